@@ -40,14 +40,13 @@ struct GenerateOptions {
   std::function<bool(std::int32_t)> each;
   std::int64_t samples = 1;     ///< Of generate_batch: continuations per prompt.
   std::int64_t batch_size = 8;  ///< Of generate_batch: rows at a time. Up to 8 rows read the weights once.
-  bool cached = true;           ///< False replays the whole context for every token: for comparison.
 };
 
 /// Continues `prompt` with the model's function `logits(tokens)`, floats [b, t, classes] in mode predict, and returns
 /// the new tokens. Plays the prompt in a few pieces, then each token by itself. Throws Error if the prompt is empty, an
 /// option is out of range, or logits cannot be sampled; DefinitionError if `logits` is not of this form.
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options);
-/// The same, keeping the players for the next call. `cached` must be true.
+/// The same, keeping the players for the next call.
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options);
 
 /// Continues many prompts, in batches of rows of different lengths, and returns the new tokens: sample j of prompt i is
@@ -56,7 +55,7 @@ Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOption
 /// ends that row. Throws as `generate`.
 std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
-/// The same, keeping the players for the next call. `cached` must be true.
+/// The same, keeping the players for the next call.
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
@@ -68,9 +67,6 @@ class TextStream {
   /// `before` is the last token of the prompt. The tokenizer must outlive the stream. Throws Error if a stop text is
   /// empty.
   TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
-  TextStream(TextStream&&) noexcept;
-  TextStream& operator=(TextStream&&) noexcept;
-  ~TextStream();
 
   std::string add(std::int32_t token);  ///< The text that this token completes; "" after a stop.
   std::string finish();                 ///< To be called after the last token: the text held back.
@@ -109,7 +105,6 @@ struct SearchOptions {
   std::int32_t end = 3;           ///< Ends a target.
   std::int32_t pad = 0;           ///< Pads sources; never generated.
   std::int64_t batch_size = 64;   ///< Sources at a time; those of similar length share a batch.
-  bool cached = true;             ///< False replays whole hypotheses at every step: for comparison.
   std::function<void()> between;  ///< Called before steps, on the caller's thread; an exception ends the search.
 };
 
@@ -127,7 +122,7 @@ struct Hypothesis {
 /// finite logit; DefinitionError if `logits` is not of this form.
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
-/// The same, keeping the players for the next call. `cached` must be true.
+/// The same, keeping the players for the next call.
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
 
@@ -140,11 +135,8 @@ std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vec
 class Searcher {
  public:
   explicit Searcher(const Model& model);  ///< With the threads of the model's players.
-  Searcher(Searcher&&) noexcept;
-  Searcher& operator=(Searcher&&) noexcept;
-  ~Searcher();
 
-  /// As the function `search`. `options.cached` must be true. `options.between` is called on the calling thread only.
+  /// As the function `search`. `options.between` is called on the calling thread only.
   std::vector<std::vector<Hypothesis>> search(const std::vector<Tokens>& sources, const SearchOptions& options);
 
  private:

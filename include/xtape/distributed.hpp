@@ -37,9 +37,6 @@ class DistributedOptimizer {
   /// memory that the ranks of a host share: tapes must be recorded afterwards. Throws Error if an option is out of
   /// range, if there are more ranks than shards, or as Optimizer does.
   DistributedOptimizer(Model& model, const std::vector<std::string>& trained, const DistributedOptions& options);
-  DistributedOptimizer(DistributedOptimizer&&) noexcept;
-  DistributedOptimizer& operator=(DistributedOptimizer&&) noexcept;
-  ~DistributedOptimizer();
 
   const Store& trained() const;
   /// The shards that this rank computes: [first_shard(), last_shard()).

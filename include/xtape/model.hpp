@@ -134,9 +134,6 @@ class Model {
   /// The same from the text of a definition. Errors give `name` as the file; files that the definition uses are found
   /// relative to it.
   static Model parse(const std::string& text, const ModelOptions& options = {}, const std::string& name = "definition");
-  Model(Model&&) noexcept;
-  Model& operator=(Model&&) noexcept;
-  ~Model();
 
   const std::string& name() const;
   const std::string& about() const;

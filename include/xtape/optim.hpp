@@ -42,9 +42,6 @@ class Optimizer {
   /// `weights` are the arrays to update, float32 or float64; their memory is shared. `threads` 0:
   /// omp_get_max_threads(). Throws Error if an option is out of range, DtypeError if a weight is not a float.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
-  Optimizer(Optimizer&&) noexcept;
-  Optimizer& operator=(Optimizer&&) noexcept;
-  ~Optimizer();
 
   /// One update by the gradients times `scale`. If clip > 0, they are also multiplied by min(1, clip / (norm + 1e-6)),
   /// as in PyTorch's clip_grad_norm_. `gradients` has one dense view per weight, in the store's order, of its shape and

@@ -9,13 +9,14 @@
 namespace xtape {
 
 /// A unique_ptr that throws HandleError where a null one would be dereferenced: using an object that was moved from is
-/// an error, not a crash.
+/// an error, not a crash. It deletes through a function, so that a class moves and ends without declaring how, where its
+/// data is incomplete.
 template <class T>
 class Owner {
  public:
   Owner() = default;
-  Owner(std::unique_ptr<T> data) : data_(std::move(data)) {}  // NOLINT: converts by intent
-  explicit Owner(T* data) : data_(data) {}
+  Owner(std::unique_ptr<T> data) : Owner(data.release()) {}  // NOLINT: converts by intent
+  explicit Owner(T* data) : data_(data, [](T* held) { delete held; }) {}
 
   explicit operator bool() const noexcept { return data_ != nullptr; }
   T* get() const noexcept { return data_.get(); }
@@ -26,7 +27,7 @@ class Owner {
   T* operator->() const { return &**this; }
 
  private:
-  std::unique_ptr<T> data_;
+  std::unique_ptr<T, void (*)(T*)> data_{nullptr, nullptr};
 };
 
 }  // namespace xtape

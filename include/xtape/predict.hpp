@@ -33,9 +33,6 @@ class Predictor {
   /// Throws Error if there is no such function or an option is out of range, DefinitionError if the function has no
   /// stepped input, or it is not an int of two sizes [rows, tokens].
   explicit Predictor(const Model& model, const std::string& function = "logits", const PredictorOptions& options = {});
-  Predictor(Predictor&&) noexcept;
-  Predictor& operator=(Predictor&&) noexcept;
-  ~Predictor();
 
   /// Begins a batch, in which no row has a position yet. `fixed` are the arrays of all fixed inputs, with `rows` rows,
   /// read during the call only. Each of these rows becomes `repeat` consecutive rows of the batch (the hypotheses of a

@@ -21,9 +21,6 @@ class ArrayFile {
  public:
   /// Throws FileError, which says what is wrong with the file.
   explicit ArrayFile(const std::string& path);
-  ArrayFile(ArrayFile&&) noexcept;
-  ArrayFile& operator=(ArrayFile&&) noexcept;
-  ~ArrayFile();
 
   struct Entry {
     std::string name;
@@ -51,14 +48,12 @@ class ArrayFile {
 Store load_arrays(const std::string& path);
 
 /// Writes a safetensors file whose elements are not all in memory at once. The file replaces `path` as for save_arrays.
+/// Without a commit, `path` stays as it was.
 class ArrayWriter {
  public:
   /// Throws FileError, as all functions of this class; also if a name or a key of the metadata is there twice.
   ArrayWriter(const std::string& path, const std::vector<ArrayFile::Entry>& entries,
               const std::vector<std::pair<std::string, std::string>>& metadata = {});
-  ArrayWriter(ArrayWriter&&) noexcept;
-  ArrayWriter& operator=(ArrayWriter&&) noexcept;
-  ~ArrayWriter();  ///< Without a commit, `path` stays as it was.
   /// Writes all elements of the next array. Also throws ShapeError or DtypeError if it does not fit its entry, Error if
   /// it is empty.
   void write(const ArrayView& values);

@@ -186,36 +186,6 @@ class SentencePieceTokenizer : public Tokenizer {
   bool is_published_ = false;
 };
 
-struct Gpt2Options {
-  bool end_in_text = false;  ///< Whether `<|endoftext|>` in a text is the end token, not plain text.
-};
-
-/// GPT-2's tokenizer (Radford et al., 2019): pieces of words, merged from bytes. Encodes any bytes, UTF-8 or not, and
-/// decodes to the same bytes, except for end tokens. The tokens equal those of Hugging Face's tokenizers and of
-/// tiktoken. PCRE2's version of Unicode decides what letters and numbers are.
-class Gpt2Tokenizer : public Tokenizer {
- public:
-  /// From the two files published with GPT-2: `vocabulary` (vocab.json), a JSON object from pieces to tokens, with
-  /// bytes written as printable characters, and `merges` (merges.txt), a pair of pieces per line, the earliest merge
-  /// first. Throws FileError, with the line if possible, if a file cannot be read, the tokens are not 0, 1, 2 …, the
-  /// piece of a byte is missing, or a merge names an unknown piece.
-  Gpt2Tokenizer(const std::string& vocabulary, const std::string& merges, const Gpt2Options& options = {});
-
-  std::int64_t size() const override;
-  Tokens encode(const std::string& text) const override;  ///< Takes any bytes.
-  std::string decode(const Tokens& tokens) const override;
-  std::vector<std::string> pieces(const Tokens& tokens) const override;  ///< As the vocabulary writes them: "Ġthe".
-  std::int32_t end() const override;  ///< `<|endoftext|>`, if the vocabulary has it.
-  std::string to_json() const override;
-  /// vocab.json and merges.txt, for any stem.
-  std::vector<TokenizerFile> files(const std::string& stem) const override;
-
- private:
-  struct Data;
-  std::shared_ptr<const Data> data_;
-  Gpt2Options options_;
-};
-
 /// Byte-level byte-pair encoding from a tokenizer.json in the format of Hugging Face's tokenizers (Llama 3, GPT-2).
 /// Encodes any bytes. Other tokens that the file adds to the vocabulary are found in texts; special tokens are not.
 class BytePairTokenizer : public Tokenizer {
@@ -227,9 +197,9 @@ class BytePairTokenizer : public Tokenizer {
   BytePairTokenizer with_tokens(const PublishedTokens& published) const;
 
   std::int64_t size() const override;
-  Tokens encode(const std::string& text) const override;    ///< Takes any bytes.
-  std::string decode(const Tokens& tokens) const override;  ///< Without all special tokens.
-  std::vector<std::string> pieces(const Tokens& tokens) const override;
+  Tokens encode(const std::string& text) const override;                 ///< Takes any bytes.
+  std::string decode(const Tokens& tokens) const override;               ///< Without all special tokens.
+  std::vector<std::string> pieces(const Tokens& tokens) const override;  ///< As the vocabulary writes them: "Ġthe".
   std::int32_t pad() const override { return published_.pad; }
   std::int32_t start() const override { return published_.start; }
   std::int32_t end() const override { return published_.end; }
@@ -237,12 +207,33 @@ class BytePairTokenizer : public Tokenizer {
   std::int32_t token_of(const std::string& piece) const;  ///< Of a piece or special token; -1 if it is neither.
   std::string first_special() const;  ///< The special token that the file puts before texts; "": none.
   std::string to_json() const override;
-  std::vector<TokenizerFile> files(const std::string& stem) const override;  ///< The file, as stem.published.json.
+  /// The file, as stem.published.json; of Gpt2Tokenizer, vocab.json and merges.txt for any stem.
+  std::vector<TokenizerFile> files(const std::string& stem) const override;
+
+ protected:
+  struct Data;
+  explicit BytePairTokenizer(std::shared_ptr<const Data> data);
 
  private:
-  struct Data;
   std::shared_ptr<const Data> data_;
   PublishedTokens published_;
+};
+
+struct Gpt2Options {
+  bool end_in_text = false;  ///< Whether `<|endoftext|>` in a text is the end token, not plain text.
+};
+
+/// GPT-2's tokenizer (Radford et al., 2019): pieces of words, merged from bytes. Encodes any bytes, UTF-8 or not, and
+/// decodes to the same bytes, except for end tokens. The tokens equal those of Hugging Face's tokenizers and of
+/// tiktoken. PCRE2's version of Unicode decides what letters and numbers are. Its end is `<|endoftext|>`, if the
+/// vocabulary has it.
+class Gpt2Tokenizer : public BytePairTokenizer {
+ public:
+  /// From the two files published with GPT-2: `vocabulary` (vocab.json), a JSON object from pieces to tokens, with
+  /// bytes written as printable characters, and `merges` (merges.txt), a pair of pieces per line, the earliest merge
+  /// first. Throws FileError, with the line if possible, if a file cannot be read, the tokens are not 0, 1, 2 …, the
+  /// piece of a byte is missing, or a merge names an unknown piece.
+  Gpt2Tokenizer(const std::string& vocabulary, const std::string& merges, const Gpt2Options& options = {});
 };
 
 }  // namespace xtape

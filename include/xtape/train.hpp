@@ -121,9 +121,6 @@ class Trainer {
   /// depends on no trained weight, a state changes its type, or a pattern matches no weight, and Error for options out
   /// of range.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
-  Trainer(Trainer&&) noexcept;
-  Trainer& operator=(Trainer&&) noexcept;
-  ~Trainer();
 
   std::int64_t step() const;     ///< The number of updates so far.
   const Store& trained() const;  ///< The weights that are not frozen.
@@ -146,9 +143,6 @@ class Trainer {
   /// which names the op and its line as update() does, if a loss or carried state is not finite or a call throws; with
   /// several ranks, all throw it.
   Evaluation evaluate();
-  /// The mean loss over `count` batches of random validation rows, as papers often report it. Throws Error unless
-  /// count is at least 1.
-  double sampled_loss(std::int64_t count);
 
   /// With several ranks, true from `stop`, `save` or `interrupt` on one of them counts for all.
   struct Callbacks {
@@ -352,9 +346,6 @@ class Run {
   static Run resume(const std::string& directory, const std::vector<Setting>& settings = {},
                     const CheckpointChoice& checkpoint = {},
                     const std::shared_ptr<Communicator>& communicator = nullptr);
-  Run(Run&&) noexcept;
-  Run& operator=(Run&&) noexcept;
-  ~Run();
 
   const std::string& directory() const;
   const Recipe& recipe() const;
@@ -383,7 +374,6 @@ class Run {
   /// The same on other pairs, one source and target per line. Throws Error if the run's data is not pairs, the numbers
   /// of lines differ, or no pair has text on both sides.
   Evaluation evaluate(const std::vector<std::string>& source, const std::vector<std::string>& target);
-  double sampled_loss(std::int64_t count);  ///< As Trainer::sampled_loss.
   /// Translates lines by `options`, with the run's special tokens and at most the model's positions. Throws Error if
   /// the run's data is not pairs.
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
@@ -428,7 +418,8 @@ struct TextEvaluation {
 TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindows& options,
                              const std::shared_ptr<Communicator>& communicator = nullptr);
 
-/// The mean loss of `model` over `count` batches of random validation rows. Throws Error if count < 1.
+/// The mean loss of `model` over `count` batches of random validation rows, as papers often report it. Throws Error if
+/// count < 1.
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count);
 
 }  // namespace xtape

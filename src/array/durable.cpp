@@ -133,6 +133,15 @@ void put_in_place(const std::string& from, const std::string& to) {
 }
 }  // namespace
 
+bool is_unfinished(const std::string& name) {
+  const std::string mark = unfinished;
+  const std::size_t at = name.rfind(mark);
+  if (at == std::string::npos) return false;
+  const std::string rest = name.substr(at + mark.size());
+  return rest.empty() ||
+         (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
+}
+
 void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write) {
   const std::string to = link_target(path.substr(0, path.find_last_not_of('/') + 1));  // "runs/t/" is "runs/t"
   const std::string beside = to + unfinished;

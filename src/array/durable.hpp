@@ -39,6 +39,8 @@ std::string folder_of(const std::string& path);  ///< The folder that contains t
 void rename_path(const std::string& from, const std::string& to);
 /// Ends the names of folders that write_folder has not completed.
 inline constexpr const char* unfinished = ".writing";
+/// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
+bool is_unfinished(const std::string& name);
 /// Makes or replaces the folder at `path` atomically: `write` fills a new folder beside it, whose name ends in
 /// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. If `path` is a
 /// symbolic link, the folder that it leads to is replaced. Throws FileError.

@@ -82,9 +82,6 @@ struct ArrayFile::Data {
 };
 
 ArrayFile::ArrayFile(const std::string& path) : data_(std::make_unique<Data>(path)) {}
-ArrayFile::ArrayFile(ArrayFile&&) noexcept = default;
-ArrayFile& ArrayFile::operator=(ArrayFile&&) noexcept = default;
-ArrayFile::~ArrayFile() = default;
 
 const std::string& ArrayFile::path() const {
   return data_->path;
@@ -159,9 +156,6 @@ struct ArrayWriter::Data {
 ArrayWriter::ArrayWriter(const std::string& path, const std::vector<ArrayFile::Entry>& entries,
                          const std::vector<std::pair<std::string, std::string>>& metadata)
     : data_(std::make_unique<Data>(path, entries, metadata)) {}
-ArrayWriter::ArrayWriter(ArrayWriter&&) noexcept = default;
-ArrayWriter& ArrayWriter::operator=(ArrayWriter&&) noexcept = default;
-ArrayWriter::~ArrayWriter() = default;
 
 void ArrayWriter::write(const ArrayView& values) {
   if (data_->written == data_->entries.size())

@@ -6,6 +6,7 @@
 
 #include "gnuplot.hpp"
 #include "heat_maps.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"
@@ -33,9 +34,8 @@ const Attention& chosen(const std::vector<Attention>& all, const std::string& wh
     if (each.name == which) return each;
     names.push_back(each.name);
   }
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  throw WrongInput("there is no attention '" + which + "'" + did_you_mean(which, names) + "; this model has " + list);
+  throw WrongInput("there is no attention '" + which + "'" + did_you_mean(which, names) + "; this model has " +
+                   joined(names));
 }
 
 /// Returns `number` if it is in 1 to `count`, otherwise throws WrongInput.

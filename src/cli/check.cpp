@@ -6,6 +6,7 @@
 
 #include "definition.hpp"
 #include "definition_options.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "step_check.hpp"
 #include "xtape/hugging_face.hpp"
@@ -54,9 +55,8 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   const decode::StepCheck check = decode::check_steps(model, function, given);
   if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;
   std::ostringstream said;
-  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: pieces of";
-  for (std::size_t i = 0; i < check.pieces.size(); ++i) said << (i == 0 ? " " : ", ") << check.pieces[i];
-  said << " tokens give the same as the whole (difference " << check.difference << ")";
+  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: pieces of "
+       << joined(check.pieces, [](std::int64_t piece) { return std::to_string(piece); }) << " tokens give the same as the whole (difference " << check.difference << ")";
   return said.str();
 }
 

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "folder.hpp"
+#include "opened_model.hpp"
 
 namespace xtape::cli {
 

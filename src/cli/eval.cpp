@@ -5,9 +5,9 @@
 
 #include "commands.hpp"
 #include "lines.hpp"
+#include "opened_model.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
-#include "text_model.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -34,7 +34,7 @@ struct EvalArguments {
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   const std::string text = read_text(arguments.text, arguments.reading);
-  TextModel opened(arguments.run, arguments.checkpoint, arguments.inference);
+  OpenedModel opened(Use::texts, arguments.run, arguments.checkpoint, arguments.inference);
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
@@ -76,7 +76,8 @@ void evaluate(const EvalArguments& arguments) {
   if (evaluation.exact_match)
     std::cout << "exact_match " << *evaluation.exact_match << "\nquestions " << evaluation.questions << '\n';
   if (run.recipe().data.kind == "text" && !arguments.test)
-    std::cout << "loss_of_" << sampled_batches << "_random_batches " << run.sampled_loss(sampled_batches) << '\n';
+    std::cout << "loss_of_" << sampled_batches << "_random_batches "
+              << sampled_loss(run.model(), run.batches(), sampled_batches) << '\n';
 }
 
 }  // namespace

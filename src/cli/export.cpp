@@ -7,7 +7,7 @@
 #include "commands.hpp"
 #include "definition_options.hpp"
 #include "durable.hpp"
-#include "folder.hpp"
+#include "opened_model.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "commands.hpp"
 #include "lines.hpp"
+#include "opened_model.hpp"
 #include "run_options.hpp"
-#include "text_model.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/text.hpp"
 
@@ -51,7 +51,7 @@ struct Timings {
 };
 
 /// The prompts as tokens. Throws WrongInput if one is empty or cannot be encoded, before anything is generated.
-std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const TextModel& opened) {
+std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const OpenedModel& opened) {
   return as_wrong_input([&] {
     std::vector<Tokens> encoded;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -69,7 +69,7 @@ void end_line(const std::string& text) {
 }
 
 /// Generates one text and prints it as it is generated.
-void stream_one(TextModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& arguments,
+void stream_one(OpenedModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& arguments,
                 Timings& timings) {
   TextStream stream(opened.tokenizer(), tokens.back(), arguments.stops);
   std::string last = prompt;
@@ -89,7 +89,7 @@ void stream_one(TextModel& opened, const std::string& prompt, const Tokens& toke
 }
 
 /// Generates all texts, then prints them one after another.
-void print_many(TextModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
+void print_many(OpenedModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
                 const GenerateArguments& arguments, Timings& timings) {
   std::vector<TextStream> streams;
   std::vector<std::string> texts;
@@ -117,7 +117,7 @@ void generate_texts(GenerateArguments arguments) {
          as_wrong_input([&] { return read_lines(arguments.prompts_file, arguments.reading); }))
       arguments.prompts.push_back(line);
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
-  TextModel opened(arguments.source, arguments.checkpoint, arguments.inference);
+  OpenedModel opened(Use::texts, arguments.source, arguments.checkpoint, arguments.inference);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
   const std::vector<Tokens> tokens = encoded(arguments.prompts, opened);

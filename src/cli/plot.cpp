@@ -8,6 +8,7 @@
 
 #include "durable.hpp"
 #include "gnuplot.hpp"
+#include "joined.hpp"
 #include "metrics.hpp"
 #include "nearest.hpp"
 #include "statistics_picture.hpp"
@@ -99,9 +100,7 @@ std::string name_of(const std::string& run) {
   for (const train::Measured& line : lines)
     for (const auto& [key, value] : line.numbers)
       if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-  std::string list;
-  for (const std::string& key : keys) list += (list.empty() ? "" : ", ") + key;
-  throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + list);
+  throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + joined(keys));
 }
 
 /// The lines of the run's metrics.

@@ -7,6 +7,7 @@
 #include "nearest.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
+#include "visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -49,34 +50,15 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
   return work;
 }
 
-template <class T>
-void print_elements(const ArrayView& values) {
-  constexpr std::int64_t most = 8;
-  const Array dense(values);
-  const T* all = dense.as<T>();
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(dense.count(), most); ++i) std::cout << ' ' << all[i];
-  std::cout << (count_of(values.shape()) > most ? " …\n" : "\n");
-}
-
 /// Prints the type and the first elements of a result.
 void print(const std::string& name, const ArrayView& values) {
+  constexpr std::int64_t most = 8;
+  const Array dense(values);
   std::cout << name << ": " << to_string(ValueType{values.dtype(), values.shape()});
-  switch (values.dtype()) {
-    case Dtype::float32:
-      return print_elements<float>(values);
-    case Dtype::float64:
-      return print_elements<double>(values);
-    case Dtype::bfloat16:
-      return print_elements<float>(as_dtype(Array(values), Dtype::float32));
-    case Dtype::int32:
-      return print_elements<std::int32_t>(values);
-    case Dtype::int64:
-      return print_elements<std::int64_t>(values);
-    case Dtype::int8:
-      return print_elements<std::int32_t>(as_dtype(Array(values), Dtype::int32));
-    case Dtype::boolean:
-      return print_elements<bool>(values);
-  }
+  visit_elements(dense, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < std::min(dense.count(), most); ++i) std::cout << ' ' << +elements[i];
+  });
+  std::cout << (dense.count() > most ? " …\n" : "\n");
 }
 
 /// Plays. If it fails and a capsule is wanted, writes it and throws WorkFailed.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "joined.hpp"
 #include "node_text.hpp"
 #include "recorded.hpp"
 #include "tape_json.hpp"
@@ -87,13 +88,10 @@ void print_model(const Model& model) {
     std::cout << "  " << name << " = " << to_string(value) << '\n';
   std::cout << "functions\n";
   for (const std::string& name : model.functions()) {
-    std::string list;
-    for (const FunctionInput& input : model.signature(name).inputs) {
-      std::string dims;
-      for (const std::string& dim : input.dims) dims += (dims.empty() ? "" : ", ") + dim;
-      list += (list.empty() ? "" : ", ") + input.name + ": " + name_of(input.dtype) + " [" + dims + "]";
-    }
-    std::cout << "  " << name << "(" << list << ")\n";
+    const auto declared = [](const FunctionInput& input) {
+      return input.name + ": " + name_of(input.dtype) + " [" + joined(input.dims) + "]";
+    };
+    std::cout << "  " << name << "(" << joined(model.signature(name).inputs, declared) << ")\n";
   }
   print_modules(model);
   std::cout << grouped(model.parameter_count()) << " parameters\n";

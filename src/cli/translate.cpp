@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "lines.hpp"
-#include "pair_model.hpp"
+#include "opened_model.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
 #include "shared_work.hpp"
@@ -26,7 +26,6 @@ struct TranslateArguments {
   std::int64_t batch = 64;
   std::int64_t threads = 0;
   std::int64_t max_line = 0;
-  bool uncached = false;
   InferenceArguments inference;
   RankArguments ranks;
 };
@@ -41,7 +40,6 @@ SearchOptions options_of(const TranslateArguments& arguments, SearchOptions opti
   if (arguments.max_length) options.max_length = *arguments.max_length;
   options.n_best = arguments.n_best;
   options.batch_size = arguments.batch;
-  options.cached = !arguments.uncached;
   if (options.n_best > options.beam_size)
     throw WrongInput("--n-best " + std::to_string(options.n_best) + " needs a --beam of at least that, not " +
                      std::to_string(options.beam_size));
@@ -73,7 +71,8 @@ std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lin
 void translate(const TranslateArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   train::RankGroup group(communicator);
-  PairModel model(arguments.run, arguments.checkpoint, arguments.threads, arguments.inference, communicator);
+  OpenedModel model(Use::pairs, arguments.run, arguments.checkpoint, arguments.inference, arguments.threads,
+                    communicator);
   const SearchOptions options = options_of(arguments, model.search_options());
   catch_interrupt();
   InputLines input(arguments.max_line);
@@ -116,7 +115,7 @@ void add_translate(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   add_threads(*command, arguments->threads);
-  command->add_flag("--uncached", arguments->uncached, "Do not cache keys, values and states: slow, for measurements");
+  command->add_flag("--uncached")->description("Without effect: translating always caches");
   add_max_line(*command, arguments->max_line);
   add_inference(*command, arguments->inference);
   add_ranks(*command, arguments->ranks);

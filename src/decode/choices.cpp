@@ -6,6 +6,7 @@
 
 #include "kernels.hpp"
 #include "threads.hpp"
+#include "xtape/tape.hpp"
 
 namespace xtape::decode {
 
@@ -40,20 +41,27 @@ bool choose(const T* x, std::int64_t classes, std::int64_t count, const std::vec
 }
 }  // namespace
 
-void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
+const ArrayView& checked_logits(const ArrayView& result) {
+  if (result.shape().size() != 3 || !is_floating(result.dtype()))
+    throw DefinitionError("the function must give floats [rows, tokens, classes], not " +
+                          to_string(ValueType{result.dtype(), result.shape()}));
+  return result;
+}
+
+void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
                const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices) {
   choices.resize(rows.size());
   for (auto& list : choices) list.reserve(static_cast<std::size_t>(count));
   std::vector<char> defined(rows.size(), 1);
-  const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, logits.classes));
+  const std::int64_t classes = logits.shape()[2];
+  const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, classes));
   parallel_for(threads, static_cast<std::int64_t>(rows.size()), grain, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t k = begin; k < finish; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      const std::int64_t place = rows[i] * logits.stride;
-      defined[i] =
-          logits.dtype == Dtype::float64
-              ? choose(static_cast<const double*>(logits.first) + place, logits.classes, count, never, choices[i])
-              : choose(static_cast<const float*>(logits.first) + place, logits.classes, count, never, choices[i]);
+      const std::int64_t place = rows[i] * classes;  // players give dense outputs
+      defined[i] = logits.dtype() == Dtype::float64
+                       ? choose(logits.as<double>() + place, classes, count, never, choices[i])
+                       : choose(logits.as<float>() + place, classes, count, never, choices[i]);
     }
   });
   if (std::find(defined.begin(), defined.end(), char{0}) != defined.end())

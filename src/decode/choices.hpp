@@ -8,23 +8,18 @@
 
 namespace xtape::decode {
 
-/// Rows of logits, of a float dtype, `stride` elements apart.
-struct LogitRows {
-  const void* first = nullptr;
-  Dtype dtype = Dtype::float32;
-  std::int64_t stride = 0;
-  std::int64_t classes = 0;
-};
+/// Throws DefinitionError unless the result of a step is floats [rows, tokens, classes].
+const ArrayView& checked_logits(const ArrayView& result);
 
 struct Choice {
   std::int32_t token = 0;
   double log_probability = 0;
 };
 
-/// Sets choices[i] to the `count` most probable tokens of row rows[i], by falling probability (of equals, the lower
+/// Sets choices[i] to the `count` most probable tokens by row rows[i] of `logits`, floats [rows, 1, classes], by falling probability (of equals, the lower
 /// token first), without the tokens `never` and those of probability 0; fewer if there are not as many. Probabilities
 /// are those of the softmax over all classes. Throws Error if the softmax of a row is not defined.
-void likeliest(const LogitRows& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
+void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
                const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices);
 
 }  // namespace xtape::decode

@@ -1,9 +1,8 @@
-// Continues prompts: many rows at a time with caches, or one row after the other without.
+// Continues prompts, many rows at a time.
 #include <algorithm>
 #include <iterator>
-#include <optional>
 
-#include "next_token.hpp"
+#include "choices.hpp"
 #include "sampler.hpp"
 #include "xtape/decode.hpp"
 
@@ -69,10 +68,10 @@ class Chooser {
   decode::Sampler sampler_;
 };
 
-/// Generates by a predictor. Reads each token once, but all visible tokens again after tokens were dropped.
-class CachedRows {
+/// Reads each token once, but all visible tokens again after tokens were dropped.
+class Continuation {
  public:
-  CachedRows(Predictor& predictor, std::int64_t context, Chooser& chooser, std::vector<Row>& rows)
+  Continuation(Predictor& predictor, std::int64_t context, Chooser& chooser, std::vector<Row>& rows)
       : predictor_(predictor), context_(context), chooser_(chooser), rows_(rows) {}
 
   void run() {
@@ -164,13 +163,7 @@ class CachedRows {
     counts_.assign(live_.size(), 0);
   }
 
-  const ArrayView& step() {
-    const ArrayView& logits = predictor_.step(piece_, counts_);
-    if (logits.shape().size() != 3 || !is_floating(logits.dtype()))
-      throw DefinitionError("the function must give floats [rows, tokens, classes], not " +
-                            to_string(ValueType{logits.dtype(), logits.shape()}));
-    return logits;
-  }
+  const ArrayView& step() { return decode::checked_logits(predictor_.step(piece_, counts_)); }
 
   void choose(std::int64_t place, const ArrayView& logits, std::int64_t column) {
     const std::int64_t classes = logits.shape()[2];
@@ -188,27 +181,6 @@ class CachedRows {
   std::vector<std::int64_t> counts_;
   std::vector<std::int32_t> selected_;
 };
-
-/// Generates without caches: plays all visible tokens of a row again for each new one.
-void replay(Model& model, std::int64_t context, Chooser& chooser, Row& row) {
-  std::optional<decode::NextToken> next;
-  std::int64_t columns = 0;
-  std::vector<double> logits;
-  while (!row.done) {
-    chooser.forget(row);
-    const std::int64_t length = row.length();
-    if (!next || bucket(length, context) != columns) {
-      columns = bucket(length, context);
-      next.emplace(model, 1, columns, Mode::predict);
-    }
-    // Padding after the last token does not affect its logits: a position depends on earlier ones only.
-    std::copy(row.all.end() - length, row.all.end(), next->row(0));
-    std::fill(next->row(0) + length, next->row(0) + columns, 0);
-    next->play();
-    next->logits(0, length - 1, logits);
-    chooser.go_on(row, {logits.data(), Dtype::float64, Layout::dense({static_cast<std::int64_t>(logits.size())})});
-  }
-}
 
 std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptions& options, const Chooser& chooser) {
   if (options.context < 1) throw Error("the context must be at least one token");
@@ -233,13 +205,6 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
   return rows;
 }
 
-std::vector<Tokens> made_of(const std::vector<Row>& rows) {
-  std::vector<Tokens> made;
-  for (const Row& row : rows)
-    made.emplace_back(row.all.begin() + static_cast<std::ptrdiff_t>(row.prompt), row.all.end());
-  return made;
-}
-
 /// The callback of `options` for a single row.
 EachToken only_token(const GenerateOptions& options) {
   if (!options.each) return {};
@@ -249,7 +214,6 @@ EachToken only_token(const GenerateOptions& options) {
 
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options, const EachToken& each) {
-  if (!options.cached) throw Error("a predictor always caches: to generate without caches, pass the model");
   Chooser chooser(options, each);
   std::vector<Row> rows = rows_of(prompts, options, chooser);
   std::vector<Tokens> made;
@@ -257,24 +221,19 @@ std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Token
     const std::size_t last = std::min(rows.size(), first + static_cast<std::size_t>(options.batch_size));
     std::vector<Row> batch(std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(first)),
                            std::make_move_iterator(rows.begin() + static_cast<std::ptrdiff_t>(last)));
-    CachedRows(predictor, options.context, chooser, batch).run();
-    for (Tokens& tokens : made_of(batch)) made.push_back(std::move(tokens));
+    Continuation(predictor, options.context, chooser, batch).run();
+    for (const Row& row : batch)
+      made.emplace_back(row.all.begin() + static_cast<std::ptrdiff_t>(row.prompt), row.all.end());
   }
   return made;
 }
 
 std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
                                    const EachToken& each) {
-  if (options.cached) {
-    PredictorOptions predictor_options;
-    predictor_options.limit = options.context;
-    Predictor predictor(model, "logits", predictor_options);
-    return generate_batch(predictor, prompts, options, each);
-  }
-  Chooser chooser(options, each);
-  std::vector<Row> rows = rows_of(prompts, options, chooser);
-  for (Row& row : rows) replay(model, options.context, chooser, row);
-  return made_of(rows);
+  PredictorOptions predictor_options;
+  predictor_options.limit = options.context;
+  Predictor predictor(model, "logits", predictor_options);
+  return generate_batch(predictor, prompts, options, each);
 }
 
 namespace {

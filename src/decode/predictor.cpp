@@ -90,9 +90,6 @@ const decode::Split& Predictor::Data::split_of(const decode::Recording& recordin
 
 Predictor::Predictor(const Model& model, const std::string& function, const PredictorOptions& options)
     : data_(std::make_unique<Data>(model, function, options)) {}
-Predictor::Predictor(Predictor&&) noexcept = default;
-Predictor& Predictor::operator=(Predictor&&) noexcept = default;
-Predictor::~Predictor() = default;
 
 void Predictor::begin(std::int64_t rows, const NamedArrays& fixed, std::int64_t repeat) {
   data_->begin(rows, fixed, repeat);

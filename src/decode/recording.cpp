@@ -83,11 +83,15 @@ std::vector<std::int64_t> from_front(std::size_t rank, std::int64_t axis) {
 }
 }  // namespace
 
+bool same_ops(const Recording& a, const Recording& b) {
+  bool same = a.tape.size() == b.tape.size();
+  for (std::size_t i = 0; same && i < a.tape.size(); ++i)
+    same = a.tape.node(i).op == b.tape.node(i).op && a.tape.node(i).inputs == b.tape.node(i).inputs;
+  return same;
+}
+
 void require_same_ops(const Recording& a, const Recording& b) {
-  bool same_ops = a.tape.size() == b.tape.size();
-  for (std::size_t i = 0; same_ops && i < a.tape.size(); ++i)
-    same_ops = a.tape.node(i).op == b.tape.node(i).op && a.tape.node(i).inputs == b.tape.node(i).inputs;
-  if (!same_ops) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
+  if (!same_ops(a, b)) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
 }
 
 Split split(const Recording& recording, const Recording& wider, const Recording& longer) {

@@ -21,6 +21,7 @@ struct Recording {
 Recording record_step(const Model& model, const std::string& function, const std::string& stepped,
                       const NamedSizes& sizes, std::int64_t capacity);
 
+bool same_ops(const Recording& a, const Recording& b);
 /// Throws DefinitionError unless both recordings have the same ops.
 void require_same_ops(const Recording& a, const Recording& b);
 

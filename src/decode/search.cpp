@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "sentence_search.hpp"
-#include "target_steps.hpp"
 #include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/decode.hpp"
@@ -19,11 +18,9 @@ namespace {
 using decode::Choice;
 using decode::Running;
 using decode::SentenceSearch;
-using decode::TargetSteps;
 using Results = std::vector<std::vector<Hypothesis>>;
 
 constexpr std::int64_t most_beam = 1 << 20;
-constexpr const char* always_cached = "a predictor always caches: to search without caches, pass the model";
 
 void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
   const auto at_least_one = [](std::int64_t value, const char* name) {
@@ -48,8 +45,8 @@ void check(const std::vector<Tokens>& sources, const SearchOptions& options) {
 /// The search for a batch of sentences. Each sentence has beam_size rows, even if it has fewer hypotheses.
 class BatchSearch {
  public:
-  BatchSearch(TargetSteps& steps, const SearchOptions& options, int threads)
-      : steps_(steps), options_(options), threads_(threads), beam_(static_cast<std::size_t>(options.beam_size)) {
+  BatchSearch(Predictor& predictor, const SearchOptions& options)
+      : predictor_(predictor), options_(options), beam_(static_cast<std::size_t>(options.beam_size)) {
     for (const std::int32_t token : {options.pad, options.start})
       if (token != options.end) never_.push_back(token);
   }
@@ -64,12 +61,13 @@ class BatchSearch {
     }
     present_.resize(batch.size());
     std::iota(present_.begin(), present_.end(), std::size_t{0});
-    steps_.begin(token_array(rows, options_.pad, multiple), options_.beam_size);
+    const Array source = token_array(rows, options_.pad, multiple);
+    predictor_.begin(source.shape()[0], {{"source", source}}, options_.beam_size);
     std::vector<std::int32_t> tokens(batch.size() * beam_, options_.start);
     for (bool first = true; active() > 0; first = false) {
       if (options_.between) options_.between();
       if (!first) tokens = select_rows();
-      advance(steps_.step(tokens));
+      advance(step(tokens));
     }
     std::vector<std::vector<Hypothesis>> results;
     for (const SentenceSearch& sentence : sentences_) results.push_back(sentence.best());
@@ -82,7 +80,15 @@ class BatchSearch {
         std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
   }
 
-  void advance(const decode::LogitRows& logits) {
+  /// Appends one token to each row, and returns the logits of the next token.
+  const ArrayView& step(const std::vector<std::int32_t>& tokens) {
+    const auto rows = static_cast<std::int64_t>(tokens.size());
+    if (!tokens_ || tokens_.shape()[0] != rows) tokens_ = Array(Dtype::int64, {rows, 1});
+    std::copy(tokens.begin(), tokens.end(), tokens_.as<std::int64_t>());
+    return decode::checked_logits(predictor_.step(tokens_));
+  }
+
+  void advance(const ArrayView& logits) {
     std::vector<std::int64_t> rows;
     for (std::size_t slot = 0; slot < present_.size(); ++slot) {
       const SentenceSearch& sentence = sentences_[present_[slot]];
@@ -90,7 +96,7 @@ class BatchSearch {
       for (const Running& each : sentence.running()) rows.push_back(static_cast<std::int64_t>(slot * beam_ + each.row));
     }
     // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
-    decode::likeliest(logits, rows, options_.beam_size + 1, never_, threads_, choices_);
+    decode::likeliest(logits, rows, options_.beam_size + 1, never_, predictor_.threads(), choices_);
     const std::vector<Choice>* choices = choices_.data();
     for (const std::size_t index : present_) {
       SentenceSearch& sentence = sentences_[index];
@@ -119,7 +125,7 @@ class BatchSearch {
       }
     }
     present_ = std::move(present);
-    steps_.select(rows);
+    predictor_.select(rows);
     return tokens;
   }
 
@@ -138,14 +144,14 @@ class BatchSearch {
     return slots;
   }
 
-  TargetSteps& steps_;
+  Predictor& predictor_;
   const SearchOptions& options_;
-  int threads_;
   std::size_t beam_;
   std::vector<std::int32_t> never_;
   std::vector<SentenceSearch> sentences_;
   std::vector<std::size_t> present_;  // per slot of beam_size rows: the index of its sentence
   std::vector<std::vector<Choice>> choices_;
+  Array tokens_;
 };
 
 /// The indices of sources of similar length, from the shortest to the longest.
@@ -163,17 +169,10 @@ std::vector<std::vector<std::size_t>> batches_of(const std::vector<Tokens>& sour
   return batches;
 }
 
-void search_batch(TargetSteps& steps, const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch,
-                  const SearchOptions& options, int threads, Results& results) {
-  std::vector<std::vector<Hypothesis>> found = BatchSearch(steps, options, threads).run(sources, batch);
+void search_batch(Predictor& predictor, const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch,
+                  const SearchOptions& options, Results& results) {
+  std::vector<std::vector<Hypothesis>> found = BatchSearch(predictor, options).run(sources, batch);
   for (std::size_t i = 0; i < batch.size(); ++i) results[batch[i]] = std::move(found[i]);
-}
-
-Results search_by(TargetSteps& steps, const std::vector<Tokens>& sources, const SearchOptions& options, int threads) {
-  Results results(sources.size());
-  for (const std::vector<std::size_t>& batch : batches_of(sources, options.batch_size))
-    search_batch(steps, sources, batch, options, threads, results);
-  return results;
 }
 }  // namespace
 
@@ -211,9 +210,9 @@ struct Searcher::Data {
     parallel_each(threads, threads, [&](std::int64_t /*thread*/) {
       const auto worker = static_cast<std::size_t>(omp_get_thread_num());
       try {
-        const auto steps = decode::cached_steps(apart[worker]);
         for (std::size_t i; !failed && (i = taken++) < batches.size();)
-          search_batch(*steps, sources, batches[batches.size() - 1 - i], worker == 0 ? options : silent, 1, results);
+          search_batch(apart[worker], sources, batches[batches.size() - 1 - i], worker == 0 ? options : silent,
+                       results);
       } catch (...) {
         errors[worker] = std::current_exception();
         failed = true;
@@ -232,9 +231,6 @@ struct Searcher::Data {
 };
 
 Searcher::Searcher(const Model& model) : data_(std::make_unique<Data>(model)) {}
-Searcher::Searcher(Searcher&&) noexcept = default;
-Searcher& Searcher::operator=(Searcher&&) noexcept = default;
-Searcher::~Searcher() = default;
 
 std::vector<std::vector<Hypothesis>> Searcher::search(const std::vector<Tokens>& sources,
                                                       const SearchOptions& options) {
@@ -243,22 +239,21 @@ std::vector<std::vector<Hypothesis>> Searcher::search(const std::vector<Tokens>&
   const auto batches = batches_of(sources, options.batch_size);
   if (data_->threads == 1 || batches.size() < static_cast<std::size_t>(data_->threads))
     return xtape::search(data_->predictor(), sources, options);
-  if (!options.cached) throw Error(always_cached);
   return data_->search_apart(sources, batches, options);
 }
 
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
-  if (options.cached) return Searcher(model).search(sources, options);
-  check(sources, options);
-  return search_by(*decode::replayed_steps(model), sources, options, thread_count(model.player_options().threads));
+  return Searcher(model).search(sources, options);
 }
 
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options) {
   check(sources, options);
-  if (!options.cached) throw Error(always_cached);
-  return search_by(*decode::cached_steps(predictor), sources, options, predictor.threads());
+  Results results(sources.size());
+  for (const std::vector<std::size_t>& batch : batches_of(sources, options.batch_size))
+    search_batch(predictor, sources, batch, options, results);
+  return results;
 }
 
 }  // namespace xtape

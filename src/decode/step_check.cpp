@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "step_trials.hpp"
+#include "visit.hpp"
 
 namespace xtape::decode {
 
@@ -113,10 +114,7 @@ void draw_weights(const Model& model) {
         rank < 2 ? 0.5 : std::sqrt(3 / static_cast<double>(std::min(shape[rank - 1], shape[rank - 2])));
     for (std::int64_t i = 0; i < array.count(); ++i) {
       const double number = middle + draws.uniform(-reach, reach);
-      if (array.dtype() == Dtype::float64)
-        array.as<double>()[i] = number;
-      else
-        array.as<float>()[i] = static_cast<float>(number);
+      visit_floats(array, [&]<class T>(T* elements) { elements[i] = static_cast<T>(number); });
     }
   }
 }

@@ -5,37 +5,17 @@
 #include <limits>
 
 #include "recording.hpp"
+#include "visit.hpp"
+#include "xtape/inspect.hpp"
 #include "xtape/op.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape::decode {
 
 std::vector<double> numbers_of(const ArrayView& view) {
   const Array dense(view);
   std::vector<double> numbers(static_cast<std::size_t>(dense.count()));
-  const auto take = [&](const auto* from) { std::copy(from, from + numbers.size(), numbers.begin()); };
-  switch (dense.dtype()) {
-    case Dtype::float32:
-      take(dense.as<float>());
-      break;
-    case Dtype::float64:
-      take(dense.as<double>());
-      break;
-    case Dtype::bfloat16:
-      take(dense.as<bfloat16>());
-      break;
-    case Dtype::int8:
-      take(dense.as<std::int8_t>());
-      break;
-    case Dtype::int32:
-      take(dense.as<std::int32_t>());
-      break;
-    case Dtype::int64:
-      take(dense.as<std::int64_t>());
-      break;
-    default:
-      take(dense.as<bool>());
-      break;
-  }
+  visit_elements(dense, [&](const auto* from) { std::copy(from, from + numbers.size(), numbers.begin()); });
   return numbers;
 }
 
@@ -53,53 +33,6 @@ double greatest_finite(const std::vector<double>& numbers) {
 }
 
 namespace {
-/// What an axis of a value counts.
-enum class Role : std::uint8_t {
-  other,
-  time,  // positions of the present tokens
-  room,  // positions of caches
-  unclear
-};
-
-Role role_of(std::int64_t size, std::int64_t tokens, std::int64_t shorter, std::int64_t fewer_tokens,
-             std::int64_t roomier) {
-  if (size == shorter && size == roomier) return Role::other;
-  if (size == shorter) return Role::room;
-  return size == roomier && size == tokens && shorter == fewer_tokens ? Role::time : Role::unclear;
-}
-
-/// How the value of a node in a first play is compared with its value in a second play, which begins at position `from`
-/// of the first.
-struct Pair {
-  Shape shape, other_shape;
-  std::vector<Role> roles;
-  std::int64_t from = 0;    // on axes of role time, in the first play
-  std::int64_t places = 0;  // positions on axes of role time that are compared
-  std::int64_t room = 0;    // positions of caches that are in use
-};
-
-/// Whether two values differ where both must be the same.
-bool unlike(const Pair& pair, const std::vector<double>& first, const std::vector<double>& second, double tolerance) {
-  const double allowed = tolerance * greatest_finite(first);
-  std::vector<std::int64_t> at(pair.other_shape.size(), 0);
-  for (const double number : second) {
-    bool compared = true;
-    std::int64_t place = 0;
-    for (std::size_t axis = 0; axis < at.size(); ++axis) {
-      const Role role = pair.roles[axis];
-      compared =
-          compared && (role != Role::time || at[axis] < pair.places) && (role != Role::room || at[axis] < pair.room);
-      place = place * pair.shape[axis] + at[axis] + (role == Role::time ? pair.from : 0);
-    }
-    if (compared && !(distance(first[static_cast<std::size_t>(place)], number) <= allowed)) return true;
-    for (std::size_t axis = at.size(); axis-- > 0;) {
-      if (++at[axis] < pair.other_shape[axis]) break;
-      at[axis] = 0;
-    }
-  }
-  return false;
-}
-
 /// Whether two nodes were recorded for the same call, as far as an error message names it.
 bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
@@ -128,13 +61,6 @@ std::vector<bool> looked_at(const Recording& recording) {
   return looked;
 }
 
-bool same_ops(const Tape& a, const Tape& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (a.node(i).op != b.node(i).op || a.node(i).inputs != b.node(i).inputs) return false;
-  return true;
-}
-
 /// Which nodes are computed from `var`.
 std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   std::vector<bool> from(tape.size(), false);
@@ -144,77 +70,82 @@ std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   return from;
 }
 
-/// Plays a recording once without rewriting, and holds the values of the nodes that are `looked` at.
-class Values {
- public:
-  Values(const Recording& recording, const std::vector<bool>& looked, const std::vector<Feed>& feeds)
-      : player_(recording.tape, outputs(recording, looked), without_passes()) {
-    player_.play(feeds, 0);
-  }
-  std::vector<double> of(const Var& var) const { return numbers_of(player_.view(var)); }
-  Array copy_of(const Var& var) const { return Array(player_.view(var)); }
-
- private:
-  static Vars outputs(const Recording& recording, const std::vector<bool>& looked) {
-    Vars vars;
-    for (std::size_t i = 0; i < looked.size(); ++i)
-      if (looked[i])
-        for (std::size_t k = 0; k < recording.tape.node(i).outputs.size(); ++k)
-          vars.push_back(recording.tape.var({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)}));
-    return vars;
-  }
-  static PlayerOptions without_passes() {
-    PlayerOptions options;
-    options.passes = Passes::reference();
-    options.passes.expand = false;
-    return options;
-  }
-
-  Player player_;
-};
-
 std::string described(const Node& node) {
   const std::string site = to_string(node.site);
   return (node.site.op != nullptr ? node.site.op->name : node.op->name) + (site.empty() ? "" : ", " + site);
 }
 
-/// Two recordings of a function with the same ops, and how their values are compared.
-struct Comparison {
-  const Recording& first;
-  const Recording& second;
-  const Recording& shorter;  // for fewer tokens: shows which axes have role time
-  const Recording& roomier;  // for a larger capacity: shows which axes have role room
-  std::int64_t tokens = 0, fewer_tokens = 0;
-  Pair places;
+/// One of two plays that should agree.
+struct Play {
+  const Recording& recording;
+  std::vector<Feed> feeds;
+  std::int64_t from = 0;  // the first position that is compared
 };
 
-std::string first_unlike(const Comparison& compared, const std::vector<bool>& looked, const Values& first,
-                         const Values& second, double tolerance) {
-  const Tape& tape = compared.first.tape;
-  const std::vector<bool> counts = computed_from(tape, compared.first.past);
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    if (!looked[i]) continue;
-    for (std::size_t k = 0; k < tape.node(i).outputs.size(); ++k) {
-      const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
-      Pair pair = compared.places;
-      pair.shape = tape.type(id).shape;
-      pair.other_shape = compared.second.tape.type(id).shape;
-      const Shape& shorter = compared.shorter.tape.type(id).shape;
-      const Shape& roomier = compared.roomier.tape.type(id).shape;
-      if (shorter.size() != pair.shape.size() || roomier.size() != pair.shape.size()) continue;
-      for (std::size_t axis = 0; axis < pair.shape.size(); ++axis)
-        pair.roles.push_back(
-            role_of(pair.shape[axis], compared.tokens, shorter[axis], compared.fewer_tokens, roomier[axis]));
-      const auto has = [&](Role role) {
-        return std::find(pair.roles.begin(), pair.roles.end(), role) != pair.roles.end();
-      };
-      // Values at the beginning of a piece, such as the states of a scan, depend on the past and differ between pieces.
-      if (has(Role::unclear) || (counts[i] && !has(Role::time) && !has(Role::room))) continue;
-      if (unlike(pair, first.of(tape.var(id)), second.of(compared.second.tape.var(id)), tolerance))
-        return described(tape.node(i));
+/// Two plays of the same ops, and what is compared of their values.
+struct Comparison {
+  Play first, second;
+  const Recording& shorter;  // for fewer tokens: shows which axes count tokens
+  const Recording& roomier;  // for a larger capacity: shows which axes count positions of caches
+  std::int64_t tokens, fewer_tokens;
+  std::int64_t places;  // tokens that are compared
+  std::int64_t room;    // positions of caches that are in use
+
+  /// What is compared of a value, as a further value of the play's tape; an empty var if nothing can be.
+  Var part(const Play& play, ValueId id, bool knows_past) const {
+    const Var value = play.recording.tape.var(id);
+    const Shape &whole = first.recording.tape.type(id).shape, less = shorter.tape.type(id).shape,
+                &more = roomier.tape.type(id).shape;
+    if (less.size() != whole.size() || more.size() != whole.size()) return {};
+    std::vector<std::int64_t> start(whole.size(), 0), stop(value.shape().begin(), value.shape().end());
+    bool counts = false;
+    for (std::size_t axis = 0; axis < whole.size(); ++axis) {
+      if (whole[axis] == less[axis] && whole[axis] == more[axis]) continue;
+      counts = true;
+      if (whole[axis] == less[axis]) {
+        stop[axis] = room;
+      } else if (whole[axis] == more[axis] && whole[axis] == tokens && less[axis] == fewer_tokens) {
+        start[axis] = play.from;
+        stop[axis] = play.from + places;
+      } else {
+        return {};
+      }
     }
+    // Values at the beginning of a piece, such as the states of a scan, depend on the past and differ between pieces.
+    if (knows_past && !counts) return {};
+    return counts ? slice(value, start, stop) : value;
   }
-  return "";
+};
+
+/// The first call whose values differ; empty if there is none.
+std::string first_unlike(const Comparison& compared, double tolerance) {
+  const Recording &whole = compared.first.recording, &other = compared.second.recording;
+  const std::vector<bool> looked = looked_at(whole), knows_past = computed_from(whole.tape, whole.past);
+  NamedVars first, second;
+  const std::size_t size = whole.tape.size();  // without the parts
+  for (std::size_t i = 0; i < size; ++i)
+    for (std::size_t k = 0; looked[i] && k < whole.tape.node(i).outputs.size(); ++k) {
+      const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
+      const Var ours = compared.part(compared.first, id, knows_past[i]);
+      if (ours.empty()) continue;
+      const std::string name = std::to_string(i) + "." + std::to_string(k);
+      first.add(name, ours);
+      second.add(name, compared.part(compared.second, id, knows_past[i]));
+    }
+  PlayerOptions options;
+  options.passes = Passes::unfused();
+  const auto values = [](const NamedVars& vars) {
+    Vars all;
+    for (const auto& entry : vars) all.push_back(entry.value);
+    return all;
+  };
+  Player player(whole.tape, values(first), options), other_player(other.tape, values(second), options);
+  player.play(compared.first.feeds, 0);
+  Store reference;
+  for (const auto& [name, var] : first) reference.add(name, Array(player.view(var)));
+  const RecordedPlay play = recorded_play(other_player, compared.second.feeds);
+  const ReferenceComparison found = compare(play, second, reference, tolerance);
+  return found.mismatched.empty() ? "" : described(whole.tape.node(std::stoul(found.mismatched[0].name)));
 }
 
 /// Records the function for the whole, without a past.
@@ -262,20 +193,31 @@ std::string first_unlike_whole(const Traced& traced, std::int64_t cut) {
   };
   const Recording whole = record(length, room), roomier = record(length, room + 1);
   const Recording begin = record(cut, room), end = record(length - cut, room);
-  if (!same_ops(whole.tape, roomier.tape) || !same_ops(whole.tape, begin.tape) || !same_ops(whole.tape, end.tape))
-    return "";
+  if (!same_ops(whole, roomier) || !same_ops(whole, begin) || !same_ops(whole, end)) return "";
   std::vector<Array> nothing, left;
-  for (const Carry& state : whole.tape.states()) nothing.emplace_back(state.input.dtype(), state.input.shape());
+  Vars states;
+  for (const Carry& state : begin.tape.states()) {
+    nothing.emplace_back(state.input.dtype(), state.input.shape());
+    states.push_back(state.output);
+  }
   Array past(Dtype::int64, {rows});
-  const std::vector<bool> looked = looked_at(whole);
-  const Values expected(whole, looked, feeds_for(traced, whole, tokens, past, nothing));
-  const Values before(begin, looked, feeds_for(traced, begin, columns_of(tokens, 0, cut), past, nothing));
-  for (const Carry& state : begin.tape.states()) left.push_back(before.copy_of(state.output));
-  std::fill_n(past.as<std::int64_t>(), rows, cut);
+  if (!states.empty()) {
+    Player player(begin.tape, states);
+    player.play(feeds_for(traced, begin, columns_of(tokens, 0, cut), past, nothing), 0);
+    for (const Var& state : states) left.emplace_back(player.view(state));
+  }
+  const std::vector<Feed> feeds = feeds_for(traced, whole, tokens, past, nothing);
   const Array rest = columns_of(tokens, cut, length - cut);
-  const Values found(end, looked, feeds_for(traced, end, rest, past, left));
-  const Pair places{{}, {}, {}, cut, length - cut, length};
-  return first_unlike({whole, end, end, roomier, length, length - cut, places}, looked, expected, found,
+  Array later(Dtype::int64, {rows});
+  std::fill_n(later.as<std::int64_t>(), rows, cut);
+  return first_unlike({{whole, feeds, cut},
+                       {end, feeds_for(traced, end, rest, later, left)},
+                       end,
+                       roomier,
+                       length,
+                       length - cut,
+                       length - cut,
+                       length},
                       traced.tolerance);
 }
 
@@ -284,12 +226,15 @@ std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Ar
   const std::int64_t length = tokens.shape()[1];
   const Recording whole = record_whole(traced, traced.sizes);
   const Recording shorter = record_whole(traced, of_length(traced, length - 1));
-  if (!same_ops(whole.tape, shorter.tape)) return "";
-  const std::vector<bool> looked = looked_at(whole);
-  const Values expected(whole, looked, feeds_for(traced, whole, tokens, {}, {}));
-  const Values found(whole, looked, feeds_for(traced, whole, others, {}, {}));
-  const Pair places{{}, {}, {}, 0, cut, 0};
-  return first_unlike({whole, whole, shorter, whole, length, length - 1, places}, looked, expected, found,
+  if (!same_ops(whole, shorter)) return "";
+  return first_unlike({{whole, feeds_for(traced, whole, tokens, {}, {})},
+                       {whole, feeds_for(traced, whole, others, {}, {})},
+                       shorter,
+                       whole,
+                       length,
+                       length - 1,
+                       cut,
+                       0},
                       traced.tolerance);
 }
 

@@ -4,6 +4,9 @@
 #include <numeric>
 #include <sstream>
 
+#include "joined.hpp"
+#include "visit.hpp"
+
 namespace xtape::decode {
 
 namespace {
@@ -167,29 +170,12 @@ Array StepTrials::drawn(const ValueType& type) {
   for (std::int64_t i = 0; i < array.count(); ++i) {
     const std::int64_t integer = i > 0 && i + 1 == array.count() ? 0 : draws_.integer(1, 2);
     const double number = draws_.uniform(-1, 1);
-    switch (type.dtype) {
-      case Dtype::float32:
-        array.as<float>()[i] = static_cast<float>(number);
-        break;
-      case Dtype::float64:
-        array.as<double>()[i] = number;
-        break;
-      case Dtype::bfloat16:
-        array.as<bfloat16>()[i] = bfloat16(number);
-        break;
-      case Dtype::int8:
-        array.as<std::int8_t>()[i] = static_cast<std::int8_t>(integer);
-        break;
-      case Dtype::int32:
-        array.as<std::int32_t>()[i] = static_cast<std::int32_t>(integer);
-        break;
-      case Dtype::int64:
-        array.as<std::int64_t>()[i] = integer;
-        break;
-      default:
-        array.as<bool>()[i] = number > 0;
-        break;
-    }
+    visit_elements(array, [&]<class T>(T* elements) {
+      if constexpr (std::is_same_v<T, bool>)
+        elements[i] = number > 0;
+      else
+        elements[i] = is_floating(type.dtype) ? static_cast<T>(number) : static_cast<T>(integer);
+    });
   }
   return array;
 }
@@ -247,8 +233,7 @@ double StepTrials::compare(const ArrayView& result, const std::vector<std::int64
 
 void StepTrials::refuse(std::size_t row, std::int64_t place, std::int64_t k, double got, double wanted,
                         const std::vector<std::int64_t>& pieces) {
-  std::string list;
-  for (const std::int64_t piece : pieces) list += (list.empty() ? "" : ", ") + std::to_string(piece);
+  const std::string list = joined(pieces, [](std::int64_t piece) { return std::to_string(piece); });
   throw DefinitionError(
       whose() + " gives other values in pieces, as in generation, than for the whole: " + text_of(got) +
       " instead of " + text_of(wanted) + " at row " + std::to_string(row) + ", position " + std::to_string(place) +

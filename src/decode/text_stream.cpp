@@ -50,9 +50,6 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vec
   data_->run = {before};
   data_->before = data_->tokenizer->decode(data_->run);
 }
-TextStream::TextStream(TextStream&&) noexcept = default;
-TextStream& TextStream::operator=(TextStream&&) noexcept = default;
-TextStream::~TextStream() = default;
 
 std::string TextStream::add(std::int32_t token) {
   if (data_->stopped) return "";

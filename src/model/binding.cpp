@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "interpreter.hpp"
-#include "nearest.hpp"
 
 namespace xtape::model {
 
@@ -59,10 +58,6 @@ class OpBinder {
                        "op '" + op_.name + "' cannot take " + describe(value) + " here: it takes " + signature()};
   }
 
-  static bool takes_text(const AttributeSpec& spec) {
-    return spec.type == AttributeType::text || spec.type == AttributeType::dtype;
-  }
-
   static bool takes(const InputSpec& spec, const Value& value) {
     switch (spec.arity) {
       case Arity::one:
@@ -93,14 +88,11 @@ class OpBinder {
   }
 
   void named(const Arguments::Named& argument) {
-    std::vector<std::string> known;
     for (std::size_t i = 0; i < op_.inputs.size(); ++i) {
-      if (op_.inputs[i].name == argument.name) {
-        if (!inputs_[i].empty()) throw BindingError{argument.column, "'" + argument.name + "' is given twice"};
-        fill(i, argument.value, argument.column);
-        return;
-      }
-      known.push_back(op_.inputs[i].name);
+      if (op_.inputs[i].name != argument.name) continue;
+      if (!inputs_[i].empty()) throw BindingError{argument.column, "'" + argument.name + "' is given twice"};
+      fill(i, argument.value, argument.column);
+      return;
     }
     for (const AttributeSpec& spec : op_.attributes) {
       if (spec.name == argument.name) {
@@ -109,12 +101,10 @@ class OpBinder {
         set(spec, argument.value, argument.column);
         return;
       }
-      known.push_back(spec.name);
       if (spec.type == AttributeType::named_sizes) sizes_name_ = spec.name;
     }
-    if (sizes_name_.empty())
-      throw BindingError{argument.column, "op '" + op_.name + "' has no attribute '" + argument.name + "'" +
-                                              did_you_mean(argument.name, known)};
+    if (const std::string wrong = wrong_keyword(op_, argument.name); !wrong.empty())
+      throw BindingError{argument.column, wrong};
     const auto* size = argument.value.as<std::int64_t>();
     if (size == nullptr)
       throw BindingError{argument.column,
@@ -134,13 +124,7 @@ class OpBinder {
     } else if (const auto* number = value.as<double>()) {
       call_.attributes.set(spec.name, *number);
     } else if (const auto* text = value.as<std::string>()) {
-      if (spec.type == AttributeType::dtype && *text != "float" && *text != "int") {
-        try {
-          dtype_named(*text);
-        } catch (const DtypeError& error) {
-          throw BindingError{column, error.what()};
-        }
-      }
+      if (const std::string wrong = wrong_text(spec, *text); !wrong.empty()) throw BindingError{column, wrong};
       call_.attributes.set(spec.name, *text);
     } else if (const auto* tuple = value.as<Tuple>()) {
       std::vector<std::int64_t> integers;

@@ -2,14 +2,14 @@
 #include <algorithm>
 
 #include "interpreter.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
 
 namespace {
 std::string declared(const Input& input) {
-  std::string list;
-  for (const Line& dim : input.dims) list += (list.empty() ? "" : ", ") + to_source(dim.value);
+  const std::string list = joined(input.dims, [](const Line& dim) { return to_source(dim.value); });
   return input.kind + (input.has_dims ? " [" + list + "]" : "");
 }
 
@@ -64,10 +64,7 @@ void check(const Input& input, const Value& value, Dtype model_dtype, Interprete
 }
 
 std::string list_of(const std::vector<Input>& inputs) {
-  std::string list;
-  for (const Input& input : inputs)
-    list += (list.empty() ? "" : ", ") + std::string(input.many ? "*" : "") + input.name;
-  return "(" + list + ")";
+  return "(" + joined(inputs, [](const Input& input) { return (input.many ? "*" : "") + input.name; }) + ")";
 }
 }  // namespace
 

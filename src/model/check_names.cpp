@@ -5,7 +5,6 @@
 
 #include "check_sizes.hpp"
 #include "definition.hpp"
-#include "nearest.hpp"
 #include "visible_names.hpp"
 #include "xtape/op.hpp"
 
@@ -70,9 +69,7 @@ class Checker {
   void visit(const Expression& expression) {
     if (expression.form == Form::name) {
       if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
-      std::vector<std::string> known = names_.values();
-      known.insert(known.end(), locals_.begin(), locals_.end());
-      line_->fail(expression.column, "unknown name '" + expression.text + "'" + did_you_mean(expression.text, known));
+      line_->fail(expression.column, names_.unknown(expression.text, {locals_.begin(), locals_.end()}));
     }
     const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
     if (calls_name) callee(expression);
@@ -83,24 +80,26 @@ class Checker {
   void callee(const Expression& call) {
     const Expression& callee = call.children[0];
     const Meaning meaning = names_.of_callee(callee.text);
-    if (meaning == Meaning::unknown)
-      line_->fail(callee.column, "there is no module, function or op '" + callee.text + "'" +
-                                     did_you_mean(callee.text, names_.callees()));
+    if (meaning == Meaning::unknown) line_->fail(callee.column, names_.unknown_callee(callee.text));
     if (meaning == Meaning::op)
-      if (const Op* op = names_.ops->find(callee.text)) keywords(*op, call);
+      if (const Op* op = names_.ops->find(callee.text)) attributes(*op, call);
   }
 
-  void keywords(const Op& op, const Expression& call) {
-    std::vector<std::string> known;
-    for (const InputSpec& each : op.inputs) known.push_back(each.name);
-    for (const AttributeSpec& each : op.attributes) {
-      if (each.type == AttributeType::named_sizes) return;
-      known.push_back(each.name);
+  void attributes(const Op& op, const Expression& call) {
+    const auto check = [&](const Expression& value, const AttributeSpec& attribute) {
+      if (value.form != Form::text) return;
+      if (const std::string wrong = wrong_text(attribute, value.text); !wrong.empty()) line_->fail(value.column, wrong);
+    };
+    for (const Keyword& each : call.keywords) {
+      if (const std::string wrong = wrong_keyword(op, each.name); !wrong.empty()) line_->fail(each.column, wrong);
+      for (const AttributeSpec& attribute : op.attributes)
+        if (attribute.name == each.name) check(each.value, attribute);
     }
-    for (const Keyword& each : call.keywords)
-      if (std::find(known.begin(), known.end(), each.name) == known.end())
-        line_->fail(each.column,
-                    "op '" + op.name + "' has no attribute '" + each.name + "'" + did_you_mean(each.name, known));
+    // The first text without a name is the value of the first attribute that takes texts.
+    const auto text = std::find_if(call.children.begin() + 1, call.children.end(),
+                                   [](const Expression& each) { return each.form == Form::text; });
+    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(), takes_text);
+    if (text != call.children.end() && attribute != op.attributes.end()) check(*text, *attribute);
   }
 
   VisibleNames names_;

@@ -45,9 +45,9 @@ bool replaces_one(const std::string& a, const std::string& b) {
 using Counts = std::map<std::string, int>;
 
 void count(const Expression& expression, Counts& counts) {
-  if (expression.form == Form::name) ++counts[expression.text];
-  for (const Expression& child : expression.children) count(child, counts);
-  for (const Keyword& each : expression.keywords) count(each.value, counts);
+  each_expression(expression, [&](const Expression& each) {
+    if (each.form == Form::name) ++counts[each.text];
+  });
 }
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "interpreter.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "xtape/ops.hpp"
 
@@ -11,10 +12,8 @@ namespace xtape::model {
 namespace {
 void check_names_in(const Expression& expression, const std::vector<std::string>& names, const Line& line) {
   if (expression.form == Form::name && std::find(names.begin(), names.end(), expression.text) == names.end()) {
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
-                                     " (known: " + list + ")");
+                                     " (known: " + joined(names) + ")");
   }
   const bool calls = expression.form == Form::call;  // the first child is the function's name, not a name of the data
   for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)

@@ -12,6 +12,7 @@
 #include "files.hpp"
 #include "hugging_face_config.hpp"
 #include "hugging_face_files.hpp"
+#include "joined.hpp"
 #include "stored_weights.hpp"
 #include "weight_patterns.hpp"
 
@@ -32,24 +33,20 @@ std::string* find(Overrides& overrides, const std::string& name) {
 }
 
 std::string quoted(const std::vector<std::string>& keys) {
-  std::string all;
-  for (const std::string& key : keys) all += (all.empty() ? "'" : ", '") + key + "'";
-  return all;
+  return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
 }
 
 /// The text of an override for a value in a config.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
-  std::string known;
-  for (const auto& [theirs, ours] : setting.values) {
+  for (const auto& [theirs, ours] : setting.values)
     if (model::is_word(node.json(), theirs)) return ours;
-    known += (known.empty() ? "" : ", ") + theirs;
-  }
   const bool scalar = node.is_string() || node.json().is_number() || node.json().is_boolean();
   const std::string text = model::to_text(node.json());
   if (!scalar || text == "NaN")
     node.fail("'" + key + "' must be a number, a flag or a text, not " + (scalar ? text : node.json().dump()));
   if (setting.lists_words())
-    node.fail("'" + key + "' is " + node.json().dump() + "; the definition supports " + known);
+    node.fail("'" + key + "' is " + node.json().dump() + "; the definition supports " +
+              joined(setting.values, [](const auto& word) { return word.first; }));
   return text;
 }
 

@@ -2,66 +2,30 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 namespace xtape::model {
 
 namespace {
 /// Keys that never affect the computation of a model: the config's origin, the dtype of weights, which outputs a
 /// program returns, and settings of generation.
-const std::vector<std::string> ignored_by_all = {"_*",
-                                                 "architectures",
-                                                 "auto_map",
-                                                 "bad_words_ids",
-                                                 "begin_suppress_tokens",
-                                                 "chunk_size_feed_forward",
-                                                 "diversity_penalty",
-                                                 "do_sample",
-                                                 "dtype",
-                                                 "early_stopping",
-                                                 "exponential_decay_length_penalty",
-                                                 "finetuning_task",
-                                                 "gradient_checkpointing",
-                                                 "id2label",
-                                                 "is_encoder_decoder",
-                                                 "keys_to_ignore_at_inference",
-                                                 "label2id",
-                                                 "length_penalty",
-                                                 "max_length",
-                                                 "min_length",
-                                                 "model_type",
-                                                 "*no_repeat_ngram_size",
-                                                 "num_beam_groups",
-                                                 "num_beams",
-                                                 "num_labels",
-                                                 "num_return_sequences",
-                                                 "output_attentions",
-                                                 "output_hidden_states",
-                                                 "output_past",
-                                                 "output_scores",
-                                                 "prefix",
-                                                 "quantization_config",
-                                                 "problem_type",
-                                                 "remove_invalid_values",
-                                                 "repetition_penalty",
-                                                 "return_dict",
-                                                 "return_dict_in_generate",
-                                                 "suppress_tokens",
-                                                 "task_specific_params",
-                                                 "temperature",
-                                                 "tf_legacy_loss",
-                                                 "*_token_id",
-                                                 "tokenizer_class",
-                                                 "top_k",
-                                                 "top_p",
-                                                 "torch_dtype",
-                                                 "torchscript",
-                                                 "transformers.js_config",
-                                                 "transformers_version",
-                                                 "typical_p",
-                                                 "use_bfloat16",
-                                                 "use_cache"};
+const char* const ignored_by_all =
+    "_* architectures auto_map bad_words_ids begin_suppress_tokens chunk_size_feed_forward diversity_penalty "
+    "do_sample dtype early_stopping exponential_decay_length_penalty finetuning_task gradient_checkpointing id2label "
+    "is_encoder_decoder keys_to_ignore_at_inference label2id length_penalty max_length min_length model_type "
+    "*no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences output_attentions "
+    "output_hidden_states output_past output_scores prefix quantization_config problem_type remove_invalid_values "
+    "repetition_penalty return_dict return_dict_in_generate suppress_tokens task_specific_params temperature "
+    "tf_legacy_loss *_token_id tokenizer_class top_k top_p torch_dtype torchscript transformers.js_config "
+    "transformers_version typical_p use_bfloat16 use_cache";
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
 /// Splits a key at its first dot. The second element is empty if there is no dot.
 std::pair<std::string, std::string> cut(const std::string& key) {
@@ -74,7 +38,7 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
   for (const auto& [word, value] : object.items()) {
     const std::string key = before + word;
     if (value.is_null() || std::find(known.begin(), known.end(), key) != known.end() ||
-        matches_any(key, mapping.ignored) || matches_any(key, ignored_by_all))
+        matches_any(key, mapping.ignored) || matches_any(key, words_in(ignored_by_all)))
       continue;
     const bool holds_known =
         std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });

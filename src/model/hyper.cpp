@@ -120,11 +120,10 @@ class Resolver {
 
   /// Appends the hyper-parameters that the expression names.
   void need(const Expression& expression, std::vector<const Parameter*>& needs) const {
-    if (expression.form == Form::name)
-      if (const auto found = parameters_.find(expression.text); found != parameters_.end())
-        needs.push_back(found->second);
-    for (const Expression& child : expression.children) need(child, needs);
-    for (const Keyword& each : expression.keywords) need(each.value, needs);
+    each_expression(expression, [&](const Expression& each) {
+      if (each.form != Form::name) return;
+      if (const auto found = parameters_.find(each.text); found != parameters_.end()) needs.push_back(found->second);
+    });
   }
 
   ModelContext& context_;

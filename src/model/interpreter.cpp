@@ -160,9 +160,9 @@ Value Interpreter::name(const Expression& expression, const At& at) {
     default:
       break;
   }
-  std::vector<std::string> known = names.values();
-  for (const auto& each : environment.locals) known.push_back(each.first);
-  fail(at, expression.column, "unknown name '" + name + "'" + did_you_mean(name, known));
+  std::vector<std::string> locals;
+  for (const auto& each : environment.locals) locals.push_back(each.first);
+  fail(at, expression.column, names.unknown(name, locals));
 }
 
 Value Interpreter::attribute(const Expression& expression, const At& at) {

@@ -3,7 +3,7 @@
 
 #include "caret.hpp"
 #include "interpreter.hpp"
-#include "nearest.hpp"
+#include "joined.hpp"
 
 namespace xtape::model {
 
@@ -53,7 +53,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
     return guarded(at, expression.column, [&] { return number_function(name, numbers); });
   }
   if (const Op* op = context_.ops->find(name)) return call_op(*op, expression, arguments, at);
-  fail(at, callee.column, "there is no module, function or op '" + name + "'" + did_you_mean(name, names.callees()));
+  fail(at, callee.column, names.unknown_callee(name));
 }
 
 /// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
@@ -80,12 +80,11 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
   } catch (const DefinitionError&) {
     throw;
   } catch (const Error& error) {
-    std::string list;
-    for (const auto& each : arguments.positional) list += (list.empty() ? "" : ", ") + describe(each.value);
-    for (const auto& each : arguments.named)
-      list += (list.empty() ? "" : ", ") + each.name + "=" + describe(each.value);
+    std::vector<std::string> list;
+    for (const auto& each : arguments.positional) list.push_back(describe(each.value));
+    for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
     model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
-                                     "\n    called with (" + list + ")");
+                                     "\n    called with (" + joined(list) + ")");
   }
 }
 

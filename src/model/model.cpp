@@ -149,9 +149,6 @@ Model Model::parse(const std::string& text, const ModelOptions& options, const s
 }
 
 Model::Model(std::unique_ptr<Data> data) : data_(std::move(data)) {}
-Model::Model(Model&&) noexcept = default;
-Model& Model::operator=(Model&&) noexcept = default;
-Model::~Model() = default;
 
 const std::string& Model::name() const {
   return data_->context.definition->name;

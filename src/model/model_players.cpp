@@ -1,14 +1,14 @@
 // A model's cache of players.
 #include <algorithm>
 
+#include "joined.hpp"
 #include "model_data.hpp"
 
 namespace xtape {
 
 namespace {
 std::string names_of(const NamedArrays& arrays) {
-  std::string names;
-  for (const auto& each : arrays) names += (names.empty() ? "" : ", ") + each.name;
+  const std::string names = joined(arrays, &NamedArrays::Entry::name);
   return names.empty() ? "no array is given" : "the arrays given are " + names;
 }
 }  // namespace

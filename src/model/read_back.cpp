@@ -8,6 +8,7 @@
 #include <random>
 
 #include "hugging_face_files.hpp"
+#include "visit.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"
 
@@ -26,25 +27,14 @@ constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 /// Random numbers for an input: tokens below `tokens`, flags, or normal numbers.
 Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random) {
   Array array(type.dtype, type.shape);
-  const auto fill = [&](auto* elements, const auto& draw) { std::generate(elements, elements + array.count(), draw); };
-  const auto token = [&] { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(tokens)); };
   std::normal_distribution<double> normal;
-  switch (type.dtype) {
-    case Dtype::int64:
-      fill(array.as<std::int64_t>(), token);
-      break;
-    case Dtype::int32:
-      fill(array.as<std::int32_t>(), [&] { return static_cast<std::int32_t>(token()); });
-      break;
-    case Dtype::float32:
-      fill(array.as<float>(), [&] { return static_cast<float>(normal(random)); });
-      break;
-    case Dtype::float64:
-      fill(array.as<double>(), [&] { return normal(random); });
-      break;
-    default:
-      break;  // zeros
-  }
+  visit_elements(array, [&]<class T>(T* elements) {
+    if constexpr (std::is_same_v<T, bool>) return;  // zeros
+    std::generate(elements, elements + array.count(), [&] {
+      return is_floating(type.dtype) ? static_cast<T>(normal(random))
+                                     : static_cast<T>(random() % static_cast<std::uint64_t>(tokens));
+    });
+  });
   return array;
 }
 

@@ -75,6 +75,14 @@ struct Line {
   }
 };
 
+/// Calls visit(expression) for the expression and all inside it.
+template <class Visit>
+void each_expression(const Expression& expression, const Visit& visit) {
+  visit(expression);
+  for (const Expression& child : expression.children) each_expression(child, visit);
+  for (const Keyword& keyword : expression.keywords) each_expression(keyword.value, visit);
+}
+
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
 Line parse_line(const std::string& text, const Location& location, bool may_assign);
 

@@ -1,30 +1,20 @@
 #include "usage.hpp"
 
-#include <functional>
 #include <set>
 
 namespace xtape::model {
 
 namespace {
-/// Calls `visit` for every expression of a computation, at every depth.
-void each_expression(const Computation& computation, const std::function<void(const Expression&)>& visit) {
-  const std::function<void(const Expression&)> walk = [&](const Expression& expression) {
-    visit(expression);
-    for (const Expression& child : expression.children) walk(child);
-    for (const Keyword& keyword : expression.keywords) walk(keyword.value);
-  };
-  for (const Line& line : computation.lines) walk(line.value);
-  for (const auto& result : computation.results) walk(result.second.value);
-}
-
 class Usage {
  public:
   void note(const Module& module, const Computation& computation) {
-    each_expression(computation, [&](const Expression& expression) {
+    const auto note_one = [&](const Expression& expression) {
       if (expression.form == Form::name) add(module, expression.text);
       if (expression.form == Form::attribute)
         for (const Module* owner : owners(module, expression.children[0])) add(*owner, expression.text);
-    });
+    };
+    for (const Line& line : computation.lines) each_expression(line.value, note_one);
+    for (const auto& result : computation.results) each_expression(result.second.value, note_one);
   }
 
   void walk(const Module& module) {

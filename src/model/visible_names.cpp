@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "nearest.hpp"
 #include "value.hpp"
-#include "xtape/op.hpp"
 
 namespace xtape::model {
 
@@ -50,14 +50,45 @@ std::vector<std::string> VisibleNames::values() const {
   return names;
 }
 
-std::vector<std::string> VisibleNames::callees() const {
+std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
+  std::vector<std::string> known = values();
+  known.insert(known.end(), locals.begin(), locals.end());
+  return "unknown name '" + name + "'" + did_you_mean(name, known);
+}
+
+std::string VisibleNames::unknown_callee(const std::string& name) const {
   std::vector<std::string> names;
   if (recording && block != nullptr) add(block->modules, names);
   if (functions != nullptr) add(functions->functions, names);
   if (ops != nullptr)
     for (const auto& row : ops->ops()) names.push_back(row.first);
   names.emplace_back("scan");
-  return names;
+  return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
+}
+
+std::string wrong_keyword(const Op& op, const std::string& name) {
+  std::vector<std::string> known;
+  add(op.inputs, known);
+  add(op.attributes, known);
+  const auto takes_any = [](const AttributeSpec& each) { return each.type == AttributeType::named_sizes; };
+  if (std::find(known.begin(), known.end(), name) != known.end() ||
+      std::any_of(op.attributes.begin(), op.attributes.end(), takes_any))
+    return "";
+  return "op '" + op.name + "' has no attribute '" + name + "'" + did_you_mean(name, known);
+}
+
+std::string wrong_text(const AttributeSpec& attribute, const std::string& text) {
+  if (attribute.type != AttributeType::dtype || text == "float" || text == "int") return "";
+  try {
+    dtype_named(text);
+  } catch (const DtypeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool takes_text(const AttributeSpec& attribute) {
+  return attribute.type == AttributeType::text || attribute.type == AttributeType::dtype;
 }
 
 }  // namespace xtape::model

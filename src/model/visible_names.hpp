@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "definition.hpp"
+#include "xtape/op.hpp"
 
 namespace xtape::model {
 
@@ -26,9 +27,20 @@ struct VisibleNames {
 
   Meaning of(const std::string& name) const;
   Meaning of_callee(const std::string& name) const;
-  /// All names that `of` and `of_callee` find, to suggest the nearest one in errors.
+  /// All names that `of` finds.
   std::vector<std::string> values() const;
-  std::vector<std::string> callees() const;
+
+  // What is wrong, with the nearest name: in checks before a recording, and in the recording for what only it knows.
+  /// Of a name that neither `of` finds nor the `locals` have.
+  std::string unknown(const std::string& name, const std::vector<std::string>& locals) const;
+  std::string unknown_callee(const std::string& name) const;
 };
+
+/// What is wrong with a keyword of a call of `op`; "" if nothing is.
+std::string wrong_keyword(const Op& op, const std::string& name);
+/// What is wrong with a text as a value of the attribute; "" if nothing is.
+std::string wrong_text(const AttributeSpec& attribute, const std::string& text);
+/// Whether values of the attribute may be texts.
+bool takes_text(const AttributeSpec& attribute);
 
 }  // namespace xtape::model

@@ -164,22 +164,22 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
          ")";
 }
 
-void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
-                  const AllGather& all_gather) {
+void PieceOptimizer::check_update(const PieceGradients& gradients, double norm, double rate, double scale,
+                                  const AllGather& all_gather) {
   const auto of_all = [&](const std::string& own) {
     return all_gather ? all_gather(own) : std::vector<std::string>{own};
   };
-  if (optimizer.stays_finite(norm, rate, scale)) return;
-  const Magnitudes own = optimizer.magnitudes();
+  if (stays_finite(norm, rate, scale)) return;
+  const Magnitudes own = magnitudes();
   Magnitudes all;
   for (const std::string& bytes : of_all({reinterpret_cast<const char*>(&own), sizeof own})) {
     Magnitudes each;
     std::memcpy(&each, bytes.data(), sizeof each);
     all = larger(all, each);
   }
-  optimizer.set_bounds(all);
-  if (optimizer.stays_finite(norm, rate, scale)) return;
-  for (const std::string& found : of_all(optimizer.overflow(gradients, rate, scale)))
+  bounds_ = all;
+  if (stays_finite(norm, rate, scale)) return;
+  for (const std::string& found : of_all(overflow(gradients, rate, scale)))
     if (!found.empty()) throw UpdateError(found);
 }
 

@@ -1,7 +1,5 @@
 // The optimiser of one process. An update is one pass over the gradients for their norm, then one over weights,
 // gradients and moments.
-#include <cmath>
-
 #include "piece_optimizer.hpp"
 #include "xtape/optim.hpp"
 
@@ -10,7 +8,6 @@ namespace xtape {
 struct Optimizer::Data {
   PieceOptimizer pieces;
   PieceGradients gradients;
-  std::vector<double> square_sums;
 
   void check(const std::vector<ArrayView>& views) const {
     const Store& weights = pieces.weights();
@@ -43,27 +40,15 @@ struct Optimizer::Data {
 };
 
 Optimizer::Optimizer(const Store& weights, const OptimizerOptions& options, int threads)
-    : data_(new Data{PieceOptimizer(weights, options, threads), {}, {}}) {
+    : data_(new Data{PieceOptimizer(weights, options, threads), {}}) {
   data_->gradients.resize(data_->pieces.pieces().size());
-  data_->square_sums.resize(data_->pieces.pieces().size());
 }
-
-Optimizer::Optimizer(Optimizer&&) noexcept = default;
-Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
-Optimizer::~Optimizer() = default;
 
 double Optimizer::update(const std::vector<ArrayView>& gradients, double rate, double scale, double clip) {
   Data& d = *data_;
   d.check(gradients);
-  check_numbers(rate, clip);
   d.find(gradients);
-  d.pieces.square_sums(d.gradients, d.square_sums);
-  const double norm = norm_of(d.square_sums, scale);
-  if (!std::isfinite(norm)) return norm;
-  const double scaled = clipped(scale, clip, norm);
-  check_update(d.pieces, d.gradients, norm_of(d.square_sums, scaled), rate, scaled);
-  d.pieces.update(d.gradients, rate, scaled);
-  return norm;
+  return d.pieces.update(d.gradients, rate, scale, clip);
 }
 
 const Store& Optimizer::state() const {

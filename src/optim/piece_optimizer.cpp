@@ -29,6 +29,13 @@ void check(const OptimizerOptions& options) {
   if (!(options.weight_decay >= 0)) throw Error("optimizer: weight_decay must not be negative");
 }
 
+/// The norm of the gradients times `scale`, from the sums of their squares by piece.
+double norm_of(const std::vector<double>& square_sums, double scale) {
+  double total = 0;
+  for (double square : square_sums) total += square;
+  return std::sqrt(total) * std::abs(scale);
+}
+
 std::vector<std::string> kinds_of(const OptimizerOptions& options) {
   if (options.kind != Kind::sgd) return {"first", "second"};
   if (options.momentum != 0) return {"velocity"};
@@ -49,20 +56,9 @@ std::vector<Piece> pieces_of(const Store& weights) {
   return pieces;
 }
 
-double norm_of(const std::vector<double>& square_sums, double scale) {
-  double total = 0;
-  for (double square : square_sums) total += square;
-  return std::sqrt(total) * std::abs(scale);
-}
-
 void check_numbers(double rate, double clip) {
   if (!std::isfinite(rate)) throw Error("optimizer: the learning rate is not a finite number");
   if (!(clip >= 0)) throw Error("optimizer: clip must be at least 0 (0: gradients are not clipped)");
-}
-
-double clipped(double scale, double clip, double norm) {
-  constexpr double clip_epsilon = 1e-6;  // PyTorch's clip_grad_norm_
-  return clip > 0 ? scale * std::min(1.0, clip / (norm + clip_epsilon)) : scale;
 }
 
 void PieceOptimizer::forget_bounds() {
@@ -110,16 +106,6 @@ void PieceOptimizer::allocate(const std::string& kind, const std::vector<bool>& 
   }
 }
 
-void PieceOptimizer::square_sums(const PieceGradients& gradients, std::vector<double>& sums,
-                                 const std::function<void(std::size_t)>& before) const {
-  sums.assign(pieces_.size(), 0);
-  for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
-    using T = decltype(scalar);
-    if (before) before(index);
-    sums[index] = kernels().of<T>().square_sum(static_cast<const T*>(gradients[index]), pieces_[index].count);
-  });
-}
-
 double PieceOptimizer::decay_of(const Piece& piece) const {
   return options_.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options_.weight_decay : 0;
 }
@@ -160,7 +146,21 @@ template void PieceOptimizer::update_piece(const Piece&, float*, const float*, f
 template void PieceOptimizer::update_piece(const Piece&, double*, const double*, double*, double*,
                                            const AdamStep&) const;
 
-void PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale) {
+double PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale, double clip,
+                              const SharedUpdate& shared) {
+  constexpr double clip_epsilon = 1e-6;  // PyTorch's clip_grad_norm_
+  check_numbers(rate, clip);
+  square_sums_.assign(pieces_.size(), 0);
+  for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
+    using T = decltype(scalar);
+    if (shared.before) shared.before(index);
+    square_sums_[index] = kernels().of<T>().square_sum(static_cast<const T*>(gradients[index]), pieces_[index].count);
+  });
+  if (shared.share) shared.share(square_sums_);
+  const double norm = norm_of(square_sums_, scale);
+  if (!std::isfinite(norm)) return norm;
+  if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
+  check_update(gradients, norm_of(square_sums_, scale), rate, scale, shared.all_gather);
   const AdamStep adam = adam_step(rate, scale);
   ++*updates_.as<std::int64_t>();
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
@@ -172,6 +172,7 @@ void PieceOptimizer::update(const PieceGradients& gradients, double rate, double
     update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
                  moment_at(0), moment_at(1), adam);
   });
+  return norm;
 }
 
 }  // namespace xtape

@@ -26,12 +26,17 @@ std::vector<Piece> pieces_of(const Store& weights);
 /// Per piece: the address of its gradient; null if this process does not update it.
 using PieceGradients = std::vector<const void*>;
 
-/// The norm of the gradients times `scale`, from the sums of their squares by piece.
-double norm_of(const std::vector<double>& square_sums, double scale);
 /// Throws Error if the learning rate or the clipping norm of an update is out of range.
 void check_numbers(double rate, double clip);
-/// `scale`, reduced so that a norm above `clip` becomes `clip`; 0: no clipping.
-double clipped(double scale, double clip, double norm);
+
+/// Gives this process's text to all processes of a training, and returns the texts of all.
+using AllGather = std::function<std::vector<std::string>(const std::string&)>;
+/// What an update does that several processes make together, each with the pieces that it owns.
+struct SharedUpdate {
+  std::function<void(std::size_t piece)> before;         ///< Just before the gradient of a piece is read, in any thread.
+  std::function<void(std::vector<double>& sums)> share;  ///< Completes the sums of squares of the pieces.
+  AllGather all_gather;
+};
 
 /// The most updates that a state may count, so that counting on does not overflow.
 inline constexpr std::int64_t most_updates = std::int64_t{1} << 62;
@@ -56,24 +61,13 @@ class PieceOptimizer {
   Dtype dtype(const Piece& piece) const { return weights_[piece.weight].value.dtype(); }
   int threads() const { return threads_; }
 
-  /// The sum of the squared gradient of every piece that has one, else 0. Calls before(index) just before it reads the
-  /// gradient of a piece, in any thread.
-  void square_sums(const PieceGradients& gradients, std::vector<double>& sums,
-                   const std::function<void(std::size_t)>& before = {}) const;
-  /// Whether an update by scaled gradients of this norm keeps weights and moments finite, judged by bounds on both. It
-  /// needs no pass over them, and `true` is certain. The update must follow: the bounds become those after it.
-  bool stays_finite(double norm, double rate, double scale);
-  Magnitudes magnitudes() const;  ///< Of the owned pieces: a pass over them.
-  /// Sets the bounds that stays_finite uses; at first they are infinite.
-  void set_bounds(const Magnitudes& bounds) { bounds_ = bounds; }
+  /// One update by the gradients times `scale`, whose norm is clipped to `clip` (0: not). Returns the norm before that;
+  /// if it is not finite, nothing has changed. Throws Error as check_numbers, and UpdateError if the update would make a
+  /// weight or moment NaN or infinite; nothing has changed then. Bounds on both rule that out for almost every update.
+  double update(const PieceGradients& gradients, double rate, double scale, double clip,
+                const SharedUpdate& shared = {});
   /// The next update measures weights and moments.
   void forget_bounds();
-  /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
-  /// infinite; "" if there is none.
-  std::string overflow(const PieceGradients& gradients, double rate, double scale) const;
-
-  /// One update by the gradients times `scale`.
-  void update(const PieceGradients& gradients, double rate, double scale);
 
   /// The kinds of moments: "velocity", or "first" and "second", or none.
   const std::vector<std::string>& kinds() const { return kinds_; }
@@ -86,6 +80,15 @@ class PieceOptimizer {
   const Store& state() const { return state_; }
 
  private:
+  void check_update(const PieceGradients& gradients, double norm, double rate, double scale,
+                    const AllGather& all_gather);
+  /// Whether an update by scaled gradients of this norm keeps weights and moments finite, judged by bounds on both. It
+  /// needs no pass over them, and `true` is certain. The update must follow: the bounds become those after it.
+  bool stays_finite(double norm, double rate, double scale);
+  Magnitudes magnitudes() const;  ///< Of the owned pieces: a pass over them.
+  /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
+  /// infinite; "" if there is none.
+  std::string overflow(const PieceGradients& gradients, double rate, double scale) const;
   void allocate(const std::string& kind, const std::vector<bool>& owned);
   double decay_of(const Piece& piece) const;
   AdamStep adam_step(double rate, double scale) const;  ///< Throws Error if the number of updates is out of range.
@@ -102,16 +105,8 @@ class PieceOptimizer {
   std::vector<Array> memory_;                // of moments, if only some pieces are owned
   Array updates_;
   Store state_;
-  Magnitudes bounds_;
+  Magnitudes bounds_;  // at first infinite
+  std::vector<double> square_sums_;
 };
-
-/// Gives this process's text to all processes of a training, and returns the texts of all.
-using AllGather = std::function<std::vector<std::string>(const std::string&)>;
-
-/// Throws UpdateError if the update would make a weight or moment NaN or infinite; nothing has changed then. Costs
-/// nothing unless the bounds do not rule it out. `norm` is that of the gradients times `scale`. If several processes
-/// own the pieces, all of them call it with the same numbers and their `all_gather`; null: this process owns all.
-void check_update(PieceOptimizer& optimizer, const PieceGradients& gradients, double norm, double rate, double scale,
-                  const AllGather& all_gather = nullptr);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Byte-level byte-pair encoding, read from a tokenizer.json.
+// Byte-level byte-pair encoding, read from a tokenizer.json or from GPT-2's two files.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -66,26 +66,51 @@ WordPattern read_pattern(const JsonNode& json) {
   return *pattern;
 }
 
-std::vector<std::string> read_pieces(const JsonNode& vocabulary) {
-  std::vector<std::string> pieces;
-  for (const auto& [piece, node] : vocabulary.entries()) {
+/// The pieces by token; "" for an unused token, of which a vocabulary that is `dense` has none.
+std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense) {
+  const auto entries = vocabulary.entries();
+  std::vector<std::string> pieces(dense ? entries.size() : 0);
+  std::vector<bool> given(pieces.size());
+  for (const auto& entry : entries) {
+    const JsonNode& node = entry.second;
+    const auto said = [&] { return "the token of " + Json(entry.first).dump() + " is " + node.json().dump(); };
+    if (dense && (!node.json().is_number_unsigned() || node.json().get<std::uint64_t>() >= entries.size()))
+      node.fail(said() + "; the tokens of " + std::to_string(entries.size()) + " pieces must be the numbers 0 to " +
+                std::to_string(entries.size() - 1));
     const auto token = static_cast<std::size_t>(read_token(node));
-    if (token >= pieces.size()) pieces.resize(token + 1);
-    if (!pieces[token].empty())
-      node.fail("the pieces " + Json(piece).dump() + " and " + Json(pieces[token]).dump() + " have the same token");
-    pieces[token] = piece;
+    if (token >= pieces.size()) {
+      pieces.resize(token + 1);
+      given.resize(token + 1);
+    }
+    if (given[token]) node.fail(said() + ", but " + Json(pieces[token]).dump() + " has the same token");
+    given[token] = true;
+    pieces[token] = entry.first;
   }
   return pieces;
+}
+
+/// `read`, with the file's path before its errors.
+template <class Read>
+void of_file(const std::string& path, const Read& read) {
+  try {
+    read();
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    throw FileError(path + ": " + error.what());
+  }
 }
 }  // namespace
 
 struct BytePairTokenizer::Data {
-  std::string text;
+  Json json;                         // that it is saved as, without the tokens of a folder
+  std::vector<TokenizerFile> files;  // a name that begins with a dot follows the stem
   std::unique_ptr<BytePairs> pairs;
   std::unordered_map<std::string, std::int32_t> added;
   std::unordered_map<std::int32_t, std::string> added_pieces;
   std::set<std::int32_t> special;
   std::string first;  // the special token that a text begins with; "" if there is none
+  std::int32_t end = -1;
   std::int64_t size = 0;
 
   void read_model(const JsonNode& json) {
@@ -103,7 +128,7 @@ struct BytePairTokenizer::Data {
       if (!is_unset(model, key)) model.at(key).fail("\"" + std::string(key) + "\" is not supported: it must be null");
     WordPattern pattern = read_pattern(json);
     try {
-      pairs = std::make_unique<BytePairs>(read_pieces(model.at("vocab")), std::move(pattern));
+      pairs = std::make_unique<BytePairs>(read_pieces(model.at("vocab"), false), std::move(pattern));
     } catch (const FileError&) {
       throw;
     } catch (const Error& error) {
@@ -162,17 +187,76 @@ struct BytePairTokenizer::Data {
       }
     }
   }
+
+  static std::shared_ptr<const Data> published(const std::string& text, const std::string& name) {
+    const JsonNode node(text, name, JsonErrors::file);
+    const auto data = std::make_shared<Data>();
+    data->read_model(node);
+    data->read_added(node);
+    data->read_template(node);
+    data->json = {{"xtape", 1},
+                  {"kind", "byte_pairs"},
+                  {"published", nullptr},
+                  {"file", {{"bytes", text.size()}, {"crc32", crc32_of(text)}}}};
+    data->files = {{".published.json", text}};
+    return data;
+  }
+
+  void read_merges(const std::string& text) const {
+    std::size_t number = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t newline = std::min(text.find('\n', begin), text.size());
+      std::string line = text.substr(begin, newline - begin);
+      begin = newline + 1;
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (++number == 1 && line.starts_with("#version")) continue;
+      try {
+        const std::size_t space = line.find(' ');
+        if (space == std::string::npos || space == 0 || space + 1 == line.size() || line.rfind(' ') != space)
+          throw Error("a merge must be two pieces separated by a space, got \"" + line + "\"");
+        pairs->add_merge(line.substr(0, space), line.substr(space + 1));
+      } catch (const Error& error) {
+        throw Error("line " + std::to_string(number) + ": " + error.what());
+      }
+    }
+  }
+
+  static std::shared_ptr<const Data> gpt2(const std::string& vocabulary, const std::string& merges,
+                                          const Gpt2Options& options) {
+    constexpr const char* end_of_text = "<|endoftext|>";
+    const auto data = std::make_shared<Data>();
+    data->files = {{"vocab.json", read_text(vocabulary)}, {"merges.txt", read_text(merges)}};
+    const JsonNode node(data->files[0].bytes, vocabulary, JsonErrors::file);
+    if (!node.is_object() || node.json().empty())
+      node.fail("a vocabulary must be an object of pieces and their tokens: {\"!\": 0, \"\\\"\": 1, …}");
+    of_file(vocabulary, [&] { data->pairs = std::make_unique<BytePairs>(read_pieces(node, true)); });
+    of_file(merges, [&] { data->read_merges(data->files[1].bytes); });
+    data->size = static_cast<std::int64_t>(data->pairs->pieces().size());
+    data->end = data->pairs->token_of(end_of_text);
+    data->special.insert(data->end);
+    if (options.end_in_text && data->end < 0)
+      throw FileError(vocabulary + ": there is no piece \"" + end_of_text + "\", which end_in_text needs");
+    if (options.end_in_text) data->pairs->find_in_text(end_of_text, data->end);
+    // The pieces themselves are in the files; the checksums detect files that are different or incomplete.
+    data->json = {{"xtape", 1},
+                  {"kind", "gpt2"},
+                  {"pieces", data->size},
+                  {"end_in_text", options.end_in_text},
+                  {"vocab_crc32", crc32_of(data->files[0].bytes)},
+                  {"merges_crc32", crc32_of(data->files[1].bytes)}};
+    return data;
+  }
 };
 
-BytePairTokenizer::BytePairTokenizer(const std::string& json, const std::string& name) {
-  const JsonNode node(json, name, JsonErrors::file);
-  const auto data = std::make_shared<Data>();
-  data->text = json;
-  data->read_model(node);
-  data->read_added(node);
-  data->read_template(node);
-  data_ = data;
+BytePairTokenizer::BytePairTokenizer(std::shared_ptr<const Data> data) : data_(std::move(data)) {
+  published_.end = data_->end;
 }
+
+BytePairTokenizer::BytePairTokenizer(const std::string& json, const std::string& name)
+    : BytePairTokenizer(Data::published(json, name)) {}
+
+Gpt2Tokenizer::Gpt2Tokenizer(const std::string& vocabulary, const std::string& merges, const Gpt2Options& options)
+    : BytePairTokenizer(Data::gpt2(vocabulary, merges, options)) {}
 
 BytePairTokenizer BytePairTokenizer::with_tokens(const PublishedTokens& published) const {
   BytePairTokenizer tokenizer = *this;
@@ -226,15 +310,16 @@ std::string BytePairTokenizer::first_special() const {
 }
 
 std::string BytePairTokenizer::to_json() const {
-  const Json json = {{"xtape", 1},
-                     {"kind", "byte_pairs"},
-                     {"published", json_of(published_)},
-                     {"file", {{"bytes", held(data_).text.size()}, {"crc32", crc32_of(held(data_).text)}}}};
+  Json json = held(data_).json;
+  if (json.contains("published")) json["published"] = json_of(published_);
   return json.dump(2) + "\n";
 }
 
 std::vector<TokenizerFile> BytePairTokenizer::files(const std::string& stem) const {
-  return {{stem + ".published.json", held(data_).text}};
+  std::vector<TokenizerFile> files = held(data_).files;
+  for (TokenizerFile& file : files)
+    if (file.name[0] == '.') file.name.insert(0, stem);
+  return files;
 }
 
 }  // namespace xtape

@@ -50,24 +50,24 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
   return tokenizer;
 }
 
+/// A file of a tokenizer whose JSON is at `path`, which has its checksum.
+std::string saved_file(const std::string& file, const JsonNode& crc32, const std::string& path) {
+  std::string bytes = read_text(file);
+  if (crc32.json() != crc32_of(bytes)) throw FileError(file + " is not the file that was saved with " + path);
+  return bytes;
+}
+
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".model");
-  const std::string model = read_text(file);
-  const std::string another = file + " is not the model that was saved with " + path;
   // The library does not validate a model, so a damaged one must be rejected here.
-  const JsonNode saved_with = json.at("model");
-  if (saved_with.at("bytes").json() != model.size() || saved_with.at("crc32").json() != crc32_of(model))
-    throw FileError(another);
+  const std::string model = saved_file(file, json.at("model").at("crc32"), path);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
-    if (json.at("pieces").json() == tokenizer->size()) {
-      if (json.has("published")) *tokenizer = tokenizer->with_tokens(read_published(json.at("published")));
-      return tokenizer;
-    }
+    if (json.has("published")) *tokenizer = tokenizer->with_tokens(read_published(json.at("published")));
+    return tokenizer;
   } catch (const Error& error) {
     throw FileError(file + ": " + error.what());
   }
-  throw FileError(another);
 }
 
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2Options& options) {
@@ -75,12 +75,15 @@ std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2O
                                          options);
 }
 
+std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const std::string& path) {
+  for (const auto& [key, name] : {std::pair{"vocab_crc32", "vocab.json"}, {"merges_crc32", "merges.txt"}})
+    saved_file(beside(path, name), json.at(key), path);
+  return gpt2_tokenizer(fs::path(path).parent_path(), {json.at("end_in_text").flag()});
+}
+
 std::unique_ptr<Tokenizer> byte_pair_tokenizer(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".published.json");
-  const std::string text = read_text(file);
-  const JsonNode saved_with = json.at("file");
-  if (saved_with.at("bytes").json() != text.size() || saved_with.at("crc32").json() != crc32_of(text))
-    throw FileError(file + " is not the file that was saved with " + path);
+  const std::string text = saved_file(file, json.at("file").at("crc32"), path);
   const PublishedTokens published = read_published(json.at("published"));
   return std::make_unique<BytePairTokenizer>(BytePairTokenizer(text, file).with_tokens(published));
 }
@@ -99,15 +102,6 @@ std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool targ
   throw FileError(folder +
                   " has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or "
                   "tokenizer.json");
-}
-
-std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const fs::path& path) {
-  auto tokenizer = gpt2_tokenizer(path.parent_path(), {json.at("end_in_text").flag()});
-  const Json found = saved(*tokenizer);
-  for (const auto& [key, name] : {std::pair{"vocab_crc32", "vocab.json"}, {"merges_crc32", "merges.txt"}})
-    if (found.at(key) != json.at(key).json())
-      throw FileError(beside(path, name) + " is not the file that was saved with " + path.string());
-  return tokenizer;
 }
 
 }  // namespace

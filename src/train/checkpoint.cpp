@@ -69,7 +69,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
       warn("cannot remove '" + path + "': " + why + "; the next checkpoint that is written tries again");
   };
   for (const std::string& name : names_in(directory))
-    if (fs::path(name).extension() == unfinished) {
+    if (is_unfinished(name)) {
       const std::string path = (fs::path(directory) / name).string();
       report(path, try_to_remove(path));
     }

@@ -3,6 +3,8 @@
 #include <charconv>
 
 #include "checkpoint.hpp"
+#include "joined.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
@@ -21,17 +23,6 @@ CheckpointChoice CheckpointChoice::parse(const std::string& text) {
 namespace train {
 
 namespace {
-template <class T>
-void add_to(std::vector<double>& sums, const Array& array) {
-  sums.resize(static_cast<std::size_t>(array.count()));
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += static_cast<double>(array.as<T>()[i]);
-}
-
-template <class T>
-void write_mean(const std::vector<double>& sums, std::size_t count, Array array) {
-  for (std::size_t i = 0; i < sums.size(); ++i) array.as<T>()[i] = static_cast<T>(sums[i] / static_cast<double>(count));
-}
-
 /// Sets the model's weights to the mean of the weights in the files, computed in double precision.
 void load_average(Model& model, const std::vector<std::string>& files) {
   const Store& weights = model.weights();
@@ -39,18 +30,17 @@ void load_average(Model& model, const std::vector<std::string>& files) {
   for (const std::string& file : files) {
     model.load_weights(file);
     for (std::size_t i = 0; i < weights.size(); ++i)
-      model.dtype() == Dtype::float64 ? add_to<double>(sums[i], weights[i].value)
-                                      : add_to<float>(sums[i], weights[i].value);
+      visit_floats(weights[i].value, [&](const auto* elements) {
+        sums[i].resize(static_cast<std::size_t>(weights[i].value.count()));
+        for (double& sum : sums[i]) sum += static_cast<double>(*elements++);
+      });
   }
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    model.dtype() == Dtype::float64 ? write_mean<double>(sums[i], files.size(), Array(weights[i].value))
-                                    : write_mean<float>(sums[i], files.size(), Array(weights[i].value));
-}
-
-std::string steps_of(const std::vector<std::string>& found) {
-  std::string steps;
-  for (const std::string& each : found) steps += (steps.empty() ? "" : ", ") + std::to_string(step_of_checkpoint(each));
-  return steps;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    Array mean(weights[i].value);
+    visit_floats(mean, [&]<class T>(T* elements) {
+      for (const double sum : sums[i]) *elements++ = static_cast<T>(sum / static_cast<double>(files.size()));
+    });
+  }
 }
 
 std::int64_t load_from(const std::vector<std::string>& found, Model& model, const std::string& directory,
@@ -69,7 +59,8 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
     const std::string path = directory + "/" + checkpoint_name(choice.count);
     if (std::find(found.begin(), found.end(), path) == found.end())
       throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
-                      "; it has those of steps " + steps_of(found));
+                      "; it has those of steps " +
+                      joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
     model.load_weights(weights_of(path));
     return choice.count;
   }

@@ -70,7 +70,6 @@ struct DistributedOptimizer::Data {
   std::optional<train::GradientSum> gradients;
   std::optional<PieceOptimizer> pieces;  // with several ranks, made by arrange()
   PieceGradients of_piece;
-  std::vector<double> square_sums;
   std::string reached;  // per weight: 1 if any rank has a gradient
   bool begun = false;   // since the last update
   bool summed = false;  // since begin()
@@ -108,6 +107,22 @@ struct DistributedOptimizer::Data {
             static_cast<std::size_t>(piece->count) * element);
   }
 
+  /// Completes numbers of pieces, of which each rank has those of its own.
+  void share(std::vector<double>& numbers) {
+    std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      own[static_cast<std::size_t>(layout().owner[i])].push_back(numbers[i]);
+    std::vector<std::string> of_rank;
+    for (const std::vector<double>& each : own) of_rank.push_back(bytes_of(each));
+    group.all_gather(of_rank);
+    std::vector<std::size_t> taken(of_rank.size(), 0);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto owner = static_cast<std::size_t>(layout().owner[i]);
+      std::memcpy(&numbers[i], of_rank[owner].data() + taken[owner], sizeof(double));
+      taken[owner] += sizeof(double);
+    }
+  }
+
   /// The moments of one weight, gathered from their owners on rank 0.
   void gather(std::size_t kind, std::size_t weight, ArrayWriter* writer) {
     std::vector<Communicator::Request> requests;
@@ -134,9 +149,6 @@ struct DistributedOptimizer::Data {
 DistributedOptimizer::DistributedOptimizer(Model& model, const std::vector<std::string>& trained,
                                            const DistributedOptions& options)
     : data_(std::make_unique<Data>(model, trained, options)) {}
-DistributedOptimizer::DistributedOptimizer(DistributedOptimizer&&) noexcept = default;
-DistributedOptimizer& DistributedOptimizer::operator=(DistributedOptimizer&&) noexcept = default;
-DistributedOptimizer::~DistributedOptimizer() = default;
 
 const Store& DistributedOptimizer::trained() const {
   return data_->weights.weights();
@@ -165,7 +177,6 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
     d.pieces.emplace(weights, d.options.optimizer, d.options.threads, owned);
   }
   d.of_piece.assign(layout.pieces.size(), nullptr);
-  d.square_sums.assign(layout.pieces.size(), 0);
 }
 
 void DistributedOptimizer::begin(std::int64_t shards) {
@@ -230,28 +241,13 @@ double DistributedOptimizer::update(double rate, double scale, double clip) {
     const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0;
     d.of_piece[i] = updated ? d.gradients->place(i) : nullptr;
   }
-  d.optimizer().square_sums(d.of_piece, d.square_sums, [&](std::size_t i) { d.gradients->sum(i); });
+  SharedUpdate shared{[&](std::size_t i) { d.gradients->sum(i); }, {}, {}};
   if (d.group.size() > 1) {
-    std::vector<std::vector<double>> own(static_cast<std::size_t>(d.group.size()));
-    for (std::size_t i = 0; i < layout.pieces.size(); ++i)
-      own[static_cast<std::size_t>(layout.owner[i])].push_back(d.square_sums[i]);
-    std::vector<std::string> of_rank;
-    for (const std::vector<double>& sums : own) of_rank.push_back(bytes_of(sums));
-    d.group.all_gather(of_rank);
-    std::vector<std::size_t> taken(of_rank.size(), 0);
-    for (std::size_t i = 0; i < layout.pieces.size(); ++i) {
-      const auto owner = static_cast<std::size_t>(layout.owner[i]);
-      std::memcpy(&d.square_sums[i], of_rank[owner].data() + taken[owner], sizeof(double));
-      taken[owner] += sizeof(double);
-    }
+    shared.share = [&](std::vector<double>& sums) { d.share(sums); };
+    shared.all_gather = [&](const std::string& own) { return d.group.all_gather(own); };
   }
-  const double norm = norm_of(d.square_sums, scale);
-  if (!std::isfinite(norm)) return norm;
-  const double scaled = clipped(scale, clip, norm);
-  check_update(d.optimizer(), d.of_piece, norm_of(d.square_sums, scaled), rate, scaled,
-               [&](const std::string& own) { return d.group.all_gather(own); });
-  d.optimizer().update(d.of_piece, rate, scaled);
-  d.weights.exchange(layout);
+  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip, shared);
+  if (std::isfinite(norm)) d.weights.exchange(layout);
   return norm;
 }
 

@@ -1,9 +1,5 @@
 #include "evaluate.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <optional>
-
 #include "shared_work.hpp"
 
 namespace xtape {
@@ -22,74 +18,53 @@ std::vector<int> ranks_of(const Batches& batches, int ranks) {
   return of_batch;
 }
 
-/// What the play of an item threw.
-struct Thrown {
-  std::size_t item = 0;
-  bool of_definition = false;  // a DefinitionError: the item was not played
-  std::string text;
-};
-
-/// Throws DefinitionError or EvaluationError if a play threw on any rank: that of the first item. All ranks call it at
-/// once.
-void leave_together(const std::optional<Thrown>& own, const train::Evaluator& evaluator, train::RankGroup& group) {
-  train::PackedBytes bytes;
-  if (own) {
-    bytes.add(own->item);
-    bytes.add(own->of_definition);
-    bytes.add_text(own->text);
-  }
-  const std::vector<std::string> of_rank = group.all_gather(bytes.bytes());
-  std::optional<Thrown> first;
-  int from = 0;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    train::PackedBytes theirs(of_rank[static_cast<std::size_t>(rank)]);
-    if (theirs.at_end()) continue;
-    const auto item = theirs.take<std::size_t>();
-    if (first && first->item <= item) continue;
-    const bool of_definition = theirs.take<bool>();
-    first = {item, of_definition, theirs.take_text()};
-    from = rank;
-  }
-  if (!first) return;
-  if (first->of_definition) throw DefinitionError(first->text);
-  throw EvaluationError(evaluator.name + ", in its batch " + std::to_string(first->item + 1) + ": " + first->text +
-                        (group.size() > 1 ? ", on " + group.name(from) : "") +
-                        (from == group.rank() ? evaluator.saved_failure(first->item) : ""));
-}
+/// What came of an item: its sums, or the text of an error.
+enum class Outcome : char { sums, error, definition_error };
 }  // namespace
 
 void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
                        const std::function<Evaluator::Sums(std::size_t)>& play) {
-  using Sums = Evaluator::Sums;
-  std::vector<Sums> of_item(ranks.size());
-  std::vector<std::string> of_rank(static_cast<std::size_t>(group.size()));
-  const auto bytes_of = [&](std::size_t i) -> std::string& { return of_rank[static_cast<std::size_t>(ranks[i])]; };
-  std::optional<Thrown> thrown;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (!thrown && (ranks[i] < 0 || ranks[i] == group.rank())) {
-      try {
-        of_item[i] = play(i);
-      } catch (const CommunicationError&) {
-        throw;
-      } catch (const DefinitionError& error) {
-        thrown = {i, true, error.what()};
-      } catch (const Error& error) {
-        thrown = {i, false, error.what()};
-      }
+  PackedBytes own;
+  bool threw = false;
+  const auto add_error = [&](Outcome outcome, const Error& error) {
+    threw = true;
+    own.add(outcome);
+    own.add_text(error.what());
+  };
+  for (std::size_t i = 0; i < ranks.size() && !threw; ++i) {
+    if (ranks[i] >= 0 && ranks[i] != group.rank()) continue;
+    try {
+      const Evaluator::Sums sums = play(i);
+      own.add(Outcome::sums);
+      own.add(sums);
+    } catch (const CommunicationError&) {
+      throw;
+    } catch (const DefinitionError& error) {  // the item was not played
+      add_error(Outcome::definition_error, error);
+    } catch (const Error& error) {
+      add_error(Outcome::error, error);
     }
-    if (ranks[i] >= 0) bytes_of(i).append(reinterpret_cast<const char*>(&of_item[i]), sizeof(Sums));
   }
-  leave_together(thrown, evaluator, group);
-  group.all_gather(of_rank);
-  std::vector<std::size_t> taken(of_rank.size(), 0);
+  std::vector<PackedBytes> of_rank;
+  for (std::string& bytes : group.all_gather(own.bytes())) of_rank.emplace_back(std::move(bytes));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] >= 0) {
-      std::size_t& at = taken[static_cast<std::size_t>(ranks[i])];
-      std::memcpy(&of_item[i], bytes_of(i).data() + at, sizeof(Sums));
-      at += sizeof(Sums);
+    Evaluator::Sums sums{};
+    for (int rank = 0; rank < group.size(); ++rank) {
+      if (ranks[i] >= 0 && ranks[i] != rank) continue;
+      PackedBytes& outcomes = of_rank[static_cast<std::size_t>(rank)];
+      const auto outcome = outcomes.take<Outcome>();
+      if (outcome == Outcome::sums) {
+        sums = outcomes.take<Evaluator::Sums>();
+        continue;
+      }
+      const std::string text = outcomes.take_text();
+      if (outcome == Outcome::definition_error) throw DefinitionError(text);
+      throw EvaluationError(evaluator.name + ", in its batch " + std::to_string(i + 1) + ": " + text +
+                            (group.size() > 1 ? ", on " + group.name(rank) : "") +
+                            (rank == group.rank() ? evaluator.saved_failure(i) : ""));
     }
-    evaluator.check(of_item[i], i, group);
-    evaluator.add(of_item[i]);
+    evaluator.check(sums, i, group);
+    evaluator.add(sums);
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "data_sizes.hpp"
-
 namespace xtape::train {
 
 Loss loss_of(const Model& model, const NamedVars& results, const std::string& function) {
@@ -29,7 +27,13 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
     if (batch.has(state))
       throw DefinitionError("input '" + state + "' of function 'loss' of model '" + model.name() +
                             "' is also a result and thus a carried state, but the data has an array of that name");
-  const NamedSizes sizes = decode::data_sizes(model, "loss", batch, carried);
+  const NamedSizes sizes = [&] {
+    try {
+      return model.sizes("loss", batch, carried);
+    } catch (const Error& error) {
+      throw DefinitionError("the model does not fit the data: " + std::string(error.what()));
+    }
+  }();
   const Signature& signature = model.signature("loss");
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)

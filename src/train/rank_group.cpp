@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <utility>
+
+#include "xtape/trace.hpp"
 
 namespace xtape::train {
 
@@ -27,10 +28,9 @@ RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_
 
 void RankGroup::wait(std::vector<Communicator::Request>& requests) {
   if (requests.empty()) return;
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const double start = Trace::now();
   communicator_->wait(requests);
-  waited_ += std::chrono::duration<double>(Clock::now() - start).count();
+  waited_ += Trace::now() - start;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // what other ranks wrote to shared memory before is visible now
 }
 

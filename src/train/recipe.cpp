@@ -4,6 +4,7 @@
 #include "files.hpp"
 #include "formula.hpp"
 #include "json_text.hpp"
+#include "memory.hpp"
 #include "recipe_parts.hpp"
 #include "thread_count.hpp"
 #include "section.hpp"
@@ -125,54 +126,56 @@ void read_lengths(Section& root, Recipe& recipe) {
       if (root.has(key)) root.fail(key, "must be above 0: a recipe has 'steps' or 'epochs'");
     root.fail("", "needs the key 'steps' or 'epochs'");
   }
-  const std::string no_epochs =
-      "needs epochs, which this data does not have: documents, pairs, tables, and text with 'windows' "
-      "\"consecutive\" have them";
-  if (recipe.fit.epochs > 0 && !recipe.data.has_epochs()) root.fail("epochs", no_epochs);
-  const auto often = [&](const char* key, std::int64_t& every, bool& flag, const std::string& word) {
-    const Json& value = root.value(key);
-    if (value == word) {
-      if (!recipe.data.has_epochs()) root.fail(key, "\"" + word + "\" " + no_epochs);
-      flag = true;
-      every = 0;
-    } else if (!value.is_null()) {
-      every = root.integer(key, value, {}, "or \"" + word + "\"");
-      flag = false;
-    }
+  const auto need_epochs = [&](const char* key, const char* what) {
+    if (!recipe.data.has_epochs())
+      root.fail(key, std::string(what) + "needs epochs, which this data does not have: documents, pairs, tables, and "
+                                         "text with 'windows' \"consecutive\" have them");
+  };
+  if (recipe.fit.epochs > 0) need_epochs("epochs", "");
+  const auto often = [&](const char* key, std::int64_t& every, bool& flag) {
+    if (!root.has(key)) return;
+    flag = root.read_or(key, every, "epoch");
+    if (!flag) return;
+    need_epochs(key, "\"epoch\" ");
+    every = 0;
   };
   recipe.fit.evaluate_epochs = recipe.fit.epochs > 0;
-  often("evaluate_every", recipe.fit.evaluate_every, recipe.fit.evaluate_epochs, "epoch");
+  often("evaluate_every", recipe.fit.evaluate_every, recipe.fit.evaluate_epochs);
   recipe.checkpoint_every = recipe.fit.evaluate_every;
   recipe.checkpoint_epochs = recipe.fit.evaluate_epochs;
-  often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_epochs, "epoch");
+  often("checkpoint_every", recipe.checkpoint_every, recipe.checkpoint_epochs);
   root.read("patience", recipe.fit.patience);
   if (recipe.fit.patience > 0 && recipe.fit.evaluate_every == 0 && !recipe.fit.evaluate_epochs)
     root.fail("patience", "needs evaluations before the last update: give 'evaluate_every'");
   root.read("statistics_every", recipe.fit.statistics_every);
   root.read("watch", recipe.fit.watch);
   root.read("watch_every", recipe.fit.watch_every, {.low = 1});
-  const Json& keep = root.value("keep");
-  if (keep == "all") {
-    recipe.keep = 0;
-  } else if (!keep.is_null()) {
-    recipe.keep = root.integer("keep", keep, {.low = 1}, "or \"all\"");
-  }
-  const Json& measures = root.value("measure");
-  if (!measures.is_null() && !measures.is_array())
-    root.fail("measure", R"(must be a list of "bleu" and "exact_match", not )" + measures.dump());
-  for (const Json& measure : measures) {
+  if (root.read_or("keep", recipe.keep, "all", {.low = 1})) recipe.keep = 0;
+  std::vector<std::string> measures;
+  root.read("measure", measures);
+  for (const std::string& measure : measures) {
     if (measure != "bleu" && measure != "exact_match")
-      root.fail("measure", R"(must be a list of "bleu" and "exact_match", without )" + measure.dump());
+      root.fail("measure", R"(must be a list of "bleu" and "exact_match", without ")" + measure + "\"");
     if (!recipe.data.has_answers()) root.fail("measure", "needs pairs, or documents with a 'prompt_end'");
     (measure == "bleu" ? recipe.measure_bleu : recipe.measure_exact_match) = true;
   }
 }
 
+std::size_t read_memory(Section& root) {
+  const Json& value = root.value("memory");
+  if (value.is_null()) return 0;
+  const auto bytes = value.is_string() ? bytes_in(value.get<std::string>()) : std::nullopt;
+  if (!bytes)
+    root.fail("memory", "must be a size such as \"300 MiB\", not " + value.dump() + "; the units are " + byte_units);
+  return *bytes;
+}
+
 Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings) {
   Recipe recipe;
+  TrainerOptions& trainer = recipe.trainer;
   Section root(json, file, settings);
-  std::int64_t version = 0;
-  for (const char* key : {"xtape", "name", "data", "batch", "optimizer", "schedule"}) root.need(key);
+  std::int64_t version = 0, threads = 0;
+  root.need({"xtape", "name", "data", "batch", "optimizer", "schedule"});
   root.read("from", recipe.from);
   if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
   root.read("xtape", version);
@@ -184,11 +187,10 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("definition", recipe.definition);
   root.read("original", recipe.original);
   root.read("initialise", recipe.initialise);
-  root.read("frozen", recipe.trainer.frozen);
-  root.read("trainable", recipe.trainer.trainable);
-  if (root.has("frozen") && root.has("trainable"))
-    root.fail("trainable", "and 'frozen' exclude each other: give one of them");
-  if (root.has("trainable") && recipe.trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
+  root.read("frozen", trainer.frozen);
+  root.read("trainable", trainer.trainable);
+  root.exclude("trainable", "frozen");
+  if (root.has("trainable") && trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   recipe.data = train::read_data(root.section("data"));
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items())
@@ -203,18 +205,16 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     root.fail("tokenizer", "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
                                recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);
-  recipe.trainer.optimizer = train::read_optimizer(root.section("optimizer"));
+  trainer.optimizer = train::read_optimizer(root.section("optimizer"));
   read_lengths(root, recipe);
-  recipe.trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit);
-  root.read("clip", recipe.trainer.clip);
-  if (!(recipe.trainer.clip >= 0)) root.fail("clip", "must be at least 0 (0: gradients are not clipped)");
-  recipe.trainer.precision = train::read_precision(root);
-  recipe.trainer.memory = train::read_memory(root);
+  trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit);
+  root.read("clip", trainer.clip, {.low = 0, .words = "at least 0 (0: gradients are not clipped)"});
+  root.read("precision", trainer.precision, {"float32", "bf16x3", "bf16"});
+  trainer.memory = read_memory(root);
   recipe.search = train::read_search(root.section("search"));
-  root.read("seed", recipe.trainer.seed);
-  std::int64_t threads = 0;
+  root.read("seed", trainer.seed);
   root.read("threads", threads, {0, most_threads});
-  recipe.trainer.threads = static_cast<int>(threads);
+  trainer.threads = static_cast<int>(threads);
   root.done();
   return recipe;
 }

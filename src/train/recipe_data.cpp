@@ -1,5 +1,6 @@
 // The sections "data" and "batch" of a recipe.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "recipe_parts.hpp"
@@ -11,11 +12,12 @@ namespace {
 using Data = Recipe::Data;
 
 void read_split(Section& section, Data& data) {
-  section.read("split", data.split);
-  if (!(data.split > 0 && data.split <= 1))
-    section.fail("split", "must be above 0 and at most 1: the fraction of the data that is the training split");
-  if (data.has_rows()) section.read("held_out", data.held_out, {.low = 1});
-  if (data.held_out > 0 && section.has("split")) section.fail("held_out", "and 'split' exclude each other: give one");
+  section.read("split", data.split,
+               {std::numeric_limits<double>::denorm_min(), std::nextafter(1, 2),
+                "above 0 and at most 1: the fraction of the data that is the training split"});
+  if (!data.has_rows()) return;
+  section.read("held_out", data.held_out, {.low = 1});
+  section.exclude("held_out", "split");
 }
 
 /// The files of a split ("", "validation_" or "test_"): under the kind's key, or for pairs under "source" and "target".
@@ -30,12 +32,10 @@ Data::Files read_files(Section& section, const Data& data, const std::string& ke
   };
   read(part + key);
   if (!data.has_pairs()) return files;
-  if (!files.empty() && section.has(part + "source"))
-    section.fail(part + "source", "and '" + part + key + "' exclude each other: give one of them");
-  for (const char* side : {"source", "target"}) {
-    if (section.has(part + "source") || section.has(part + "target")) section.need(part + side);
-    read(part + side);
-  }
+  section.exclude(part + "source", part + key);
+  if (section.has(part + "source") || section.has(part + "target")) section.need({part + "source", part + "target"});
+  read(part + "source");
+  read(part + "target");
   return files;
 }
 
@@ -53,19 +53,13 @@ void read_all_files(Section& section, Data& data) {
 
 void text_data(Section& section, Data& data) {
   section.read("block_size", data.block_size, {1, longest_row});
-  std::string windows = "random";
-  section.read("windows", windows);
-  if (windows != "random" && windows != "consecutive")
-    section.fail("windows", R"(must be "random" or "consecutive", not ")" + windows + "\"");
-  data.consecutive = windows == "consecutive";
+  section.read("windows", data.consecutive, {"random", "consecutive"});
 }
 
 void document_data(Section& section, Data& data) {
-  std::string separator = "blank_line";
-  section.read("separator", separator);
-  if (separator != "blank_line" && separator != "line")
-    section.fail("separator", R"(must be "blank_line" or "line", not ")" + separator + "\"");
-  data.separator = separator == "line" ? DocumentEnd::line : DocumentEnd::blank_line;
+  bool lines = false;
+  section.read("separator", lines, {"blank_line", "line"});
+  data.separator = lines ? DocumentEnd::line : DocumentEnd::blank_line;
   section.read("prompt_end", data.prompt_end);
 }
 
@@ -96,7 +90,7 @@ void read_columns(Section section, Data& data) {
 }
 
 void table_data(Section& section, Data& data) {
-  section.need("columns");
+  section.need({"columns"});
   read_columns(section.section("columns"), data);
   std::string delimiter = data.training[0].find(".csv") != std::string::npos ? "," : "\t";
   section.read("delimiter", delimiter);
@@ -137,12 +131,13 @@ bool read_no_more(const Section& section, Data& data) {
 Recipe::Data read_data(Section section) {
   Data data;
   data.reading.max_line = usual_max_line;
-  section.need("kind");
+  section.need({"kind"});
   section.read("kind", data.kind);
   if (read_no_more(section, data)) return data;
-  if (data.kind == "parallel") data.kind = "pairs";  // the former name, in recipes of old runs
-  if (data.kind != "text" && data.kind != "documents" && data.kind != "pairs" && data.kind != "table")
-    section.fail("kind", R"(must be "text", "documents", "pairs" or "table", not ")" + data.kind + "\"");
+  if (data.kind == "parallel")  // the former name, in recipes of old runs
+    data.kind = "pairs";
+  else
+    section.read("kind", data.kind, {"text", "documents", "pairs", "table"});
   read_all_files(section, data);
   section.read("max_line", data.reading.max_line);
   data.table.reading = data.reading;
@@ -168,7 +163,7 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
 void read_batch(Section section, Recipe& recipe) {
   // A row of text has block_size tokens. For other data, the length of rows is known only once the data is read.
   const bool rows = recipe.data.has_rows();
-  if (!rows) section.need("size");
+  if (!rows) section.need({"size"});
   section.read("size", recipe.batch_size,
                {section.has("tokens") ? 0 : 1, most_batch_tokens / (rows ? 1 : recipe.data.block_size)});
   if (rows) {

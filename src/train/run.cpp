@@ -21,16 +21,6 @@
 namespace xtape {
 
 namespace {
-/// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
-bool is_unfinished(const std::string& name) {
-  const std::string mark = ".writing";
-  const std::size_t at = name.rfind(mark);
-  if (at == std::string::npos) return false;
-  const std::string rest = name.substr(at + mark.size());
-  return rest.empty() ||
-         (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
-}
-
 std::string without_slashes(std::string directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   return directory;
@@ -79,13 +69,11 @@ struct Run::Data {
     return train::evaluate(evaluator, on, group);
   }
 
-  /// Measures the model's answers as the recipe requests.
-  void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {}) {
-    if (recipe.measure_bleu || recipe.measure_exact_match)
-      measure(evaluation, the_texts().answers(recipe, on_test), between);
-  }
-  void measure(Evaluation& evaluation, const PairTexts& pairs, const std::function<void()>& between) {
+  /// Measures the model's answers as the recipe requests: those of a split, unless there are other `pairs`.
+  void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {},
+               const std::optional<PairTexts>& other = std::nullopt) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
+    const PairTexts pairs = other ? *other : the_texts().answers(recipe, on_test);
     const bool limited = recipe.trainer.memory > 0;
     if (limited) return_memory();
     train::compare(recipe,
@@ -118,28 +106,12 @@ struct Run::Data {
     return recipe.data.longest_row > 0 ? recipe.data.longest_row : the_batches().columns();
   }
 
-  std::int64_t positions() const {
-    const Hyper& hyper = model->hyper();
-    return hyper.has("max_positions") ? hyper.integer("max_positions") : 0;
-  }
-
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options) {
     if (!recipe.data.has_pairs()) throw Error("this run's data is not sentence pairs: the run cannot translate");
     if (!searcher) searcher.emplace(*model);
-    return train::translate(*model, *searcher, tokenizers, lines, options, positions(), group);
-  }
-
-  std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target) {
-    train::check_attention(*model);
-    if (!recipe.data.has_pairs()) {
-      if (target) throw Error("this run's data is not sentence pairs: its attention has no target");
-      return train::attention(*model, *tokenizers.target, source);
-    }
-    if (target) return train::attention(*model, tokenizers, source, train::produced(*tokenizers.target, *target));
-    const Translation translation = translate({source}, recipe.search)[0];
-    if (!translation.problem.empty()) throw Error("the source " + translation.problem);
-    const auto& found = translation.candidates;
-    return train::attention(*model, tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
+    const Hyper& hyper = model->hyper();
+    const std::int64_t positions = hyper.has("max_positions") ? hyper.integer("max_positions") : 0;
+    return train::translate(*searcher, tokenizers, lines, options, positions, group);
   }
 
   /// A trainer that has made no update.
@@ -213,9 +185,6 @@ struct Run::Data {
 };
 
 Run::Run(std::unique_ptr<Data> data) : data_(std::move(data)) {}
-Run::Run(Run&&) noexcept = default;
-Run& Run::operator=(Run&&) noexcept = default;
-Run::~Run() = default;
 
 const std::string& Run::directory() const {
   return data_->directory;
@@ -339,7 +308,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   d.check_last_checkpoint();
   std::optional<train::Metrics> metrics;
   if (d.is_first()) metrics.emplace(d.directory + "/metrics.jsonl", the_trainer.step(), the_trainer.evaluated_step());
-  Trainer::Callbacks own;
+  Trainer::Callbacks own = callbacks;
   own.step = [&](const StepReport& report) {
     if (metrics) metrics->add(report);
     if (callbacks.step) callbacks.step(report);
@@ -348,9 +317,6 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (metrics) metrics->add(step, statistics);
     if (callbacks.statistics) callbacks.statistics(step, statistics);
   };
-  own.watched = callbacks.watched;
-  own.part = callbacks.part;
-  own.warning = callbacks.warning;
   std::int64_t epoch = the_trainer.epoch();
   own.evaluation = [&](const Evaluation& found) {
     Evaluation evaluation = found;
@@ -373,7 +339,6 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     if (due || asked) d.save(metrics, callbacks);
     return callbacks.stop && callbacks.stop();
   };
-  own.interrupt = callbacks.interrupt;
   bool finished = false;
   try {
     // If an update fails, nothing is written, so the last good checkpoint remains the last one.
@@ -390,23 +355,27 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   return finished;
 }
 
-TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::shared_ptr<Trace>& trace) {
+namespace {
+/// What `use` returns of a trainer of a new model of the recipe.
+template <class Use>
+auto with_trainer(const Recipe& recipe, const TrainerOptions& options, const Use& use) {
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
   const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
   Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
+  return use(Trainer(model, *batches, options));
+}
+}  // namespace
+
+TrainingProfile profile(const Recipe& recipe, std::int64_t updates, const std::shared_ptr<Trace>& trace) {
   TrainerOptions options = recipe.trainer;
   options.profile = true;
   options.trace = trace;
-  return Trainer(model, *batches, options).profile(updates);
+  return with_trainer(recipe, options, [&](Trainer trainer) { return trainer.profile(updates); });
 }
 
 RecordedPlay first_play(const Recipe& recipe) {
-  const train::Texts texts(recipe);
-  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
-  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
-  Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
-  return Trainer(model, *batches, recipe.trainer).next_play();
+  return with_trainer(recipe, recipe.trainer, [](Trainer trainer) { return trainer.next_play(); });
 }
 
 Evaluation Run::evaluate(bool on_test) {
@@ -432,12 +401,8 @@ Evaluation Run::evaluate(const std::vector<std::string>& source, const std::vect
   const RowBatches other(pairs, pairs, train::row_options(d.recipe));
   Evaluation evaluation = d.evaluated(other);
   evaluation.step = d.step();
-  d.measure(evaluation, texts, {});
+  d.measure(evaluation, false, {}, texts);
   return evaluation;
-}
-
-double Run::sampled_loss(std::int64_t count) {
-  return xtape::sampled_loss(*data_->model, batches(), count);
 }
 
 std::vector<Translation> Run::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
@@ -445,7 +410,17 @@ std::vector<Translation> Run::translate(const std::vector<std::string>& lines, c
 }
 
 std::vector<Attention> Run::attention(const std::string& source, const std::optional<std::string>& target) {
-  return data_->attention(source, target);
+  Data& d = *data_;
+  train::check_attention(*d.model);
+  if (!d.recipe.data.has_pairs()) {
+    if (target) throw Error("this run's data is not sentence pairs: its attention has no target");
+    return train::attention(*d.model, tokenizer(), source);
+  }
+  if (target) return train::attention(*d.model, d.tokenizers, source, train::produced(tokenizer(), *target));
+  const Translation translation = translate({source}, d.recipe.search)[0];
+  if (!translation.problem.empty()) throw Error("the source " + translation.problem);
+  const auto& found = translation.candidates;
+  return train::attention(*d.model, d.tokenizers, source, found.empty() ? Tokens() : found[0].tokens);
 }
 
 void Run::save_hugging_face(const std::string& folder, std::optional<Dtype> weights) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
 
@@ -30,52 +31,56 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
 }
 
 const Json* Section::find(const std::string& key) {
-  asked_.push_back(key);
+  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
   const auto found = json_->find(key);
   return found == json_->end() ? nullptr : &*found;
 }
 
-void Section::read(const std::string& key, std::string& target) {
+template <class Target>
+bool Section::take(const std::string& key, Target& target, bool (Json::*is)() const noexcept, const char* wanted) {
   const Json* value = find(key);
-  if (value == nullptr) return;
-  if (!value->is_string()) fail(key, "must be a string, not " + value->dump());
-  target = value->get<std::string>();
+  if (value == nullptr) return false;
+  if (!(value->*is)()) fail(key, std::string("must be ") + wanted + ", not " + value->dump());
+  target = value->get<Target>();
+  return true;
 }
 
-void Section::read(const std::string& key, double& target) {
-  const Json* value = find(key);
-  if (value == nullptr) return;
-  if (!value->is_number()) fail(key, "must be a number, not " + value->dump());
-  target = value->get<double>();
+void Section::read(const std::string& key, std::string& target) {
+  take(key, target, &Json::is_string, "a string");
+}
+
+void Section::read(const std::string& key, bool& target) {
+  take(key, target, &Json::is_boolean, "true or false");
+}
+
+void Section::read(const std::string& key, double& target, const Bounds& bounds) {
+  if (take(key, target, &Json::is_number, "a number") && !(target >= bounds.low && target < bounds.high))
+    fail(key, std::string("must be ") + bounds.words);
 }
 
 void Section::read(const std::string& key, std::int64_t& target, Range range) {
-  if (const Json* value = find(key)) target = integer(key, *value, range);
+  read_or(key, target, "", range);
 }
 
-std::int64_t Section::integer(const std::string& key, const Json& value, Range range,
-                              const std::string& or_else) const {
+bool Section::read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range) {
+  const Json* value = find(key);
+  if (value == nullptr) return false;
+  if (!word.empty() && *value == word) return true;
   // nlohmann's parser stores an integer above INT64_MAX as unsigned.
-  const bool fits = value.is_number_integer() &&
-                    !(value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{INT64_MAX});
-  const std::int64_t number = fits ? value.get<std::int64_t>() : 0;
+  const bool fits = value->is_number_integer() &&
+                    !(value->is_number_unsigned() && value->get<std::uint64_t>() > std::uint64_t{INT64_MAX});
+  const std::int64_t number = fits ? value->get<std::int64_t>() : 0;
   if (!fits || number < range.low || number > range.high)
     fail(key, "must be a whole number from " + std::to_string(range.low) + " to " + std::to_string(range.high) +
-                  (or_else.empty() ? "" : " " + or_else) + ", not " + value.dump());
-  return number;
+                  (word.empty() ? "" : " or \"" + word + "\"") + ", not " + value->dump());
+  target = number;
+  return false;
 }
 
 void Section::read(const std::string& key, std::uint64_t& target) {
   auto number = static_cast<std::int64_t>(target);
   read(key, number, {0, INT64_MAX});
   target = static_cast<std::uint64_t>(number);
-}
-
-void Section::read(const std::string& key, bool& target) {
-  const Json* value = find(key);
-  if (value == nullptr) return;
-  if (!value->is_boolean()) fail(key, "must be true or false, not " + value->dump());
-  target = value->get<bool>();
 }
 
 void Section::read(const std::string& key, std::vector<std::string>& target) {
@@ -85,6 +90,22 @@ void Section::read(const std::string& key, std::vector<std::string>& target) {
   if (!value->is_array() || !std::all_of(value->begin(), value->end(), text))
     fail(key, "must be a list of strings, not " + value->dump());
   target = value->get<std::vector<std::string>>();
+}
+
+std::size_t Section::chosen(const std::string& key, std::size_t otherwise, const std::vector<std::string>& names) {
+  std::string name = otherwise < names.size() ? names[otherwise] : "";
+  read(key, name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    list += (i == 0 ? "\"" : i + 1 == names.size() ? " or \"" : ", \"") + names[i] + "\"";
+  fail(key, "must be " + list + ", not \"" + name + "\"" + did_you_mean(name, names));
+}
+
+void Section::read(const std::string& key, std::string& target, const std::vector<std::string>& names) {
+  target = names[chosen(key, static_cast<std::size_t>(std::find(names.begin(), names.end(), target) - names.begin()),
+                        names)];
 }
 
 Section Section::section(const std::string& key) {
@@ -97,17 +118,20 @@ const Json& Section::value(const std::string& key) {
   return value == nullptr ? null_value : *value;
 }
 
-void Section::need(const std::string& key) {
-  if (!has(key)) fail("", "needs the key '" + key + "'");
+void Section::need(const std::vector<std::string>& keys) const {
+  for (const std::string& key : keys)
+    if (!has(key)) fail("", "needs the key '" + key + "'");
+}
+
+void Section::exclude(const std::string& key, const std::string& other) const {
+  if (has(key) && has(other)) fail(key, "and '" + other + "' exclude each other: give one of them");
 }
 
 void Section::done() const {
   for (const auto& [key, value] : json_->items()) {
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
     const std::string known = did_you_mean(key, asked_);
-    std::string list;
-    for (const std::string& each : asked_) list += (list.empty() ? "" : ", ") + each;
-    fail(key, known.empty() ? "is not a known key; known: " + list : "is not a known key" + known, true);
+    fail(key, known.empty() ? "is not a known key; known: " + joined(asked_) : "is not a known key" + known, true);
   }
 }
 

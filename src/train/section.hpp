@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -18,6 +19,13 @@ struct Range {
   std::int64_t high = 1000000000000;
 };
 
+/// The range of a number of a recipe, and its words: "must be at least 0".
+struct Bounds {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();  ///< Not included.
+  const char* words = "";
+};
+
 class Section {
  public:
   /// The whole recipe: `json` is the content of `file` with `settings` applied. All must outlive the section.
@@ -25,21 +33,31 @@ class Section {
       : Section(json, file, settings, "") {}
 
   bool has(const std::string& key) const { return json_->contains(key); }
-  /// Overwrite `target` if the key is present. All throw DefinitionError if the value has another type.
+  /// Overwrite `target` if the key is present. All throw DefinitionError if the value has another type or is out of
+  /// range.
   void read(const std::string& key, std::string& target);
-  void read(const std::string& key, double& target);
+  void read(const std::string& key, double& target, const Bounds& bounds = {});
   void read(const std::string& key, std::int64_t& target, Range range = {});
   void read(const std::string& key, std::uint64_t& target);  ///< 0 to 2^63 - 1.
   void read(const std::string& key, bool& target);
   void read(const std::string& key, std::vector<std::string>& target);
+  /// One of `names`; `target` is the index of its name.
+  template <class Enumeration>
+  void read(const std::string& key, Enumeration& target, const std::vector<std::string>& names) {
+    target = static_cast<Enumeration>(chosen(key, static_cast<std::size_t>(target), names));
+  }
+  /// The same; `target` is the name.
+  void read(const std::string& key, std::string& target, const std::vector<std::string>& names);
+  /// An integer, or `word`, for which it returns true.
+  bool read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range = {});
   /// The object under the key; an empty one if the key is missing.
   Section section(const std::string& key);
-  /// `value`, the value under the key, as an integer. `or_else` names the alternatives in messages: "or \"all\"".
-  std::int64_t integer(const std::string& key, const Json& value, Range range, const std::string& or_else = "") const;
   /// The value under the key; null if the key is missing.
   const Json& value(const std::string& key);
-  /// Fails if the key is missing.
-  void need(const std::string& key);
+  /// Fails if a key is missing.
+  void need(const std::vector<std::string>& keys) const;
+  /// Fails if both keys are there.
+  void exclude(const std::string& key, const std::string& other) const;
   /// Fails at the first key that was not read, and suggests the nearest known key.
   void done() const;
   /// Throws DefinitionError about the value under `key` ("" for the object itself).
@@ -50,6 +68,9 @@ class Section {
   Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings, std::string key);
   [[noreturn]] void fail(const std::string& key, const std::string& message, bool about_key) const;
   const Json* find(const std::string& key);
+  template <class Target>
+  bool take(const std::string& key, Target& target, bool (Json::*is)() const noexcept, const char* wanted);
+  std::size_t chosen(const std::string& key, std::size_t otherwise, const std::vector<std::string>& names);
 
   const Json* json_;
   const JsonNode* file_;  // the root of the file

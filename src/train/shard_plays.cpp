@@ -1,9 +1,6 @@
 #include "shard_plays.hpp"
 
 #include <algorithm>
-#include <chrono>
-
-#include "finite.hpp"
 
 namespace xtape::train {
 
@@ -30,13 +27,11 @@ TrainingStep& ShardPlays::largest_step() {
 
 const Batch& ShardPlays::batch_at(std::uint64_t cursor) {
   if (batch_cursor_ == cursor) return batch_;
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
   const double making = Trace::now();
   batch_cursor_ = ~std::uint64_t{0};
   batches_.training(cursor, batch_);
   batch_cursor_ = cursor;
-  batch_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  batch_seconds += Trace::now() - making;
   if (options_.trace) options_.trace->add("batch", making);
   return batch_;
 }
@@ -46,98 +41,84 @@ Batch ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
   return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
 }
 
-std::uint64_t ShardPlays::draw_of(std::uint64_t cursor, std::int64_t shard) {
+ShardPlay ShardPlays::play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last) {
   constexpr int cursor_bits = 44;
-  return cursor + (static_cast<std::uint64_t>(shard) << cursor_bits);
+  return {shard,
+          static_cast<std::size_t>(shard - optimizer_.first_shard()),
+          cursor,
+          cursor + (static_cast<std::uint64_t>(shard) << cursor_bits),
+          shard_at(cursor, shard),
+          first,
+          last};
 }
 
-const Store* ShardPlays::before(std::uint64_t cursor, std::size_t own, bool first) const {
-  return !continues(cursor) ? nullptr : first ? &carried_[own] : &left_[own];
+const Store* ShardPlays::before(const ShardPlay& play) const {
+  return !continues(play.cursor) ? nullptr : play.first ? &carried_[play.own] : &left_[play.own];
 }
 
-std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor, std::size_t own,
-                                    bool first) const {
-  return feeds_of(step.inputs, batch, step.notes.states, before(cursor, own, first));
+std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const ShardPlay& play) const {
+  return feeds_of(step.inputs, play.batch, step.notes.states, before(play));
 }
 
-template <class Visit>
-void ShardPlays::for_micro_batches(std::int64_t shard, std::uint64_t cursor, const Visit& visit) {
+std::int64_t ShardPlays::present(std::uint64_t cursor) {
+  if (options_.shards == 1) return 1;
+  // Epochs have batches of the same sizes, and two of them hold a whole one wherever they begin. Without epochs all
+  // batches have the same size.
+  const std::int64_t different = std::max<std::int64_t>(1, 2 * batches_.epoch_batches());
+  std::int64_t rows = 0;
+  for (std::int64_t i = 0; i < std::min(options_.accumulate, different); ++i)
+    rows = std::max(rows, rows_at(cursor + static_cast<std::uint64_t>(i)));
+  return std::min(options_.shards, rows);
+}
+
+void ShardPlays::for_each(std::uint64_t cursor, std::int64_t present,
+                          const std::function<void(const ShardPlay&)>& visit) {
   const auto count = static_cast<std::uint64_t>(options_.accumulate);
-  const auto has_rows = [&](std::uint64_t i) {
-    return options_.shards == 1 || rows_of_shard(rows_at(cursor + i), shard, options_.shards).count() > 0;
-  };
-  const auto own = static_cast<std::size_t>(shard - optimizer_.first_shard());
-  bool first = true;
-  for (std::uint64_t i = 0; i < count;) {
-    std::uint64_t next = i + 1;
-    while (next < count && !has_rows(next)) ++next;
-    if (has_rows(i)) {
-      visit(own, cursor + i, shard_at(cursor + i, shard), first, next == count);
-      first = false;
-    }
-    i = next;
-  }
-}
-
-std::vector<double> ShardPlays::play(std::uint64_t cursor, const std::function<void()>& between) {
-  std::int64_t present = options_.shards;  // the shards that have rows
-  if (present > 1) {
-    // Epochs have batches of the same sizes, and two of them hold a whole one wherever they begin. Without epochs all
-    // batches have the same size.
-    const std::int64_t different = std::max<std::int64_t>(1, 2 * batches_.epoch_batches());
-    std::int64_t rows = 0;
-    for (std::int64_t i = 0; i < std::min(options_.accumulate, different); ++i)
-      rows = std::max(rows, rows_at(cursor + static_cast<std::uint64_t>(i)));
-    present = std::min(present, rows);
-  }
-  optimizer_.begin(present);
-  std::vector<double> results;
   for (std::int64_t shard = optimizer_.first_shard(); shard < std::min(present, optimizer_.last_shard()); ++shard) {
-    std::vector<double> of_shard(2 + states_.size(), 0);
-    for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool last) {
-      between();
-      TrainingStep& step = steps_.of(batch);
-      optimizer_.play(step.player, step.notes.gradients, feeds(step, batch, at, own, first), draw_of(at, shard), last);
-      keep(step.player, step.notes.states, left_[own]);
-      of_shard[0] += step.player.scalar(step.notes.loss.sum);
-      of_shard[1] += step.player.scalar(step.notes.loss.count);
-      for (std::size_t i = 0; i < states_.size(); ++i)
-        if (!all_finite(step.player.view(step.notes.states[i].result))) of_shard[2 + i] = 1;
-    });
-    results.insert(results.end(), of_shard.begin(), of_shard.end());
+    const auto has_rows = [&](std::uint64_t i) {
+      return options_.shards == 1 || rows_of_shard(rows_at(cursor + i), shard, options_.shards).count() > 0;
+    };
+    bool first = true;
+    for (std::uint64_t i = 0; i < count;) {
+      std::uint64_t next = i + 1;
+      while (next < count && !has_rows(next)) ++next;
+      if (has_rows(i)) {
+        visit(play_at(cursor + i, shard, first, next == count));
+        first = false;
+      }
+      i = next;
+    }
   }
-  return results;
 }
 
 RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
-  const std::int64_t shard = optimizer_.first_shard();
-  const Batch batch = shard_at(cursor, shard);
-  TrainingStep& step = steps_.of(batch);
-  return recorded_play(step.player, feeds(step, batch, cursor, 0, true), draw_of(cursor, shard));
+  const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+  TrainingStep& step = steps_.of(play.batch);
+  return recorded_play(step.player, feeds(step, play), play.draw);
 }
 
-void ShardPlays::name_rows(Failure& failure, std::uint64_t cursor, std::int64_t shard) {
-  const std::int64_t first = options_.shards == 1 ? 0 : rows_of_shard(rows_at(cursor), shard, options_.shards).first;
+void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
+  const std::int64_t first =
+      options_.shards == 1 ? 0 : rows_of_shard(rows_at(play.cursor), play.shard, options_.shards).first;
   for (Cause& cause : failure.causes)
-    for (const Batch::Entry& array : batch_at(cursor))
+    for (const Batch::Entry& array : batch_at(play.cursor))
       if (!cause.element.empty() && cause.node.ends_with(" input '" + array.name + "'"))
-        cause.row = batches_.training_place(cursor, array.name, first + cause.element[0]);
+        cause.row = batches_.training_place(play.cursor, array.name, first + cause.element[0]);
 }
 
 std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
   std::optional<FailedPlay> found;
-  for (std::int64_t shard = optimizer_.first_shard(); shard < optimizer_.last_shard(); ++shard)
-    for_micro_batches(shard, cursor, [&](std::size_t own, std::uint64_t at, const Batch& batch, bool first, bool) {
-      if (found && found->capsule) return;
-      TrainingStep& step = steps_.of(batch);
-      const std::vector<Feed> fed = feeds(step, batch, at, own, first);
-      FailedPlay play = failed_play(step, fed, draw_of(at, shard));
-      if (play.capsule) name_rows(play.capsule->failure, at, shard);
-      if (!found || play.capsule) found = std::move(play);
-      if (found->capsule) return;
-      step.player.play(fed, draw_of(at, shard));  // computes the states that the next one starts from
-      keep(step.player, step.notes.states, left_[own]);
-    });
+  for_each(cursor, options_.shards, [&](const ShardPlay& play) {
+    if (found && found->capsule) return;
+    TrainingStep& step = steps_.of(play.batch);
+    const std::vector<Feed> fed = feeds(step, play);
+    FailedPlay failed = failed_play(step, fed, play.draw);
+    if (failed.capsule) name_rows(failed.capsule->failure, play);
+    if (!found || failed.capsule) found = std::move(failed);
+    if (found->capsule) return;
+    step.player.play(fed, play.draw);  // computes the states that the next one starts from
+    keep(step, play);
+  });
   return found;
 }
 

@@ -11,6 +11,16 @@
 
 namespace xtape::train {
 
+/// A play of an update: a micro-batch of a shard.
+struct ShardPlay {
+  std::int64_t shard;
+  std::size_t own;       ///< The index of the shard among those of this rank.
+  std::uint64_t cursor;  ///< Of the micro-batch.
+  std::uint64_t draw;    ///< The random step. With one shard it is the cursor.
+  Batch batch;           ///< The rows of the shard.
+  bool first, last;      ///< Whether it is the first and the last play of the shard.
+};
+
 class ShardPlays {
  public:
   /// All must outlive this object. Plans the training step of the largest shard. Throws DefinitionError if the carried
@@ -18,10 +28,18 @@ class ShardPlays {
   ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
              DistributedOptimizer& optimizer);
 
-  /// Plays the own shards of the update whose first micro-batch is at `cursor`, and returns the results of each: the
-  /// sum of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. Calls `between`
-  /// before every play.
-  std::vector<double> play(std::uint64_t cursor, const std::function<void()>& between);
+  std::int64_t own_shards() const { return optimizer_.last_shard() - optimizer_.first_shard(); }
+  /// The number of shards that have rows in the update whose first micro-batch is at `cursor`.
+  std::int64_t present(std::uint64_t cursor);
+  /// The plays of this rank's shards in that update, in their order, of which the first `present` have rows. Those of a
+  /// shard follow each other.
+  void for_each(std::uint64_t cursor, std::int64_t present, const std::function<void(const ShardPlay&)>& visit);
+  /// The batch, and the states that the play starts from.
+  std::vector<Feed> feeds(const TrainingStep& step, const ShardPlay& play) const;
+  /// Keeps the states that the play left.
+  void keep(const TrainingStep& step, const ShardPlay& play) {
+    train::keep(step.player, step.notes.states, left_[play.own]);
+  }
   /// The names of the carried states.
   const std::vector<std::string>& states() const { return states_; }
   /// The update has succeeded: the next one continues from the states that it left.
@@ -31,10 +49,9 @@ class ShardPlays {
   /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
   template <class MakeStep>
   const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
-    const std::int64_t shard = optimizer_.first_shard();
-    const Batch batch = shard_at(cursor, shard);
-    ObservedSteps::Function& step = step_of(batch);
-    step.player.play(feeds_of(step.inputs, batch, step.notes.states, before(cursor, 0, true)), draw_of(cursor, shard));
+    const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+    ObservedSteps::Function& step = step_of(play.batch);
+    step.player.play(feeds_of(step.inputs, play.batch, step.notes.states, before(play)), play.draw);
     return step;
   }
   /// Plays the update again without summing gradients, and returns the first play that fails. If none does, the first
@@ -55,19 +72,12 @@ class ShardPlays {
   bool continues(std::uint64_t cursor) const { return batches_.training_continues(cursor); }
   const Batch& batch_at(std::uint64_t cursor);
   /// Adds where the rows of the batch come from to the causes that are elements of it.
-  void name_rows(Failure& failure, std::uint64_t cursor, std::int64_t shard);
+  void name_rows(Failure& failure, const ShardPlay& play);
   Batch shard_at(std::uint64_t cursor, std::int64_t shard);
   std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
-  /// The random step of a shard's play. With one shard it is the cursor.
-  static std::uint64_t draw_of(std::uint64_t cursor, std::int64_t shard);
-  /// The states that a play of the own shard starts from; null: zeros.
-  const Store* before(std::uint64_t cursor, std::size_t own, bool first) const;
-  std::vector<Feed> feeds(const TrainingStep& step, const Batch& batch, std::uint64_t cursor, std::size_t own,
-                          bool first) const;
-  /// Calls visit(own index, cursor, the shard's batch, whether it is the first and the last of the shard) for every
-  /// micro-batch of the shard that has rows.
-  template <class Visit>
-  void for_micro_batches(std::int64_t shard, std::uint64_t cursor, const Visit& visit);
+  ShardPlay play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last);
+  /// The states that a play starts from; null: zeros.
+  const Store* before(const ShardPlay& play) const;
 
   Model& model_;
   const Batches& batches_;

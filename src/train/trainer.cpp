@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "budget.hpp"
 #include "checkpoint.hpp"
 #include "evaluate.hpp"
+#include "finite.hpp"
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "training_memory.hpp"
@@ -15,12 +14,6 @@
 namespace xtape {
 
 namespace {
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Whether the first batches, and so most likely all, have the shape of the largest.
 bool has_one_shape(const Batches& batches) {
   constexpr std::uint64_t looked_at = 8;
@@ -62,53 +55,22 @@ struct Trainer::Data {
   Plan plan;  // what plan() returned last
   std::optional<train::Evaluator> evaluator;
   std::optional<train::ObservedSteps> observed;
-  std::function<bool()> interrupt;              // the callbacks of fit(), while it runs
-  std::function<void(const UpdatePart&)> part;  // …
-  bool interrupted = false;                     // on this rank; all ranks decide together
-  double optimizer_seconds = 0;                 // of all updates since the trainer was made, or the last profile began
+  const Callbacks* called = nullptr;  // of fit(), while it runs
+  bool interrupted = false;           // on this rank; all ranks decide together
+  double optimizer_seconds = 0;       // of all updates since the trainer was made, or the last profile began
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
-    const std::size_t grown = above(resident_bytes(), resident_without_plans);
+    const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
     std::size_t counted = plays.largest_step().player.plan().parameter_bytes;  // what plans count, but is there anyway
     for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
     memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
                    has_one_shape(batches));
-    // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
-    constexpr std::size_t little = std::size_t{1} << 17;
-    for (std::size_t besides = 0; besides + little < memory->besides();) {
-      besides = memory->besides();
-      try {
-        limit_plans(besides > counted ? above(options.memory, besides - counted) : options.memory);
-      } catch (const LimitError& error) {
-        limit_plans(error.least());
-        refuse(std::max(besides, memory->besides()) + above(error.least(), counted), error.most());
-      }
-    }
-    if (peak_resident_bytes() > options.memory) refuse(0, "");
-  }
-
-  static std::size_t above(std::size_t a, std::size_t b) { return a - std::min(a, b); }
-
-  /// Plans the largest step anew, in at most this.
-  void limit_plans(std::size_t bytes) {
-    steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); });
-    plays.largest_step();
-    return_freed_memory();
-  }
-
-  /// Throws MemoryError: the largest plan needs `most`, and the process `needed`, or what it has taken already.
-  [[noreturn]] void refuse(std::size_t needed, const std::string& most) {
-    constexpr std::size_t varies = std::size_t{1} << 19;  // how much what is resident differs between processes
-    const std::size_t taken = peak_resident_bytes();
-    const std::size_t least = std::max(needed, taken) + varies;
-    throw MemoryError(
-        "training needs at least " + bytes_text(least) + " of memory, but 'memory' is " + bytes_text(options.memory) +
-            ": " +
-            (needed > taken ? bytes_text(memory->present()) + " are resident already, " + bytes_text(memory->later()) +
-                                  " are for moments, gradients and growth, and the largest batch needs " + most
-                            : "the process took " + bytes_text(taken) + " to make the model and read the data"),
-        least);
+    memory->settle(counted, [&](std::size_t bytes) {
+      steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); });
+      plays.largest_step();
+      return_freed_memory();
+    });
   }
 
   /// Drops plans until there is room for one more. Those of the other kind, updates or evaluations, leave first.
@@ -129,7 +91,7 @@ struct Trainer::Data {
 
   /// One process alone is interrupted at once. Several of them go on until they agree.
   void between() {
-    interrupted = interrupted || (interrupt && interrupt());
+    interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
     if (interrupted && group.size() == 1) stop_here();
   }
 
@@ -152,61 +114,70 @@ struct Trainer::Data {
     }
   }
 
-  train::ObservedSteps& observing() {
-    if (!observed) observed.emplace(model, steps.playing());
-    return *observed;
-  }
-
   /// Makes the observations that are due before the next update, or the others if the update fails.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
     if (group.rank() != 0) return;
     const std::int64_t number = state.step + 1;
     const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
-    if (callbacks.statistics && due(fit.statistics_every))
-      if (const auto made = observed_if_possible([&] { return statistics(); }, number, callbacks))
-        callbacks.statistics(number, *made);
+    const auto tell = [&](const auto& callback, const auto& observe) {
+      std::optional<decltype(observe())> made;
+      try {
+        made = observe();
+      } catch (const DefinitionError&) {  // no value has that name
+        throw;
+      } catch (const MemoryError& error) {
+        if (callbacks.warning)
+          callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
+      } catch (const Error&) {  // the error of the update itself says more
+      }
+      if (made) callback(number, *made);
+    };
+    if (callbacks.statistics && due(fit.statistics_every)) tell(callbacks.statistics, [&] { return statistics(); });
     if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
-      if (const auto made = observed_if_possible([&] { return watched(fit.watch); }, number, callbacks))
-        callbacks.watched(number, *made);
+      tell(callbacks.watched, [&] { return watched(fit.watch); });
     if (memory) observed.reset();  // its plans are not among those that the memory limit counts
   }
-  /// What `observe` returns; nothing if its play throws: the error of the update itself says more.
-  template <class Observe>
-  auto observed_if_possible(const Observe& observe, std::int64_t number, const Callbacks& callbacks)
-      -> std::optional<decltype(observe())> {
-    try {
-      return observe();
-    } catch (const DefinitionError&) {  // no value has that name
-      throw;
-    } catch (const MemoryError& error) {
-      if (callbacks.warning)
-        callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
-    } catch (const Error&) {
-    }
-    return std::nullopt;
+  template <class StepOf>
+  const train::ObservedSteps::Function& play_observed(const StepOf& step_of) {
+    if (!observed) observed.emplace(model, steps.playing());
+    return plays.observe(state.cursor, step_of);
   }
   std::vector<ModuleStatistics> statistics() {
-    return train::ObservedSteps::statistics_of(plays.observe(
-        state.cursor, [&](const Batch& batch) -> auto& { return observing().statistics(batch); }));
+    return train::ObservedSteps::statistics_of(
+        play_observed([&](const Batch& batch) -> auto& { return observed->statistics(batch); }));
   }
   std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
     if (names.empty()) return {};
-    return train::ObservedSteps::values_of(plays.observe(
-        state.cursor, [&](const Batch& batch) -> auto& { return observing().watched(batch, names); }));
+    return train::ObservedSteps::values_of(
+        play_observed([&](const Batch& batch) -> auto& { return observed->watched(batch, names); }));
   }
 
   /// Where failures are written.
   train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
 
-  /// Plays the update. If a call throws, saves the play and adds a sentence about it to the error.
+  /// Plays the update: this rank's shards, each with its micro-batches. Returns for each shard whether this rank is
+  /// interrupted, the sum of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. If
+  /// a call throws, saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
-    const std::int64_t shards = std::max<std::int64_t>(1, optimizer.last_shard() - optimizer.first_shard());
-    UpdatePart done{state.step + 1, 0, options.accumulate * shards};
+    const std::size_t each = 3 + plays.states().size();
+    std::vector<double> results;
+    UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
     try {
-      return plays.play(state.cursor, [&] {
+      const std::int64_t present = plays.present(state.cursor);
+      optimizer.begin(present);
+      plays.for_each(state.cursor, present, [&](const train::ShardPlay& play) {
         between();
-        if (part && done.plays > 0) part(done);
+        if (done.plays > 0 && called != nullptr && called->part) called->part(done);
         ++done.plays;
+        train::TrainingStep& step = steps.of(play.batch);
+        optimizer.play(step.player, step.notes.gradients, plays.feeds(step, play), play.draw, play.last);
+        plays.keep(step, play);
+        if (play.first) results.resize(results.size() + each);
+        double* of_shard = results.data() + results.size() - each;
+        of_shard[1] += step.player.scalar(step.notes.loss.sum);
+        of_shard[2] += step.player.scalar(step.notes.loss.count);
+        for (std::size_t i = 3; i < each; ++i)
+          if (!all_finite(step.player.view(step.notes.states[i - 3].result))) of_shard[i] = 1;
       });
     } catch (const CommunicationError&) {
       throw;  // no call has failed
@@ -216,6 +187,9 @@ struct Trainer::Data {
       if (!found || !found->capsule) throw;
       throw TrainingError(error.what() + train::save_failure(*found, folders()));
     }
+    if (results.empty()) results.resize(each);
+    for (std::size_t i = 0; i < results.size(); i += each) results[i] = interrupted ? 1 : 0;
+    return results;
   }
 
   /// A schedule whose end is given in epochs ends with the update that completes them.
@@ -254,9 +228,6 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->set_schedule();
   if (options.memory > 0) data_->keep_to_memory();
 }
-Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer& Trainer::operator=(Trainer&&) noexcept = default;
-Trainer::~Trainer() = default;
 
 std::int64_t Trainer::step() const {
   return data_->state.step;
@@ -283,18 +254,9 @@ const Plan& Trainer::plan() const {
 
 StepReport Trainer::update() {
   Data& d = *data_;
-  const Clock::time_point start = Clock::now();
+  const double start = Trace::now();
   d.optimizer.take_waited();
-  std::vector<double> results = d.played();
-  // Every rank with shards tells the others whether it is interrupted.
-  const std::size_t each = 2 + d.plays.states().size();
-  if (results.empty()) results.assign(each, 0);
-  std::vector<double> with_interruption;
-  for (auto shard = results.begin(); shard != results.end(); shard += static_cast<std::ptrdiff_t>(each)) {
-    with_interruption.push_back(d.interrupted ? 1.0 : 0.0);
-    with_interruption.insert(with_interruption.end(), shard, shard + static_cast<std::ptrdiff_t>(each));
-  }
-  const std::vector<double> sums = d.optimizer.sum(with_interruption);
+  const std::vector<double> sums = d.optimizer.sum(d.played());
   if (sums[0] > 0) d.stop_here();
   const double sum = sums[1], count = sums[2];
   if (!std::isfinite(sum)) d.not_finite("loss");
@@ -307,15 +269,14 @@ StepReport Trainer::update() {
                         ", and must be above 0 and finite");
   StepReport report;
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
-  const Clock::time_point computed = Clock::now();
-  const double updating = Trace::now();
+  const double computed = Trace::now();
   try {
     report.norm = d.optimizer.update(report.rate, 1 / count, d.options.clip);
   } catch (const UpdateError& error) {
     d.overflows(error);
   }
-  if (d.options.trace) d.options.trace->add("optimizer", updating);
-  d.optimizer_seconds += seconds_since(computed);
+  if (d.options.trace) d.options.trace->add("optimizer", computed);
+  d.optimizer_seconds += Trace::now() - computed;
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
   if (d.memory) d.memory->updated();
   d.plays.advance();
@@ -323,7 +284,7 @@ StepReport Trainer::update() {
   report.step = ++d.state.step;
   report.loss = sum / count;
   report.tokens = std::llround(count);
-  report.seconds = seconds_since(start);
+  report.seconds = Trace::now() - start;
   report.waiting = d.optimizer.take_waited();
   return report;
 }
@@ -361,10 +322,6 @@ Evaluation Trainer::evaluate() {
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
   return evaluation;
-}
-
-double Trainer::sampled_loss(std::int64_t count) {
-  return xtape::sampled_loss(data_->model, data_->batches, count);
 }
 
 std::int64_t Trainer::epoch() const {
@@ -424,18 +381,11 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
            (options.patience > 0 && data_->state.stale >= options.patience);
   };
-  struct Called {  // set until fit() returns
-    Called(Data& place, const Callbacks& callbacks) : of(place) {
-      of.interrupt = callbacks.interrupt;
-      of.part = callbacks.part;
-    }
-    ~Called() {
-      of.interrupt = nullptr;
-      of.part = nullptr;
-    }
-    Data& of;
-  };
-  const Called called(*data_, callbacks);
+  struct Called {  // until fit() returns
+    ~Called() { callbacks = nullptr; }
+    const Callbacks*& callbacks;
+  } const called{data_->called};
+  data_->called = &callbacks;
   const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
   try {
     if (data_->state.evaluation_due) report_evaluation();

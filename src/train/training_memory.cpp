@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace xtape::train {
+#include "budget.hpp"
 
-namespace {
-std::size_t above(std::size_t a, std::size_t b) {
-  return a - std::min(a, b);
-}
-}  // namespace
+namespace xtape::train {
 
 TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown,
                                bool one_shape)
@@ -20,12 +16,32 @@ TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, 
   later_ = later + (one_shape ? reserve : 2 * reserve);
 }
 
-std::size_t TrainingMemory::present() const {
-  return above(resident_bytes(), arena_->resident());
+void TrainingMemory::settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan) {
+  // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
+  constexpr std::size_t little = std::size_t{1} << 17;
+  for (std::size_t before = 0; before + little < besides();) {
+    before = besides();
+    try {
+      plan(before > counted ? above(limit_, before - counted) : limit_);
+    } catch (const LimitError& error) {
+      plan(error.least());
+      refuse(std::max(before, besides()) + above(error.least(), counted), error.most());
+    }
+  }
+  if (peak_resident_bytes() > limit_) refuse(0, "");
 }
 
-std::size_t TrainingMemory::besides() const {
-  return present() + later_;
+/// The largest plan needs `most`, and the process `needed`, or what it has taken already.
+void TrainingMemory::refuse(std::size_t needed, const std::string& most) const {
+  constexpr std::size_t varies = std::size_t{1} << 19;  // how much what is resident differs between processes
+  const std::size_t taken = peak_resident_bytes();
+  const std::size_t least = std::max(needed, taken) + varies;
+  throw MemoryError(
+      "training needs at least " + bytes_text(least) + " of memory, but 'memory' is " + bytes_text(limit_) + ": " +
+          (needed > taken ? bytes_text(present()) + " are resident already, " + bytes_text(later_) +
+                                " are for moments, gradients and growth, and the largest batch needs " + most
+                          : "the process took " + bytes_text(taken) + " to make the model and read the data"),
+      least);
 }
 
 void TrainingMemory::make_room(const std::function<bool()>& drop) {

@@ -59,7 +59,7 @@ std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& 
 }
 }  // namespace
 
-std::vector<Translation> translate(Model& model, Searcher& searcher, const Tokenizers& tokenizers,
+std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
                                    std::int64_t positions, RankGroup& group) {
   options.start = tokenizers.target->start();
@@ -85,7 +85,7 @@ std::vector<Translation> translate(Model& model, Searcher& searcher, const Token
     }
   }
   const auto found = search_together(sources, options.batch_size, group, [&](const std::vector<Tokens>& here) {
-    return options.cached ? searcher.search(here, options) : search(model, here, options);
+    return searcher.search(here, options);
   });
   for (std::size_t i = 0; i < found.size(); ++i)
     for (const Hypothesis& each : found[i]) {

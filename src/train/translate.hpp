@@ -7,10 +7,10 @@
 
 namespace xtape::train {
 
-/// Translates every line with the model's function `logits(source, tokens)`, by the searcher if options.cached.
-/// `positions` is the maximum number of tokens that the model can read or write; 0: the model has no limit. The ranks
-/// of the group share the batches of lines, and all get all translations.
-std::vector<Translation> translate(Model& model, Searcher& searcher, const Tokenizers& tokenizers,
+/// Translates every line with the model's function `logits(source, tokens)`, by the searcher. `positions` is the
+/// maximum number of tokens that the model can read or write; 0: the model has no limit. The ranks of the group share
+/// the batches of lines, and all get all translations.
+std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
                                    std::int64_t positions, RankGroup& group);
 

@@ -1,7 +1,7 @@
-// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam, with caches (yes), without
-// (no) or both. Prints one JSON line for each. The time includes planning, but not loading the run.
+// The benchmark of translation: a run's model on a file of sentences, greedily and with a beam. Prints one JSON
+// line for each. The time includes planning, but not loading the run.
 //
-// usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME] [--cached yes|no|both]
+// usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME]
 #include <cstdio>
 #include <string>
 
@@ -22,14 +22,12 @@ struct Words {
   std::string threads = "2";
   std::string weights = "float32";
   std::string precision = "float32";
-  std::string cached = "yes";
 };
 
-void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam, bool cached) {
+void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch, std::int64_t beam) {
   SearchOptions options = run.recipe().search;
   options.beam_size = beam;
   options.batch_size = batch;
-  options.cached = cached;
   const double start = seconds();
   const std::vector<Translation> made = run.translate(lines, options);
   const double time = seconds() - start;
@@ -37,17 +35,16 @@ void measure(Run& run, const std::vector<std::string>& lines, std::int64_t batch
   for (const Translation& each : made)
     if (!each.candidates.empty()) tokens += run.tokenizer().encode(each.candidates[0].text).size() + 1;
   std::printf(
-      "{\"beam\": %lld, \"cached\": %s, \"batch\": %lld, \"sentences\": %zu, \"seconds\": %.3f, "
+      "{\"beam\": %lld, \"batch\": %lld, \"sentences\": %zu, \"seconds\": %.3f, "
       "\"sentences_per_s\": %.1f, \"tokens_per_s\": %.0f}\n",
-      static_cast<long long>(beam), cached ? "true" : "false", static_cast<long long>(batch), lines.size(), time,
+      static_cast<long long>(beam), static_cast<long long>(batch), lines.size(), time,
       static_cast<double>(lines.size()) / time, static_cast<double>(tokens) / time);
   std::fflush(stdout);
 }
 
 Words parse(int count, char** arguments) {
   const char* usage =
-      "usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME] "
-      "[--cached yes|no|both]";
+      "usage: translation RUN SOURCE [--lines N] [--batch N] [--threads N] [--weights DTYPE] [--precision NAME]";
   if (count < 3 || count % 2 == 0) throw Error(usage);
   Words words = {arguments[1], arguments[2]};
   for (int i = 3; i < count; i += 2) {
@@ -62,8 +59,6 @@ Words parse(int count, char** arguments) {
       words.weights = arguments[i + 1];
     else if (word == "--precision")
       words.precision = arguments[i + 1];
-    else if (word == "--cached")
-      words.cached = arguments[i + 1];
     else
       throw Error(usage);
   }
@@ -80,9 +75,7 @@ int main(int count, char** arguments) {
     run.model().store_weights_as(dtype_named(words.weights));
     std::vector<std::string> lines = read_lines(words.source);
     if (lines.size() > words.lines) lines.resize(words.lines);
-    for (const bool cached : {true, false})
-      if (words.cached == "both" || words.cached == (cached ? "yes" : "no"))
-        for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam, cached);
+    for (const std::int64_t beam : {1, 5}) measure(run, lines, words.batch, beam);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "translation: %s\n", error.what());

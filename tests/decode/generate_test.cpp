@@ -3,6 +3,7 @@
 #include "allocations.hpp"
 #include "needs.hpp"
 #include "small_models.hpp"
+#include "whole.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/train.hpp"
 
@@ -17,13 +18,10 @@ TEST_CASE("generation is the same with caches and without, whatever the context"
   for (const std::int64_t context : {1, 2, 7, 20, 64}) {
     CAPTURE(context);
     options.context = context;
-    options.cached = true;
     const Tokens cached = generate(model, prompt, options);
     REQUIRE(cached.size() == 40);
-    options.cached = false;
-    CHECK(generate(model, prompt, options) == cached);
+    CHECK(whole::generate(model, prompt, options) == cached);
   }
-  options.cached = true;
   const Tokens whole = generate(model, prompt, options);
   options.tokens = 25;
   const Tokens part = generate(model, prompt, options);
@@ -40,12 +38,10 @@ TEST_CASE("a prompt longer than a piece, or than the context, is read in pieces"
   Tokens prompt;
   for (std::int32_t i = 0; i < 300; ++i) prompt.push_back((i * i + 2) % 13);
   const Tokens cached = generate(model, prompt, options);
-  options.cached = false;
-  CHECK(generate(model, prompt, options) == cached);
+  CHECK(whole::generate(model, prompt, options) == cached);
   options.context = 150;
   const Tokens cut = generate(model, prompt, options);
-  options.cached = true;
-  CHECK(generate(model, prompt, options) == cut);
+  CHECK(whole::generate(model, prompt, options) == cut);
   CHECK(generate(model, Tokens(prompt.end() - 150, prompt.end()), options) == cut);
 }
 
@@ -61,8 +57,6 @@ TEST_CASE("a predictor's players serve the next generation") {
   CHECK(planned <= 3);
   CHECK(generate(predictor, {3, 1, 4}, options) == first);
   CHECK(predictor.planned() == planned);
-  options.cached = false;
-  CHECK_THROWS_AS(generate(predictor, {3}, options), Error);
 }
 
 TEST_CASE("a generated token allocates nothing, neither greedy nor drawn" * needs_no_sanitizer()) {
@@ -129,8 +123,9 @@ TEST_CASE("prompts of different lengths in one batch are continued as each is by
           CHECK(together[i * static_cast<std::size_t>(samples)] == generate(model, prompts[i], options));
           if (samples > 1) CHECK(together[i * 3] != together[i * 3 + 1]);
         }
-        options.cached = false;
-        if (samples > 1 && batch_size == 3) CHECK(generate_batch(model, prompts, options) == together);
+        if (samples == 1 || batch_size != 3) continue;
+        for (std::size_t row = 0; row < together.size(); ++row)
+          CHECK(whole::generate(model, prompts[row / 3], options, row % 3) == together[row]);
       }
 }
 

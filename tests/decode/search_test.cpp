@@ -7,6 +7,7 @@
 
 #include "hypotheses.hpp"
 #include "small_models.hpp"
+#include "whole.hpp"
 
 using namespace xtape;
 
@@ -72,9 +73,7 @@ TEST_CASE("with caches and without, in one batch and one by one: the same hypoth
       options.length_penalty = LengthPenalty::wu;
       options.max_length = 40;  // grows the caches
       const auto together = search(model, inputs_of_search, options);
-      SearchOptions uncached = options;
-      uncached.cached = false;
-      small::check_equal(search(model, inputs_of_search, uncached), together, tolerance);
+      small::check_equal(whole::search(model, inputs_of_search, options), together, tolerance);
       SearchOptions small_batches = options;
       small_batches.batch_size = 4;
       small::check_equal(search(model, inputs_of_search, small_batches), together, tolerance);
@@ -234,9 +233,6 @@ TEST_CASE("errors on any thread of a searcher reach its caller") {
   CHECK_THROWS_AS(searcher.search(wrong, options), Error);
   options.between = nullptr;
   CHECK_THROWS_WITH_AS(searcher.search(wrong, options), doctest::Contains("out of range"), Error);
-  options.cached = false;
-  CHECK_THROWS_WITH_AS(searcher.search(inputs_of_search, options),
-                       "a predictor always caches: to search without caches, pass the model", Error);
 }
 
 TEST_CASE("what a search takes and refuses") {
@@ -254,10 +250,6 @@ TEST_CASE("what a search takes and refuses") {
   options = {};
   options.max_length = 0;
   CHECK_THROWS_AS(search(model, inputs_of_search, options), Error);
-  options = {};
-  options.cached = false;
-  Predictor predictor(model);
-  CHECK_THROWS_AS(search(predictor, inputs_of_search, options), Error);
   CHECK(length_penalty_named("wu") == LengthPenalty::wu);
   CHECK_THROWS_WITH_AS(length_penalty_named("Wu"), "unknown length penalty 'Wu': use none, wu or power", Error);
   const std::string name = "out.weight";

@@ -5,6 +5,7 @@
 #include "hypotheses.hpp"
 #include "recurrent_models.hpp"
 #include "small_models.hpp"
+#include "whole.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -80,9 +81,7 @@ TEST_CASE("sequence models: translations, cached or not, together or alone, scor
       Model model = loaded(variant);
       const SearchOptions options = options_for(beam);
       const auto found = search(model, source_rows, options);
-      SearchOptions uncached = options;
-      uncached.cached = false;
-      small::check_equal(search(model, source_rows, uncached), found, 1e-11);
+      small::check_equal(whole::search(model, source_rows, options), found, 1e-11);
       SearchOptions alone = options;
       alone.batch_size = 1;
       small::check_equal(search(model, source_rows, alone), found, 1e-11);
@@ -106,7 +105,6 @@ TEST_CASE("sequence models: generated text, cached or not, the most likely token
       options.sampling.temperature = temperature;
       const Tokens cached = generate(model, {3, 1, 4}, options);
       REQUIRE(cached.size() == 20);
-      options.cached = false;
-      CHECK(generate(model, {3, 1, 4}, options) == cached);
+      CHECK(whole::generate(model, {3, 1, 4}, options) == cached);
     }
 }

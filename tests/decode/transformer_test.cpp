@@ -6,6 +6,7 @@
 #include "hypotheses.hpp"
 #include "small_models.hpp"
 #include "source_root.hpp"
+#include "whole.hpp"
 #include "xtape/predict.hpp"
 
 using namespace xtape;
@@ -105,9 +106,7 @@ TEST_CASE("a Transformer's translations: cached or not, together or alone, score
   for_each_model([](Model& model, double tolerance) {
     const SearchOptions options = search_options(3);
     const auto found = search(model, sentences, options);
-    SearchOptions uncached = options;
-    uncached.cached = false;
-    small::check_equal(search(model, sentences, uncached), found, 10 * tolerance);
+    small::check_equal(whole::search(model, sentences, options), found, 10 * tolerance);
     SearchOptions alone = options;
     alone.batch_size = 1;
     small::check_equal(search(model, sentences, alone), found, 10 * tolerance);

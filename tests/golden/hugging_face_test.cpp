@@ -4,6 +4,7 @@
 #include "fixture.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
+#include "whole.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/predict.hpp"
 
@@ -166,16 +167,15 @@ TEST_CASE("a folder of transformers: 64 tokens of greedy continuation, with cach
   REQUIRE(expected().at("continuation").shape() == Shape{64});
   const std::int64_t* first = expected().at("continuation").as<std::int64_t>();
   const Tokens continuation(first, first + 64);
-  for (const Dtype dtype : {Dtype::float32, Dtype::float64})
-    for (const bool cached : {true, false}) {
-      Model model = opened(folders + "tiny", dtype);
-      GenerateOptions options;
-      options.tokens = 64;
-      options.context = 80;
-      options.sampling.temperature = 0;
-      options.cached = cached;
-      CHECK(generate(model, row(0, 0, 8), options) == continuation);
-    }
+  for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
+    Model model = opened(folders + "tiny", dtype);
+    GenerateOptions options;
+    options.tokens = 64;
+    options.context = 80;
+    options.sampling.temperature = 0;
+    CHECK(generate(model, row(0, 0, 8), options) == continuation);
+    CHECK(whole::generate(model, row(0, 0, 8), options) == continuation);
+  }
 }
 
 TEST_CASE("a folder of transformers: step by step is the same as at once") {

@@ -4,6 +4,7 @@
 #include "fixture.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
+#include "whole.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/hugging_face.hpp"
 
@@ -95,23 +96,23 @@ TEST_CASE("T5 in a folder: loss and gradients, with rules and without") {
 }
 
 TEST_CASE("T5 in a folder: greedy continuations, with caches and without, in batches and alone") {
-  for (const T5& t5 : both_t5)
-    for (const bool cached : {true, false}) {
-      CAPTURE(t5.name);
-      Model model = t5.open();
-      SearchOptions options;
-      options.start = options.pad = 0;
-      options.end = classes;  // no token: nothing ends before its greatest length
-      options.max_length = 20;
-      options.cached = cached;
-      const std::vector<Tokens> sources{t5.row("source", 0, source_length), t5.row("source", 1, source_length - 9)};
-      const auto found = search(model, sources, options);
-      for (std::size_t i = 0; i < 2; ++i) {
-        const Tokens expected = t5.row("continuation", static_cast<std::int64_t>(i), 20);
-        CHECK(found[i][0].tokens == expected);
-        CHECK(search(model, {sources[i]}, options)[0][0].tokens == expected);
-      }
+  for (const T5& t5 : both_t5) {
+    CAPTURE(t5.name);
+    Model model = t5.open();
+    SearchOptions options;
+    options.start = options.pad = 0;
+    options.end = classes;  // no token: nothing ends before its greatest length
+    options.max_length = 20;
+    const std::vector<Tokens> sources{t5.row("source", 0, source_length), t5.row("source", 1, source_length - 9)};
+    const auto found = search(model, sources, options);
+    const auto replayed = whole::search(model, sources, options);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Tokens expected = t5.row("continuation", static_cast<std::int64_t>(i), 20);
+      CHECK(found[i][0].tokens == expected);
+      CHECK(replayed[i][0].tokens == expected);
+      CHECK(search(model, {sources[i]}, options)[0][0].tokens == expected);
     }
+  }
 }
 
 TEST_CASE("T5 in a folder: logits of pieces by caches are those of the whole, and padding changes nothing") {

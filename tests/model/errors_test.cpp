@@ -95,6 +95,19 @@ TEST_CASE("an unknown name comes with the nearest one") {
         "                   ^");
 }
 
+TEST_CASE("an unknown dtype is found when the definition is read, also in a block that nothing uses") {
+  for (const char* line : {"y = cast(x, 'floot')", "y = cast(x, dtype='floot')"}) {
+    const std::string definition = R"json({"xtape": 2, "name": "small",
+      "blocks": {"unused": {"inputs": ["x"], "do": [")json" +
+                                   std::string(line) + R"json("], "result": "y"}},
+      "model": {"functions": {"f": {"inputs": {"x": "float [b]"}, "result": "cast(x, 'float')"}}}})json";
+    CHECK_THROWS_WITH_AS(
+        Model::parse(definition, {}, "small.json"),
+        doctest::Contains("small.json, block 'unused', line 2: unknown dtype 'floot': use float32, float64"),
+        DefinitionError);
+  }
+}
+
 TEST_CASE("an op's own error gets the line and what it was called with") {
   CHECK(
       error_of_line("y = x + zeros(shape=(2, 4))") ==

@@ -7,6 +7,7 @@
 
 #include "folders.hpp"
 #include "source_root.hpp"
+#include "whole.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/xtape.hpp"
 
@@ -130,7 +131,6 @@ TEST_CASE("a decoded text is the same with and without caches, with narrow weigh
     options.context = 16;
     options.sampling.temperature = 0;
     const Tokens cached = generate(model, prompt, options);
-    options.cached = false;
-    CHECK(generate(model, prompt, options) == cached);
+    CHECK(whole::generate(model, prompt, options) == cached);
   }
 }

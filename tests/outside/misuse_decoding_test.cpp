@@ -135,11 +135,6 @@ std::vector<Row> rows_of_decoding(World& w) {
       {"generate", "a huge context", "", generated([](GenerateOptions& o) { o.context = INT64_MAX; })},
       {"generate", "a negative number of tokens", "", generated([](GenerateOptions& o) { o.tokens = -1; })},
       {"generate", "no batch", "a batch has at least one row", generated([](GenerateOptions& o) { o.batch_size = 0; })},
-      {"generate", "a predictor without caches", "a predictor always caches",
-       [&w] {
-         Predictor p(w.model);
-         generate(p, {1}, with(&GenerateOptions::cached, false));
-       }},
       {"generate", "moved", gone, [=] { generate(*moved(), {1}, with(&GenerateOptions::tokens, 1)); }},
       {"generate", "no logits", "must give [rows, tokens",
        [&w] {
@@ -165,10 +160,6 @@ std::vector<Row> rows_of_decoding(World& w) {
       {"search", "an empty source", "has no tokens", searched([](auto&) {}, {{}})},
       {"search", "no beam", "beam_size must be at least 1", searched([](SearchOptions& o) { o.beam_size = 0; })},
       {"search", "a huge beam", "at most", searched([](SearchOptions& o) { o.beam_size = INT64_MAX; })},
-      {"search", "a huge beam without caches", "at most", searched([](SearchOptions& o) {
-         o.beam_size = INT64_MAX;
-         o.cached = false;
-       })},
       {"search", "a huge length", "", searched([](SearchOptions& o) {
          o.max_length = INT64_MAX;
          o.length_extra = 2;
@@ -188,8 +179,6 @@ std::vector<Row> rows_of_decoding(World& w) {
          const Searcher t(std::move(s));
          s.search({{1}}, {});
        }},
-      {"Searcher::search", "without caches", "",
-       [&w] { CHECK_THROWS_AS(Searcher(w.pairs).search({{1}}, with(&SearchOptions::cached, false)), Error); }},
   };
 }
 }  // namespace

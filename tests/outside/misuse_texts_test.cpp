@@ -157,7 +157,8 @@ std::vector<Row> rows_of_tokenizers(World& w) {
   add_tokenizer<CharacterTokenizer>(rows, "CharacterTokenizer", [&w] { return w.characters; }, {"size"});
   add_tokenizer<WordTokenizer>(rows, "WordTokenizer", [&w] { return w.words; }, {"size"});
   add_tokenizer<SentencePieceTokenizer>(rows, "SentencePieceTokenizer", [&w] { return w.pieces(); }, {});
-  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); }, {"start", "pad", "unknown"});
+  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); },
+                               {"start", "end", "pad", "unknown"});
   add_tokenizer<BytePairTokenizer>(rows, "BytePairTokenizer", [&w] { return w.pairs; },
                                    {"start", "end", "pad", "unknown"});
   return rows;

@@ -177,7 +177,7 @@ TEST_CASE("unsupported settings in a tokenizer.json are errors with the line") {
   refused("has no piece \"qq\"", [](auto& json) { json["model"]["merges"].push_back({"qq", "r"}); });
   refused("is repeated", [](auto& json) { json["model"]["merges"].push_back(json["model"]["merges"][0]); });
   refused("for the byte 97", [](auto& json) { json["model"]["vocab"].erase("a"); });
-  refused("have the same token", [](auto& json) { json["model"]["vocab"]["a"] = 5; });
+  refused("has the same token", [](auto& json) { json["model"]["vocab"]["a"] = 5; });
   refused("an integer from 0", [](auto& json) { json["model"]["vocab"]["a"] = -5; });
   refused("this token is not among", [](auto& json) { json["added_tokens"].erase(0); });
   CHECK(complaint([](auto&) {}).empty());

@@ -167,14 +167,14 @@ TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model file") {
   const std::string bytes = tokenizer.model();
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, bytes.size() / 2, bytes.size() - 1}) {
     beside.write(bytes.substr(0, size));
-    refused(" is not the model that was saved with");
+    refused(" is not the file that was saved with");
   }
   std::string flipped = bytes;
   flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 1);
   beside.write(flipped);
-  refused(" is not the model that was saved with");
+  refused(" is not the file that was saved with");
   beside.write(trained("bpe", 99).model());
-  refused(" is not the model that was saved with");
+  refused(" is not the file that was saved with");
   std::filesystem::remove(beside.path());
   refused(": No such file");
 }

@@ -132,7 +132,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("steps=-1").find("'steps' must be a whole number") != std::string::npos);
   CHECK(complaint("clip=-1").find("'clip' must be at least 0") != std::string::npos);
   CHECK(complaint("precision=bf61")
-            .find("'precision' is wrong: a precision is float32, bf16x3 or bf16, not 'bf61'; did you mean 'bf16'?") !=
+            .find("'precision' must be \"float32\", \"bf16x3\" or \"bf16\", not \"bf61\"; did you mean 'bf16'?") !=
         std::string::npos);
   CHECK(complaint("batch.size=0").find("'batch.size' must be a whole number from 1 to 2147483648, not 0") !=
         std::string::npos);

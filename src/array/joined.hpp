@@ -1,0 +1,22 @@
+/// Lists in messages.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace xtape {
+
+/// "a, b, c": the texts of the elements of a list.
+template <class List, class Text = std::identity>
+std::string joined(const List& list, const Text& text = {}, const char* between = ", ") {
+  std::string all;
+  bool first = true;
+  for (const auto& each : list) {
+    if (!first) all += between;
+    all += std::invoke(text, each);
+    first = false;
+  }
+  return all;
+}
+
+}  // namespace xtape

@@ -1,0 +1,88 @@
+#include "opened_model.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "commands.hpp"
+#include "translate.hpp"
+
+namespace xtape::cli {
+
+void warn_of_folder(const std::string& folder, const std::string& definition) {
+  for (const std::string& warning : hugging_face_warnings(folder, definition))
+    std::cerr << "warning: " << warning << '\n';
+}
+
+Model open_folder(const std::string& folder, const ModelOptions& options) {
+  Model model = open_hugging_face(folder, options);
+  warn_of_folder(folder);
+  return model;
+}
+
+OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& checkpoint,
+                         const InferenceArguments& inference, std::int64_t threads,
+                         const std::shared_ptr<Communicator>& communicator)
+    : group_(communicator) {
+  as_wrong_input([&] {
+    if (!is_hugging_face(path)) return open_run(use, path, checkpoint, inference, threads, communicator);
+    if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
+    open(use, path, inference, threads);
+  });
+}
+
+void OpenedModel::open_run(Use use, const std::string& path, const std::string& checkpoint,
+                           const InferenceArguments& inference, std::int64_t threads,
+                           const std::shared_ptr<Communicator>& communicator) {
+  std::vector<Setting> settings = inference.settings();
+  if (threads > 0) settings.push_back({"threads", std::to_string(threads)});
+  run_ = Run::open(path, settings, CheckpointChoice::parse(checkpoint), communicator);
+  run_->model().store_weights_as(inference.dtype(run_->model().dtype()));
+  const Recipe::Data& data = run_->recipe().data;
+  if (use == Use::pairs && !data.has_pairs())
+    throw WrongInput(path + " is a run on data of kind '" + data.kind + "': it was not trained to translate");
+  if (use == Use::texts && data.has_pairs())
+    throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
+  if (use == Use::texts && data.kind == "table")
+    throw WrongInput(path + " is a run on a table: it was not trained to continue texts");
+}
+
+void OpenedModel::open(Use use, const std::string& folder, const InferenceArguments& inference, std::int64_t threads) {
+  const Dtype in_files = stored_weights(folder);
+  const Dtype wanted = inference.dtype(in_files);
+  ModelOptions options;
+  if (wanted == in_files) options.weights = wanted;
+  model_ = open_folder(folder, options);
+  model_->store_weights_as(wanted);
+  PlayerOptions playing;
+  if (threads > 0) playing.threads = static_cast<int>(threads);
+  if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
+  model_->set_player_options(16, playing);
+  const std::vector<FunctionInput>& inputs = model_->signature("logits").inputs;
+  const bool translates =
+      std::any_of(inputs.begin(), inputs.end(), [](const FunctionInput& each) { return each.name == "source"; });
+  if (translates != (use == Use::pairs))
+    throw WrongInput(folder + (translates ? " has a model that translates: use xtape translate"
+                                          : " has a model that continues texts: use xtape generate"));
+  tokenizers_.source = load_tokenizer(folder);
+  tokenizers_.target = translates ? load_target_tokenizer(folder) : tokenizers_.source;
+  if (!translates) return;
+  if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
+    throw WrongInput(folder +
+                     " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
+                     "\"eos_token_id\"");
+  searcher_.emplace(*model_);
+}
+
+std::int64_t OpenedModel::context() {
+  if (run_) return run_->columns();
+  for (const char* name : {"max_positions", "n_positions"})
+    if (model_->hyper().has(name)) return model_->hyper().integer(name);
+  return 1024;  // for models without a maximum position
+}
+
+std::vector<Translation> OpenedModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
+  if (run_) return run_->translate(lines, options);
+  return train::translate(*searcher_, tokenizers_, lines, options, 0, group_);
+}
+
+}  // namespace xtape::cli

@@ -1,0 +1,59 @@
+/// Models of runs and of Hugging Face model folders.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rank_group.hpp"
+#include "run_data.hpp"
+#include "run_options.hpp"
+#include "xtape/decode.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::cli {
+
+/// Prints warnings to stderr about entries of a folder's config that are ignored.
+void warn_of_folder(const std::string& folder, const std::string& definition = "");
+/// Opens a folder's model and prints the warnings.
+Model open_folder(const std::string& folder, const ModelOptions& options = {});
+
+/// What a model is for: to continue texts, or to translate.
+enum class Use : std::uint8_t { texts, pairs };
+
+class OpenedModel {
+ public:
+  /// `path` is a run, opened with the given checkpoint, or a folder. `threads` sets the number of threads if it is
+  /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is
+  /// neither, or its model is not for this use.
+  OpenedModel(Use use, const std::string& path, const std::string& checkpoint,
+              const InferenceArguments& inference = {}, std::int64_t threads = 0,
+              const std::shared_ptr<Communicator>& communicator = nullptr);
+
+  // For texts:
+  Model& model() { return run_ ? run_->model() : *model_; }
+  /// The tokens of a text to be continued.
+  Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : prompt_of(tokenizer(), text); }
+  const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizers_.target; }
+  std::int64_t context();  ///< The context length, in tokens.
+  /// -1 if there is none.
+  std::int32_t end_token() const { return run_ ? run_->end_token() : tokenizer().end(); }
+
+  // For pairs:
+  SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
+
+ private:
+  void open_run(Use use, const std::string& path, const std::string& checkpoint, const InferenceArguments& inference,
+                std::int64_t threads, const std::shared_ptr<Communicator>& communicator);
+  void open(Use use, const std::string& folder, const InferenceArguments& inference, std::int64_t threads);
+  std::optional<Run> run_;
+  std::optional<Model> model_;
+  std::optional<Searcher> searcher_;
+  train::Tokenizers tokenizers_;
+  train::RankGroup group_;
+};
+
+}  // namespace xtape::cli
