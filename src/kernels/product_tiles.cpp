@@ -24,7 +24,7 @@ constexpr std::int64_t far = many_registers ? 4096 : 256;         // from this s
 constexpr std::int64_t worth_packing = many_registers ? 1 : 128;  // … and for this many columns, rows of a are packed
 constexpr std::int64_t lines_together = 16;                       // of an operand that is packed line by line
 constexpr std::int64_t strips_together = 8;                       // of an operand, for one task
-constexpr std::int64_t parts_together = 16;  // of bands of rows, whose cache lines the next bands share
+constexpr std::int64_t parts_together = 8;  // of bands of rows, whose cache lines the next bands share
 constexpr std::int64_t bands_together = many_registers ? 1 : 16;  // stay in the second-level cache for all panels
 
 /// Packs lines of an operand from element `start` on: pack_lines for its element type.
@@ -96,8 +96,11 @@ class Tiles {
     columns_ = ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted));
   }
 
-  /// Whether tasks pack their own columns of b.
-  bool by_columns() const { return plan_.m <= few_rows && !prepared() && !whole_products(); }
+  /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
+  bool by_columns() const {
+    const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
+    return plan_.m <= few_rows && !narrow && !prepared() && !whole_products();
+  }
   /// Whether rows of a that must be packed are packed once for all tasks; else each task packs its own.
   bool shares_left() const { return plan_.m <= few_rows; }
   /// Whether b is packed before the runs.

@@ -82,16 +82,21 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
     return from.data + line * from.line + part * F::terms * from.term;
   };
   if (lines_run && to_line == 1) {
-    const auto copy = [&](auto count) {
-      for (std::int64_t part = 0; part < whole; ++part)
+    constexpr std::integral_constant<std::int64_t, panel_width<F>> panel;
+    constexpr std::integral_constant<std::int64_t, xsimd::batch<Part>::size> one_register;
+    const auto copy = [&](std::int64_t first, std::int64_t last, auto count) {
+      for (std::int64_t part = first; part < last; ++part)
         F::along_lines(at(0, part), from.term, count, to + part * to_part);
     };
-    if (lines == tile_rows)
-      copy(std::integral_constant<std::int64_t, tile_rows>());  // a few loads and stores instead of a loop
-    else if (lines == panel_width<F>)
-      copy(std::integral_constant<std::int64_t, panel_width<F>>());
-    else
-      copy(lines);
+    if (lines == panel) {
+      copy(0, whole, panel);  // loads and stores instead of a loop
+    } else if (to_part <= one_register && from.term >= one_register) {
+      // Whole registers: the next part overwrites what is too much.
+      copy(0, whole - 1, one_register);
+      copy(std::max<std::int64_t>(0, whole - 1), whole, lines);
+    } else {
+      copy(0, whole, lines);
+    }
   } else if (terms_run && to_part == 1) {
     for (std::int64_t i = 0; i < lines; ++i) F::along_terms(at(i, 0), whole, to + i * to_line);
   } else {
