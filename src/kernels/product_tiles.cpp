@@ -401,7 +401,7 @@ MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
 bool tiles_suit(const GemmPlan& given) {
   if (xsimd::batch<float>::size < 8) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t one_register = 16;  // columns; such narrow tiles are slower than BLAS
+  constexpr std::int64_t one_register = xsimd::batch<float>::size;  // of columns; BLAS is faster for so few
   return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
 }
 
