@@ -45,7 +45,7 @@ void classify(Run& run, const std::string& input, const std::vector<Tokens>& tex
     const float* best = std::max_element(row, row + classes);
     double sum = 0;
     for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
-    std::cout << run.labels()[static_cast<std::size_t>(best - row)] << '\t' << 1 / sum << '\n';
+    std::cout << run.labels()[best - row] << '\t' << 1 / sum << '\n';
   }
 }
 

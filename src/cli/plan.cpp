@@ -126,7 +126,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   for (std::size_t i = 0; i < named.size(); ++i) {
     const Plan::Buffer& buffer = named[i];
     const std::string number = std::to_string(i + 1);
-    const std::string& module = plan.steps[static_cast<std::size_t>(buffer.first)].module;
+    const std::string& module = plan.steps[buffer.first].module;
     script << "set label '" << number << "' at " << (buffer.first + buffer.last + 1) / 2.0 << ","
            << mebibytes(buffer.offset) + mebibytes(buffer.bytes) / 2 << " center front textcolor rgb 'black'\n"
            << "set label "

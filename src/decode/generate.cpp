@@ -93,7 +93,7 @@ class Continuation {
   static constexpr std::int64_t shortest_piece = 16;
 
   std::int64_t count() const { return static_cast<std::int64_t>(live_.size()); }
-  Row& row(std::int64_t place) { return rows_[live_[static_cast<std::size_t>(place)]]; }
+  Row& row(std::int64_t place) { return rows_[live_[place]]; }
 
   void read_all() {
     live_.clear();
@@ -119,16 +119,16 @@ class Continuation {
     make_piece(width);
     for (std::int64_t i = 0; i < count(); ++i) {
       const Row& from = row(i);
-      const std::int64_t here = std::clamp<std::int64_t>(lengths_[static_cast<std::size_t>(i)] - first, 0, columns);
+      const std::int64_t here = std::clamp<std::int64_t>(lengths_[i] - first, 0, columns);
       std::int64_t* to = piece_.as<std::int64_t>() + i * width;
       std::fill(to, to + width, std::int64_t{0});
       if (here > 0) std::copy_n(from.all.begin() + static_cast<std::ptrdiff_t>(from.from) + first, here, to);
-      counts_[static_cast<std::size_t>(i)] = here;
+      counts_[i] = here;
     }
     const ArrayView& logits = step();
     for (std::int64_t i = 0; i < count(); ++i) {
-      const std::int64_t here = counts_[static_cast<std::size_t>(i)];
-      if (here > 0 && first + here == lengths_[static_cast<std::size_t>(i)]) choose(i, logits, here - 1);
+      const std::int64_t here = counts_[i];
+      if (here > 0 && first + here == lengths_[i]) choose(i, logits, here - 1);
     }
   }
 
@@ -138,7 +138,7 @@ class Continuation {
     make_piece(1);
     for (std::int64_t i = 0; i < count(); ++i) {
       piece_.as<std::int64_t>()[i] = row(i).all.back();
-      counts_[static_cast<std::size_t>(i)] = row(i).done ? 0 : 1;
+      counts_[i] = row(i).done ? 0 : 1;
     }
     const ArrayView& logits = step();
     for (std::int64_t i = 0; i < count(); ++i)
@@ -153,7 +153,7 @@ class Continuation {
       if (!row(i).done) selected_.push_back(static_cast<std::int32_t>(i));
     if (2 * selected_.size() > live_.size()) return;
     predictor_.select(selected_);
-    for (std::size_t i = 0; i < selected_.size(); ++i) live_[i] = live_[static_cast<std::size_t>(selected_[i])];
+    for (std::size_t i = 0; i < selected_.size(); ++i) live_[i] = live_[selected_[i]];
     live_.resize(selected_.size());
   }
 

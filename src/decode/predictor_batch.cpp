@@ -84,7 +84,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
   const bool more = rows.size() > past.size();
   std::vector<std::int32_t> fixed_rows(rows);  // a row of the same origin already has the same boundary values
   for (std::size_t i = 0; i < std::min(rows.size(), past.size()); ++i)
-    if (origins[static_cast<std::size_t>(rows[i])] == origins[i]) fixed_rows[i] = static_cast<std::int32_t>(i);
+    if (origins[rows[i]] == origins[i]) fixed_rows[i] = static_cast<std::int32_t>(i);
   const std::vector<RowMove> moves = decode::row_moves(rows);
   const std::vector<RowMove> fixed_moves = decode::row_moves(fixed_rows);
   const auto resize = [&] {
@@ -102,12 +102,12 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
     for (const RowMove& move : moves) {
       if (move.to == RowMove::aside) first = move.from;
       const std::int32_t source = move.from == RowMove::aside ? first : move.from;
-      states[static_cast<std::size_t>(k)].move(move, past[static_cast<std::size_t>(source)]);
+      states[k].move(move, past[source]);
     }
   });
   parallel_each(threads, static_cast<std::int64_t>(boundary.size()), [&](std::int64_t k) {
-    RowBuffer& held = boundary[static_cast<std::size_t>(k)];
-    if (boundary_axes[static_cast<std::size_t>(k)] < 0) return;
+    RowBuffer& held = boundary[k];
+    if (boundary_axes[k] < 0) return;
     for (const RowMove& move : fixed_moves)
       std::memcpy(held.row(move.to), held.row(move.from), static_cast<std::size_t>(held.bytes_per_row()));
   });
@@ -115,8 +115,8 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
   std::vector<std::int64_t> selected_past;
   std::vector<std::int32_t> selected_origins;
   for (const std::int32_t row : rows) {
-    selected_past.push_back(past[static_cast<std::size_t>(row)]);
-    selected_origins.push_back(origins[static_cast<std::size_t>(row)]);
+    selected_past.push_back(past[row]);
+    selected_origins.push_back(origins[row]);
   }
   past = std::move(selected_past);
   origins = std::move(selected_origins);

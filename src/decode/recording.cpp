@@ -39,13 +39,13 @@ std::vector<bool> needed_nodes(const Recording& recording) {
 std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
   const Tape& tape = recording.tape;
   std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
-  for (const auto& input : recording.fixed) fixed[static_cast<std::size_t>(input.value.id().node)] = true;
+  for (const auto& input : recording.fixed) fixed[input.value.id().node] = true;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     if (node.op == &input_op()) moving[i] = !fixed[i];
     for (const ValueId& input : node.inputs) {
-      moving[i] = moving[i] || moving[static_cast<std::size_t>(input.node)];
-      fixed[i] = fixed[i] || fixed[static_cast<std::size_t>(input.node)];
+      moving[i] = moving[i] || moving[input.node];
+      fixed[i] = fixed[i] || fixed[input.node];
     }
     moving[i] = moving[i] || node.outputs != longer.tape.node(i).outputs;  // its shape depends on the step
     fixed[i] = fixed[i] && !moving[i];
@@ -102,7 +102,7 @@ Split split(const Recording& recording, const Recording& wider, const Recording&
   made.needed = needed_nodes(recording);
   std::vector<ValueId> values;
   const auto cross = [&](ValueId value) {
-    if (made.fixed[static_cast<std::size_t>(value.node)] &&
+    if (made.fixed[value.node] &&
         std::find(values.begin(), values.end(), value) == values.end())
       values.push_back(value);
   };

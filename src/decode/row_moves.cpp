@@ -9,24 +9,24 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
   std::int32_t size = count;
   for (const std::int32_t row : rows) size = std::max(size, row + 1);
   std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);  // of a row's former contents, still to come
-  for (const std::int32_t row : rows) ++readers[static_cast<std::size_t>(row)];
+  for (const std::int32_t row : rows) ++readers[row];
   std::vector<RowMove> moves;
   std::vector<bool> done(rows.size(), false);
-  const auto wanted = [&](std::int32_t row) { return rows[static_cast<std::size_t>(row)]; };
+  const auto wanted = [&](std::int32_t row) { return rows[row]; };
   const auto open = [&](std::int32_t row) {
-    return row < count && !done[static_cast<std::size_t>(row)] && wanted(row) != row;
+    return row < count && !done[row] && wanted(row) != row;
   };
   const auto fill = [&](std::int32_t row, std::int32_t from) {
     moves.push_back({from, row});
-    done[static_cast<std::size_t>(row)] = true;
+    done[row] = true;
   };
   // First writes the rows whose former contents no other row needs any more. Each copy may free another row.
   for (std::int32_t first = 0; first < count; ++first) {
     std::int32_t row = first;
-    while (open(row) && readers[static_cast<std::size_t>(row)] == 0) {
+    while (open(row) && readers[row] == 0) {
       const std::int32_t from = wanted(row);
       fill(row, from);
-      --readers[static_cast<std::size_t>(from)];
+      --readers[from];
       row = from;
     }
   }

@@ -9,7 +9,7 @@ std::vector<double> sampling_probabilities(const std::vector<double>& logits, co
   for (const auto& candidate : candidates) sum += candidate.weight;
   std::vector<double> probabilities(logits.size());
   for (const auto& candidate : candidates)
-    probabilities[static_cast<std::size_t>(candidate.token)] = candidate.weight / sum;
+    probabilities[candidate.token] = candidate.weight / sum;
   return probabilities;
 }
 

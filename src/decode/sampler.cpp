@@ -83,7 +83,7 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
   if (count <= static_cast<std::int64_t>(maxima_.size())) {
     ordered_ = maxima_;
     std::nth_element(ordered_.begin(), ordered_.begin() + count - 1, ordered_.end(), std::greater<>());
-    bound = std::max(bound, ordered_[static_cast<std::size_t>(count - 1)]);
+    bound = std::max(bound, ordered_[count - 1]);
   }
   candidates_.clear();
   for (std::size_t s = 0; s < maxima_.size(); ++s) {

@@ -43,7 +43,7 @@ class SentenceSearch {
     std::vector<Running> next;
     for (const Candidate& candidate : candidates) {
       if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
-      const Running& parent = running_[static_cast<std::size_t>(candidate.parent)];
+      const Running& parent = running_[candidate.parent];
       Running grown{parent.tokens, candidate.log_probability, parent.row};
       if (candidate.token == options_->end) {
         finish(std::move(grown.tokens), candidate.log_probability);

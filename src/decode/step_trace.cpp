@@ -44,7 +44,7 @@ std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
   const auto need = [&](const Var& var) {
-    needed[static_cast<std::size_t>(var.id().node)] = looked[static_cast<std::size_t>(var.id().node)] = true;
+    needed[var.id().node] = looked[var.id().node] = true;
   };
   need(recording.result);
   for (const Carry& state : tape.states()) need(state.output);
@@ -64,9 +64,9 @@ std::vector<bool> looked_at(const Recording& recording) {
 /// Which nodes are computed from `var`.
 std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   std::vector<bool> from(tape.size(), false);
-  if (!var.empty()) from[static_cast<std::size_t>(var.id().node)] = true;
+  if (!var.empty()) from[var.id().node] = true;
   for (std::size_t i = 0; i < tape.size(); ++i)
-    for (const ValueId& input : tape.node(i).inputs) from[i] = from[i] || from[static_cast<std::size_t>(input.node)];
+    for (const ValueId& input : tape.node(i).inputs) from[i] = from[i] || from[input.node];
   return from;
 }
 

@@ -33,14 +33,14 @@ Array with_rows(const Array& array, std::size_t axis, const std::vector<std::int
   auto* to = static_cast<std::byte*>(made.data());
   for (std::int64_t i = 0; i < outer; ++i)
     for (std::int64_t k = 0; k < after; ++k)
-      std::copy_n(from + (i * before + rows[static_cast<std::size_t>(k)]) * bytes, bytes, to + (i * after + k) * bytes);
+      std::copy_n(from + (i * before + rows[k]) * bytes, bytes, to + (i * after + k) * bytes);
   return made;
 }
 
 template <class T>
 std::vector<T> picked(const std::vector<T>& all, const std::vector<std::int32_t>& rows) {
   std::vector<T> some;
-  for (const std::int32_t row : rows) some.push_back(all[static_cast<std::size_t>(row)]);
+  for (const std::int32_t row : rows) some.push_back(all[row]);
   return some;
 }
 
@@ -219,8 +219,8 @@ double StepTrials::compare(const ArrayView& result, const std::vector<std::int64
       for (std::int64_t k = 0; k < classes_; ++k) {
         const auto index = static_cast<std::int64_t>(row);
         const std::int64_t place = past_[row] + i;
-        const double got = found[static_cast<std::size_t>((index * columns + i) * classes_ + k)];
-        const double wanted = expected[static_cast<std::size_t>((index * sizes_.tokens + place) * classes_ + k)];
+        const double got = found[(index * columns + i) * classes_ + k];
+        const double wanted = expected[(index * sizes_.tokens + place) * classes_ + k];
         if (std::isnan(wanted))
           throw DefinitionError(whose() + " gives NaN at row " + std::to_string(row) + ", position " +
                                 std::to_string(place) + ", class " + std::to_string(k) + " (" + counted() + ")");

@@ -204,7 +204,7 @@ class BlockedAttention {
     const std::int64_t step = ceiling(seen, key_step_);
     if (step == 0) return block;
     block.keys = keys_of(step);
-    block.products = &products_[static_cast<std::size_t>((block.rows == rows_ ? 0 : steps_) + step - 1)];
+    block.products = &products_[(block.rows == rows_ ? 0 : steps_) + step - 1];
     return block;
   }
 

@@ -19,6 +19,7 @@ namespace xtape {
 template <class T, std::size_t count>
 struct Register {
   typedef T type __attribute__((vector_size(count * sizeof(T))));  // NOLINT: `using` would drop the attribute
+  typedef T loose __attribute__((vector_size(count * sizeof(T)), aligned(alignof(T)), may_alias));  // NOLINT: in memory
 };
 
 /// A register of floats from elements of a narrower type N, bfloat16 or int8.

@@ -36,7 +36,7 @@ class AmxProduct {
         panel_bytes_(amx::steps_of(chunk_terms_) * parts * amx::tile_bytes + apart_bytes),
         chunks_(chunks_per_sum_ * plan.sums.count()) {
     if (plan.fixed >= 0) {
-      prepared_each_ = chunks_ * panels_[static_cast<std::size_t>(plan.fixed)] * panel_bytes_;
+      prepared_each_ = chunks_ * panels_[plan.fixed] * panel_bytes_;
       if (prepared_each_ * plan.outer.count() > most_prepared_bytes) prepared_each_ = 0;
     }
     const std::int64_t shared_bytes = panels_[shared_] * panel_bytes_;
@@ -271,10 +271,10 @@ class AmxProduct {
     if (!amx::only_zeros(sums, rows, columns, least, zero_sums.data())) return false;
     std::uint32_t with_zeros = 0, to_explain = 0;
     for (std::int64_t i = 0; i < rows; ++i)
-      if (zero_sums[static_cast<std::size_t>(i)] != 0) with_zeros |= std::uint32_t{1} << i;
+      if (zero_sums[i] != 0) with_zeros |= std::uint32_t{1} << i;
     with_zeros &= ~zero_lines(arrays, chunk, 0, top, with_zeros, zeros);
     for (; with_zeros != 0; with_zeros &= with_zeros - 1)
-      to_explain |= zero_sums[static_cast<std::size_t>(std::countr_zero(with_zeros))];
+      to_explain |= zero_sums[std::countr_zero(with_zeros)];
     return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
   }
 

@@ -41,15 +41,27 @@ PlannedProduct planned(const LogitsProduct& given, const Operand& a, const Opera
   return make_product(product);
 }
 
-/// logits[rows, classes] += bias[classes].
+/// row[classes] += bias[classes].
 template <class T>
-void add_to_rows(const T* bias, const CrossEntropy& block, T* logits, int threads) {
+void add_to_row(const T* bias, std::int64_t classes, T* row) {
+  for_lanes<T>(classes, [&](std::int64_t i, const auto& lanes) {
+    lanes.store(row + i, lanes.load(row + i) + lanes.load(bias + i));
+  });
+}
+
+/// Adds the bias to rows of logits, if there is one, takes their losses, and overwrites them with their gradients: a
+/// row at a time, which stays in the second-level cache.
+template <class T, class Target>
+void lose(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
+          int threads) {
+  CrossEntropy one = block;
+  one.rows = 1;
   parallel_for(threads, block.rows, rows_a_piece(block.classes), [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t r = begin; r < finish; ++r) {
       T* row = logits + r * block.classes;
-      for_lanes<T>(block.classes, [&](std::int64_t i, const auto& lanes) {
-        lanes.store(row + i, lanes.load(row + i) + lanes.load(bias + i));
-      });
+      if (bias != nullptr) add_to_row(bias, block.classes, row);
+      row_losses(row, targets + r, one, losses + r, logsumexp + r, 1);
+      cross_entropy_grad(row, targets + r, logsumexp + r, T{1}, one, row, 1);
     }
   });
 }
@@ -132,9 +144,8 @@ void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) cons
     const T* rows_of_x = x + block.first * given_.terms;
     const Target* rows_of_targets = targets + block.first;
     block.logits.run(rows_of_x, weight, logits, working);
-    if (given_.biased) add_to_rows(static_cast<const T*>(arrays.bias), block.loss, logits, threads);
-    row_losses(logits, rows_of_targets, block.loss, losses + block.first, logsumexp + block.first, threads);
-    cross_entropy_grad(logits, rows_of_targets, logsumexp + block.first, T{1}, block.loss, logits, threads);
+    lose(logits, given_.biased ? static_cast<const T*>(arrays.bias) : nullptr, rows_of_targets, block.loss,
+         losses + block.first, logsumexp + block.first, threads);
     block.dx.run(logits, weight, dx + block.first * given_.terms, working);
     block.dweight.run(logits, rows_of_x, dweight, working);
     if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);

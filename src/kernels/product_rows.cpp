@@ -168,7 +168,7 @@ class Chunked {
         for (std::int64_t row = 0; row < plan_.m; row += rows_together<T>) {
           const T* from = x + plan_.offsets[0] + row * plan_.m_strides[0] + i * chunk_ * plan_.k_strides[0];
           const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1];
-          multiply[static_cast<std::size_t>(std::min<std::int64_t>(rows_together<T>, plan_.m - row) - 1)](
+          multiply[std::min<std::int64_t>(rows_together<T>, plan_.m - row) - 1](
               {from, chunk, sums + i * size + row * plan_.n, std::min(chunk_, plan_.k - i * chunk_), plan_.n,
                plan_.m_strides[0], plan_.k_strides[0], plan_.k_strides[1], 1, plan_.n, 1, false});
         }
@@ -221,7 +221,7 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
             for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
             for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
               const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
-              multiply[static_cast<std::size_t>(rows - 1)](
+              multiply[rows - 1](
                   {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
                    std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
                    plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});

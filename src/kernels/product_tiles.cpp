@@ -16,12 +16,16 @@ constexpr std::int64_t group_rows = 128;   // rows of a task, which share the pa
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
-constexpr std::int64_t products_apart = 16;         // with this many products or more, a task is a whole product
+constexpr std::int64_t products_apart = 16;        // with this many products or more, a task is a whole product
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
-constexpr std::int64_t few_rows = 1024;             // up to this many, a task computes all rows of some columns
-constexpr std::int64_t few_panels = 8;              // of such a task: packed, they stay in the second-level cache
-constexpr std::int64_t far = 4096;                  // from this stride of terms on, reading in place wastes cache lines
-constexpr std::int64_t lines_together = 16;         // of an operand that is packed line by line
+constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
+constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
+constexpr std::int64_t far = many_registers ? 4096 : 256;         // from this stride of terms on, …
+constexpr std::int64_t worth_packing = many_registers ? 1 : 128;  // … and for this many columns, rows of a are packed
+constexpr std::int64_t lines_together = 16;                       // of an operand that is packed line by line
+constexpr std::int64_t strips_together = 8;                       // of an operand, for one task
+constexpr std::int64_t parts_together = 8;  // of bands of rows, whose cache lines the next bands share
+constexpr std::int64_t bands_together = many_registers ? 1 : 16;  // stay in the second-level cache for all panels
 
 /// Packs lines of an operand from element `start` on: pack_lines for its element type.
 template <class F>
@@ -56,7 +60,12 @@ class Tiles {
         block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),
         blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
         blocks_(blocks_each_ * plan.sums.count()),
-        packs_left_(F::must_pack_left || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far),
+        bands_(ceiling(plan.m, tile_rows)),
+        least_height_(plan.m / bands_),
+        higher_bands_(plan.m % bands_),
+        packs_left_(F::must_pack_left || plan.narrow[0] ||
+                    (std::abs(plan.k_strides[0]) >= far && plan.n >= worth_packing)),
+        interleaves_(!F::must_pack_left && plan.m_strides[0] == 1),
         pack_{packing_of<F>(plan.narrow[0]), packing_of<F>(plan.narrow[1])},
         stage_blocks_(blocks_),
         stage_panels_(panels_) {
@@ -64,22 +73,22 @@ class Tiles {
       const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
       const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (panel_size() * part_bytes));
       stage_panels_ = ceiling(panels_, ceiling(panels_, most_panels));
-      const std::int64_t left = packs_left_ && shares_left() ? plan.m * block_parts_ : 0;
+      const std::int64_t left = packs_left_ && shares_left() ? bands_ * band_size() : 0;
       const std::int64_t block_bytes = (panel_size() * stage_panels_ + left) * part_bytes;
       stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, blocks_);
     }
     if (by_columns()) {
       const std::int64_t most = std::max<std::int64_t>(1, panels_ * plan.outer.count() / most_tasks);
       columns_ = std::min(few_panels, most);
-      rows_ = plan.m;
+      group_bands_ = bands_;
       row_groups_ = 1;
       return;
     }
     std::int64_t groups =
         std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
     if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
-    rows_ = ceiling(plan.m, groups);
-    row_groups_ = ceiling(plan.m, rows_);
+    group_bands_ = ceiling(bands_, groups);
+    row_groups_ = ceiling(bands_, group_bands_);
     // Products of few rows are cut along the columns, so that all threads have work.
     const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                                                          static_cast<double>(plan.k) / worth_a_task);
@@ -87,8 +96,11 @@ class Tiles {
     columns_ = ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted));
   }
 
-  /// Whether tasks pack their own columns of b.
-  bool by_columns() const { return plan_.m <= few_rows && !prepared() && !whole_products(); }
+  /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
+  bool by_columns() const {
+    const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
+    return plan_.m <= few_rows && !narrow && !prepared() && !whole_products();
+  }
   /// Whether rows of a that must be packed are packed once for all tasks; else each task packs its own.
   bool shares_left() const { return plan_.m <= few_rows; }
   /// Whether b is packed before the runs.
@@ -140,14 +152,17 @@ class Tiles {
   /// How many products are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
 
+  /// Bands are the rows of tiles. Their heights differ by at most one row.
+  std::int64_t top_of(std::int64_t band) const { return band * least_height_ + std::min(band, higher_bands_); }
+  std::int64_t band_size() const { return tile_rows * block_parts_; }                       // in parts, as …
   std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }                 // in parts
   std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * panel_size(); }  // of a product, or …
   std::int64_t own_size() const { return columns_ * panel_size(); }                         // … of a task by columns
   /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.
   std::int64_t left_size() const {
     if (!packs_left_) return 0;
-    return shares_left() ? together() * stage_blocks_ * plan_.m * block_parts_
-                         : (whole_products() ? 1 : plan_.threads) * rows_ * block_parts_;
+    return band_size() * (shares_left() ? together() * stage_blocks_ * bands_
+                                        : (whole_products() ? 1 : plan_.threads) * group_bands_);
   }
   static std::size_t bytes(std::int64_t parts) { return whole_lines(static_cast<std::size_t>(parts) * sizeof(Part)); }
   std::size_t memory_bytes() const {
@@ -172,38 +187,65 @@ class Tiles {
     return at;
   }
 
-  std::int64_t right_tasks(const Stage& stage) const { return stage.products * stage.blocks * stage.panels; }
+  /// Packs strips [first, finish) of a block of an operand: bands of rows of a, or panels of columns of b. A strip is
+  /// packed part after part, each in `width` places.
+  template <class LinesBefore>
+  void pack_strips(std::size_t side, const void* operand, std::int64_t product, const Block& block, std::int64_t first,
+                   std::int64_t finish, const LinesBefore& lines_before, Part* to, std::int64_t width) const {
+    const std::int64_t line = (side == 0 ? plan_.m_strides : plan_.n_strides)[side], term = plan_.k_strides[side];
+    const std::int64_t start = start_of(product)[side] + block.offsets[side];
+    const std::int64_t at_once = side == 0 ? parts_together : block.parts();
+    for (std::int64_t part = 0; part < block.parts(); part += at_once)
+      for (std::int64_t strip = first; strip < finish; ++strip) {
+        const std::int64_t lines = lines_before(strip), before = part * F::terms;
+        pack_[side](operand, start + lines * line + before * term, line, term, lines_before(strip + 1) - lines,
+                    std::min(at_once * F::terms, block.terms - before),
+                    to + ((strip - first) * block_parts_ + part) * width, 1, width);
+      }
+  }
 
-  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
-  void pack_panel(const void* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
-    const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
-    if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
-      std::fill_n(to, block.parts() * panel_width<F>, Part{});
-    pack_[1](b, start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1], plan_.n_strides[1],
-             plan_.k_strides[1], columns, block.terms, to, 1, panel_width<F>);
+  static std::int64_t column_tasks(std::int64_t panels) { return ceiling(panels, strips_together); }
+  std::int64_t right_tasks(const Stage& stage) const {
+    return stage.products * stage.blocks * column_tasks(stage.panels);
+  }
+
+  /// Packs panels [first, finish) of a block of b, with zeros beyond the last column.
+  void pack_panels(const void* b, std::int64_t product, const Block& block, std::int64_t first, std::int64_t finish,
+                   Part* to) const {
+    const std::int64_t missing = finish * panel_width<F> - plan_.n;
+    if (missing > 0 && missing % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
+      std::fill_n(to + (finish - first - 1) * panel_size(), block.parts() * panel_width<F>, Part{});
+    pack_strips(
+        1, b, product, block, first, finish,
+        [this](std::int64_t panel) { return std::min(panel * panel_width<F>, plan_.n); }, to, panel_width<F>);
   }
   void pack_right(const void* b, const Stage& stage, std::int64_t task, Part* packed) const {
-    const Block block = block_of(stage.first_block + task / stage.panels % stage.blocks);
-    pack_panel(b, stage.first_product + task / stage.panels / stage.blocks, block,
-               stage.first_panel + task % stage.panels, packed + task * panel_size());
+    const std::int64_t tasks = column_tasks(stage.panels), number = task / tasks;
+    const std::int64_t first = task % tasks * strips_together, finish = std::min(stage.panels, first + strips_together);
+    pack_panels(b, stage.first_product + number / stage.blocks, block_of(stage.first_block + number % stage.blocks),
+                stage.first_panel + first, stage.first_panel + finish,
+                packed + (number * stage.panels + first) * panel_size());
   }
 
-  std::int64_t left_tasks(const Stage& stage) const {
-    return packs_left_ && shares_left() ? stage.products * stage.blocks * ceiling(plan_.m, lines_together) : 0;
+  /// Tasks that pack bands [first, finish) of a block of a.
+  std::int64_t left_tasks(std::int64_t first, std::int64_t finish) const {
+    return interleaves_ ? ceiling(finish - first, strips_together)
+                        : ceiling(top_of(finish) - top_of(first), lines_together);
   }
-
-  /// Packs rows [row, row + rows) of a block of a, row after row.
-  void pack_rows(const void* a, std::int64_t product, const Block& block, std::int64_t row, std::int64_t rows,
-                 Part* to) const {
-    pack_[0](a, start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
-             plan_.k_strides[0], rows, block.terms, to, block_parts_, 1);
-  }
-  void pack_left(const void* a, const Stage& stage, std::int64_t task, Part* packed) const {
-    const std::int64_t groups = ceiling(plan_.m, lines_together);
-    const std::int64_t row = task % groups * lines_together;
-    pack_rows(a, stage.first_product + task / groups / stage.blocks,
-              block_of(stage.first_block + task / groups % stage.blocks), row, std::min(lines_together, plan_.m - row),
-              packed + (task / groups * plan_.m + row) * block_parts_);
+  /// One of these: band after band, part after part, if rows lie next to each other; else row after row.
+  void pack_left(const void* a, std::int64_t product, const Block& block, std::int64_t first, std::int64_t finish,
+                 std::int64_t task, Part* to) const {
+    if (interleaves_) {
+      const std::int64_t begin = first + task * strips_together;
+      pack_strips(
+          0, a, product, block, begin, std::min(finish, begin + strips_together),
+          [this](std::int64_t band) { return top_of(band); }, to + (begin - first) * band_size(), tile_rows);
+    } else {
+      const std::int64_t begin = task * lines_together, row = top_of(first) + begin;
+      pack_[0](a, start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
+               plan_.k_strides[0], std::min(lines_together, top_of(finish) - row), block.terms,
+               to + begin * block_parts_, block_parts_, 1);
+    }
   }
 
   /// Computes `products` products from `first` on.
@@ -216,13 +258,17 @@ class Tiles {
                           panel, std::min(stage_panels_, panels_ - panel)};
         const std::int64_t of_right = prepared() || by_columns() ? 0 : right_tasks(stage);
         const bool left_is_packed = panel > 0 && stage_blocks_ == blocks_;
-        const std::int64_t to_pack = of_right + (left_is_packed ? 0 : left_tasks(stage));
+        const std::int64_t of_left = packs_left_ && shares_left() && !left_is_packed ? left_tasks(0, bands_) : 0;
+        const std::int64_t to_pack = of_right + products * stage.blocks * of_left;
         parallel_for(threads, to_pack, 1, [&](std::int64_t begin, std::int64_t finish) {
           for (std::int64_t task = begin; task < finish; ++task)
-            if (task < of_right)
+            if (task < of_right) {
               pack_right(arrays.b, stage, task, memory.right);
-            else
-              pack_left(arrays.a, stage, task - of_right, memory.left);
+            } else {
+              const std::int64_t number = (task - of_right) / of_left;  // of a block of all rows
+              pack_left(arrays.a, first + number / stage.blocks, block_of(block + number % stage.blocks), 0, bands_,
+                        (task - of_right) % of_left, memory.left + number * bands_ * band_size());
+            }
         });
         const std::int64_t groups = row_groups_ * ceiling(stage.panels, columns_);
         parallel_pieces(threads, products * groups, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
@@ -240,57 +286,66 @@ class Tiles {
     const std::int64_t count = std::min(stage.panels - left, columns_);
     const std::int64_t first_panel = stage.first_panel + left;
     for (std::int64_t i = 0; i < stage.blocks; ++i) {
+      const Block block = block_of(stage.first_block + i);
+      const std::int64_t first = group / column_groups * group_bands_;
+      const std::int64_t finish = std::min(bands_, first + group_bands_);
+      PackedLeft lefts{nullptr, 0};
+      if (packs_left_ && shares_left()) {
+        lefts.data = memory.left + (product * stage.blocks + i) * bands_ * band_size();
+      } else if (packs_left_) {
+        Part* own = memory.left + worker * group_bands_ * band_size();
+        for (std::int64_t task = 0; task < left_tasks(first, finish); ++task)
+          pack_left(arrays.a, stage.first_product + product, block, first, finish, task, own);
+        lefts = {own, first};
+      }
       const Part* panels = nullptr;
       if (by_columns()) {
         Part* own = memory.right + worker * own_size();
-        const Block block = block_of(stage.first_block + i);
-        for (std::int64_t p = 0; p < count; ++p)
-          pack_panel(arrays.b, stage.first_product + product, block, first_panel + p, own + p * panel_size());
+        pack_panels(arrays.b, stage.first_product + product, block, first_panel, first_panel + count, own);
         panels = own;
       } else {
         const Part* all = prepared() ? arrays.ready + (stage.first_product + product) * right_size()
                                      : memory.right + product * stage.blocks * stage.panels * panel_size();
         panels = all + (i * stage.panels + left) * panel_size();
       }
-      const std::int64_t top = group / column_groups * rows_;
-      const std::int64_t rows = std::min(rows_, plan_.m - top);
-      const Part* lefts = nullptr;
-      if (packs_left_ && shares_left()) {
-        lefts = memory.left + ((product * stage.blocks + i) * plan_.m + top) * block_parts_;
-      } else if (packs_left_) {
-        Part* own = memory.left + worker * rows_ * block_parts_;
-        pack_rows(arrays.a, stage.first_product + product, block_of(stage.first_block + i), top, rows, own);
-        lefts = own;
-      }
-      fill(arrays, stage.first_product + product, stage.first_block + i, top, rows, first_panel, count, lefts, panels);
+      fill(arrays, stage.first_product + product, stage.first_block + i, first, finish, first_panel, count, lefts,
+           panels);
     }
   }
 
+  /// Rows of a block of a that are packed, from a band on; without data, rows are read in place.
+  struct PackedLeft {
+    const Part* data;
+    std::int64_t first_band;
+  };
   struct LeftRows {
     const Part* data;
     std::int64_t row, part;  // strides
   };
 
-  /// Adds a block to `rows` rows of c from `top` on, and `count` panels of columns. `lefts` are the packed rows of a,
-  /// or null.
-  void fill(const Arrays& arrays, std::int64_t product, std::int64_t number, std::int64_t top, std::int64_t rows,
-            std::int64_t first_panel, std::int64_t count, const Part* lefts, const Part* panels) const {
+  LeftRows rows_of(const void* a, std::int64_t start, std::int64_t band, const PackedLeft& packed) const {
+    if constexpr (!F::must_pack_left) {
+      if (!packs_left_)
+        return {static_cast<const Part*>(a) + start + top_of(band) * plan_.m_strides[0], plan_.m_strides[0],
+                plan_.k_strides[0]};
+      if (interleaves_) return {packed.data + (band - packed.first_band) * band_size(), 1, tile_rows};
+    }
+    return {packed.data + (top_of(band) - top_of(packed.first_band)) * block_parts_, block_parts_, 1};
+  }
+
+  /// Adds a block to bands [first, finish) of c, and `count` panels of columns.
+  void fill(const Arrays& arrays, std::int64_t product, std::int64_t number, std::int64_t first, std::int64_t finish,
+            std::int64_t first_panel, std::int64_t count, const PackedLeft& lefts, const Part* panels) const {
     const auto start = start_of(product);
     const Block block = block_of(number);
     const bool add = plan_.accumulate || number > 0;
-    const std::int64_t bands = ceiling(rows, tile_rows);
-    for (std::int64_t band = 0; band < bands; ++band) {  // the heights of bands differ by at most one row
-      const std::int64_t begin = rows * band / bands, end = rows * (band + 1) / bands;
-      LeftRows from{lefts == nullptr ? nullptr : lefts + begin * block_parts_, block_parts_, 1};
-      if constexpr (!F::must_pack_left)
-        if (!packs_left_)
-          from = {static_cast<const Part*>(arrays.a) + start[0] + block.offsets[0] + (top + begin) * plan_.m_strides[0],
-                  plan_.m_strides[0], plan_.k_strides[0]};
+    for (std::int64_t some = first; some < finish; some += bands_together)
       for (std::int64_t p = 0; p < count; ++p)
-        tile(end - begin, from, panels + p * panel_size(), block.parts(),
-             arrays.c + start[2] + (top + begin) * plan_.m_strides[2] + (first_panel + p) * panel_width<F>,
-             plan_.n - (first_panel + p) * panel_width<F>, add);
-    }
+        for (std::int64_t band = some; band < std::min(finish, some + bands_together); ++band)
+          tile(top_of(band + 1) - top_of(band), rows_of(arrays.a, start[0] + block.offsets[0], band, lefts),
+               panels + p * panel_size(), block.parts(),
+               arrays.c + start[2] + top_of(band) * plan_.m_strides[2] + (first_panel + p) * panel_width<F>,
+               plan_.n - (first_panel + p) * panel_width<F>, add);
   }
 
   /// Computes a tile of c, of which the first `columns` columns exist.
@@ -315,12 +370,13 @@ class Tiles {
 
   GemmPlan plan_;
   std::int64_t panels_;
-  std::int64_t block_parts_, blocks_each_, blocks_;  ///< Parts of a block; blocks of one sum, and of all.
-  bool packs_left_;
+  std::int64_t block_parts_, blocks_each_, blocks_;   ///< Parts of a block; blocks of one sum, and of all.
+  std::int64_t bands_, least_height_, higher_bands_;  ///< The first bands are one row higher.
+  bool packs_left_, interleaves_;
   std::array<Pack<F>, 2> pack_;
   std::int64_t stage_blocks_, stage_panels_;
-  std::int64_t rows_ = 0, row_groups_ = 0;  ///< Rows of a group, and groups.
-  std::int64_t columns_ = 0;                ///< Panels of a group.
+  std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands of a group, and groups.
+  std::int64_t columns_ = 0;                       ///< Panels of a group.
 };
 
 template <class F>
@@ -345,7 +401,7 @@ MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
 bool tiles_suit(const GemmPlan& given) {
   if (xsimd::batch<float>::size < 8) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t one_register = 16;  // columns; such narrow tiles are slower than BLAS
+  constexpr std::int64_t one_register = xsimd::batch<float>::size;  // of columns; BLAS is faster for so few
   return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
 }
 

@@ -44,12 +44,17 @@ struct Plain {
     return static_cast<T>(*terms);
   }
   template <class N>
-  static void along_terms(const N* from, std::int64_t count, T* to) {
+  [[gnu::always_inline]] static void along_terms(const N* from, std::int64_t count, T* to) {
+    std::int64_t i = 0;
+    if constexpr (std::is_same_v<N, T>) {
+      constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
+      for (; i + width <= count; i += width) xsimd::batch<T>::load_unaligned(from + i).store_unaligned(to + i);
+    }
 #pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
+    for (std::int64_t k = i; k < count; ++k) to[k] = static_cast<T>(from[k]);
   }
   template <class N>
-  static void along_lines(const N* from, std::int64_t /*stride*/, std::int64_t count, T* to) {
+  [[gnu::always_inline]] static void along_lines(const N* from, std::int64_t /*stride*/, std::int64_t count, T* to) {
     along_terms(from, count, to);
   }
 };

@@ -129,7 +129,7 @@ std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
   const std::int64_t length = std::max(rows, columns);
   std::vector<double> basis(static_cast<std::size_t>(few * length));  // [few, length], one vector after another
   for (std::size_t i = 0; i < basis.size(); ++i) basis[i] = draws.normal(i).first;
-  const auto vector = [&](std::int64_t i) { return &basis[static_cast<std::size_t>(i * length)]; };
+  const auto vector = [&](std::int64_t i) { return &basis[i * length]; };
   for (int pass = 0; pass < 2; ++pass)
     for (std::int64_t i = 0; i < few; ++i) {
       double* made = vector(i);
@@ -146,7 +146,7 @@ std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
   if (rows < columns) return basis;
   std::vector<double> turned(basis.size());
   for (std::int64_t i = 0; i < few; ++i)
-    for (std::int64_t k = 0; k < length; ++k) turned[static_cast<std::size_t>(k * few + i)] = vector(i)[k];
+    for (std::int64_t k = 0; k < length; ++k) turned[k * few + i] = vector(i)[k];
   return turned;
 }
 

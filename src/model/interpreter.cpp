@@ -192,7 +192,7 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
   if (list.repeated && reference->item < 0)
     fail(at, expression.column, "'" + list.spec->name + "' is repeated: choose one with " + list.spec->name + "[0]");
   if (list.items.empty()) return None{};
-  const Module& module = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
+  const Module& module = *list.items[std::max<std::int64_t>(0, reference->item)];
   if (const Weight* found = module.find_weight(name)) return weight(*found);
   if (const ModuleList* found = module.find_module(name)) return ModuleReference{found};
   std::vector<std::string> known;
@@ -255,7 +255,7 @@ Value Interpreter::index(const Expression& expression, const At& at) {
       fail(at, expression.children[1].column,
            "there are " + std::to_string(count) + " here, and no index " + std::to_string(item));
     if (item < 0) item += count;
-    if (tuple != nullptr) return (*tuple)[static_cast<std::size_t>(item)];
+    if (tuple != nullptr) return (*tuple)[item];
     return ModuleReference{module->list, item};
   }
   const auto* var = object.as<Var>();

@@ -96,7 +96,7 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
   return guarded(at, expression.column, [&]() -> Value {
     if (!list.repeated || reference.item >= 0) {
       if (!list.items.empty())
-        return call_one(*list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference.item))], *list.spec,
+        return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec,
                         arguments, at);
       if (arguments.positional.empty())
         throw Error("module '" + list.spec->name + "' is left out and needs an argument");

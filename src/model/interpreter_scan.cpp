@@ -64,7 +64,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     if ((list.repeated && reference->item < 0) || list.items.empty())
       throw Error("scan: '" + list.spec->name + "' must be one module" +
                   (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
-    const Module& module = *list.items[static_cast<std::size_t>(std::max<std::int64_t>(0, reference->item))];
+    const Module& module = *list.items[std::max<std::int64_t>(0, reference->item)];
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
     const auto applied = applied_;

@@ -97,7 +97,7 @@ Quantised quantised(const Array& weight, const Axes& channels) {
 Shape shape_of_scale(const Shape& weight, const Axes& channels) {
   Shape shape = Shape::filled(weight.size(), 1);
   for (const std::int64_t axis : channels)
-    shape[static_cast<std::size_t>(axis)] = weight[static_cast<std::size_t>(axis)];
+    shape[axis] = weight[axis];
   return shape;
 }
 

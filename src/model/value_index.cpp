@@ -44,7 +44,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
         ++result_axis;
         break;
       case Kind::at: {
-        const std::int64_t size = x.shape()[static_cast<std::size_t>(here)];
+        const std::int64_t size = x.shape()[here];
         if (axis.at < -size || axis.at >= size)
           throw ShapeError("index " + std::to_string(axis.at) + " is out of range for axis " + std::to_string(here) +
                            " of " + to_string(x.type()));

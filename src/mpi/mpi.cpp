@@ -117,7 +117,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  std::string host(int rank) const override { return hosts_[static_cast<std::size_t>(rank)]; }
+  std::string host(int rank) const override { return hosts_[rank]; }
 
   Request send(int to, const void* bytes, std::size_t count) override {
     return start(to, count, [&](std::size_t at, int part, MPI_Request* request) {
@@ -171,7 +171,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       auto* own = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
       if (own == nullptr) throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
       std::fill_n(own, rounded, std::byte{0});
-      parts[static_cast<std::size_t>(rank_)] = {own, [](std::byte* p) { std::free(p); }};
+      parts[rank_] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
     }
     barrier();  // only the call itself cannot be given up
@@ -195,7 +195,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       check(MPI_Win_shared_query(window, near, &size, &unit, &base), "MPI_Win_shared_query");
       const auto address = reinterpret_cast<std::uintptr_t>(base);
       auto* aligned = reinterpret_cast<std::byte*>((address + alignment - 1) / alignment * alignment);
-      parts[static_cast<std::size_t>(near_ranks_[static_cast<std::size_t>(near)])] = {shared_from_this(), aligned};
+      parts[near_ranks_[near]] = {shared_from_this(), aligned};
     }
     return parts;
   }

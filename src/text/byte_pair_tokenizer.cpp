@@ -292,9 +292,9 @@ std::vector<std::string> BytePairTokenizer::pieces(const Tokens& tokens) const {
     check_token(token);
     const auto added = held(data_).added_pieces.find(token);
     const bool known_one =
-        static_cast<std::size_t>(token) < known.size() && !known[static_cast<std::size_t>(token)].empty();
+        static_cast<std::size_t>(token) < known.size() && !known[token].empty();
     pieces.push_back(added != held(data_).added_pieces.end() ? added->second
-                     : known_one                             ? known[static_cast<std::size_t>(token)]
+                     : known_one                             ? known[token]
                                                              : unnamed_piece(token));
   }
   return pieces;

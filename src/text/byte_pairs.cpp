@@ -26,7 +26,7 @@ BytePairs::BytePairs(std::vector<std::string> pieces, WordPattern pattern)
     if (token < 0)
       throw Error("there is no piece \"" + symbol + "\" for the byte " + std::to_string(byte) +
                   ": without it some texts cannot be encoded");
-    of_byte_[static_cast<std::size_t>(byte)] = token;
+    of_byte_[byte] = token;
   }
   for (const std::string& piece : pieces_) bytes_.push_back(bytes_of_symbols(piece));
 }

@@ -45,7 +45,7 @@ class BytePairs {
   std::int32_t token_of(const std::string& piece) const;
   const std::vector<std::string>& pieces() const { return pieces_; }
   /// The bytes of a token.
-  const std::string& bytes_of(std::int32_t token) const { return bytes_[static_cast<std::size_t>(token)]; }
+  const std::string& bytes_of(std::int32_t token) const { return bytes_[token]; }
 
  private:
   void append(Tokens& tokens, std::string_view text, WordCache& words) const;

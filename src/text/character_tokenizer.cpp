@@ -77,7 +77,7 @@ std::string CharacterTokenizer::decode(const Tokens& tokens) const {
     if (token == unknown()) {
       append_character(text, replacement_character);
     } else if (token >= first()) {
-      append_character(text, characters_[static_cast<std::size_t>(token - first())]);
+      append_character(text, characters_[token - first()]);
     }
   }
   return text;

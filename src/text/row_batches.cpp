@@ -292,7 +292,7 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
 void RowBatches::validation(std::int64_t index, Batch& batch) const {
   const Split& split = data_->validation;
   check_validation_index(index, validation_batches());
-  data_->write_batch(split, split.cuts()[static_cast<std::size_t>(index)], split.places(), batch);
+  data_->write_batch(split, split.cuts()[index], split.places(), batch);
 }
 
 void RowBatches::validation_sample(std::uint64_t index, Batch& batch) const {

@@ -85,7 +85,7 @@ std::string WordTokenizer::decode(const Tokens& tokens) const {
     check_token(token);
     if (token == pad_token || token == start_token || token == end_token) continue;
     if (!text.empty()) text += ' ';
-    text += words_[static_cast<std::size_t>(token)];
+    text += words_[token];
   }
   return text;
 }

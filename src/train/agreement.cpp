@@ -39,7 +39,7 @@ std::string excerpt(const std::string& text, const std::string& other) {
 void check_agreement(RankGroup& group, const std::string& what, const std::string& value) {
   const std::vector<std::string> of_rank = group.all_gather(value);
   for (int rank = 1; rank < group.size(); ++rank) {
-    const std::string& other = of_rank[static_cast<std::size_t>(rank)];
+    const std::string& other = of_rank[rank];
     if (other != of_rank[0])
       throw Error("all ranks must have the same " + what + ": " + group.name(0) + " has " + excerpt(of_rank[0], other) +
                   ", " + group.name(rank) + " has " + excerpt(other, of_rank[0]));

@@ -111,7 +111,7 @@ struct DistributedOptimizer::Data {
   void share(std::vector<double>& numbers) {
     std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
     for (std::size_t i = 0; i < numbers.size(); ++i)
-      own[static_cast<std::size_t>(layout().owner[i])].push_back(numbers[i]);
+      own[layout().owner[i]].push_back(numbers[i]);
     std::vector<std::string> of_rank;
     for (const std::vector<double>& each : own) of_rank.push_back(bytes_of(each));
     group.all_gather(of_rank);
@@ -206,13 +206,13 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
   std::vector<std::string> of_rank;
   for (int rank = 0; rank < d.group.size(); ++rank)
     of_rank.emplace_back(count_of_rank(rank) * each * sizeof(double) + d.gradients->reached().size(), '\0');
-  of_rank[static_cast<std::size_t>(d.group.rank())] =
+  of_rank[d.group.rank()] =
       (own > 0 ? bytes_of(values) : std::string()) + d.gradients->reached();
   d.group.all_gather(of_rank);
   std::vector<std::vector<double>> columns(each);
   d.reached.assign(d.gradients->reached().size(), '\0');
   for (int rank = 0; rank < d.group.size(); ++rank) {
-    const std::string& bytes = of_rank[static_cast<std::size_t>(rank)];
+    const std::string& bytes = of_rank[rank];
     const std::size_t numbers = count_of_rank(rank) * each;
     for (std::size_t i = 0; i < numbers; ++i) {
       double value = 0;

@@ -51,7 +51,7 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, Rank
     Evaluator::Sums sums{};
     for (int rank = 0; rank < group.size(); ++rank) {
       if (ranks[i] >= 0 && ranks[i] != rank) continue;
-      PackedBytes& outcomes = of_rank[static_cast<std::size_t>(rank)];
+      PackedBytes& outcomes = of_rank[rank];
       const auto outcome = outcomes.take<Outcome>();
       if (outcome == Outcome::sums) {
         sums = outcomes.take<Evaluator::Sums>();

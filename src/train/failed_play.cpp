@@ -46,10 +46,10 @@ std::string not_finite_text(const std::string& what, const FailedPlay* own, Rank
   int first = -1;
   for (const char mark : {'+', '-'})
     for (int rank = 0; rank < group.size() && first < 0; ++rank)
-      if (of_rank[static_cast<std::size_t>(rank)].starts_with(mark)) first = rank;
+      if (of_rank[rank].starts_with(mark)) first = rank;
   std::string text = "the " + what + " is not finite";
   if (first >= 0) {
-    const std::string found = of_rank[static_cast<std::size_t>(first)].substr(1);
+    const std::string found = of_rank[first].substr(1);
     if (!found.empty()) text += ": " + found + (group.size() > 1 ? ", on " + group.name(first) : "");
     if (first == group.rank()) text += save_failure(*own, folders);
   }

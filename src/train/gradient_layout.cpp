@@ -22,7 +22,7 @@ void deal(GradientLayout& layout, GradientLayout::Bucket& bucket, const Store& w
     const int rank = std::min(ranks - 1, static_cast<int>(middle * ranks / static_cast<double>(total)));
     before += piece.count;
     layout.owner[index] = rank;
-    Bytes& range = bucket.of_rank[static_cast<std::size_t>(rank)];
+    Bytes& range = bucket.of_rank[rank];
     const std::size_t first = layout.piece_at[index];
     if (range.count() == 0) range.first = first;
     range.last = first + static_cast<std::size_t>(piece.count) * size_of(weights[piece.weight].value.dtype());

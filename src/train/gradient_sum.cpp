@@ -56,7 +56,7 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
       slot_count_(slots_for(own_, shards) + (sequence ? 1 : 0)) {
   received_at_.resize(layout_.pieces.size());
   for (const GradientLayout::Bucket& bucket : layout_.buckets) {
-    const Bytes& range = bucket.of_rank[static_cast<std::size_t>(group.rank())];
+    const Bytes& range = bucket.of_rank[group.rank()];
     for (std::size_t piece : bucket.pieces)
       if (layout_.owner[piece] == group.rank())
         received_at_[piece] = owned_bytes_ + layout_.piece_at[piece] - range.first;
@@ -69,16 +69,16 @@ GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64
   const std::size_t total = static_cast<std::size_t>(slot_count_) * layout_.bytes;
   near_.resize(static_cast<std::size_t>(group.size()));
   if (group.size() > 1) near_ = group.share(total);
-  slots_ = near_[static_cast<std::size_t>(group.rank())];
+  slots_ = near_[group.rank()];
   if (!slots_) {
     const auto memory = std::make_shared<Array>(Dtype::boolean, Shape{static_cast<std::int64_t>(total)});
     slots_ = std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->data()));
-    near_[static_cast<std::size_t>(group.rank())] = slots_;
+    near_[group.rank()] = slots_;
   }
   arrays_.resize(static_cast<std::size_t>(slot_count_));
   for (int index = 0; index < slot_count_; ++index)
     for (std::size_t i = 0; i < weights_.size(); ++i)
-      arrays_[static_cast<std::size_t>(index)].emplace_back(
+      arrays_[index].emplace_back(
           std::shared_ptr<std::byte>(slots_, slot(index) + layout_.weight_at[i]), weights_[i].value.dtype(),
           weights_[i].value.shape());
 }
@@ -103,7 +103,7 @@ void GradientSum::find_terms() {
   terms_.clear();
   std::size_t sent = 0;
   for (int rank = 0; rank < group_.size(); ++rank) {
-    const std::shared_ptr<std::byte>& near = near_[static_cast<std::size_t>(rank)];
+    const std::shared_ptr<std::byte>& near = near_[rank];
     std::size_t index = 0;
     for (const Shards& top : tops_of(present(rank), present_)) {
       if (near) {
@@ -115,7 +115,7 @@ void GradientSum::find_terms() {
       auto* memory = static_cast<std::byte*>(received_[sent++].data());
       terms_.push_back({top, memory, true});
       for (const GradientLayout::Bucket& bucket : layout_.buckets) {
-        const std::size_t bytes = bucket.of_rank[static_cast<std::size_t>(group_.rank())].count();
+        const std::size_t bytes = bucket.of_rank[group_.rank()].count();
         if (bytes > 0) requests_.push_back(group_.communicator().receive(rank, memory, bytes));
         memory += (bytes + 63) / 64 * 64;
       }
@@ -144,7 +144,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
     if (gradients[i].empty()) continue;
     reached_[i] = 1;
     present.push_back(gradients[i]);
-    memory.push_back(arrays_[static_cast<std::size_t>(slot_now)][i]);
+    memory.push_back(arrays_[slot_now][i]);
   }
   const std::vector<bool> moved = player.move_outputs(present, memory);
   const std::vector<std::int64_t> final_steps = player.final_steps(present);
@@ -168,7 +168,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
     group_.progress();
   });
   for (std::size_t i = 0, k = 0; i < gradients.size(); ++i) {
-    Array array = arrays_[static_cast<std::size_t>(slot_now)][i];
+    Array array = arrays_[slot_now][i];
     if (gradients[i].empty())
       std::memset(array.data(), 0, array.bytes());
     else if (!moved[k++])
@@ -186,7 +186,7 @@ void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, i
     parallel_for(threads_, static_cast<std::int64_t>(bucket.pieces.size()), 1,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t i = begin; i < end; ++i) {
-                     const std::size_t index = bucket.pieces[static_cast<std::size_t>(i)];
+                     const std::size_t index = bucket.pieces[i];
                      const Piece& piece = layout_.pieces[index];
                      std::byte* from = slot(slot_now) + layout_.piece_at[index];
                      if (weights_[piece.weight].value.dtype() == Dtype::float64)
@@ -197,8 +197,8 @@ void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, i
                  });
   if (!is_top) return;
   for (int rank = 0; rank < group_.size(); ++rank) {
-    const Bytes& range = bucket.of_rank[static_cast<std::size_t>(rank)];
-    if (near_[static_cast<std::size_t>(rank)] || range.count() == 0) continue;
+    const Bytes& range = bucket.of_rank[rank];
+    if (near_[rank] || range.count() == 0) continue;
     requests_.push_back(group_.communicator().send(rank, slot(result) + range.first, range.count()));
   }
 }

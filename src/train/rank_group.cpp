@@ -15,9 +15,9 @@ RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_
   size_ = communicator_->size();
   const std::vector<std::shared_ptr<std::byte>> near = share(1);
   std::int32_t first = 0;
-  while (!near[static_cast<std::size_t>(first)]) ++first;
+  while (!near[first]) ++first;
   std::vector<std::string> firsts(static_cast<std::size_t>(size_), std::string(sizeof first, '\0'));
-  std::memcpy(firsts[static_cast<std::size_t>(rank_)].data(), &first, sizeof first);
+  std::memcpy(firsts[rank_].data(), &first, sizeof first);
   all_gather(firsts);
   host_.clear();
   for (const std::string& each : firsts) {
@@ -41,9 +41,9 @@ double RankGroup::take_waited() {
 void RankGroup::all_gather(std::vector<std::string>& of_rank) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   std::vector<Communicator::Request> requests;
-  const std::string& own = of_rank[static_cast<std::size_t>(rank_)];
+  const std::string& own = of_rank[rank_];
   for (int rank = 0; rank < size_; ++rank) {
-    std::string& theirs = of_rank[static_cast<std::size_t>(rank)];
+    std::string& theirs = of_rank[rank];
     if (rank == rank_) continue;
     if (!theirs.empty()) requests.push_back(communicator_->receive(rank, theirs.data(), theirs.size()));
     if (!own.empty()) requests.push_back(communicator_->send(rank, own.data(), own.size()));
@@ -54,14 +54,14 @@ void RankGroup::all_gather(std::vector<std::string>& of_rank) {
 std::vector<std::string> RankGroup::all_gather(const std::string& text) {
   std::uint64_t length = text.size();
   std::vector<std::string> lengths(static_cast<std::size_t>(size_), std::string(sizeof length, '\0'));
-  std::memcpy(lengths[static_cast<std::size_t>(rank_)].data(), &length, sizeof length);
+  std::memcpy(lengths[rank_].data(), &length, sizeof length);
   all_gather(lengths);
   std::vector<std::string> texts;
   for (const std::string& each : lengths) {
     std::memcpy(&length, each.data(), sizeof length);
     texts.emplace_back(length, '\0');
   }
-  texts[static_cast<std::size_t>(rank_)] = text;
+  texts[rank_] = text;
   all_gather(texts);
   return texts;
 }
@@ -95,7 +95,7 @@ void RankGroup::near_barrier() {
   std::string received(static_cast<std::size_t>(size_), '\0');
   for (int rank = 0; rank < size_; ++rank) {
     if (rank == rank_ || !is_near(rank)) continue;
-    requests.push_back(communicator_->receive(rank, &received[static_cast<std::size_t>(rank)], 1));
+    requests.push_back(communicator_->receive(rank, &received[rank], 1));
     requests.push_back(communicator_->send(rank, &byte, 1));
   }
   wait(requests);

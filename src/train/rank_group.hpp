@@ -37,13 +37,13 @@ class RankGroup {
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes);
   /// Whether a rank is on this host, with shared memory. True for this rank.
   bool is_near(int rank) const {
-    return host_[static_cast<std::size_t>(rank)] == host_[static_cast<std::size_t>(rank_)];
+    return host_[rank] == host_[rank_];
   }
   /// The rank that on this host receives what `from`, a rank of another host, sends to the whole host. Hosts share the
   /// work between their ranks.
   int receiver(int from, int of_host) const;
   /// The first rank of the host of `rank`: the number of the host.
-  int host(int rank) const { return host_[static_cast<std::size_t>(rank)]; }
+  int host(int rank) const { return host_[rank]; }
   void barrier() {
     if (size_ > 1) communicator_->barrier();
   }

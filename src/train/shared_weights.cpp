@@ -34,7 +34,7 @@ SharedWeights::SharedWeights(Model& model, const std::vector<std::string>& names
   for (const Store::Entry& entry : weights_) total += rounded(entry.value);
   const bool first = group.host(group.rank()) == group.rank();
   const std::vector<std::shared_ptr<std::byte>> memory = group.share(first ? total : 0);
-  const std::shared_ptr<std::byte>& base = memory[static_cast<std::size_t>(group.host(group.rank()))];
+  const std::shared_ptr<std::byte>& base = memory[group.host(group.rank())];
   Store shared;
   std::size_t at = 0;
   for (const Store::Entry& entry : weights_) {

@@ -9,7 +9,7 @@ std::vector<std::string> SharedWork::gather(const std::vector<std::string>& here
   std::vector<PackedBytes> of_rank;
   for (std::string& bytes : group_.all_gather(own.bytes())) of_rank.emplace_back(std::move(bytes));
   std::vector<std::string> all;
-  for (std::size_t i = 0; i < items_; ++i) all.push_back(of_rank[static_cast<std::size_t>(rank_of(i))].take_text());
+  for (std::size_t i = 0; i < items_; ++i) all.push_back(of_rank[rank_of(i)].take_text());
   return all;
 }
 
