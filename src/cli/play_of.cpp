@@ -45,7 +45,7 @@ Kind kind_of(const std::string& path) {
 std::string kind_text(Kind kind) {
   static const std::array<const char*, 8> names = {"a recipe",     "a run",        "a capsule", "a saved play",
                                                    "a saved tape", "a definition", "digests",   "arrays"};
-  return names[kind];
+  return names[static_cast<std::size_t>(kind)];
 }
 
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
