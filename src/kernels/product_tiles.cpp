@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t panel_parts = 256;  // parts packed together: a panel has 32 KiB, for the first-level cache
+constexpr std::int64_t panel_parts = 256;  // parts packed together: a panel has 16 or 32 KiB, for the first-level cache
 constexpr std::int64_t group_rows = 128;   // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
@@ -20,11 +20,12 @@ constexpr std::int64_t products_apart = 16;        // with this many products or
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
-constexpr std::int64_t far = many_registers ? 4096 : 256;         // from this stride of terms on, …
-constexpr std::int64_t worth_packing = many_registers ? 1 : 128;  // … and for this many columns, rows of a are packed
-constexpr std::int64_t lines_together = 16;                       // of an operand that is packed line by line
-constexpr std::int64_t strips_together = 8;                       // of an operand, for one task
-constexpr std::int64_t parts_together = 8;  // of bands of rows, whose cache lines the next bands share
+constexpr std::int64_t far = 4096;                 // from this stride of terms on, reading in place wastes cache lines
+constexpr std::int64_t rather_far = 256;           // with AVX2, so does it from here on, …
+constexpr std::int64_t many_columns = 128;         // … if at least so many columns share the packed rows
+constexpr std::int64_t lines_together = 16;        // of an operand that is packed line by line
+constexpr std::int64_t packed_bands = 8;           // bands of rows, for one task
+constexpr std::int64_t parts_together = 8;         // of each, because bands share cache lines
 constexpr std::int64_t bands_together = many_registers ? 1 : 16;  // stay in the second-level cache for all panels
 
 /// Packs lines of an operand from element `start` on: pack_lines for its element type.
@@ -63,8 +64,8 @@ class Tiles {
         bands_(ceiling(plan.m, tile_rows)),
         least_height_(plan.m / bands_),
         higher_bands_(plan.m % bands_),
-        packs_left_(F::must_pack_left || plan.narrow[0] ||
-                    (std::abs(plan.k_strides[0]) >= far && plan.n >= worth_packing)),
+        packs_left_(F::must_pack_left || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
+                    (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
         interleaves_(!F::must_pack_left && plan.m_strides[0] == 1),
         pack_{packing_of<F>(plan.narrow[0]), packing_of<F>(plan.narrow[1])},
         stage_blocks_(blocks_),
@@ -187,65 +188,44 @@ class Tiles {
     return at;
   }
 
-  /// Packs strips [first, finish) of a block of an operand: bands of rows of a, or panels of columns of b. A strip is
-  /// packed part after part, each in `width` places.
-  template <class LinesBefore>
-  void pack_strips(std::size_t side, const void* operand, std::int64_t product, const Block& block, std::int64_t first,
-                   std::int64_t finish, const LinesBefore& lines_before, Part* to, std::int64_t width) const {
-    const std::int64_t line = (side == 0 ? plan_.m_strides : plan_.n_strides)[side], term = plan_.k_strides[side];
-    const std::int64_t start = start_of(product)[side] + block.offsets[side];
-    const std::int64_t at_once = side == 0 ? parts_together : block.parts();
-    for (std::int64_t part = 0; part < block.parts(); part += at_once)
-      for (std::int64_t strip = first; strip < finish; ++strip) {
-        const std::int64_t lines = lines_before(strip), before = part * F::terms;
-        pack_[side](operand, start + lines * line + before * term, line, term, lines_before(strip + 1) - lines,
-                    std::min(at_once * F::terms, block.terms - before),
-                    to + ((strip - first) * block_parts_ + part) * width, 1, width);
-      }
-  }
+  std::int64_t right_tasks(const Stage& stage) const { return stage.products * stage.blocks * stage.panels; }
 
-  static std::int64_t column_tasks(std::int64_t panels) { return ceiling(panels, strips_together); }
-  std::int64_t right_tasks(const Stage& stage) const {
-    return stage.products * stage.blocks * column_tasks(stage.panels);
-  }
-
-  /// Packs panels [first, finish) of a block of b, with zeros beyond the last column.
-  void pack_panels(const void* b, std::int64_t product, const Block& block, std::int64_t first, std::int64_t finish,
-                   Part* to) const {
-    const std::int64_t missing = finish * panel_width<F> - plan_.n;
-    if (missing > 0 && missing % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
-      std::fill_n(to + (finish - first - 1) * panel_size(), block.parts() * panel_width<F>, Part{});
-    pack_strips(
-        1, b, product, block, first, finish,
-        [this](std::int64_t panel) { return std::min(panel * panel_width<F>, plan_.n); }, to, panel_width<F>);
+  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
+  void pack_panel(const void* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
+    const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
+    if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
+      std::fill_n(to, block.parts() * panel_width<F>, Part{});
+    pack_[1](b, start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1], plan_.n_strides[1],
+             plan_.k_strides[1], columns, block.terms, to, 1, panel_width<F>);
   }
   void pack_right(const void* b, const Stage& stage, std::int64_t task, Part* packed) const {
-    const std::int64_t tasks = column_tasks(stage.panels), number = task / tasks;
-    const std::int64_t first = task % tasks * strips_together, finish = std::min(stage.panels, first + strips_together);
-    pack_panels(b, stage.first_product + number / stage.blocks, block_of(stage.first_block + number % stage.blocks),
-                stage.first_panel + first, stage.first_panel + finish,
-                packed + (number * stage.panels + first) * panel_size());
+    const Block block = block_of(stage.first_block + task / stage.panels % stage.blocks);
+    pack_panel(b, stage.first_product + task / stage.panels / stage.blocks, block,
+               stage.first_panel + task % stage.panels, packed + task * panel_size());
   }
 
   /// Tasks that pack bands [first, finish) of a block of a.
   std::int64_t left_tasks(std::int64_t first, std::int64_t finish) const {
-    return interleaves_ ? ceiling(finish - first, strips_together)
+    return interleaves_ ? ceiling(finish - first, packed_bands)
                         : ceiling(top_of(finish) - top_of(first), lines_together);
   }
   /// One of these: band after band, part after part, if rows lie next to each other; else row after row.
   void pack_left(const void* a, std::int64_t product, const Block& block, std::int64_t first, std::int64_t finish,
                  std::int64_t task, Part* to) const {
-    if (interleaves_) {
-      const std::int64_t begin = first + task * strips_together;
-      pack_strips(
-          0, a, product, block, begin, std::min(finish, begin + strips_together),
-          [this](std::int64_t band) { return top_of(band); }, to + (begin - first) * band_size(), tile_rows);
-    } else {
+    const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0];
+    const std::int64_t start = start_of(product)[0] + block.offsets[0];
+    if (!interleaves_) {
       const std::int64_t begin = task * lines_together, row = top_of(first) + begin;
-      pack_[0](a, start_of(product)[0] + block.offsets[0] + row * plan_.m_strides[0], plan_.m_strides[0],
-               plan_.k_strides[0], std::min(lines_together, top_of(finish) - row), block.terms,
+      pack_[0](a, start + row * line, line, term, std::min(lines_together, top_of(finish) - row), block.terms,
                to + begin * block_parts_, block_parts_, 1);
+      return;
     }
+    const std::int64_t begin = first + task * packed_bands, end = std::min(finish, begin + packed_bands);
+    for (std::int64_t part = 0; part < block.parts(); part += parts_together)
+      for (std::int64_t band = begin; band < end; ++band)
+        pack_[0](a, start + top_of(band) * line + part * term, line, term, top_of(band + 1) - top_of(band),
+                 std::min(parts_together, block.parts() - part), to + (band - first) * band_size() + part * tile_rows,
+                 1, tile_rows);
   }
 
   /// Computes `products` products from `first` on.
@@ -301,7 +281,8 @@ class Tiles {
       const Part* panels = nullptr;
       if (by_columns()) {
         Part* own = memory.right + worker * own_size();
-        pack_panels(arrays.b, stage.first_product + product, block, first_panel, first_panel + count, own);
+        for (std::int64_t p = 0; p < count; ++p)
+          pack_panel(arrays.b, stage.first_product + product, block, first_panel + p, own + p * panel_size());
         panels = own;
       } else {
         const Part* all = prepared() ? arrays.ready + (stage.first_product + product) * right_size()

@@ -88,6 +88,11 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
   }
   check_matrices<float>(make_tiles<float>, 1030, 4200, 20, 1, 1, 2, false);  // in more than one stage
   check_matrices<float>(make_tiles<float>, 5000, 20, 300, 1, 1, 1, false);   // terms of a that are far apart
+  for (const std::int64_t batch : {1, 2, 18}) {                              // … and rather far, for many columns
+    check_matrices<float>(make_tiles<float>, 271, 133, 270, batch, 1, 1, false);
+    check_matrices<double>(make_tiles<double>, 260, 130, 30, batch, 2, 3, true);
+  }
+  check_matrices<float>(make_tiles<float>, 1031, 150, 70, 1, 1, 1, true);
 }
 
 TEST_CASE("products in bfloat16 tiles agree with plain loops, whatever the sizes, the layouts and their number" *
