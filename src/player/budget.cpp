@@ -19,9 +19,7 @@ struct ArenaBuffers {
   ArenaBuffers(const StepGraph& graph, const Schedule& schedule) : of_scratch(schedule.executions.size(), -1) {
     for (const Instance& instance : schedule.instances) {
       int buffer = instance.taken < 0 ? -1 : of_instance[instance.taken];
-      if (buffer < 0)
-        buffer =
-            add(instance.content, graph.contents[instance.content].bytes, instance.first);
+      if (buffer < 0) buffer = add(instance.content, graph.contents[instance.content].bytes, instance.first);
       lifetimes[buffer].last = instance.last;
       of_instance.push_back(buffer);
     }
@@ -83,8 +81,7 @@ class Budget {
     const Schedule made = schedule(*smallest);
     std::string most;
     if (made.peak > 0) {
-      const PlannedStep& step =
-          planned_.steps[made.executions[made.peak_at].step];
+      const PlannedStep& step = planned_.steps[made.executions[made.peak_at].step];
       most = bytes_text(least - outside_) + " at " + described(planned_, step);
     }
     throw LimitError("the plan needs at least " + exact_text(least) + ", but its memory limit is " +

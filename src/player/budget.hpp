@@ -21,9 +21,9 @@ class LimitError : public MemoryError {
   std::string most_;
 };
 
-/// Makes the plan need at most `memory` bytes, which is Plan::peak_bytes, in little predicted time. Tries the known ways first; if none keeps to the limit, searches, adds what it finds to them, and
-/// takes the fastest. Throws LimitError, with the least memory that is possible and the op that needs it, if there is
-/// no such plan.
+/// Makes the plan need at most `memory` bytes, which is Plan::peak_bytes, in little predicted time. Tries the known
+/// ways first; if none keeps to the limit, searches, adds what it finds to them, and takes the fastest. Throws
+/// LimitError, with the least memory that is possible and the op that needs it, if there is no such plan.
 void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known);
 
 /// The memory and predicted time of the plan and of all plans between which fit_memory chooses: from the fastest to the

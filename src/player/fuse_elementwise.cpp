@@ -22,9 +22,7 @@ class Groups {
   }
   std::int32_t of(std::int32_t node) const { return group_[node]; }
   bool any() const { return any_; }  ///< Whether some group has two or more members.
-  const std::vector<std::int32_t>& members(std::int32_t group) const {
-    return members_[group];
-  }
+  const std::vector<std::int32_t>& members(std::int32_t group) const { return members_[group]; }
   /// Whether the value is an output of the program, or is read outside of its group.
   bool used_outside(ValueId id) const {
     const auto users = users_.of(id);
@@ -51,15 +49,13 @@ class Groups {
   bool may_join(std::int32_t index, std::int32_t group) const {
     const auto& members = members_[group];
     const std::int32_t root = members.front();
-    if (members.size() >= max_fused_ops || program_.regions[index] != program_.regions[root])
-      return false;
+    if (members.size() >= max_fused_ops || program_.regions[index] != program_.regions[root]) return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
     return std::all_of(users.begin(), users.end(), [&](std::int32_t user) {
-      return of(user) == group || position(user) >= position(root);
+      return of(user) == group || positions_[user] >= positions_[root];
     });
   }
-  std::int32_t position(std::int32_t node) const { return positions_[node]; }
 
   const Program& program_;
   Users users_;

@@ -27,6 +27,7 @@ std::string step_name(const Node& node) {
 }
 
 std::string PlannedProgram::name_of(const Buffer& buffer) const {
+  if (buffer.of.node < 0) return "the caller's memory";
   const Node& node = program->node(buffer.of.node);
   switch (buffer.role) {
     case Buffer::Role::copy:

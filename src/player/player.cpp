@@ -172,7 +172,8 @@ struct Player::Data {
     for (const PlannedStep& step : planned.steps) {
       const Site& site = planned.site_of(step);
       plan.steps.push_back({planned.name_of(step), to_string(site), planned.types_text(step),
-                            site.scope ? site.scope->path : "", step.cost.flops, step.cost.bytes, predicted_seconds(step.cost), step.again});
+                            site.scope ? site.scope->path : "", step.cost.flops, step.cost.bytes,
+                            predicted_seconds(step.cost), step.again});
     }
     for (const Buffer& buffer : planned.buffers) {
       if (!buffer.counts()) continue;

@@ -120,19 +120,14 @@ void Rewriter::replace(ValueId old, const Var& fresh) {
   const ValueId id = fresh.id();
   if (id == old) return;
   now_[old] = id;
-  begin_origins();
+  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
   Origin& origin = program_.origins[id];
   if (origin.node < 0) origin = program_.origins[old];
 }
 
-/// Gives the outputs of newly recorded nodes an empty origin.
-void Rewriter::begin_origins() {
-  program_.origins.extend(program_.tape, {});
-}
-
 void Rewriter::close(std::int32_t index, std::int32_t region) {
   if (seen_ == program_.tape.size()) return;
-  begin_origins();
+  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
   const Origin whole = program_.origins[{index, 0}];
   for (; seen_ < program_.tape.size(); ++seen_) {
     const auto fresh = static_cast<std::int32_t>(seen_);

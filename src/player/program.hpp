@@ -20,8 +20,8 @@ struct Origin {
 };
 std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
 
-/// The nodes keep their indices while passes rewrite the program: a pass records new nodes at the end of the tape and
-/// changes `order`. So the tape may have nodes that are not in the program, and a node may read values of later indices.
+/// A pass records new nodes at the end of the tape and changes `order`; the others keep their indices, until `compact`.
+/// So the tape may have nodes that are not in the program, and a node may read values of later indices.
 struct Program {
   /// An empty program, for nodes of `like` or their replacements.
   explicit Program(const Tape& like) : tape(like.blank()) {}
@@ -48,8 +48,8 @@ struct Program {
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
 };
 
-/// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var belongs to
-/// another tape or a carry is not valid.
+/// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var
+/// belongs to another tape or a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
 /// The nodes of a program that use each value, in the order of the program, repeated for each use.
@@ -101,7 +101,6 @@ class Rewriter {
 
  private:
   void close(std::int32_t index, std::int32_t region);
-  void begin_origins();
 
   Program& program_;
   ValueTable<ValueId> now_;          // per value: what replaces it; its node is -1 if nothing does

@@ -110,8 +110,7 @@ class Search {
       if (use == stage || !can_repeat(c, use) || is_banned({use, c})) continue;
       const int from = now_.executions[before[i]].stage;
       const double gain =
-          static_cast<double>(bytes_of(c)) *
-          static_cast<double>(above[static_cast<std::size_t>(use) + 1] - above[from]);
+          static_cast<double>(bytes_of(c)) * static_cast<double>(above[use + 1] - above[from]);
       const auto known = ratios_.find({use, c});
       list.push_back(
           {{use, c}, std::min(gain / (seconds_of(c) + tiny), known == ratios_.end() ? 1e300 : known->second)});
@@ -199,8 +198,7 @@ class Search {
     if (depth == 0) return;
     for (const int writer : writers)
       for (const int input : graph_.steps[writer].reads)
-        if (input != choice.content && can_repeat(input, choice.step) &&
-            !is_available_[input])
+        if (input != choice.content && can_repeat(input, choice.step) && !is_available_[input])
           variant({choice.step, input}, depth - 1, keep, together, flips);
   }
 

@@ -244,8 +244,7 @@ void Scheduler::measure(Schedule& schedule) {
     if (!use.takes.empty()) {
       const auto of = [&](int content, bool writes) {
         for (int u = execution.first_use; u < execution.end_use; ++u)
-          if (const Use& each = schedule.uses[u];
-              each.content == content && each.writes == writes)
+          if (const Use& each = schedule.uses[u]; each.content == content && each.writes == writes)
             return each.instance;
         return -1;
       };

@@ -24,7 +24,10 @@ void Copier::replace(ValueId old, ValueId fresh) {
 }
 
 std::int32_t Copier::place(std::int32_t index, Node&& node) {
-  for (ValueId& input : node.inputs) input = now(input);
+  for (ValueId& input : node.inputs) {
+    input = now(input);
+    if (input.node < 0) throw HandleError("a node may only use nodes that precede it");
+  }
   now_.extend(from_, {});
   const std::int32_t fresh = push(*to_.data_, std::move(node)).node;
   std::int32_t output = 0;

@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-/// A node, for changing its inputs to values of the same types. The tape must not be the caller's, and must have it.
+/// A node, for changing it. The tape must have it, and must not be the caller's.
 inline Node& editable(const Tape& tape, std::int32_t index) {
   return tape.data_->nodes[index];
 }
@@ -74,7 +74,7 @@ class Copier {
   }
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
-  /// Copies node `index`, the inputs of which must be known. Returns the index of the copy.
+  /// Copies node `index`. Returns the index of the copy. Throws HandleError if an input is not known.
   std::int32_t copy(std::int32_t index) { return place(index, Node(node_of(from_, index))); }
   /// The same; moves the node, so that the old tape must not be used any more.
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }

@@ -375,6 +375,49 @@ TEST_CASE("merging equal calls compares 150,000 different literals only with equ
   CHECK(program.outputs[1] != program.outputs[0]);
 }
 
+namespace {
+/// An op of one or two arrays of one type, played through `expand`.
+Op expanded_op(const char* name, std::vector<InputSpec> inputs, std::function<Vars(const ExpandCall&)> expand) {
+  Op op;
+  op.name = name;
+  op.doc = "For a test.";
+  op.inputs = std::move(inputs);
+  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.expand = std::move(expand);
+  return op;
+}
+}  // namespace
+
+TEST_CASE("an expansion may take a parameter that the tape has after the call") {
+  static const Array weight(xt::xarray<float>{2, 3});
+  static const Op op = expanded_op("weighted", {{"x", Accept::floating}}, [](const ExpandCall& call) {
+    Tape tape = call.tape;
+    return Vars{call.inputs[0] * tape.parameter("w", weight)};
+  });
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var y = apply(op, {x})[0];
+  const Var sum = y + tape.parameter("w", weight);
+  Player player(tape, {sum});
+  player.play({{x, xt::xarray<float>{10, 100}}});
+  CHECK(player.view(sum).to<float>() == xt::xarray<float>{22, 303});
+}
+
+TEST_CASE("an expansion may differentiate: its inputs are constants to each other, whatever was expanded before") {
+  static const Op op =
+      expanded_op("slope", {{"a", Accept::floating}, {"b", Accept::floating}}, [](const ExpandCall& call) {
+        return grad(sum(call.inputs[0] * call.inputs[0] * call.inputs[1]), {call.inputs[0]});  // 2 a b
+      });
+  Tape tape;
+  const Var x = tape.input("x", {2});
+  const Var half = split(x, 2, 0)[1];  // has no kernel, so it is expanded, too
+  const Var depends = apply(op, {x, x + half})[0], twice = apply(op, {depends, square(depends)})[0];
+  Player player(tape, {depends, twice});
+  player.play({{x, xt::xarray<float>{1, 2}}});
+  CHECK(player.view(depends).to<float>() == xt::xarray<float>{6, 16});              // 2 x (x + 2)
+  CHECK(player.view(twice).to<float>() == xt::xarray<float>{2 * 216, 2 * 4096});  // 2 d^3
+}
+
 TEST_CASE("calls whose attributes are 0 and -0 are not merged") {
   Tape tape;
   const Var x = tape.input("x", {2}), mask = tape.constant(xt::xarray<bool>{true, true});
