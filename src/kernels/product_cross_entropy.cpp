@@ -52,7 +52,7 @@ void add_to_row(const T* bias, std::int64_t classes, T* row) {
 /// Adds the bias to rows of logits, if there is one, takes their losses, and overwrites them with their gradients: a
 /// row at a time, which stays in the second-level cache.
 template <class T, class Target>
-void lose(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
+void take_losses(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
           int threads) {
   CrossEntropy one = block;
   one.rows = 1;
@@ -144,8 +144,8 @@ void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) cons
     const T* rows_of_x = x + block.first * given_.terms;
     const Target* rows_of_targets = targets + block.first;
     block.logits.run(rows_of_x, weight, logits, working);
-    lose(logits, given_.biased ? static_cast<const T*>(arrays.bias) : nullptr, rows_of_targets, block.loss,
-         losses + block.first, logsumexp + block.first, threads);
+    take_losses(logits, given_.biased ? static_cast<const T*>(arrays.bias) : nullptr, rows_of_targets, block.loss,
+                losses + block.first, logsumexp + block.first, threads);
     block.dx.run(logits, weight, dx + block.first * given_.terms, working);
     block.dweight.run(logits, rows_of_x, dweight, working);
     if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);

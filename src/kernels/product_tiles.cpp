@@ -21,8 +21,8 @@ constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a t
 constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
 constexpr std::int64_t far = 4096;                 // from this stride of terms on, reading in place wastes cache lines
-constexpr std::int64_t rather_far = 256;           // with AVX2, so does it from here on, …
-constexpr std::int64_t many_columns = 128;         // … if at least so many columns share the packed rows
+constexpr std::int64_t rather_far = 256;           // the same with AVX2, if rows that are packed serve many columns
+constexpr std::int64_t many_columns = 128;         // that many
 constexpr std::int64_t lines_together = 16;        // of an operand that is packed line by line
 constexpr std::int64_t packed_bands = 8;           // bands of rows, for one task
 constexpr std::int64_t parts_together = 8;         // of each, because bands share cache lines
@@ -155,8 +155,9 @@ class Tiles {
 
   /// Bands are the rows of tiles. Their heights differ by at most one row.
   std::int64_t top_of(std::int64_t band) const { return band * least_height_ + std::min(band, higher_bands_); }
-  std::int64_t band_size() const { return tile_rows * block_parts_; }                       // in parts, as …
-  std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }                 // in parts
+  // Sizes in parts:
+  std::int64_t band_size() const { return tile_rows * block_parts_; }
+  std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }
   std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * panel_size(); }  // of a product, or …
   std::int64_t own_size() const { return columns_ * panel_size(); }                         // … of a task by columns
   /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.

@@ -12,19 +12,18 @@ namespace {
 std::vector<std::int32_t> absorbed_terms(const Program& program) {
   const Users users(program);
   const std::vector<std::int32_t> positions = program.positions();
-  const auto position = [&](std::int32_t node) { return positions[node]; };
   std::vector<bool> requested(program.tape.size(), false);
   for (const ValueId& id : program.outputs) requested[id.node] = true;
   std::vector<std::int32_t> terms(program.tape.size(), -1);
   for (const std::int32_t index : program.order) {
     const Node& sum = program.node(index);
     if (!sum.op->lowering.adds) continue;
-    const bool second_is_last = position(sum.inputs[1].node) >= position(sum.inputs[0].node);
+    const bool second_is_last = positions[sum.inputs[1].node] >= positions[sum.inputs[0].node];
     const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
     const Node& term = program.node(last.node);
     const auto readers = users.of(first);
     const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
-    if (one_type && first != last && position(readers.back()) <= position(index) && term.op->accumulate &&
+    if (one_type && first != last && positions[readers.back()] <= positions[index] && term.op->accumulate &&
         term.outputs.size() == 1 && users.of(last).size() == 1 && !requested[last.node] &&
         program.regions[last.node] == program.regions[index])
       terms[index] = last.node;

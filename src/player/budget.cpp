@@ -145,7 +145,7 @@ class Rewriting {
     PlannedStep step = planned_.steps[execution.step];
     step.again = execution.step != execution.stage;
     const std::span<const BufferRef> in = planned_.in(step), out = planned_.out(step);
-    step.first = static_cast<std::uint32_t>(operands_.size());
+    step.first = operands_.size();
     for (std::size_t k = 0; k < in.size(); ++k) operands_.push_back(placed(in[k], execution, use.in[k], false));
     for (std::size_t k = 0; k < out.size(); ++k) operands_.push_back(placed(out[k], execution, use.out[k], true));
     if (const int scratch = arena_.of_scratch[e]; scratch >= 0) {

@@ -130,7 +130,7 @@ class Planner {
   }
 
   void add_step(PlannedStep step, const std::vector<BufferRef>& in, const std::vector<BufferRef>& out) {
-    step.first = static_cast<std::uint32_t>(result_.operands.size());
+    step.first = result_.operands.size();
     step.inputs = static_cast<std::uint32_t>(in.size());
     step.outputs = static_cast<std::uint32_t>(out.size());
     result_.operands.insert(result_.operands.end(), in.begin(), in.end());

@@ -53,7 +53,7 @@ struct PlannedStep {
   std::int32_t node = -1;                ///< The node of the program that it computes, or for which it copies.
   ValueId copied;                        ///< For a copy: the value; else none.
   std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
-  std::uint32_t first = 0;               ///< Index of the first operand. Inputs are followed by outputs.
+  std::size_t first = 0;                 ///< Index of the first operand. Inputs are followed by outputs.
   std::uint32_t inputs = 0, outputs = 0;
   int scratch = -1;                      ///< The buffer of its scratch memory; -1 if it needs none.
   bool again = false;  ///< Has run before, and runs again because its results were not kept (budget.hpp).

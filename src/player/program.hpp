@@ -43,7 +43,7 @@ struct Program {
   std::vector<std::int32_t> positions() const;
   /// The same program on a tape without other nodes, in order.
   Program copy() const;
-  /// Makes that the tape of this program, if nodes are not in order on its own. Nodes get new indices.
+  /// Moves the program to a tape without other nodes, in order, unless its own is one. Nodes get new indices.
   void compact();
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
 };
