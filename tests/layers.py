@@ -12,7 +12,7 @@ from counted import holds, report
 
 PUBLIC = {
     "array": ["array", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
-    "tape": ["call", "lowering", "op", "site", "tape", "terms"],
+    "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["ops", "scan"],
     "grad": ["grad"],
     "player": ["gradcheck", "player", "trace"],
@@ -21,7 +21,8 @@ PUBLIC = {
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
     "decode": ["decode", "predict"],
-    "train": ["distributed", "profile", "train"],
+    "ranks": ["distributed"],
+    "train": ["profile", "train"],
     "cli": ["xtape"],  # includes all
 }
 
@@ -57,15 +58,15 @@ def wrong(path, text, layer, sees, owners):
 def main():
     sees = order()
     public = {f"xtape/{name}.hpp": layer for layer, names in PUBLIC.items() for name in names}
-    there = {f"xtape/{path.name}" for path in (source / "include/xtape").glob("*.hpp")}
+    there = {str(path.relative_to(source / "include")) for path in (source / "include/xtape").rglob("*.hpp")}
     holds("every public header has its layer here", public.keys() == there, str(public.keys() ^ there))
     owners, files = dict(public), []
     for layer in sees:
         for path in sorted((source / "src" / layer).rglob("*.?pp")):
             files.append((path, path.read_text(), layer))
             if path.suffix == ".hpp":
-                owners.setdefault(path.name, layer)
-                owners[f"{layer}/{path.name}"] = layer
+                owners.setdefault(str(path.relative_to(source / "src" / layer)), layer)
+                owners[str(path.relative_to(source / "src"))] = layer
     files += [(source / "include" / name, (source / "include" / name).read_text(), layer) for name, layer in public.items()]
     for layer in sees:
         mine = [file for file in files if file[2] == layer]

@@ -6,7 +6,7 @@
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/player.hpp"

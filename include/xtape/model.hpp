@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/owner.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"

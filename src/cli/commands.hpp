@@ -1,4 +1,4 @@
-/// The program's commands. Each has its own file, src/cli/NAME.cpp, which src/cli/meson.build lists by name. The file
+/// The program's commands. Each has its own file, src/cli/commands/NAME.cpp, which src/cli/meson.build lists by name. The file
 /// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the
 /// work.
 ///

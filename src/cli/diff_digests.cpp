@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include "diff.hpp"
+#include "commands/diff.hpp"
 #include "digests.hpp"
 
 namespace xtape::cli {

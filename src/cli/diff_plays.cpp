@@ -2,7 +2,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "diff.hpp"
+#include "commands/diff.hpp"
 
 namespace xtape::cli {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "diff.hpp"
+#include "commands/diff.hpp"
 #include "element_index.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint.hpp"
+#include "commands/diff.hpp"
 #include "compare.hpp"
-#include "diff.hpp"
 #include "durable.hpp"
 #include "files.hpp"
 #include "metrics.hpp"

@@ -2,9 +2,9 @@
 #include <cstring>
 #include <iostream>
 
+#include "commands/diff.hpp"
 #include "compare.hpp"
-#include "diff.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape::cli {
 

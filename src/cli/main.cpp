@@ -9,11 +9,11 @@
 #include <new>
 
 #include "all_commands.hpp"
-#include "blas_core.hpp"
 #include "characters.hpp"
 #include "instruction_set.hpp"
 #include "nearest.hpp"
 #include "process_memory.hpp"
+#include "products/blas_core.hpp"
 #include "ranks.hpp"
 #include "terminal.hpp"
 #include "xtape/text.hpp"

@@ -53,7 +53,7 @@ class OpenedModel {
   std::optional<Model> model_;
   std::optional<Searcher> searcher_;
   train::Tokenizers tokenizers_;
-  train::RankGroup group_;
+  ranks::RankGroup group_;
 };
 
 }  // namespace xtape::cli

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "blas_core.hpp"
 #include "commands.hpp"
 #include "process_memory.hpp"
+#include "products/blas_core.hpp"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

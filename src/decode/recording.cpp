@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "graph.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::decode {

@@ -7,7 +7,7 @@
 #include "recording.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::decode {

@@ -9,7 +9,7 @@
 #include "calls.hpp"
 #include "fusions.hpp"
 #include "graph.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -2,8 +2,8 @@
 #include "checksum.hpp"
 #include "describe.hpp"
 #include "instruction_set.hpp"
-#include "placement.hpp"
-#include "xtape/op.hpp"
+#include "plan/placement.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 
-#include "program.hpp"
+#include "passes/program.hpp"
 #include "single_node.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -4,7 +4,7 @@
 
 #include "failing.hpp"
 #include "process_memory.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

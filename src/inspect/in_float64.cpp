@@ -3,7 +3,7 @@
 #include "check_call.hpp"
 #include "thread_count.hpp"
 #include "threads.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "visit.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

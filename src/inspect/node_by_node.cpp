@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes.hpp"
+#include "passes/passes.hpp"
 
 namespace xtape {
 

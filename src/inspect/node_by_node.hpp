@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "program.hpp"
+#include "passes/program.hpp"
 #include "single_node.hpp"
 #include "xtape/inspect.hpp"
 

@@ -6,7 +6,7 @@
 #include "node_by_node.hpp"
 #include "visit.hpp"
 #include "xtape/inspect.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

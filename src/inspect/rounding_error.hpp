@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rounding.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -1,6 +1,6 @@
 #include "single_node.hpp"
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

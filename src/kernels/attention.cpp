@@ -7,7 +7,7 @@
 #include "attention_mask.hpp"
 #include "attention_query.hpp"
 #include "draws.hpp"
-#include "product.hpp"
+#include "products/product.hpp"
 #include "scratch.hpp"
 #include "softmax.hpp"
 #include "threads.hpp"

@@ -1,7 +1,7 @@
 // Creates a model's modules from its definition.
 #include <algorithm>
 
-#include "interpreter.hpp"
+#include "language/interpreter.hpp"
 #include "module.hpp"
 #include "nearest.hpp"
 #include "stack.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "definition.hpp"
-#include "visible_names.hpp"
+#include "language/visible_names.hpp"
 
 namespace xtape::model {
 

@@ -7,7 +7,7 @@
 #include "check_sizes.hpp"
 #include "definition_blocks.hpp"
 #include "files.hpp"
-#include "hugging_face_mapping.hpp"
+#include "hugging_face/mapping.hpp"
 #include "version_1.hpp"
 #include "xtape/model.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "json_text.hpp"
-#include "syntax.hpp"
+#include "language/syntax.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

@@ -2,7 +2,7 @@
 #include <functional>
 #include <set>
 
-#include "interpreter.hpp"
+#include "language/interpreter.hpp"
 #include "model_data.hpp"
 
 namespace xtape {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <set>
 
-#include "interpreter.hpp"
+#include "language/interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/model.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "interpreter.hpp"
+#include "language/interpreter.hpp"
 #include "model_data.hpp"
 #include "narrow_weights.hpp"
 #include "nearest.hpp"

@@ -9,8 +9,8 @@
 
 #include "definition.hpp"
 #include "initialise.hpp"
-#include "value.hpp"
-#include "xtape/op.hpp"
+#include "language/value.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape::model {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <random>
 
-#include "hugging_face_files.hpp"
+#include "hugging_face/folder.hpp"
 #include "visit.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"

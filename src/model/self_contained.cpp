@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "definition_blocks.hpp"
-#include "hugging_face_mapping.hpp"
+#include "hugging_face/mapping.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {

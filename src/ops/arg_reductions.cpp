@@ -1,6 +1,6 @@
 // argmax and top_k: the largest elements and their indices.
 #include "kernels.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

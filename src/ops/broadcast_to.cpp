@@ -1,6 +1,6 @@
 // broadcast_to, a view that repeats axes of size 1, and its adjoint.
 #include "op_helpers.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

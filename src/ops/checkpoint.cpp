@@ -1,6 +1,6 @@
 // checkpoint: a range of nodes becomes a body, whose interior values are computed again when the gradient needs them.
 #include "calls.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -1,7 +1,7 @@
 // concat, stack, split and unstack: joining arrays along an axis, and splitting them.
 #include "calls.hpp"
 #include "kernels.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -5,7 +5,7 @@
 #include "element_index.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

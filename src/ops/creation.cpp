@@ -7,7 +7,7 @@
 #include "calls.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

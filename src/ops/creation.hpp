@@ -1,7 +1,7 @@
 /// Helpers shared by the ops that create arrays.
 #pragma once
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

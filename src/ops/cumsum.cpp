@@ -1,7 +1,7 @@
 // cumsum: running sums.
 #include "kernels.hpp"
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "reductions.hpp"
 #include "op_helpers.hpp"
-#include "xtape/op.hpp"
+#include "reductions.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -1,6 +1,6 @@
 // diag_embed and diagonal: vectors to diagonals of matrices, and back.
 #include "kernels.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels.hpp"
 #include "equation.hpp"
-#include "xtape/op.hpp"
+#include "kernels.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

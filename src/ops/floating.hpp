@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

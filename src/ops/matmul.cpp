@@ -1,5 +1,5 @@
 // matmul: NumPy's matrix product, recorded as an einsum.
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

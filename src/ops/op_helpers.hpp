@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

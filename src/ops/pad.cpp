@@ -3,7 +3,7 @@
 
 #include "kernels.hpp"
 #include "scalar.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -2,7 +2,7 @@
 // the play and the index of the element, and of nothing else.
 #include "creation.hpp"
 #include "kernels.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -6,7 +6,7 @@
 
 #include "kernels.hpp"
 #include "op_helpers.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

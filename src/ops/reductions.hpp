@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

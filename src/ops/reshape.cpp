@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "op_helpers.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -3,7 +3,7 @@
 
 #include "scratch.hpp"
 #include "threads.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

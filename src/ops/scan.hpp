@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

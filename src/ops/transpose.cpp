@@ -1,5 +1,5 @@
 // transpose: a view with the axes in another order.
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

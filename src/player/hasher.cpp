@@ -4,7 +4,7 @@
 
 #include "checksum.hpp"
 #include "kernels.hpp"
-#include "placement.hpp"
+#include "plan/placement.hpp"
 
 namespace xtape {
 

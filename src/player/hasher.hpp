@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "plan.hpp"
+#include "plan/plan.hpp"
 #include "ready.hpp"
 
 namespace xtape {

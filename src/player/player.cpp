@@ -7,14 +7,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "budget.hpp"
 #include "hasher.hpp"
-#include "memory.hpp"
-#include "overlap.hpp"
-#include "passes.hpp"
-#include "plan.hpp"
+#include "passes/passes.hpp"
+#include "plan/budget.hpp"
+#include "plan/memory.hpp"
+#include "plan/overlap.hpp"
+#include "plan/plan.hpp"
+#include "plan/shortage.hpp"
 #include "ready.hpp"
-#include "shortage.hpp"
 #include "thread_count.hpp"
 #include "traced_plan.hpp"
 #include "visit.hpp"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "packed_weights.hpp"
-#include "xtape/op.hpp"
+#include "plan/packed_weights.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "activity.hpp"
-#include "plan.hpp"
+#include "plan/plan.hpp"
 #include "xtape/trace.hpp"
 
 namespace xtape {

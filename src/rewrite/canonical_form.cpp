@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph.hpp"
-#include "xtape/terms.hpp"
+#include "xtape/op/terms.hpp"
 
 namespace xtape {
 

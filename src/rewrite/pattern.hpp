@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "canonical_form.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -1,10 +1,10 @@
-#include "xtape/terms.hpp"
+#include "xtape/op/terms.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "mix.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

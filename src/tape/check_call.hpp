@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

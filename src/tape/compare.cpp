@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "node_text.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "nearest.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

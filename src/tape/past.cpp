@@ -1,6 +1,6 @@
 // The past of the rows of a tape in mode predict, and the states that hold it.
 #include "tape_data.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "node_text.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,7 @@
 #include "check_call.hpp"
 #include "graph.hpp"
 #include "tape_data.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "json_text.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {

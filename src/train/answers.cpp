@@ -24,7 +24,7 @@ Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std
 }
 
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
-                                   const PairTexts& answers, std::int64_t columns, RankGroup& group,
+                                   const PairTexts& answers, std::int64_t columns, ranks::RankGroup& group,
                                    const std::function<void()>& between) {
   GenerateOptions options;
   options.sampling.temperature = 0;
@@ -32,7 +32,7 @@ std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tok
   options.context = columns;
   options.batch_size = 64;
   options.tokens = 0;
-  const SharedWork work(group, answers.source.size(), static_cast<std::size_t>(options.batch_size));
+  const ranks::SharedWork work(group, answers.source.size(), static_cast<std::size_t>(options.batch_size));
   std::vector<Tokens> prompts;
   for (std::size_t i = 0; i < answers.source.size(); ++i) {
     if (work.is_here(i)) prompts.push_back(prompt_tokens(recipe, tokenizer, answers.source[i]));

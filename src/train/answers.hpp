@@ -18,7 +18,7 @@ Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std
 /// `between` is called before every token; an exception that it throws propagates.
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
                                    const PairTexts& answers, std::int64_t columns,
-                                   RankGroup& group, const std::function<void()>& between);
+                                   ranks::RankGroup& group, const std::function<void()>& between);
 
 /// Compares the answers `made` with the `right` ones by the measures that the recipe requests (BLEU, exact match), and
 /// stores the results in `evaluation`.

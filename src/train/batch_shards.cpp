@@ -16,7 +16,7 @@ Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards) {
       throw Error("batch.shards must be 1: the array '" + field.name + "' of the batch has shape " +
                   to_string(field.value.shape()) + ", which is not one row for each of the " + std::to_string(all) +
                   " rows, so it cannot be cut");
-  const Shards rows = rows_of_shard(all, shard, shards);
+  const ranks::Shards rows = rows_of_shard(all, shard, shards);
   Batch part;
   for (const auto& field : batch) part.add(field.name, part_of(field.value, 0, rows.first, rows.last));
   return part;

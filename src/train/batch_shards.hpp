@@ -8,8 +8,8 @@ namespace xtape::train {
 
 std::int64_t rows_of(const Batch& batch);
 /// The rows of a shard: earlier shards have the extra ones.
-inline Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::int64_t shards) {
-  return shards_of(static_cast<int>(shard), static_cast<int>(shards), rows);
+inline ranks::Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::int64_t shards) {
+  return ranks::shards_of(static_cast<int>(shard), static_cast<int>(shards), rows);
 }
 /// A copy of the shard's rows of every array.
 Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards);

@@ -22,9 +22,9 @@ std::vector<int> ranks_of(const Batches& batches, int ranks) {
 enum class Outcome : char { sums, error, definition_error };
 }  // namespace
 
-void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, RankGroup& group,
+void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, ranks::RankGroup& group,
                        const std::function<Evaluator::Sums(std::size_t)>& play) {
-  PackedBytes own;
+  ranks::PackedBytes own;
   bool threw = false;
   const auto add_error = [&](Outcome outcome, const Error& error) {
     threw = true;
@@ -45,13 +45,13 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, Rank
       add_error(Outcome::error, error);
     }
   }
-  std::vector<PackedBytes> of_rank;
+  std::vector<ranks::PackedBytes> of_rank;
   for (std::string& bytes : group.all_gather(own.bytes())) of_rank.emplace_back(std::move(bytes));
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     Evaluator::Sums sums{};
     for (int rank = 0; rank < group.size(); ++rank) {
       if (ranks[i] >= 0 && ranks[i] != rank) continue;
-      PackedBytes& outcomes = of_rank[rank];
+      ranks::PackedBytes& outcomes = of_rank[rank];
       const auto outcome = outcomes.take<Outcome>();
       if (outcome == Outcome::sums) {
         sums = outcomes.take<Evaluator::Sums>();
@@ -68,7 +68,7 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, Rank
   }
 }
 
-Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, RankGroup& group,
+Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, ranks::RankGroup& group,
                            const std::function<void()>& between) {
   evaluator.restart();
   Batch batch = batches.blank();
@@ -83,14 +83,14 @@ Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, RankGro
 
 Evaluation evaluate(Model& model, const Batches& batches) {
   train::Evaluator evaluator(model);
-  train::RankGroup alone(nullptr);
+  ranks::RankGroup alone(nullptr);
   return train::evaluate(evaluator, batches, alone);
 }
 
 double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
   if (count < 1) throw Error("the loss of " + std::to_string(count) + " batches has no mean: sample at least one");
   train::Evaluator evaluator(model);
-  train::RankGroup alone(nullptr);
+  ranks::RankGroup alone(nullptr);
   Batch batch = batches.blank();
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     batches.validation_sample(i, batch);

@@ -71,7 +71,7 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
     throw Error("a text of " + std::to_string(tokens.size()) + " tokens has no token to predict: it needs at least 2");
   train::Evaluator evaluator(model);
   Windows windows(tokens, options);
-  train::RankGroup group(communicator);
+  ranks::RankGroup group(communicator);
   std::vector<int> ranks;
   for (std::size_t i = 0; i < windows.batches(); ++i)
     ranks.push_back(static_cast<int>(i % static_cast<std::size_t>(group.size())));

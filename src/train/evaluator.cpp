@@ -71,7 +71,7 @@ void Evaluator::add(const Sums& sums) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
 }
 
-void Evaluator::check(const Sums& sums, std::size_t item, RankGroup& group) const {
+void Evaluator::check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const {
   if (const char* what = not_finite(sums))
     throw EvaluationError(
         not_finite_text(std::string(what) + " of " + name + ", in its batch " + std::to_string(item + 1) + ",",

@@ -29,7 +29,7 @@ class Evaluator {
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of
   /// the group call it with the same sums; one of them has played the batch.
-  void check(const Sums& sums, std::size_t item, RankGroup& group) const;
+  void check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const;
   /// Writes the play of batch `item`, which threw on this rank, to the folders, and returns a sentence about each.
   std::string saved_failure(std::size_t item) const;
   /// The means over all batches since the restart. Throws Error if no target counted.

@@ -36,7 +36,7 @@ std::string save_failure(const FailedPlay& failed, const FailureFolders& folders
                         [&] { save_play(failed.play, failed.results, folders.play); });
 }
 
-std::string not_finite_text(const std::string& what, const FailedPlay* own, RankGroup& group,
+std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders) {
   // Per rank: "+" before the failure that it found, "-" and perhaps why if its play fails and no call was found, else
   // "".

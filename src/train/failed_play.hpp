@@ -33,7 +33,7 @@ std::string save_failure(const FailedPlay& failed, const FailureFolders& folders
 
 /// "the loss of update 3 is not finite: NaN in …", for an error. `own` is the failed play of this rank, or null;
 /// all ranks call it at once, and all name the failure of the first rank that has one, which saves it.
-std::string not_finite_text(const std::string& what, const FailedPlay* own, RankGroup& group,
+std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders);
 
 }  // namespace xtape::train

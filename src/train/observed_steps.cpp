@@ -6,7 +6,7 @@
 
 #include "nearest.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::train {

@@ -9,7 +9,7 @@ namespace xtape {
 UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network) {
   if (network.ranks < 1 || !(network.bandwidth > 0) || !(network.latency >= 0))
     throw Error("a network must have ranks, a bandwidth above 0 and a latency of at least 0");
-  train::check_shards(profile.shards, network.ranks);
+  ranks::check_shards(profile.shards, network.ranks);
   const auto updates = static_cast<double>(std::max<std::int64_t>(1, profile.updates));
   const double update = profile.optimizer_seconds / updates;
   const double alone = profile.seconds / updates;
@@ -23,9 +23,9 @@ UpdatePrediction predict_update(const TrainingProfile& profile, const Network& n
   }
   std::int64_t most_shards = 0, most_sums = 0;  // of a rank
   for (int rank = 0; rank < network.ranks; ++rank) {
-    const train::Shards own = train::shards_of(rank, network.ranks, profile.shards);
+    const ranks::Shards own = ranks::shards_of(rank, network.ranks, profile.shards);
     most_shards = std::max(most_shards, own.count());
-    most_sums = std::max(most_sums, static_cast<std::int64_t>(train::tops_of(own, profile.shards).size()));
+    most_sums = std::max(most_sums, static_cast<std::int64_t>(ranks::tops_of(own, profile.shards).size()));
   }
   const double ranks = network.ranks;
   const double others = static_cast<double>(profile.trained_bytes) * (ranks - 1) / ranks / network.bandwidth;

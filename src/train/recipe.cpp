@@ -2,12 +2,12 @@
 
 #include "durable.hpp"
 #include "files.hpp"
-#include "formula.hpp"
 #include "json_text.hpp"
-#include "memory.hpp"
+#include "language/formula.hpp"
+#include "plan/memory.hpp"
 #include "recipe_parts.hpp"
-#include "thread_count.hpp"
 #include "section.hpp"
+#include "thread_count.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {

@@ -172,8 +172,8 @@ void read_batch(Section section, Recipe& recipe) {
     if ((recipe.batch_size > 0) == (recipe.batch_tokens > 0))
       section.fail("", "needs either the key 'size' (rows) or 'tokens' (of a text), at least 1");
   }
-  section.read("accumulate", recipe.trainer.accumulate, {.low = 1, .high = most_micro_batches});
-  section.read("shards", recipe.trainer.shards, {.low = 1, .high = most_shards});
+  section.read("accumulate", recipe.trainer.accumulate, {.low = 1, .high = ranks::most_micro_batches});
+  section.read("shards", recipe.trainer.shards, {.low = 1, .high = ranks::most_shards});
   section.done();
 }
 

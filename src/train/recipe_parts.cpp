@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "memory.hpp"
 #include "nearest.hpp"
+#include "plan/memory.hpp"
 #include "special_tokens.hpp"
 #include "xtape/error.hpp"
 

@@ -3,16 +3,17 @@
 
 #include "agreement.hpp"
 #include "answers.hpp"
-#include "attention.hpp"
+#include "attention_weights.hpp"
 #include "checkpoint.hpp"
 #include "durable.hpp"
 #include "evaluate.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"
-#include "memory.hpp"
 #include "metrics.hpp"
 #include "new_run.hpp"
+#include "plan/memory.hpp"
 #include "recipe_parts.hpp"
+#include "run_agreement.hpp"
 #include "run_model.hpp"
 #include "translate.hpp"
 #include "xtape/hugging_face.hpp"
@@ -30,7 +31,7 @@ std::string without_slashes(std::string directory) {
 struct Run::Data {
   explicit Data(const std::shared_ptr<Communicator>& communicator) : group(communicator) {}
 
-  train::RankGroup group;  // of all processes that work on the run
+  ranks::RankGroup group;  // of all processes that work on the run
   std::string directory;
   Recipe recipe;
   train::Tokenizers tokenizers;
@@ -136,7 +137,7 @@ struct Run::Data {
       train::load_last(found, [&](const std::string& path) { made.load(path); });
     }
     if (!found.empty()) saved = made.step();
-    train::check_agreement(group, "checkpoint", "that of step " + std::to_string(made.step()));
+    ranks::check_agreement(group, "checkpoint", "that of step " + std::to_string(made.step()));
     return made;
   }
 
@@ -223,7 +224,7 @@ std::int32_t Run::end_token() const {
 
 namespace {
 /// Waits until a folder that rank 0 has made is visible here: file systems of networks can take a moment.
-void wait_for(const std::string& directory, const train::RankGroup& group) {
+void wait_for(const std::string& directory, const ranks::RankGroup& group) {
   for (int tries = 0; tries < 100 && !path_exists(directory + "/recipe.json"); ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   if (!path_exists(directory + "/recipe.json"))
@@ -234,9 +235,9 @@ void wait_for(const std::string& directory, const train::RankGroup& group) {
 
 Run Run::create(const Recipe& recipe, const std::string& path, const std::shared_ptr<Communicator>& communicator) {
   const std::string directory = without_slashes(path);
-  train::RankGroup group(communicator);
+  ranks::RankGroup group(communicator);
   train::check_agreement(group, recipe);
-  train::check_shards(recipe.trainer.shards, group.size());
+  ranks::check_shards(recipe.trainer.shards, group.size());
   if (group.size() > 1 && group.rank() > 0)
     for (const std::string& file : recipe.data.training)
       if (file == train::standard_input) throw Error("only a single process can read its data from a pipe");
@@ -270,11 +271,11 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   data->recipe.trainer.communicator = communicator;
   train::check_agreement(data->group, data->recipe);
   if (data->group.size() > 1 && data->recipe.trainer.threads == 0)
-    data->recipe.trainer.threads = train::threads_of(data->group);
+    data->recipe.trainer.threads = ranks::threads_of(data->group);
   data->tokenizers = train::load_tokenizers(directory);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
   data->model = train::run_model(data->recipe, directory, !found.empty());
-  train::check_agreement(data->group, "definition", data->model->definition_text());
+  ranks::check_agreement(data->group, "definition", data->model->definition_text());
   if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
     data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
   return Run(std::move(data));

@@ -1,7 +1,7 @@
 #include "run_model.hpp"
 
 #include "durable.hpp"
-#include "formula.hpp"
+#include "language/formula.hpp"
 #include "trained_weights.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"

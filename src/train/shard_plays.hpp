@@ -61,7 +61,7 @@ class ShardPlays {
   TrainingStep& largest_step();
 
   /// The carried states of all rows, gathered on rank 0; elsewhere and without states empty. All ranks call it at once.
-  Store gather_carried(std::uint64_t cursor, RankGroup& group);
+  Store gather_carried(std::uint64_t cursor, ranks::RankGroup& group);
   /// The states that the batch at `cursor` has for all its rows.
   std::vector<CarriedState> whole_states(std::uint64_t cursor);
   /// Continues from the states of all rows.

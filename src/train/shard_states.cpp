@@ -17,7 +17,7 @@ std::vector<CarriedState> ShardPlays::whole_states(std::uint64_t cursor) {
   return states;
 }
 
-Store ShardPlays::gather_carried(std::uint64_t cursor, RankGroup& group) {
+Store ShardPlays::gather_carried(std::uint64_t cursor, ranks::RankGroup& group) {
   if (!continues(cursor) || carried_names(model_, "loss").empty()) return {};
   if (options_.shards == 1) return carried_[0];
   const std::int64_t rows = rows_at(cursor);
@@ -28,9 +28,9 @@ Store ShardPlays::gather_carried(std::uint64_t cursor, RankGroup& group) {
     Array array = states[i].zeros.clone();
     for (int rank = 0; rank < group.size(); ++rank) {
       if (rank != group.rank() && group.rank() != 0) continue;
-      const Shards shards = shards_of(rank, group.size(), options_.shards);
+      const ranks::Shards shards = ranks::shards_of(rank, group.size(), options_.shards);
       for (std::int64_t shard = shards.first; shard < shards.last; ++shard) {
-        const Shards of = rows_of_shard(rows, shard, options_.shards);
+        const ranks::Shards of = rows_of_shard(rows, shard, options_.shards);
         if (of.count() == 0) continue;
         const auto own = static_cast<std::size_t>(shard - optimizer_.first_shard());
         Array part =
@@ -60,7 +60,7 @@ void ShardPlays::set_carried(std::uint64_t cursor, const Store& whole) {
   const std::int64_t rows = rows_at(cursor);
   const std::vector<std::string> names = carried_names(model_, "loss");
   for (std::size_t own = 0; own < carried_.size(); ++own) {
-    const Shards of = rows_of_shard(rows, optimizer_.first_shard() + static_cast<std::int64_t>(own), options_.shards);
+    const ranks::Shards of = rows_of_shard(rows, optimizer_.first_shard() + static_cast<std::int64_t>(own), options_.shards);
     carried_[own] = Store();
     if (of.count() == 0) continue;
     for (std::size_t i = 0; i < names.size(); ++i)

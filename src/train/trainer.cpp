@@ -45,7 +45,7 @@ struct Trainer::Data {
   Model& model;
   const Batches& batches;
   TrainerOptions options;
-  train::RankGroup group;
+  ranks::RankGroup group;
   DistributedOptimizer optimizer;
   std::size_t resident_without_plans = resident_bytes();
   std::optional<train::TrainingMemory> memory;  // if it is limited

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "budget.hpp"
+#include "plan/budget.hpp"
 
 namespace xtape::train {
 

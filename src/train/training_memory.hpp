@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "memory.hpp"
+#include "plan/memory.hpp"
 
 namespace xtape::train {
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t longest_source = 1000;  // the limit for a model without one, since attention needs much memory
 
 std::string packed(const std::vector<Hypothesis>& hypotheses) {
-  PackedBytes bytes;
+  ranks::PackedBytes bytes;
   for (const Hypothesis& each : hypotheses) {
     bytes.add(each.tokens.size());
     for (const std::int32_t token : each.tokens) bytes.add(token);
@@ -23,7 +23,7 @@ std::string packed(const std::vector<Hypothesis>& hypotheses) {
 }
 
 std::vector<Hypothesis> unpacked(const std::string& text) {
-  PackedBytes bytes(text);
+  ranks::PackedBytes bytes(text);
   std::vector<Hypothesis> hypotheses;
   while (!bytes.at_end()) {
     Hypothesis& each = hypotheses.emplace_back();
@@ -40,13 +40,13 @@ std::vector<Hypothesis> unpacked(const std::string& text) {
 /// sources, which it sorts by length.
 template <class Search>
 std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& sources, std::int64_t batch_size,
-                                                     RankGroup& group, const Search& search) {
+                                                     ranks::RankGroup& group, const Search& search) {
   if (group.size() == 1) return search(sources);
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
-  const SharedWork work(group, sources.size(), static_cast<std::size_t>(batch_size));
+  const ranks::SharedWork work(group, sources.size(), static_cast<std::size_t>(batch_size));
   std::vector<Tokens> here;
   for (std::size_t i = 0; i < order.size(); ++i)
     if (work.is_here(i)) here.push_back(sources[order[i]]);
@@ -61,7 +61,7 @@ std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& 
 
 std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
-                                   std::int64_t positions, RankGroup& group) {
+                                   std::int64_t positions, ranks::RankGroup& group) {
   options.start = tokenizers.target->start();
   options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();

@@ -12,6 +12,6 @@ namespace xtape::train {
 /// the batches of lines, and all get all translations.
 std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
                                    const std::vector<std::string>& lines, SearchOptions options,
-                                   std::int64_t positions, RankGroup& group);
+                                   std::int64_t positions, ranks::RankGroup& group);
 
 }  // namespace xtape::train

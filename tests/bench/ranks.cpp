@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "blas_core.hpp"
+#include "products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/mpi.hpp"
 #include "xtape/xtape.hpp"

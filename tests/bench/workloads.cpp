@@ -17,8 +17,8 @@
 #include <sstream>
 
 #include "bench.hpp"
-#include "blas_core.hpp"
 #include "decode.hpp"
+#include "products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"

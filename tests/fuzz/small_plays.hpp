@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::fuzz {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "xtape/gradcheck.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/xtensor.hpp"

@@ -71,4 +71,4 @@ InstructionSet instruction_set() {
 }
 }  // namespace xtape
 
-#include "amx.cpp"
+#include "products/amx.cpp"

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "product_gemm.hpp"
+#include "products/gemm.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

@@ -1,10 +1,10 @@
 /// For cases about the matrix unit and about products of bfloat16.
 #pragma once
 
-#include "amx.hpp"
 #include "instruction_set.hpp"
 #include "needs.hpp"
-#include "product_tiles.hpp"
+#include "products/amx.hpp"
+#include "products/tiles.hpp"
 
 namespace xtape {
 

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <limits>
 
-#include "amx.hpp"
 #include "matrices.hpp"
 #include "matrix_unit.hpp"
-#include "product.hpp"
-#include "product_amx.hpp"
-#include "product_tiles.hpp"
+#include "products/amx.hpp"
+#include "products/product.hpp"
+#include "products/product_amx.hpp"
+#include "products/tiles.hpp"
 
 using namespace xtape;
 

@@ -1,4 +1,4 @@
-#include "product.hpp"
+#include "products/product.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <limits>
 #include <map>
 
-#include "amx.hpp"
 #include "instruction_set.hpp"
 #include "matrices.hpp"
+#include "products/amx.hpp"
 #include "random_layouts.hpp"
 
 using namespace xtape;

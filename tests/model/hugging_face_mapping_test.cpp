@@ -1,5 +1,5 @@
 // What an entry "hugging_face" can say: keys inside keys, defaults, what is ignored, names of weights.
-#include "hugging_face_mapping.hpp"
+#include "hugging_face/mapping.hpp"
 
 #include <doctest/doctest.h>
 

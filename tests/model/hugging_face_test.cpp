@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "folders.hpp"
-#include "hugging_face_mapping.hpp"
+#include "hugging_face/mapping.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;

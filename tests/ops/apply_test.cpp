@@ -3,7 +3,7 @@
 
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/xtensor.hpp"

@@ -4,7 +4,7 @@
 
 #include "played.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/xtensor.hpp"
 

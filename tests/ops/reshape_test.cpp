@@ -2,7 +2,7 @@
 
 #include "golden.hpp"
 #include "played.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;

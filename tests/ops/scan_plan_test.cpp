@@ -10,7 +10,7 @@
 #include "needs.hpp"
 #include "recurrences.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

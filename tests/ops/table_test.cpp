@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "source_root.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 using namespace xtape;
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "gradient_coverage.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

@@ -10,10 +10,10 @@
 #include <unordered_map>
 
 #include "allocations.hpp"
-#include "memory.hpp"
-#include "recompute.hpp"
+#include "plan/memory.hpp"
+#include "plan/recompute.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"

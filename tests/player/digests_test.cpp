@@ -6,7 +6,7 @@
 #include "allocations.hpp"
 #include "checksum.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/xtensor.hpp"

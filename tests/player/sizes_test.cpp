@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "memory.hpp"
 #include "needs.hpp"
+#include "plan/memory.hpp"
 #include "processor_time.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"

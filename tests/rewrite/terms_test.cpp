@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "canonical_form.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;

@@ -9,7 +9,7 @@
 
 #include "source_root.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

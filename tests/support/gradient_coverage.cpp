@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/xtensor.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "cases.hpp"
 #include "gradient_coverage.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 using namespace xtape;
 

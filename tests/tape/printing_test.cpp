@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "xtape/grad.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;

@@ -105,14 +105,14 @@ TEST_CASE("shards are added by one tree, whoever computes them") {
   for (std::int64_t shards : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 31, 64}) {
     const std::vector<double> values = uneven(shards);
     const double whole = sum_by_levels(values);
-    CHECK(train::tree_sum(values.data(), shards) == whole);
+    CHECK(ranks::tree_sum(values.data(), shards) == whole);
     for (int ranks = 1; ranks <= std::min<std::int64_t>(shards, 9); ++ranks) {
       // The subtrees that ranks compute cover all shards in order, and each rank needs few slots.
       std::int64_t next = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const train::Shards own = train::shards_of(rank, ranks, shards);
+        const ranks::Shards own = ranks::shards_of(rank, ranks, shards);
         CHECK(own.first == next);
-        train::TreeStack stack(shards);
+        ranks::TreeStack stack(shards);
         std::vector<double> slots(20, 0);
         for (std::int64_t shard = own.first; shard < own.last; ++shard) {
           const int slot = stack.next_slot();
@@ -121,7 +121,7 @@ TEST_CASE("shards are added by one tree, whoever computes them") {
           for (int k = 1; k <= lefts; ++k)
             slots[static_cast<std::size_t>(slot - k)] += slots[static_cast<std::size_t>(slot - k + 1)];
         }
-        const std::vector<train::Shards> tops = train::tops_of(own, shards);
+        const std::vector<ranks::Shards> tops = ranks::tops_of(own, shards);
         REQUIRE(stack.tops().size() == tops.size());
         for (std::size_t i = 0; i < tops.size(); ++i) {
           CHECK(stack.tops()[i] == tops[i]);
@@ -129,7 +129,7 @@ TEST_CASE("shards are added by one tree, whoever computes them") {
           next = tops[i].last;
           CHECK(slots[i] == sum_by_levels({values.begin() + tops[i].first, values.begin() + tops[i].last}));
         }
-        CHECK(train::slots_for(own, shards) <= 2 + std::log2(static_cast<double>(shards)));
+        CHECK(ranks::slots_for(own, shards) <= 2 + std::log2(static_cast<double>(shards)));
       }
       CHECK(next == shards);
     }
@@ -142,7 +142,7 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
            {"a", 3000000}, {"b", 7}, {"c", 0}, {"d", 40000}, {"e", 1500000}, {"f", 1}})
     weights.add(name, Array(Dtype::float32, {count}));
   for (int ranks : {1, 2, 3, 8}) {
-    const train::GradientLayout layout = train::layout_of(weights, {5, 3, 4, 2, 1, 0}, ranks);
+    const ranks::GradientLayout layout = ranks::layout_of(weights, {5, 3, 4, 2, 1, 0}, ranks);
     CHECK(layout.weight_at[5] == 0);
     std::vector<std::int64_t> elements(static_cast<std::size_t>(ranks), 0);
     std::size_t pieces = 0;
@@ -151,7 +151,7 @@ TEST_CASE("the pieces of every bucket are dealt to all ranks, each once") {
       for (std::size_t piece : bucket.pieces) {
         const auto owner = static_cast<std::size_t>(layout.owner[piece]);
         elements[owner] += layout.pieces[piece].count;
-        const train::Bytes& range = bucket.of_rank[owner];
+        const ranks::Bytes& range = bucket.of_rank[owner];
         CHECK(layout.piece_at[piece] >= range.first);
         CHECK(layout.piece_at[piece] + static_cast<std::size_t>(layout.pieces[piece].count) * 4 <= range.last);
         for (std::size_t other = 0; other < bucket.of_rank.size(); ++other)
@@ -330,10 +330,10 @@ TEST_CASE("what ranks have in common is compared, and a difference is shown") {
   const std::string long_text(5000, 'x');
   std::vector<std::string> messages(3);
   run_ranks({0, 0, 1}, [&](const std::shared_ptr<Communicator>& communicator) {
-    train::RankGroup group(communicator);
-    train::check_agreement(group, "recipe", long_text);
+    ranks::RankGroup group(communicator);
+    ranks::check_agreement(group, "recipe", long_text);
     try {
-      train::check_agreement(group, "recipe", long_text + (group.rank() == 2 ? "b" : "a") + long_text);
+      ranks::check_agreement(group, "recipe", long_text + (group.rank() == 2 ? "b" : "a") + long_text);
     } catch (const Error& error) {
       messages[static_cast<std::size_t>(group.rank())] = error.what();
     }

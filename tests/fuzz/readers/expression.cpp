@@ -1,7 +1,7 @@
 // A line of the expression language.
 #include <cstring>
 
-#include "syntax.hpp"
+#include "language/syntax.hpp"
 #include "target.hpp"
 
 namespace xtape::fuzz {

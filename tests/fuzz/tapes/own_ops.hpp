@@ -1,7 +1,7 @@
 /// Examples of ops that users add, one for each way of computing an op.
 #pragma once
 
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 
 namespace xtape::fuzz {
 

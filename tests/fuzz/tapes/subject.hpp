@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "program.hpp"
-#include "xtape/op.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::fuzz {

@@ -1,0 +1,108 @@
+/// xtape check: checks a definition by recording all of its functions, and with --play by playing `logits`.
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "definition.hpp"
+#include "definition_options.hpp"
+#include "joined.hpp"
+#include "nearest.hpp"
+#include "step_check.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/op/op.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct CheckArguments {
+  DefinitionOptions definition;
+  std::string with;
+  bool play = false;
+};
+
+/// The sizes `given`, and small sizes for the others, which differ from each other so that swapped axes are errors.
+NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
+  constexpr std::int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19};
+  NamedSizes sizes;
+  std::size_t next = 0;
+  for (const std::string& name : signature.sizes) {
+    const std::int64_t prime = primes[next++ % std::size(primes)];
+    const std::int64_t* wanted = given.find(name);
+    sizes.add(name, wanted != nullptr ? *wanted : prime);
+  }
+  return sizes;
+}
+
+/// Throws WrongInput if there is a size that no function has.
+void check_sizes(const Model& model, const NamedSizes& given) {
+  std::vector<std::string> known;
+  for (const std::string& function : model.functions())
+    for (const std::string& name : model.signature(function).sizes) known.push_back(name);
+  for (const auto& size : given)
+    if (std::find(known.begin(), known.end(), size.name) == known.end())
+      throw WrongInput("no function has a size '" + size.name + "'" + did_you_mean(size.name, known));
+}
+
+/// Plays `logits` step by step and as a whole, and returns a description of the result.
+std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
+  constexpr const char* function = "logits";
+  Model model = load_model(arguments, false);
+  const std::vector<std::string> functions = model.functions();
+  if (std::find(functions.begin(), functions.end(), function) == functions.end())
+    return "nothing to play: there is no function 'logits'";
+  decode::draw_weights(model);
+  const decode::StepCheck check = decode::check_steps(model, function, given);
+  if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;
+  std::ostringstream said;
+  said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: pieces of "
+       << joined(check.pieces, [](std::int64_t piece) { return std::to_string(piece); }) << " tokens give the same as the whole (difference " << check.difference << ")";
+  return said.str();
+}
+
+void check(const CheckArguments& arguments) {
+  std::string path = arguments.definition.definition;
+  if (!is_hugging_face(path)) {
+    path = find_definition(path);
+    const auto definition = model::read_definition(path);
+    if (definition->model == nullptr) {
+      model::check_names(*definition, builtin_ops());
+      std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
+      return;
+    }
+  }
+  const Model model = load_model(arguments.definition, false);
+  const NamedSizes given = sizes_of(arguments.with);
+  check_sizes(model, given);
+  for (const std::string& function : model.functions())
+    for (const Mode mode : {Mode::train, Mode::eval}) {
+      Tape tape(mode);
+      model.record(tape, function, model.inputs(tape, function, trial_sizes(model.signature(function), given)));
+    }
+  const std::string played =
+      arguments.play
+          ? play(arguments.definition, given)
+          : "recorded, not played: with --play, 'logits' is also played step by step, and compared with the whole";
+  std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
+            << " parameters, no mistake found\n"
+            << played << "\n";
+}
+
+}  // namespace
+
+void add_check(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("check", "Check a definition: all names, and all shapes by recording");
+  const auto arguments = std::make_shared<CheckArguments>();
+  add_definition(*command, arguments->definition);
+  command->add_option("--with", arguments->with,
+                      "Sizes to record for, such as b=2,t=8 (default: different small primes)");
+  command->add_flag("--play", arguments->play,
+                    "Play 'logits' on random weights and tokens, step by step as generation does, and compare with the "
+                    "whole; in float64 unless --dtype is given");
+  command->callback([arguments, command] {
+    if (arguments->play && command->count("--dtype") == 0) arguments->definition.dtype = "float64";
+    as_wrong_input([&] { check(*arguments); });
+  });
+}
+
+}  // namespace xtape::cli

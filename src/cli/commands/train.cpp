@@ -1,0 +1,253 @@
+/// xtape train: trains a new run from a recipe, or continues a run.
+#include "xtape/train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "commands.hpp"
+#include "durable.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
+#include "opened_model.hpp"
+#include "progress.hpp"
+#include "rank_group.hpp"
+#include "ranks.hpp"
+#include "run_options.hpp"
+#include "utf8.hpp"
+
+namespace xtape::cli {
+namespace {
+
+struct TrainArguments {
+  std::string recipe;
+  std::string out;
+  std::string from;
+  std::string checkpoint = "last";
+  std::vector<std::string> set;
+  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> threads;
+  double minutes = 0;
+  bool statistics = false;
+  std::vector<std::string> watch;
+  std::optional<std::int64_t> watch_every;
+  bool resume = false;
+  RankArguments ranks;
+};
+
+std::string default_directory(const std::string& name) {
+  const std::time_t now = std::time(nullptr);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", std::localtime(&now));
+  return "runs/" + name + "-" + date;
+}
+
+bool is_run(const std::string& path) {
+  return path_exists(path + "/recipe.json");
+}
+
+std::vector<Setting> settings_of(const TrainArguments& arguments) {
+  std::vector<Setting> settings = parse_settings(arguments.set);
+  if (arguments.seed) settings.push_back({"seed", std::to_string(*arguments.seed)});
+  if (!arguments.from.empty()) settings.push_back({"from", arguments.from});
+  if (arguments.statistics) settings.push_back({"statistics_every", "100"});
+  if (!arguments.watch.empty()) settings.push_back({"watch", Json(arguments.watch).dump()});
+  if (arguments.watch_every) settings.push_back({"watch_every", std::to_string(*arguments.watch_every)});
+  if (arguments.threads) settings.push_back({"threads", std::to_string(*arguments.threads)});
+  return settings;
+}
+
+Run continued(const TrainArguments& arguments) {
+  const CheckpointChoice checkpoint = CheckpointChoice::parse(arguments.checkpoint);
+  if (is_run(arguments.recipe) && (arguments.out.empty() || arguments.out == arguments.recipe))
+    return Run::resume(arguments.recipe, settings_of(arguments), checkpoint, ranks(arguments.ranks));
+  if (arguments.out.empty())
+    throw WrongInput("--resume needs a run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
+  Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint, ranks(arguments.ranks));
+  // The run has its own settings, such as the data's directory, so only the names of the recipes are compared.
+  const std::string file = find_definition(arguments.recipe, "recipes");
+  const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
+  if (name != run.recipe().name)
+    throw WrongInput(arguments.out + " is a run of recipe '" + run.recipe().name + "', not of '" + name + "'");
+  return run;
+}
+
+Run begun(const TrainArguments& arguments) {
+  if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: use --resume to continue it");
+  const Recipe recipe = Recipe::load(arguments.recipe, settings_of(arguments));
+  // All ranks get the name that rank 0 finds.
+  const std::string out =
+      arguments.out.empty()
+          ? ranks::RankGroup(ranks(arguments.ranks)).all_gather(default_directory(recipe.name)).front()
+          : arguments.out;
+  if (is_first_rank() && path_exists(out))
+    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it" : " already exists"));
+  Run run = Run::create(recipe, out, ranks(arguments.ranks));
+  if (is_first_rank() && !recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
+  return run;
+}
+
+std::string sentence(const Evaluation& evaluation) {
+  char text[256];
+  std::string line;
+  const auto add = [&](const char* format, auto... values) {
+    std::snprintf(text, sizeof text, format, values...);
+    line += text;
+  };
+  add("step %lld  validation loss %.4f", static_cast<long long>(evaluation.step), evaluation.loss);
+  if (evaluation.perplexity) add("  perplexity %.3f", *evaluation.perplexity);
+  if (evaluation.accuracy) add("  accuracy %.2f %%", *evaluation.accuracy * 100);
+  if (evaluation.bleu) add("  BLEU %.2f", *evaluation.bleu);
+  if (evaluation.exact_match)
+    add("  exact match %.2f %% of %lld", *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
+  return line;
+}
+
+/// The number of updates of the recipe, unless patience ends the training earlier.
+std::int64_t steps_of(Run& run) {
+  const Trainer::FitOptions& fit = run.recipe().fit;
+  if (fit.epochs == 0) return fit.steps;
+  const std::int64_t accumulate = run.recipe().trainer.accumulate;
+  const std::int64_t steps = (fit.epochs * run.batches().epoch_batches() + accumulate - 1) / accumulate;
+  return fit.steps == 0 ? steps : std::min(steps, fit.steps);
+}
+
+/// The word for the received signal in messages.
+std::string interruption() {
+  return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
+}
+
+/// Names weights that the training never changes.
+void warn_of_weights(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  if (names.empty()) return;
+  std::cerr << "warning: the loss does not depend on " << names.size()
+            << (names.size() == 1 ? " weight, which stays" : " weights, which stay") << " as initialised: ";
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) std::cerr << (i > 0 ? ", " : "") << names[i];
+  std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
+}
+
+/// Warns if an update reads the data more than once. Epochs without batches are those of data that is drawn at random.
+void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
+  if (epoch == 0 || accumulate <= epoch) return;
+  std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has " << epoch
+            << ": an update reads all data several times" << std::endl;
+}
+
+void train(const TrainArguments& arguments) {
+  ignore_closed_pipes();
+  catch_save_request();
+  const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
+  const int rank_count = communicator ? communicator->size() : 1;
+  Run run = as_wrong_input([&] {
+    Run made = arguments.resume ? continued(arguments) : begun(arguments);
+    made.trainer();  // plans the training step, which throws the errors of the definition
+    return made;
+  });
+  std::int64_t trained = 0;
+  for (const Store::Entry& weight : run.trainer().trained()) trained += weight.value.count();
+  const std::int64_t parameters = run.model().parameter_count();
+  if (is_first_rank())
+    std::cerr << "run " << run.directory() << ": " << parameters << " parameters, "
+              << (trained < parameters ? std::to_string(trained) + " of them trained, " : "") << "step "
+              << run.trainer().step() << " of " << steps_of(run)
+              << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
+  if (is_first_rank()) {
+    warn_of_weights(run.trainer().without_gradient());
+    warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
+  }
+  catch_interrupt();
+  Progress progress(steps_of(run), rank_count);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const auto time_is_over = [&] {
+    return arguments.minutes > 0 &&
+           std::chrono::duration<double>(Clock::now() - start).count() > 60 * arguments.minutes;
+  };
+  Trainer::Callbacks callbacks;
+  std::optional<Evaluation> last;
+  callbacks.step = [&](const StepReport& report) {
+    if (is_first_rank()) progress.step(report);
+  };
+  callbacks.part = [&](const UpdatePart& part) {
+    if (is_first_rank()) progress.part(part);
+  };
+  callbacks.evaluation = [&](const Evaluation& evaluation) {
+    last = evaluation;
+    if (is_first_rank()) progress.note(sentence(evaluation));
+  };
+  callbacks.watched = [&](std::int64_t step, const std::vector<WatchedValue>& values) {
+    for (const WatchedValue& value : values)
+      progress.note("update " + std::to_string(step) + "  " + value.name + " " + value.type + ": " +
+                    to_string(value.range));
+  };
+  callbacks.interrupt = interrupted;
+  callbacks.warning = [&](const std::string& sentence) { progress.note("warning: " + sentence); };
+  callbacks.save = save_requested;
+  callbacks.stop = time_is_over;
+  bool finished = false;
+  try {
+    finished = run.train(callbacks);
+  } catch (const FileError& error) {  // not an input error: the disk is full, or the directory was removed
+    throw WorkFailed(error.what());
+  }
+  const std::string goes_on = " at step " + std::to_string(run.trainer().step()) + "; to continue: xtape train " +
+                              run.directory() + " --resume";
+  if (!finished && ranks::RankGroup(communicator).any(interrupted())) throw Interrupted(interruption() + goes_on);
+  if (!is_first_rank()) return;
+  if (!finished) {
+    std::cout << run.directory() << ": the time limit was reached" << goes_on << '\n';
+    return;
+  }
+  std::cout << run.directory() << ": "
+            << (last ? sentence(*last) : "nothing to do: already at step " + std::to_string(run.trainer().step()))
+            << '\n';
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("train", "Train a model from a recipe, or continue a run");
+  const auto arguments = std::make_shared<TrainArguments>();
+  command->add_option("RECIPE", arguments->recipe, "A recipe file, or with --resume a run directory")->required();
+  command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
+  add_settings(*command, arguments->set);
+  command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");
+  add_threads(*command, arguments->threads);
+  command->add_option("--minutes", arguments->minutes, "Stop after this time, and write a checkpoint")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--watch", arguments->watch,
+                   "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what "
+                   "one of its lines assigns, such as h.0.attn.scores")
+      ->check([](const std::string& name) {  // it becomes JSON
+        try {
+          check_utf8(name);
+          return std::string();
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+      })
+      ->allow_extra_args(false);
+  command->add_option("--watch-every", arguments->watch_every, "The updates between its prints (default: 1)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--statistics", arguments->statistics,
+                    "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
+  auto* from =
+      command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
+  auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")->excludes(from);
+  add_checkpoint(*command, arguments->checkpoint,
+                 "With --resume: the checkpoint to continue from: last, best or the number of a step; later ones are "
+                 "renamed")
+      ->needs(resume);
+  add_ranks(*command, arguments->ranks);
+  command->callback([arguments] { train(*arguments); });
+}
+
+}  // namespace xtape::cli

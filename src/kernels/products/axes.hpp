@@ -1,0 +1,47 @@
+/// Turns the axis labels of a product into plans that compute it.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "products/gemm.hpp"
+#include "products/product.hpp"
+#include "products/product_loops.hpp"
+
+namespace xtape {
+
+/// The role of an axis in a matrix product, which depends on the arrays that have it: a and c (m), b and c (n), a and b
+/// (k, summed), or all three (batch).
+enum class Role { batch, m, n, k };
+
+struct Axis {
+  char letter = 0;
+  std::int64_t size = 1;
+  std::array<std::int64_t, 3> strides{};  // in a, b, c; 0 in an array without the axis
+  Role role = Role::batch;
+};
+
+/// The axes of a product except those of size 1. A label that appears twice in an operand has the stride of its
+/// diagonal.
+std::vector<Axis> axes_of(const Product& product);
+
+/// A way to compute the product by matrix products: which arrays are packed (copied to dense layouts), and the plan.
+struct GemmChoice {
+  std::array<bool, 3> packed{};
+  std::array<Layout, 3> from, to;  // layouts of the packing copies; for c: from the computed array to the result
+  GemmPlan plan;
+  double cost = std::numeric_limits<double>::infinity();
+};
+
+/// The cheapest choice; its cost is infinite if there is none.
+GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes);
+
+/// The plan for few rows times a matrix that is read in place, if the product has that form.
+std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes);
+
+/// The plan for plain loops, which any product has.
+LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
+
+}  // namespace xtape

@@ -1,0 +1,64 @@
+/// Batches of matrix products on BLAS. Each BLAS call uses one thread; this file distributes the calls over threads.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "loops.hpp"
+#include "products/product.hpp"
+
+namespace xtape {
+
+/// Strides of one matrix product and of the loops around it, in elements: [0] of a, [1] of b, [2] of c.
+struct GemmPlan {
+  std::int64_t m = 1, n = 1, k = 1;
+  std::array<std::int64_t, 3> m_strides{}, n_strides{}, k_strides{};
+  Loops<3> outer;  ///< Independent products.
+  Loops<2> sums;   ///< Products added up one after another into one result; strides of a and b.
+  std::array<std::int64_t, 3> offsets{};
+  bool accumulate = false;
+  int threads = 1;
+  Narrow narrow = {};  ///< Of a and b.
+  int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
+};
+
+/// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared`
+/// must be 64-byte aligned.
+template <class T>
+struct MatrixProducts {
+  std::function<void(const void* a, const void* b, T* c, void* scratch, const void* prepared)> run;
+  std::size_t scratch_bytes = 0;
+  /// Converts the fixed operand to the form that the runs need, in `prepared`, which has `prepared_bytes` bytes. Empty
+  /// if no operand is fixed or preparing does not pay: the runs then read the operand itself and ignore `prepared`.
+  std::function<void(const void* fixed, void* prepared)> prepare = {};
+  std::size_t prepared_bytes = 0;
+};
+
+/// What determines the prepared form of the fixed operand besides the implementation: its sizes, strides and dtype.
+/// Numbers of rows or columns of the other operand have no influence.
+std::string fixed_form(const GemmPlan& plan);
+
+/// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at
+/// least the length of a row, and sizes and strides fit int.
+bool gemm_can(const GemmPlan& plan);
+
+/// Whether c is row-major: the column stride of c is 1.
+bool columns_run(const GemmPlan& plan);
+
+/// The transposed product, with a and b exchanged.
+GemmPlan with_sides_swapped(GemmPlan plan);
+
+/// The same product with row-major c, transposed if necessary.
+GemmPlan with_columns_running(const GemmPlan& plan);
+
+/// An estimate of the nanoseconds on one thread, to choose between plans.
+double gemm_cost(const GemmPlan& plan);
+
+/// A function that computes the plan with BLAS. `plan` must satisfy gemm_can.
+template <class T>
+std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
+extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);
+extern template std::function<void(const double*, const double*, double*)> make_gemm<double>(const GemmPlan&);
+
+}  // namespace xtape

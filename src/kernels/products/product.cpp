@@ -1,0 +1,225 @@
+// Chooses how a product runs: as few rows times a matrix; as matrix products (on BLAS, in tiles or on the matrix unit),
+// if necessary after packing arrays whose strides do not fit; or in plain loops.
+#include "products/product.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "copy.hpp"
+#include "elementwise.hpp"
+#include "products/axes.hpp"
+#include "products/gemm.hpp"
+#include "products/product_amx.hpp"
+#include "products/product_loops.hpp"
+#include "products/rows.hpp"
+#include "products/tiles.hpp"
+#include "scratch.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+/// Multiplications; a product of fewer runs on one thread, because a second one would start too late.
+constexpr double worth_sharing = 1 << 17;
+
+/// c += computed, for a result that was computed in scratch memory.
+template <class T>
+std::function<void(const void*, void*)> make_add(const Layout& from, const Layout& to, int threads) {
+  LoopsPlan plan;
+  const Layout one{from.shape, Strides::filled(from.shape.size(), 0), 0};
+  plan.free = loops_over(from, one, to);
+  plan.offsets = {from.offset, 0, to.offset};
+  plan.accumulate = true;
+  plan.threads = threads;
+  arrange(plan);
+  return [run = make_loops<T>(plan)](const void* computed, void* c) {
+    const T unit{1};
+    run(static_cast<const T*>(computed), &unit, static_cast<T*>(c), nullptr);
+  };
+}
+
+bool any(const Narrow& narrow) {
+  return narrow[0] || narrow[1];
+}
+
+const char* name_of(ProductWay way) {
+  static const char* const names[] = {"loops", "blas", "tiles", "bfloat16_tiles", "amx", "rows"};
+  return names[static_cast<int>(way)];
+}
+
+/// How matrix products run. Only tiles read narrow operands.
+template <class T>
+ProductWay way_of(const Product& product, const GemmPlan& plan) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!any(plan.narrow) && amx_suits(plan, product.precision)) return ProductWay::amx;
+    const bool is_exact = plan.narrow[0] && plan.narrow[1];  // bfloat16 holds all numbers of int8
+    if ((product.precision == Precision::bf16 || is_exact) && bfloat16_tiles_suit(plan))
+      return ProductWay::bfloat16_tiles;
+  }
+  return tiles_suit(plan) ? ProductWay::tiles : ProductWay::blas;
+}
+
+template <class T>
+PlannedProduct by_matrices(const Product& product, const GemmChoice& choice, ProductWay way) {
+  PlannedProduct planned;
+  planned.way = way;
+  std::array<std::function<void(const void*, void*)>, 3> copies;
+  std::array<std::size_t, 3> places{};
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (!choice.packed[i]) continue;
+    ++planned.packed;
+    places[i] = planned.scratch_bytes;
+    const Dtype dtype = i < 2 ? product.narrow[i].value_or(product.dtype) : product.dtype;
+    planned.scratch_bytes += whole_lines(static_cast<std::size_t>(count_of(choice.to[i].shape)) * size_of(dtype));
+    copies[i] = i == 2 && product.accumulate ? make_add<T>(choice.from[i], choice.to[i], product.threads)
+                                             : make_copy(dtype, choice.from[i], choice.to[i], product.threads);
+  }
+  MatrixProducts<T> products;
+  if (planned.way == ProductWay::tiles)
+    products = make_tiles<T>(choice.plan);
+  else if (planned.way == ProductWay::blas)
+    products.run = [gemm = make_gemm<T>(choice.plan)](const void* a, const void* b, T* c, void*, const void*) {
+      gemm(static_cast<const T*>(a), static_cast<const T*>(b), c);
+    };
+  if constexpr (std::is_same_v<T, float>) {
+    if (planned.way == ProductWay::amx) products = make_amx(choice.plan, product.precision);
+    if (planned.way == ProductWay::bfloat16_tiles) products = make_bfloat16_tiles(choice.plan);
+  }
+  const std::size_t own_place = planned.scratch_bytes;
+  planned.scratch_bytes += whole_lines(products.scratch_bytes);
+  planned.prepared_bytes = whole_lines(products.prepared_bytes);
+  planned.prepare = products.prepare;
+  if (products.prepare)
+    planned.prepared_form = std::string(name_of(way)) + " " + name_of(product.dtype) + " " +
+                            name_of(product.precision) + " " + fixed_form(choice.plan);
+  planned.multiply = [copies, places, own_place, multiply = products.run](const void* a, const void* b, void* c,
+                                                                          void* scratch, const void* prepared) {
+    const auto place = [&](std::size_t i) { return static_cast<void*>(static_cast<std::byte*>(scratch) + places[i]); };
+    const auto operand = [&](std::size_t i, const void* given) -> const void* {
+      if (!copies[i]) return given;
+      copies[i](given, place(i));
+      return place(i);
+    };
+    const void* x = operand(0, a);
+    const void* y = operand(1, b);
+    T* z = static_cast<T*>(copies[2] ? place(2) : c);
+    multiply(x, y, z, static_cast<std::byte*>(scratch) + own_place, prepared);
+    if (copies[2]) copies[2](z, c);
+  };
+  return planned;
+}
+
+template <class T>
+PlannedProduct in_loops(const LoopsPlan& plan) {
+  PlannedProduct planned;
+  planned.scratch_bytes = whole_lines(loops_scratch_bytes(plan, sizeof(T)));
+  planned.multiply = [run = make_loops<T>(plan)](const void* a, const void* b, void* c, void* scratch, const void*) {
+    run(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), scratch);
+  };
+  return planned;
+}
+
+template <class T>
+PlannedProduct by_rows(const GemmPlan& plan) {
+  PlannedProduct planned;
+  planned.way = ProductWay::rows;
+  const MatrixProducts<T> products = make_rows<T>(plan);
+  planned.scratch_bytes = whole_lines(products.scratch_bytes);
+  planned.multiply = [run = products.run](const void* a, const void* b, void* c, void* scratch, const void*) {
+    run(a, b, static_cast<T*>(c), scratch, nullptr);
+  };
+  return planned;
+}
+
+/// Widens a narrow operand into scratch memory before each run: the smaller one, if both are narrow.
+PlannedProduct widened_before(Product product);
+
+template <class T>
+PlannedProduct made(const Product& product) {
+  const std::vector<Axis> axes = axes_of(product);
+  const LoopsPlan loops = loops_of(product, axes);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
+    const GemmChoice choice = best_gemm(product, axes);
+    if (choice.cost < loops_cost(loops)) {
+      const ProductWay way = way_of<T>(product, choice.plan);
+      if (!any(product.narrow) || way == ProductWay::tiles || way == ProductWay::bfloat16_tiles)
+        return by_matrices<T>(product, choice, way);
+    }
+  }
+  return any(product.narrow) ? widened_before(product) : in_loops<T>(loops);
+}
+
+PlannedProduct widened_before(Product product) {
+  const std::array<Layout*, 2> layouts{&product.a, &product.b};
+  const std::size_t small = count_of(product.a.shape) <= count_of(product.b.shape) ? 0 : 1;
+  const std::size_t which = product.narrow[small] ? small : 1 - small;
+  const Dtype dtype = *product.narrow[which];
+  const Layout dense = Layout::dense(layouts[which]->shape);
+  const auto gather = make_copy(dtype, *layouts[which], dense, product.threads);
+  const ElementLoop widen = make_element_loop({"cast", dtype, Dtype::float32});
+  *layouts[which] = dense;
+  product.narrow[which].reset();
+  if (product.fixed == static_cast<int>(which)) product.fixed = -1;
+  PlannedProduct planned = make_product(product);
+  const std::int64_t count = count_of(dense.shape);
+  const std::size_t wide = planned.scratch_bytes;
+  const std::size_t narrow = wide + whole_lines(static_cast<std::size_t>(count) * sizeof(float));
+  planned.scratch_bytes = narrow + whole_lines(static_cast<std::size_t>(count) * size_of(dtype));
+  planned.multiply = [=, threads = product.threads, multiply = planned.multiply](const void* a, const void* b, void* c,
+                                                                                 void* scratch, const void* prepared) {
+    auto* memory = static_cast<std::byte*>(scratch);
+    gather(which == 0 ? a : b, memory + narrow);
+    constexpr std::int64_t grain = 1 << 14;
+    parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
+      const void* from = memory + narrow + static_cast<std::size_t>(begin) * size_of(dtype);
+      widen(&from, memory + wide + static_cast<std::size_t>(begin) * sizeof(float), finish - begin);
+    });
+    multiply(which == 0 ? memory + wide : a, which == 0 ? b : memory + wide, c, scratch, prepared);
+  };
+  return planned;
+}
+
+/// The number of multiplications.
+double terms_of(const Product& product) {
+  double terms = 1;
+  for (const Axis& axis : axes_of(product)) terms *= static_cast<double>(axis.size);
+  return terms;
+}
+
+/// The product if an array is empty: a sum of no terms, which is 0.
+PlannedProduct nothing_to_add(const Product& product) {
+  PlannedProduct planned;
+  if (product.accumulate || count_of(product.c.shape) == 0) {
+    planned.multiply = [](const void*, const void*, void*, void*, const void*) {};
+    return planned;
+  }
+  const std::uint64_t zero = 0;
+  planned.multiply = [fill = make_fill(product.dtype, product.c, &zero, product.threads)](
+                         const void*, const void*, void* c, void*, const void*) { fill(c); };
+  return planned;
+}
+}  // namespace
+
+PlannedProduct make_product(const Product& given) {
+  Product product = given;
+  if (terms_of(product) < worth_sharing) product.threads = 1;
+  for (const Layout* layout : {&product.a, &product.b, &product.c})
+    if (count_of(layout->shape) == 0) return nothing_to_add(product);
+  switch (product.dtype) {
+    case Dtype::float32:
+      return made<float>(product);
+    case Dtype::float64:
+      return made<double>(product);
+    // Integer products wrap, as in NumPy. C++ defines that for unsigned integers only.
+    case Dtype::int32:
+      return made<std::uint32_t>(product);
+    case Dtype::int64:
+      return made<std::uint64_t>(product);
+    default:
+      throw DtypeError("there is no product of bool arrays: cast them to numbers");
+  }
+}
+
+}  // namespace xtape

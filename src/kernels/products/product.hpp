@@ -1,0 +1,57 @@
+/// Products of two strided arrays, summed over the axes that both have and the result lacks (einsum of two operands).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "xtape/array.hpp"
+#include "xtape/precision.hpp"
+
+namespace xtape {
+
+/// Per operand: its dtype if it is narrower than the sums; else nothing.
+using Narrow = std::array<std::optional<Dtype>, 2>;
+
+/// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
+/// operand selects its diagonal. Every label of c appears once in c, and in a or b; every label that c lacks appears in
+/// both a and b. Axes of equal labels have equal sizes. The elements of c must not overlap each other, a or b.
+struct Product {
+  Dtype dtype = Dtype::float32;  ///< Of all three; not boolean.
+  Layout a, b, c;                ///< Including their offsets.
+  std::string a_axes, b_axes, c_axes;
+  Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
+  bool accumulate = false;  ///< Adds to c instead of overwriting it.
+  int threads = 1;
+  /// Of a and b: bfloat16 or int8, if the operand of a float32 product is stored so. It is widened as it is read.
+  Narrow narrow = {};
+  int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
+};
+
+/// The implementation of a product: plain loops (product_loops.hpp), BLAS (gemm.hpp), register tiles
+/// (tiles.hpp), the matrix unit (product_amx.hpp), or few rows times a matrix (rows.hpp).
+enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, rows };
+
+/// A planned product. Equal calls give equal bits for any number of threads.
+struct PlannedProduct {
+  std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)>
+      multiply;
+  std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
+  /// If not empty: prepares the fixed operand in `prepared`, memory of `prepared_bytes` that all later runs read and do
+  /// not change. The result has the same bits as without preparation.
+  std::function<void(const void* fixed, void* prepared)> prepare = {};
+  std::size_t prepared_bytes = 0;
+  /// What `prepare` makes: products of equal forms can read what one of them has prepared from the same operand.
+  std::string prepared_form = {};
+  void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
+    multiply(a, b, c, scratch, prepared);
+  }
+  ProductWay way = ProductWay::loops;
+  int packed = 0;  ///< How many of the three arrays are copied to a dense layout because their strides do not fit.
+};
+PlannedProduct make_product(const Product& product);
+
+}  // namespace xtape

@@ -1,0 +1,177 @@
+#include "products/product_cross_entropy.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "lanes.hpp"
+#include "products/product.hpp"
+#include "reduce.hpp"
+#include "scratch.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+std::int64_t block_count(const CrossEntropy& loss) {
+  const std::int64_t each = rows_at_once(loss.classes);
+  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, one block writes the zeros
+}
+
+/// An array with the axis labels r (rows), t (terms) and c (classes).
+struct Operand {
+  Layout layout;
+  std::string axes;
+};
+
+template <class T>
+PlannedProduct planned(const LogitsProduct& given, const Operand& a, const Operand& b, const Operand& c,
+                       bool accumulate) {
+  Product product;
+  product.dtype = dtype_of<T>();
+  product.a = a.layout;
+  product.b = b.layout;
+  product.c = c.layout;
+  product.a_axes = a.axes;
+  product.b_axes = b.axes;
+  product.c_axes = c.axes;
+  product.accumulate = accumulate;
+  product.precision = given.precision;
+  product.threads = given.threads;
+  return make_product(product);
+}
+
+/// row[classes] += bias[classes].
+template <class T>
+void add_to_row(const T* bias, std::int64_t classes, T* row) {
+  for_lanes<T>(classes, [&](std::int64_t i, const auto& lanes) {
+    lanes.store(row + i, lanes.load(row + i) + lanes.load(bias + i));
+  });
+}
+
+/// Adds the bias to rows of logits, if there is one, takes their losses, and overwrites them with their gradients: a
+/// row at a time, which stays in the second-level cache.
+template <class T, class Target>
+void take_losses(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
+          int threads) {
+  CrossEntropy one = block;
+  one.rows = 1;
+  parallel_for(threads, block.rows, rows_a_piece(block.classes), [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t r = begin; r < finish; ++r) {
+      T* row = logits + r * block.classes;
+      if (bias != nullptr) add_to_row(bias, block.classes, row);
+      row_losses(row, targets + r, one, losses + r, logsumexp + r, 1);
+      cross_entropy_grad(row, targets + r, logsumexp + r, T{1}, one, row, 1);
+    }
+  });
+}
+
+template <class T>
+class ProductCrossEntropy {
+ public:
+  explicit ProductCrossEntropy(const LogitsProduct& product);
+  std::size_t scratch_bytes() const { return places_.end; }
+
+  template <class Target>
+  void run(const LogitsArrays& arrays, void* scratch) const;
+
+ private:
+  struct Block {
+    std::int64_t first = 0;
+    CrossEntropy loss;  ///< The loss of the block's rows.
+    PlannedProduct logits, dx, dweight;
+    Reducer dbias;
+  };
+  /// Byte offsets in scratch, after the logits of a block: the loss and logsumexp of each row, each block's
+  /// contribution to dbias, the scratch of the products.
+  struct Places {
+    std::size_t losses, logsumexp, dbias, working, end;
+  };
+
+  LogitsProduct given_;
+  std::vector<Block> blocks_;
+  Reducer dbias_;  ///< Sums the blocks' contributions.
+  Places places_{};
+};
+
+template <class T>
+ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
+    : given_(product),
+      dbias_(Reduction::sum, dtype_of<T>(), {block_count(product.loss), product.loss.classes}, {true, false},
+             product.threads) {
+  std::size_t working = dbias_.scratch_bytes();
+  const std::int64_t classes = product.loss.classes;
+  const Operand weight = product.classes_first ? Operand{Layout::dense({classes, product.terms}), "ct"}
+                                               : Operand{Layout::dense({product.terms, classes}), "tc"};
+  const std::int64_t each = rows_at_once(classes);
+  for (std::int64_t i = 0; i < block_count(product.loss); ++i) {
+    CrossEntropy loss = product.loss;
+    loss.rows = std::min(each, product.loss.rows - i * each);
+    const Operand x{Layout::dense({loss.rows, product.terms}), "rt"};
+    const Operand logits{Layout::dense({loss.rows, classes}), "rc"};
+    blocks_.push_back({i * each, loss, planned<T>(product, x, weight, logits, false),
+                       planned<T>(product, logits, weight, x, false), planned<T>(product, logits, x, weight, i > 0),
+                       Reducer(Reduction::sum, dtype_of<T>(), logits.layout.shape, {true, false}, product.threads)});
+    const Block& block = blocks_.back();
+    working = std::max({working, block.logits.scratch_bytes, block.dx.scratch_bytes, block.dweight.scratch_bytes,
+                        block.dbias.scratch_bytes()});
+  }
+  const auto bytes = [](std::int64_t elements, std::size_t each) {
+    return whole_lines(static_cast<std::size_t>(elements) * each);
+  };
+  places_.losses = bytes(blocks_.front().loss.rows * classes, sizeof(T));
+  places_.logsumexp = places_.losses + bytes(product.loss.rows, sizeof(double));
+  places_.dbias = places_.logsumexp + bytes(product.loss.rows, sizeof(T));
+  places_.working = places_.dbias + (product.biased ? bytes(block_count(product.loss) * classes, sizeof(T)) : 0);
+  places_.end = places_.working + working;
+}
+
+template <class T>
+template <class Target>
+void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) const {
+  const auto *x = static_cast<const T*>(arrays.x), *weight = static_cast<const T*>(arrays.weight);
+  const auto* targets = static_cast<const Target*>(arrays.targets);
+  auto *dx = static_cast<T*>(arrays.dx), *dweight = static_cast<T*>(arrays.dweight);
+  check_targets(targets, given_.loss);
+  auto* start = static_cast<std::byte*>(scratch);
+  auto* logits = static_cast<T*>(scratch);
+  auto* losses = reinterpret_cast<double*>(start + places_.losses);
+  auto* logsumexp = reinterpret_cast<T*>(start + places_.logsumexp);
+  auto* shares = reinterpret_cast<T*>(start + places_.dbias);
+  void* working = start + places_.working;
+  const int threads = given_.threads;
+  for (const Block& block : blocks_) {
+    const T* rows_of_x = x + block.first * given_.terms;
+    const Target* rows_of_targets = targets + block.first;
+    block.logits.run(rows_of_x, weight, logits, working);
+    take_losses(logits, given_.biased ? static_cast<const T*>(arrays.bias) : nullptr, rows_of_targets, block.loss,
+                losses + block.first, logsumexp + block.first, threads);
+    block.dx.run(logits, weight, dx + block.first * given_.terms, working);
+    block.dweight.run(logits, rows_of_x, dweight, working);
+    if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);
+  }
+  if (given_.biased) dbias_.run(shares, arrays.dbias, working);
+  sum_losses(losses, targets, given_.loss, static_cast<T*>(arrays.sum), arrays.count);
+}
+
+template <class T>
+PlannedProductCrossEntropy made(const LogitsProduct& product, Dtype targets) {
+  const auto planned = std::make_shared<const ProductCrossEntropy<T>>(product);
+  PlannedProductCrossEntropy result{{}, planned->scratch_bytes()};
+  if (targets == Dtype::int32)
+    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
+      planned->template run<std::int32_t>(arrays, scratch);
+    };
+  else
+    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
+      planned->template run<std::int64_t>(arrays, scratch);
+    };
+  return result;
+}
+}  // namespace
+
+PlannedProductCrossEntropy make_product_cross_entropy(const LogitsProduct& product, Dtype dtype, Dtype targets) {
+  return dtype == Dtype::float64 ? made<double>(product, targets) : made<float>(product, targets);
+}
+
+}  // namespace xtape

@@ -1,0 +1,222 @@
+#include "products/product_loops.hpp"
+
+#include <algorithm>
+
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t product_grain = 32768;  // multiply-adds; starting a thread for fewer does not pay
+constexpr std::int64_t stretch = 1024;         // results summed together: they stay in the first-level cache
+constexpr std::int64_t sum_block = 256;        // terms added one after another before they are added to the total
+constexpr std::int64_t dot_block = 4096;       // as sum_block, for dot products, which use `dot_lanes` partial sums
+constexpr std::int64_t dot_lanes = 64;
+constexpr std::int64_t long_sum =
+    65536;  // terms; longer sums with few results are cut into parts of this length for the threads
+
+/// The sum of x[i] * y[i], in a fixed order.
+template <class T>
+T dot(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step, std::int64_t count) {
+  T total{};
+  for (std::int64_t begin = 0; begin < count; begin += dot_block) {
+    const std::int64_t finish = std::min(count, begin + dot_block);
+    T chains[dot_lanes] = {};
+    std::int64_t i = begin;
+    if (x_step == 1 && y_step == 1) {
+      for (; i + dot_lanes <= finish; i += dot_lanes)
+        for (std::int64_t lane = 0; lane < dot_lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
+    } else {
+      for (; i + dot_lanes <= finish; i += dot_lanes)
+        for (std::int64_t lane = 0; lane < dot_lanes; ++lane)
+          chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
+    }
+    for (std::int64_t lane = 0; i < finish; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
+    for (std::int64_t width = dot_lanes / 2; width > 0; width /= 2)
+      for (std::int64_t lane = 0; lane < width; ++lane) chains[lane] += chains[lane + width];
+    total += chains[0];
+  }
+  return total;
+}
+
+/// total[j] += the sum over k < terms of a[k * a_next + j * a_step] * b[k * b_next + j * b_step], for j < count. The
+/// template parameters fix strides at compile time: `a_is_scalar` a_step = 0; `plain` b_step = 1, and a_step = 1 unless
+/// `a_is_scalar`.
+template <class T, bool a_is_scalar, bool plain>
+void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next, const T* b, std::int64_t b_step,
+                  std::int64_t b_next, std::int64_t terms, std::int64_t count) {
+  const auto x = [&](std::int64_t k, std::int64_t j) {
+    return a[k * a_next + (a_is_scalar ? 0 : plain ? j : j * a_step)];
+  };
+  const auto y = [&](std::int64_t k, std::int64_t j) { return b[k * b_next + (plain ? j : j * b_step)]; };
+  std::int64_t k = 0;
+  for (; k + 4 <= terms; k += 4)
+    for (std::int64_t j = 0; j < count; ++j)
+      total[j] +=
+          (x(k, j) * y(k, j) + x(k + 1, j) * y(k + 1, j)) + (x(k + 2, j) * y(k + 2, j) + x(k + 3, j) * y(k + 3, j));
+  for (; k < terms; ++k)
+    for (std::int64_t j = 0; j < count; ++j) total[j] += x(k, j) * y(k, j);
+}
+
+/// Computes many results at once: all sums for a range of the innermost free axis.
+template <class T>
+std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan& plan) {
+  const std::size_t last = plan.free.rank() - 1;
+  const std::int64_t length = plan.free.sizes[last];
+  const std::int64_t stretches = (length + stretch - 1) / stretch;
+  const std::int64_t terms = plan.sums.sizes.back();
+  const std::int64_t sums = plan.sums.count() / terms;
+  const std::int64_t tasks = plan.free.count() / length * stretches;
+  const std::int64_t cost = std::min(length, stretch) * terms * sums;
+  const std::int64_t a_step = plan.free.strides[0][last], b_step = plan.free.strides[1][last];
+  const auto add = a_step == 0 && b_step == 1   ? add_products<T, true, true>
+                   : a_step == 1 && b_step == 1 ? add_products<T, false, true>
+                                                : add_products<T, false, false>;
+  return [=](const T* a, const T* b, T* c, void*) {
+    parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, product_grain / cost),
+                 [&](std::int64_t begin, std::int64_t finish) {
+                   const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
+                   const std::int64_t c_step = plan.free.strides[2][last];
+                   for (std::int64_t task = begin; task < finish; ++task) {
+                     auto at = plan.free.offsets(task / stretches, last);
+                     const std::int64_t first = task % stretches * stretch;
+                     for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
+                     const std::int64_t count = std::min(stretch, length - first);
+                     T total[stretch], block[stretch];
+                     std::fill(total, total + count, T{});
+                     for (std::int64_t s = 0; s < sums; ++s) {
+                       const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank() - 1);
+                       const T* x = a + at[0] + sum_a;
+                       const T* y = b + at[1] + sum_b;
+                       for (std::int64_t k = 0; k < terms; k += sum_block) {
+                         const std::int64_t here = std::min(sum_block, terms - k);
+                         if (terms <= sum_block) {
+                           add(total, x, a_step, a_next, y, b_step, b_next, here, count);
+                           continue;
+                         }
+                         std::fill(block, block + count, T{});
+                         add(block, x + k * a_next, a_step, a_next, y + k * b_next, b_step, b_next, here, count);
+                         for (std::int64_t j = 0; j < count; ++j) total[j] += block[j];
+                       }
+                     }
+                     T* z = c + at[2];
+                     if (plan.accumulate)
+                       for (std::int64_t j = 0; j < count; ++j) z[j * c_step] += total[j];
+                     else
+                       for (std::int64_t j = 0; j < count; ++j) z[j * c_step] = total[j];
+                   }
+                 });
+  };
+}
+
+/// Computes one result after another, each a dot product; long sums of few results are cut into parts for the threads.
+template <class T>
+std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& plan) {
+  const std::int64_t terms = plan.sums.sizes.back();
+  const std::int64_t sums = plan.sums.count() / terms;
+  const std::int64_t part = loops_scratch_bytes(plan, sizeof(T)) > 0 ? long_sum : terms;
+  const std::int64_t parts = (terms + part - 1) / part;
+  return [=](const T* a, const T* b, T* c, void* scratch) {
+    T* partial = static_cast<T*>(scratch);
+    const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
+    const std::size_t free_rank = plan.free.rank();
+    const auto write = [&](T& to, T value) { to = plan.accumulate ? to + value : value; };
+    parallel_for(plan.threads, plan.free.count() * parts, std::max<std::int64_t>(1, product_grain / (part * sums)),
+                 [&](std::int64_t begin, std::int64_t finish) {
+                   for (std::int64_t task = begin; task < finish; ++task) {
+                     const auto at = plan.free.offsets(task / parts, free_rank);
+                     const std::int64_t first = task % parts * part;
+                     T total{};
+                     for (std::int64_t s = 0; s < sums; ++s) {
+                       const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank() - 1);
+                       total += dot(a + plan.offsets[0] + at[0] + sum_a + first * a_next, a_next,
+                                    b + plan.offsets[1] + at[1] + sum_b + first * b_next, b_next,
+                                    std::min(part, terms - first));
+                     }
+                     if (parts > 1)
+                       partial[task] = total;
+                     else
+                       write(c[plan.offsets[2] + at[2]], total);
+                   }
+                 });
+    if (parts == 1) return;
+    for (std::int64_t i = 0; i < plan.free.count(); ++i) {
+      T* row = partial + i * parts;
+      for (std::int64_t width = 1; width < parts; width *= 2)  // pairwise
+        for (std::int64_t j = 0; j + width < parts; j += 2 * width) row[j] += row[j + width];
+      write(c[plan.offsets[2] + plan.free.offsets(i, free_rank)[2]], row[0]);
+    }
+  };
+}
+
+/// Whether side_by_side is faster than one_by_one.
+bool runs_side_by_side(const LoopsPlan& plan) {
+  const std::size_t last = plan.free.rank() - 1;
+  const bool vectors = plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
+  const bool plain = plan.free.strides[0][last] <= 1 && plan.free.strides[1][last] <= 1 &&
+                     plan.free.strides[0][last] >= 0 && plan.free.strides[1][last] >= 0;
+  const std::int64_t length = plan.free.sizes[last], terms = plan.sums.sizes.back();
+  if (plain == vectors) return length >= terms;
+  return plain ? length >= 4 || terms < 16 : terms < 8;
+}
+
+/// A score of how fast the innermost loop runs if it is over axis `i` of the result.
+int fitness(const Loops<3>& free, std::size_t i) {
+  int points = free.sizes[i] >= 8 ? 8 : 0;
+  for (std::size_t k = 0; k < 2; ++k) points += free.strides[k][i] == 1 || free.strides[k][i] == 0 ? 4 : 0;
+  return points + (free.strides[2][i] == 1 ? 3 : 0);
+}
+}  // namespace
+
+void arrange(LoopsPlan& plan) {
+  plan.free.merge();
+  plan.free.sort_by(2);
+  plan.free.merge();
+  if (plan.free.rank() == 0) plan.free.add(1, {0, 0, 0});
+  std::size_t best = plan.free.rank() - 1;
+  for (std::size_t i = plan.free.rank(); i-- > 0;)
+    if (fitness(plan.free, i) > fitness(plan.free, best)) best = i;
+  for (std::size_t i = best; i + 1 < plan.free.rank(); ++i) plan.free.swap(i, i + 1);
+  plan.sums.merge();
+  plan.sums.sort_by(0);
+  plan.sums.merge();
+  if (plan.sums.rank() == 0) plan.sums.add(1, {0, 0});
+  for (std::size_t i = 0; i + 1 < plan.sums.rank(); ++i)
+    if (plan.sums.strides[0][i] == 1 && plan.sums.strides[1][i] == 1) plan.sums.swap(i, plan.sums.rank() - 1);
+}
+
+double loops_cost(const LoopsPlan& plan) {
+  const std::size_t last = plan.free.rank() - 1;
+  const double work = static_cast<double>(plan.free.count()) * static_cast<double>(plan.sums.count());
+  const auto inner = static_cast<double>(runs_side_by_side(plan) ? plan.free.sizes[last] : plan.sums.sizes.back());
+  const bool fast = runs_side_by_side(plan) ? fitness(plan.free, last) >= 16
+                                            : plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
+  return 100 + work * (fast ? 0.1 : 1.0) * (1 + 24 / inner);
+}
+
+std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes) {
+  const std::int64_t terms = plan.sums.sizes.back();
+  if (runs_side_by_side(plan) || plan.free.count() >= 16 || terms <= 2 * long_sum) return 0;
+  return static_cast<std::size_t>(plan.free.count() * ((terms + long_sum - 1) / long_sum)) * element_bytes;
+}
+
+template <class T>
+std::function<void(const T*, const T*, T*, void*)> make_loops(const LoopsPlan& plan) {
+  if (!runs_side_by_side(plan)) return one_by_one<T>(plan);
+  const std::size_t last = plan.free.rank() - 1;
+  if (plan.free.strides[0][last] != 1 || plan.free.strides[1][last] != 0) return side_by_side<T>(plan);
+  // side_by_side is specialised for a scalar times a vector, not for the reverse: exchange the operands.
+  LoopsPlan swapped = plan;
+  std::swap(swapped.free.strides[0], swapped.free.strides[1]);
+  std::swap(swapped.sums.strides[0], swapped.sums.strides[1]);
+  std::swap(swapped.offsets[0], swapped.offsets[1]);
+  return [run = side_by_side<T>(swapped)](const T* a, const T* b, T* c, void* scratch) { run(b, a, c, scratch); };
+}
+template std::function<void(const float*, const float*, float*, void*)> make_loops(const LoopsPlan&);
+template std::function<void(const double*, const double*, double*, void*)> make_loops(const LoopsPlan&);
+template std::function<void(const std::uint32_t*, const std::uint32_t*, std::uint32_t*, void*)> make_loops(
+    const LoopsPlan&);
+template std::function<void(const std::uint64_t*, const std::uint64_t*, std::uint64_t*, void*)> make_loops(
+    const LoopsPlan&);
+
+}  // namespace xtape

@@ -1,0 +1,258 @@
+#include "products/rows.hpp"
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "lanes.hpp"
+#include "products/tiles.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+template <class T>
+constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
+constexpr std::int64_t most_rows = 32;            // without tiles, times a matrix that exceeds the second-level cache
+constexpr std::int64_t large_matrix = 1 << 20;    // elements of such a matrix
+constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
+constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
+constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
+constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
+
+/// The plan with m <= n, with the operands exchanged if necessary.
+GemmPlan with_few_rows(const GemmPlan& plan) {
+  return plan.m <= plan.n ? plan : with_sides_swapped(plan);
+}
+
+/// Whether the summed terms are contiguous in both operands.
+bool terms_run(const GemmPlan& plan) {
+  return plan.k_strides[0] == 1 && plan.k_strides[1] == 1;
+}
+/// Whether the rows of the matrix and of the result are contiguous.
+bool matrix_columns_run(const GemmPlan& plan) {
+  return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
+}
+
+/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. The matrix holds elements W.
+template <class T, class W>
+struct Piece {
+  const T* x;
+  const W* w;
+  T* c;
+  std::int64_t terms, columns;
+  std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
+  bool add;
+};
+
+/// x * y + z, rounded once. If xsimd wrote it as a product and a sum, the compiler would fuse them in some places only,
+/// and the bits of a row would depend on the number of rows.
+template <class T>
+xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
+#ifdef __AVX512F__
+  if constexpr (std::is_same_v<T, float> && xsimd::batch<T>::size == 16) return _mm512_fmadd_ps(x, y, z);
+  if constexpr (std::is_same_v<T, double> && xsimd::batch<T>::size == 8) return _mm512_fmadd_pd(x, y, z);
+#endif
+  return xsimd::fma(x, y, z);
+}
+
+/// Prefetches a cache line. An address beyond the end of the matrix is harmless.
+inline void will_read(const void* address) {
+  __builtin_prefetch(address, 0, 2);
+}
+
+/// Adds the terms [first, first + terms) to all columns of all rows.
+template <class T, class W, int rows, int terms>
+void add_terms(const Piece<T, W>& p, std::int64_t first) {
+  using Batch = xsimd::batch<T>;
+  T x[rows][terms];
+  for (int i = 0; i < rows; ++i)
+    for (int k = 0; k < terms; ++k) x[i][k] = p.x[i * p.x_row + (first + k) * p.x_term];
+  const W* w = p.w + first * p.w_term;
+  const bool load = p.add || first > 0;
+  for_lanes<T>(p.columns, [&](std::int64_t j, const auto& lanes) {
+    Batch matrix[terms];
+    for (int k = 0; k < terms; ++k) {
+      matrix[k] = lanes.load(w + k * p.w_term + j);
+      will_read(w + (k + terms) * p.w_term + j);
+    }
+    for (int i = 0; i < rows; ++i) {
+      T* to = p.c + i * p.c_row + j;
+      Batch sum = load ? lanes.load(to) : Batch(T{});
+      for (int k = 0; k < terms; ++k) sum = fused<T>(Batch(x[i][k]), matrix[k], sum);
+      lanes.store(to, sum);
+    }
+  });
+}
+
+/// The product if the rows of the matrix are contiguous: adds multiples of the rows of w to the rows of c.
+template <class T, class W, int rows>
+void by_terms(const Piece<T, W>& p) {
+  constexpr int together = rows <= 2 ? 8 : 4;
+  std::int64_t k = 0;
+  for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
+  for (; k < p.terms; ++k) add_terms<T, W, rows, 1>(p, k);
+}
+
+/// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
+template <class T, class W, int rows, int columns>
+void multiply_columns(const Piece<T, W>& p, std::int64_t first) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  const W* w = p.w + first * p.w_column;
+  Batch even[rows][columns], odd[rows][columns];
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) even[i][j] = odd[i][j] = Batch(T{});
+  const auto add = [&](Batch(&sums)[rows][columns], std::int64_t k, const auto& lanes) {
+    for (int j = 0; j < columns; ++j) {
+      const Batch matrix = lanes.load(w + j * p.w_column + k);
+      will_read(w + (j + columns) * p.w_column + k);
+      for (int i = 0; i < rows; ++i) sums[i][j] = fused<T>(lanes.load(p.x + i * p.x_row + k), matrix, sums[i][j]);
+    }
+  };
+  std::int64_t k = 0;
+  for (; k + 2 * width <= p.terms; k += 2 * width) {
+    add(even, k, AllLanes<T>{});
+    add(odd, k + width, AllLanes<T>{});
+  }
+  for_lanes<T>(p.terms - k, [&](std::int64_t more, const auto& lanes) { add(even, k + more, lanes); });
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      T& to = p.c[i * p.c_row + (first + j) * p.c_column];
+      const T sum = add_lanes(even[i][j] + odd[i][j]);
+      to = p.add ? to + sum : sum;
+    }
+}
+
+/// The product if the summed terms are contiguous: a dot product of every row and every column.
+template <class T, class W, int rows>
+void by_columns(const Piece<T, W>& p) {
+  constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+  std::int64_t j = 0;
+  for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
+  for (; j < p.columns; ++j) multiply_columns<T, W, rows, 1>(p, j);
+}
+
+template <class T, class W>
+using MultiplyRows = void (*)(const Piece<T, W>&);
+template <class T, class W, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_terms<T, W, i + 1>...};
+}
+template <class T, class W, int... i>
+constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::integer_sequence<int, i...> /*rows*/) {
+  return {by_columns<T, W, i + 1>...};
+}
+
+/// One product whose matrix is so large that reading it takes nearly all the time. It is cut along the terms, so that
+/// each thread reads contiguous memory; every chunk of terms has its own sums, which are then added up in order. The
+/// number of rows does not matter for the cut, so the bits of a row do not depend on it.
+template <class T, class W>
+class Chunked {
+ public:
+  explicit Chunked(const GemmPlan& plan)
+      : plan_(plan), chunk_((plan.k + chunks - 1) / chunks / chunk_terms * chunk_terms + chunk_terms) {}
+
+  static bool suits(const GemmPlan& plan) {
+    return plan.outer.count() == 1 && matrix_columns_run(plan) && plan.n * plan.k >= large_product &&
+           plan.n <= most_columns;  // more sums would not stay in the first-level cache
+  }
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(chunks * plan_.m * plan_.n) * sizeof(T); }
+
+  void run(const T* x, const W* w, T* c, T* sums) const {
+    constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
+    static constexpr auto multiply = by_terms_of<T, W>(all_rows);
+    const std::int64_t count = (plan_.k + chunk_ - 1) / chunk_, size = plan_.m * plan_.n;
+    parallel_for(plan_.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t i = begin; i < finish; ++i)
+        for (std::int64_t row = 0; row < plan_.m; row += rows_together<T>) {
+          const T* from = x + plan_.offsets[0] + row * plan_.m_strides[0] + i * chunk_ * plan_.k_strides[0];
+          const W* chunk = w + plan_.offsets[1] + i * chunk_ * plan_.k_strides[1];
+          multiply[std::min<std::int64_t>(rows_together<T>, plan_.m - row) - 1](
+              {from, chunk, sums + i * size + row * plan_.n, std::min(chunk_, plan_.k - i * chunk_), plan_.n,
+               plan_.m_strides[0], plan_.k_strides[0], plan_.k_strides[1], 1, plan_.n, 1, false});
+        }
+    });
+    for (std::int64_t row = 0; row < plan_.m; ++row) {
+      T* to = c + plan_.offsets[2] + row * plan_.m_strides[2];
+      const T* from = sums + row * plan_.n;
+      for_lanes<T>(plan_.n, [&](std::int64_t j, const auto& lanes) {
+        xsimd::batch<T> sum = lanes.load(from + j);
+        for (std::int64_t i = 1; i < count; ++i) sum += lanes.load(from + i * size + j);
+        lanes.store(to + j, plan_.accumulate ? sum + lanes.load(to + j) : sum);
+      });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t chunks = 8, chunk_terms = 8;
+  static constexpr std::int64_t large_product = 1 << 18;  // multiply-adds of one row
+  GemmPlan plan_;
+  std::int64_t chunk_;  // terms
+};
+
+template <class T, class W>
+MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
+  if (Chunked<T, W>::suits(plan)) {
+    const Chunked<T, W> chunked(plan);
+    return {[chunked, swapped](const void* a, const void* b, T* c, void* scratch, const void*) {
+              if (swapped) std::swap(a, b);
+              chunked.run(static_cast<const T*>(a), static_cast<const W*>(b), c, static_cast<T*>(scratch));
+            },
+            chunked.scratch_bytes()};
+  }
+  constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
+  const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
+  const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
+  const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
+  const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));
+  return {
+      [plan, multiply, blocks, most_blocks, grain, swapped](const void* a, const void* b, T* c, void*, const void*) {
+        if (swapped) std::swap(a, b);
+        const T* x = static_cast<const T*>(a);
+        const W* w = static_cast<const W*>(b);
+        parallel_for(plan.threads, plan.outer.count() * blocks, grain, [&](std::int64_t begin, std::int64_t finish) {
+          while (begin < finish) {
+            const std::int64_t block = begin % blocks;
+            const std::int64_t count = std::min({finish - begin, blocks - block, most_blocks});
+            const std::int64_t first = block * block_columns;
+            auto at = plan.outer.offsets(begin / blocks, plan.outer.rank());
+            for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.n_strides[i];
+            for (std::int64_t row = 0; row < plan.m; row += rows_together<T>) {
+              const std::int64_t rows = std::min<std::int64_t>(rows_together<T>, plan.m - row);
+              multiply[rows - 1](
+                  {x + at[0] + row * plan.m_strides[0], w + at[1], c + at[2] + row * plan.m_strides[2], plan.k,
+                   std::min(plan.n - first, count * block_columns), plan.m_strides[0], plan.k_strides[0],
+                   plan.k_strides[1], plan.n_strides[1], plan.m_strides[2], plan.n_strides[2], plan.accumulate});
+            }
+            begin += count;
+          }
+        });
+      }};
+}
+}  // namespace
+
+bool rows_suit(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
+  const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
+  const bool few = plan.m <= rows_together<float> || (plan.m <= most_rows && large);
+  return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
+         plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
+}
+
+template <class T>
+MatrixProducts<T> make_rows(const GemmPlan& given) {
+  const GemmPlan plan = with_few_rows(given);
+  const bool swapped = given.m > given.n;
+  if constexpr (std::is_same_v<T, float>) {
+    if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
+    if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
+  }
+  return made<T, T>(plan, swapped);
+}
+template MatrixProducts<float> make_rows<float>(const GemmPlan&);
+template MatrixProducts<double> make_rows<double>(const GemmPlan&);
+
+}  // namespace xtape

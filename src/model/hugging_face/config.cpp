@@ -1,0 +1,111 @@
+#include "hugging_face/config.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace xtape::model {
+
+namespace {
+/// Keys that never affect the computation of a model: the config's origin, the dtype of weights, which outputs a
+/// program returns, and settings of generation.
+const char* const ignored_by_all =
+    "_* architectures auto_map bad_words_ids begin_suppress_tokens chunk_size_feed_forward diversity_penalty "
+    "do_sample dtype early_stopping exponential_decay_length_penalty finetuning_task gradient_checkpointing id2label "
+    "is_encoder_decoder keys_to_ignore_at_inference label2id length_penalty max_length min_length model_type "
+    "*no_repeat_ngram_size num_beam_groups num_beams num_labels num_return_sequences output_attentions "
+    "output_hidden_states output_past output_scores prefix quantization_config problem_type remove_invalid_values "
+    "repetition_penalty return_dict return_dict_in_generate suppress_tokens task_specific_params temperature "
+    "tf_legacy_loss *_token_id tokenizer_class top_k top_p torch_dtype torchscript transformers.js_config "
+    "transformers_version typical_p use_bfloat16 use_cache";
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+/// Splits a key at its first dot. The second element is empty if there is no dot.
+std::pair<std::string, std::string> cut(const std::string& key) {
+  const std::size_t dot = std::min(key.find('.'), key.size());
+  return {key.substr(0, dot), key.substr(std::min(dot + 1, key.size()))};
+}
+
+void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& known, const Json& object,
+             const std::string& before, std::vector<std::string>& unlisted) {
+  for (const auto& [word, value] : object.items()) {
+    const std::string key = before + word;
+    if (value.is_null() || std::find(known.begin(), known.end(), key) != known.end() ||
+        matches_any(key, mapping.ignored) || matches_any(key, words_in(ignored_by_all)))
+      continue;
+    const bool holds_known =
+        std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
+    if (value.is_object() && holds_known)
+      collect(mapping, known, value, key + ".", unlisted);
+    else
+      unlisted.push_back(key);
+  }
+}
+}  // namespace
+
+std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  if (!config.has(word)) return std::nullopt;
+  return rest.empty() ? config.at(word) : find_key(config.at(word), rest);
+}
+
+const Json* find_key(const Json& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  const auto found = config.is_object() ? config.find(word) : config.end();
+  if (found == config.end()) return nullptr;
+  return rest.empty() ? &*found : find_key(*found, rest);
+}
+
+Json word_of(const std::string& text) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [word, value] : {std::pair{"Infinity", infinity}, {"-Infinity", -infinity}})
+    if (text == word) return value;
+  Json parsed = Json::parse(text, nullptr, false);
+  return parsed.is_discarded() || parsed.is_structured() ? Json(text) : parsed;
+}
+
+bool is_word(const Json& value, const std::string& text) {
+  return value.is_string() ? value.get_ref<const std::string&>() == text : value == word_of(text);
+}
+
+std::string to_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (!value.is_number_float() || std::isfinite(value.get<double>())) return value.dump();
+  const double number = value.get<double>();
+  return std::isnan(number) ? "NaN" : number > 0 ? "inf" : "-inf";
+}
+
+void set_key(Json& config, const std::string& key, Json value) {
+  const auto [word, rest] = cut(key);
+  Json& location = config[word];
+  if (rest.empty()) {
+    location = std::move(value);
+    return;
+  }
+  if (!location.is_object()) location = Json::object();
+  set_key(location, rest, std::move(value));
+}
+
+void erase_key(Json& config, const std::string& key) {
+  const auto [word, rest] = cut(key);
+  if (!config.is_object() || !config.contains(word)) return;
+  if (!rest.empty()) erase_key(config[word], rest);
+  if (rest.empty() || (config[word].is_object() && config[word].empty())) config.erase(word);
+}
+
+std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const Json& config) {
+  std::vector<std::string> known, unlisted;
+  for (const auto& setting : mapping.settings) known.insert(known.end(), setting.keys.begin(), setting.keys.end());
+  for (const auto& [key, value] : mapping.config) known.push_back(key);
+  collect(mapping, known, config, "", unlisted);
+  return unlisted;
+}
+
+}  // namespace xtape::model

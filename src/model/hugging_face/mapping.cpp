@@ -1,0 +1,162 @@
+#include "hugging_face/mapping.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "nearest.hpp"
+
+namespace xtape::model {
+
+namespace {
+std::vector<std::string> texts(const JsonNode& node) {
+  if (node.is_string()) return {node.text()};
+  std::vector<std::string> all;
+  for (const JsonNode& each : node.elements()) all.push_back(each.text());
+  if (all.empty()) node.fail("at least one text belongs here");
+  return all;
+}
+
+void check_known(const std::string& name, const std::vector<std::string>& hyper, const JsonNode& node) {
+  if (std::find(hyper.begin(), hyper.end(), name) == hyper.end())
+    node.fail("there is no hyper-parameter '" + name + "'" + did_you_mean(name, hyper));
+}
+
+HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
+  HuggingFaceMapping::Setting setting{hyper, {}, {}, std::nullopt};
+  if (!node.is_object()) {
+    setting.keys = texts(node);
+    return setting;
+  }
+  node.only({"keys", "values", "default"});
+  setting.keys = texts(node.at("keys"));
+  if (node.has("values"))
+    for (const auto& [theirs, ours] : node.at("values").entries()) {
+      if (!ours.is_string() && !ours.json().is_number() && !ours.json().is_boolean())
+        ours.fail("a text, a number or a flag belongs here: the value of '" + hyper + "'");
+      setting.values.emplace_back(theirs, ours.is_string() ? ours.text() : ours.json().dump());
+    }
+  if (node.has("default")) setting.missing = node.at("default").json();
+  return setting;
+}
+
+std::vector<std::pair<std::string, Json>> values(const JsonNode& node) {
+  std::vector<std::pair<std::string, Json>> all;
+  for (const auto& [name, value] : node.entries()) all.emplace_back(name, value.json());
+  return all;
+}
+
+void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, HuggingFaceMapping& mapping) {
+  node.only({"names", "prefix", "without_prefix", "skip", "tied"});
+  if (node.has("names"))
+    for (const auto& [ours, theirs] : node.at("names").entries()) {
+      if (std::count(theirs.text().begin(), theirs.text().end(), '*') > std::count(ours.begin(), ours.end(), '*'))
+        theirs.fail("each star here needs a star in '" + ours + "'");
+      mapping.names.emplace_back(ours, theirs.text());
+    }
+  if (node.has("prefix")) mapping.prefix = node.at("prefix").text();
+  if (node.has("without_prefix")) mapping.without_prefix = texts(node.at("without_prefix"));
+  if (node.has("skip")) mapping.skip = texts(node.at("skip"));
+  if (!node.has("tied")) return;
+  for (const auto& [weight, tie] : node.at("tied").entries()) {
+    tie.only({"weight", "hyper"});
+    mapping.ties.push_back({weight, tie.at("weight").text(), tie.at("hyper").text()});
+    check_known(mapping.ties.back().hyper, hyper, tie.at("hyper"));
+  }
+}
+}  // namespace
+
+bool HuggingFaceMapping::Setting::maps_null() const {
+  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first == "null"; });
+}
+
+bool HuggingFaceMapping::Setting::lists_words() const {
+  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first != "null"; });
+}
+
+HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper) {
+  node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights"});
+  HuggingFaceMapping mapping;
+  mapping.json = node.json();
+  mapping.model_type = node.at("model_type").text();
+  mapping.architecture = node.at("architecture").text();
+  for (const auto& [name, entry] : node.at("hyper").entries()) {
+    check_known(name, hyper, entry);
+    mapping.settings.push_back(read_setting(name, entry));
+  }
+  if (node.has("fixed")) {
+    mapping.fixed = values(node.at("fixed"));
+    for (const auto& each : mapping.fixed) check_known(each.first, hyper, node.at("fixed"));
+  }
+  if (node.has("config")) mapping.config = values(node.at("config"));
+  if (node.has("ignored")) mapping.ignored = texts(node.at("ignored"));
+  if (node.has("weights")) read_weights(node.at("weights"), hyper, mapping);
+  return mapping;
+}
+
+namespace {
+/// The words of a name, which dots separate.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words(1);
+  for (const char letter : name) {
+    if (letter == '.')
+      words.emplace_back();
+    else
+      words.back() += letter;
+  }
+  return words;
+}
+
+/// Replaces the first run of words that matches `pattern`. A star of `replacement` becomes the word that the
+/// corresponding star of `pattern` matches.
+std::vector<std::string> renamed(const std::vector<std::string>& name, const std::vector<std::string>& pattern,
+                                 std::vector<std::string> replacement) {
+  const auto same = [](const std::string& word, const std::string& wanted) { return wanted == "*" || word == wanted; };
+  const auto found = std::search(name.begin(), name.end(), pattern.begin(), pattern.end(), same);
+  if (found == name.end()) return name;
+  auto word = found, star = pattern.begin();
+  for (std::string& each : replacement) {
+    if (each != "*") continue;
+    for (; *star != "*"; ++star) ++word;
+    each = *word++;
+    ++star;
+  }
+  replacement.insert(replacement.begin(), name.begin(), found);
+  replacement.insert(replacement.end(), found + static_cast<std::ptrdiff_t>(pattern.size()), name.end());
+  return replacement;
+}
+}  // namespace
+
+std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight) {
+  std::vector<std::string> words = words_of(weight);
+  for (const auto& [ours, theirs] : mapping.names) words = renamed(words, words_of(ours), words_of(theirs));
+  std::string name = words[0];
+  for (std::size_t i = 1; i < words.size(); ++i) name += "." + words[i];
+  return name;
+}
+
+bool matches(const std::string& name, const std::string& pattern) {
+  // `star` is the last star, which matches the characters before `taken`. On a mismatch it takes one more character.
+  std::size_t at = 0, in = 0, star = std::string::npos, taken = 0;
+  while (at < name.size()) {
+    if (in < pattern.size() && pattern[in] == '*') {
+      star = in++;
+      taken = at;
+    } else if (in < pattern.size() && pattern[in] == name[at]) {
+      ++in;
+      ++at;
+    } else if (star != std::string::npos && name[taken] != '.') {
+      in = star + 1;
+      at = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (in < pattern.size() && pattern[in] == '*') ++in;
+  return in == pattern.size();
+}
+
+bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& each) { return matches(name, each); });
+}
+
+}  // namespace xtape::model

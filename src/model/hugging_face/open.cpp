@@ -1,0 +1,301 @@
+// Opens folders in the format of the Hugging Face Hub.
+#include "xtape/hugging_face.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "definition.hpp"
+#include "durable.hpp"
+#include "files.hpp"
+#include "hugging_face/config.hpp"
+#include "hugging_face/folder.hpp"
+#include "joined.hpp"
+#include "stored_weights.hpp"
+#include "weight_patterns.hpp"
+
+namespace xtape {
+
+using model::HuggingFaceMapping;
+namespace fs = std::filesystem;
+
+namespace {
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+constexpr const char* weights_file = "model.safetensors";
+constexpr const char* index_file = "model.safetensors.index.json";
+
+std::string* find(Overrides& overrides, const std::string& name) {
+  for (auto& [each, text] : overrides)
+    if (each == name) return &text;
+  return nullptr;
+}
+
+std::string quoted(const std::vector<std::string>& keys) {
+  return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
+}
+
+/// The text of an override for a value in a config.
+std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
+  for (const auto& [theirs, ours] : setting.values)
+    if (model::is_word(node.json(), theirs)) return ours;
+  const bool scalar = node.is_string() || node.json().is_number() || node.json().is_boolean();
+  const std::string text = model::to_text(node.json());
+  if (!scalar || text == "NaN")
+    node.fail("'" + key + "' must be a number, a flag or a text, not " + (scalar ? text : node.json().dump()));
+  if (setting.lists_words())
+    node.fail("'" + key + "' is " + node.json().dump() + "; the definition supports " +
+              joined(setting.values, [](const auto& word) { return word.first; }));
+  return text;
+}
+
+/// Adds the override of one hyper-parameter: its value in the config, or the value that applies without it.
+void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, const std::string& definition,
+                  Overrides& overrides) {
+  const std::string entry = "the entry \"hugging_face\" of " + definition;
+  std::optional<JsonNode> null;
+  for (const std::string& key : setting.keys) {
+    const std::optional<JsonNode> node = model::find_key(config, key);
+    if (!node) continue;
+    if (!node->is_null() || setting.maps_null()) {
+      overrides.emplace_back(setting.hyper, override_for(setting, key, *node));
+      return;
+    }
+    null = node;
+  }
+  const bool default_is_null = setting.missing && setting.missing->is_null();
+  if (null && !default_is_null)
+    null->fail("this is null, and " + entry + " gives '" + setting.hyper +
+               "' no value for null: write \"values\": {\"null\": …}");
+  const std::string keys = (setting.keys.size() == 1 ? "the key " : "any of the keys ") + quoted(setting.keys);
+  if (!setting.missing)
+    config.fail("it does not have " + keys + " for the hyper-parameter '" + setting.hyper + "', and " + entry +
+                " states no default");
+  if (default_is_null && !setting.maps_null()) return;
+  const JsonNode missing(setting.missing->dump(), definition + ", the default of " + keys, JsonErrors::definition);
+  overrides.emplace_back(setting.hyper, override_for(setting, setting.keys[0], missing));
+}
+
+bool mentions(const model::Expression& expression, const std::string& name) {
+  if (expression.form == model::Form::name && expression.text == name) return true;
+  return std::any_of(expression.children.begin(), expression.children.end(),
+                     [&](const auto& child) { return mentions(child, name); }) ||
+         std::any_of(expression.keywords.begin(), expression.keywords.end(),
+                     [&](const auto& keyword) { return mentions(keyword.value, name); });
+}
+
+/// The config's settings, then the caller's. The config does not set a hyper-parameter whose default depends on one
+/// that the caller sets: this default follows the caller's value.
+Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
+  std::set<std::string> callers;
+  for (const auto& own : given) callers.insert(own.first);
+  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until none is added
+    before = callers.size();
+    for (const model::Parameter& parameter : definition.hyper)
+      if (parameter.initial && std::any_of(callers.begin(), callers.end(), [&](const std::string& name) {
+            return mentions(parameter.initial->value, name);
+          }))
+        callers.insert(parameter.name);
+  }
+  Overrides overrides;
+  for (const auto& setting : definition.hugging_face->settings)
+    if (callers.count(setting.hyper) == 0) read_setting(config, setting, definition.file, overrides);
+  overrides.insert(overrides.end(), given.begin(), given.end());
+  return overrides;
+}
+
+/// The path of the definition for a folder: `given`, or the definition that has the config's model_type as its name.
+std::string definition_for(const JsonNode& config, const std::string& given) {
+  const std::string& name = config.at("model_type").text();
+  if (!given.empty()) return find_definition(given);
+  try {
+    if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
+    return find_definition(name);
+  } catch (const FileError& error) {
+    config.at("model_type")
+        .fail("'model_type' is \"" + name + "\", and there is no definition of that name: " + error.what());
+  }
+}
+
+void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, const std::string& definition) {
+  const std::string& type = config.at("model_type").text();
+  if (type != mapping.model_type)
+    config.at("model_type")
+        .fail("'model_type' is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
+  for (const auto& [key, value] : mapping.config)
+    if (const auto found = model::find_key(config, key); found && found->json() != value)
+      found->fail("'" + key + "' is " + found->json().dump() + ", but " + definition + " supports only " +
+                  value.dump());
+}
+
+/// The files that hold the weights, opened.
+std::vector<ArrayFile> weight_files(const std::string& folder) {
+  std::vector<ArrayFile> files;
+  const std::string one = folder + "/" + weights_file;
+  const std::string index = folder + "/" + index_file;
+  if (path_exists(one)) {
+    files.emplace_back(one);
+  } else if (path_exists(index)) {
+    std::set<std::string> names;
+    const JsonNode list(read_file(index), index, JsonErrors::file, JsonNumbers::any);
+    for (const auto& [tensor, file] : list.at("weight_map").entries()) {
+      if (fs::path(file.text()).has_parent_path() || file.text().empty())
+        file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
+      names.insert(file.text());
+    }
+    for (const std::string& name : names) files.emplace_back(folder + "/" + name);
+  } else {
+    throw FileError(folder + " has no " + weights_file + " and no " + index_file +
+                    ": weights can only be read from safetensors files");
+  }
+  return files;
+}
+
+/// The tensors that are weights, by their names in the files without the prefix.
+std::vector<model::StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
+  std::vector<model::StoredWeight> stored;
+  for (const ArrayFile& file : files)
+    for (std::size_t i = 0; i < file.entries().size(); ++i) {
+      std::string name = file.entries()[i].name;
+      if (name.starts_with(mapping.prefix)) name.erase(0, mapping.prefix.size());
+      if (!model::matches_any(name, mapping.skip)) stored.push_back({name, &file, i});
+    }
+  return stored;
+}
+
+bool same(const model::StoredWeight& a, const model::StoredWeight& b) {
+  if (a.described().shape != b.described().shape || a.described().dtype != b.described().dtype) return false;
+  const Array first = a.file->read(a.entry);
+  const Array second = b.file->read(b.entry);
+  return std::memcmp(first.data(), second.data(), first.bytes()) == 0;
+}
+
+/// Removes each stored weight that equals the one it is tied to. If the two differ, unties them by an override, even if
+/// the config ties them.
+void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWeight>& stored, Overrides& overrides) {
+  for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
+    const auto named = [&](const std::string& name) {
+      const std::string tensor = model::tensor_name(mapping, name);
+      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == tensor; });
+    };
+    const auto weight = named(tie.weight);
+    const auto other = named(tie.other);
+    if (weight == stored.end() || other == stored.end()) continue;
+    std::string* tied = find(overrides, tie.hyper);
+    if (tied != nullptr && *tied == "false") continue;
+    if (same(*weight, *other))
+      stored.erase(weight);
+    else if (tied != nullptr)
+      *tied = "false";
+    else
+      overrides.emplace_back(tie.hyper, "false");
+  }
+}
+
+/// Replaces the names of tensors by the names of the weights that they are for.
+void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
+  std::map<std::string, std::string> ours;
+  for (const Store::Entry& entry : weights) ours.emplace(model::tensor_name(mapping, entry.name), entry.name);
+  for (model::StoredWeight& each : stored)
+    if (const auto found = ours.find(each.weight); found != ours.end()) each.weight = found->second;
+}
+
+/// Whether an array of two or more axes has this dtype.
+bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
+  return std::any_of(files.begin(), files.end(), [&](const ArrayFile& file) {
+    return std::any_of(file.entries().begin(), file.entries().end(), [&](const ArrayFile::Entry& entry) {
+      return entry.dtype == dtype && entry.shape.size() >= 2;
+    });
+  });
+}
+
+/// A folder, and the definition that opens it.
+struct Folder {
+  JsonNode config;
+  std::string path;  ///< Of the definition; with a text, its name in errors.
+  std::string text;  ///< Of the definition; empty: that in the file `path`.
+  std::shared_ptr<const model::Definition> definition;
+
+  Folder(const std::string& folder, const std::string& given)
+      : config(model::read_config(folder)),
+        path(definition_for(config, given)),
+        definition(model::read_definition(path)) {
+    check();
+  }
+  Folder(const std::string& folder, const std::string& name, const std::string& definition_text)
+      : config(model::read_config(folder)),
+        path(name),
+        text(definition_text),
+        definition(model::parse_definition(text, path)) {
+    check();
+  }
+  const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
+  Model model(const ModelOptions& options) const {
+    return text.empty() ? Model::load(path, options) : Model::parse(text, options, path);
+  }
+
+ private:
+  void check() const {
+    if (!definition->hugging_face)
+      throw DefinitionError(path + " has no entry \"hugging_face\": " + config.file() + " cannot be read with it");
+    check_config(mapping(), config, path);
+  }
+};
+
+/// The model of an opened folder; the arguments are those of open_hugging_face.
+Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
+                 const std::vector<std::string>& initialise) {
+  ModelOptions chosen = options;
+  chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
+  chosen.initialise = options.initialise && !initialise.empty();
+  if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
+    return opened.model(chosen);
+  const std::vector<ArrayFile> files = weight_files(folder);
+  std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
+  settle_ties(opened.mapping(), stored, chosen.hyper);
+  if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
+  if (chosen.weights == Dtype::int8 && !initialise.empty())
+    throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
+  Model model = opened.model(chosen);
+  name_weights(opened.mapping(), model.weights(), stored);
+  const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
+  model::check_weight_patterns(model, "initialise", initialise);
+  if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
+  return model;
+}
+}  // namespace
+
+Dtype stored_weights(const std::string& folder) {
+  const std::vector<ArrayFile> files = weight_files(folder);
+  return has_dtype(files, Dtype::int8)       ? Dtype::int8
+         : has_dtype(files, Dtype::bfloat16) ? Dtype::bfloat16
+                                             : Dtype::float32;
+}
+
+bool is_hugging_face(const std::string& path) {
+  std::error_code none;
+  return fs::is_regular_file(fs::path(path) / model::config_file, none);
+}
+
+Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
+                        const std::vector<std::string>& initialise) {
+  return read_model(Folder(folder, definition), folder, options, initialise);
+}
+
+Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
+                                    const std::string& folder, const ModelOptions& options) {
+  return read_model(Folder(folder, name, definition_text), folder, options, {});
+}
+
+std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition) {
+  const Folder opened(folder, definition);
+  std::vector<std::string> warnings;
+  const std::vector<std::string> unlisted = model::unlisted_keys(opened.mapping(), opened.config.json());
+  if (!unlisted.empty())
+    warnings.push_back(opened.config.file() + " has " + (unlisted.size() == 1 ? "a key that " : "keys that ") +
+                       opened.path + " does not know and ignores: " + quoted(unlisted));
+  return warnings;
+}
+
+}  // namespace xtape

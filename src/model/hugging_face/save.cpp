@@ -1,0 +1,175 @@
+// Writes folders in the format of the Hugging Face Hub.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "definition.hpp"
+#include "durable.hpp"
+#include "files.hpp"
+#include "hugging_face/config.hpp"
+#include "hugging_face/folder.hpp"
+#include "read_back.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+using model::HuggingFaceMapping;
+namespace fs = std::filesystem;
+
+namespace {
+/// The files of tokenizers, and the settings of generation.
+constexpr const char* word_files[] = {"vocab.json",
+                                      "merges.txt",
+                                      "tokenizer.json",
+                                      "tokenizer.model",
+                                      "spiece.model",
+                                      "chat_template.jinja",
+                                      "tokenizer_config.json",
+                                      "added_tokens.json",
+                                      "special_tokens_map.json",
+                                      "generation_config.json"};
+
+void copy_files(const std::string& from, const std::string& to) {
+  std::error_code failed;
+  if (fs::equivalent(from, to, failed)) return;
+  for (const char* name : word_files) {
+    const fs::path file = fs::path(from) / name;
+    if (!path_exists(file.string())) continue;
+    write_file((fs::path(to) / name).string(), read_file(file.string()));
+  }
+}
+
+Json json_of(const Hyper::Value& value) {
+  return std::visit([](const auto& held) { return Json(held); }, value);
+}
+
+/// The config's value for the model's value of a hyper-parameter.
+Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
+  const Json value = json_of(model.hyper().at(setting.hyper));
+  for (const auto& [theirs, ours] : setting.values)
+    if (model::is_word(value, ours)) return model::word_of(theirs);
+  if (!setting.lists_words()) return value;
+  throw DefinitionError("'" + setting.keys[0] + "' of a config.json has no value for '" + setting.hyper +
+                        "' = " + value.dump() + " of model '" + model.name() + "'");
+}
+
+/// Whether `theirs` is the config's value for the model's `value`.
+bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
+  for (const auto& word : setting.values)
+    if (model::is_word(theirs, word.first)) return model::is_word(value, word.second);
+  return !setting.lists_words() && theirs == value;
+}
+
+/// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
+/// keys. Changes nothing if the config already has the value. A key in a nested object is not added if the value is the
+/// one that applies without it.
+void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
+  const Json value = json_of(model.hyper().at(setting.hyper));
+  const auto has = [&](const std::string& key) {
+    const Json* found = model::find_key(config, key);
+    return found != nullptr && (!found->is_null() || setting.maps_null());
+  };
+  const auto there = std::find_if(setting.keys.begin(), setting.keys.end(), has);
+  if (there != setting.keys.end() && means(setting, *model::find_key(config, *there), value)) return;
+  const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
+  for (const std::string& each : setting.keys)
+    if (each != key) model::erase_key(config, each);
+  const bool nested = key.find('.') != std::string::npos;
+  if (there == setting.keys.end() && nested && setting.missing && means(setting, *setting.missing, value)) return;
+  model::set_key(config, key, word_for(setting, model));
+}
+
+Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
+  for (const auto& [hyper, value] : mapping.fixed)
+    if (json_of(model.hyper().at(hyper)) != value)
+      throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
+                            ", but a " + mapping.architecture + " supports only " + value.dump() +
+                            ": it cannot be saved as one");
+  config["architectures"] = {mapping.architecture};
+  config["model_type"] = mapping.model_type;
+  for (const auto& setting : mapping.settings) write_setting(config, setting, model);
+  for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
+  // `torch_dtype` is the older name of `dtype`: loaders may read either one if both are present.
+  config.erase("torch_dtype");
+  const auto stored_as = [&](Dtype dtype) {
+    return std::any_of(model.weights().begin(), model.weights().end(),
+                       [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
+  };
+  config["dtype"] = name_of(stored_as(Dtype::bfloat16) ? Dtype::bfloat16 : model.dtype());
+  config.erase("quantization_config");
+  if (stored_as(Dtype::int8)) config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", "int8"}};
+  return config;
+}
+
+}  // namespace
+
+JsonNode model::read_config(const std::string& folder) {
+  const std::string file = folder + "/" + config_file;
+  if (!path_exists(file)) throw FileError(folder + " has no " + config_file + ": it is not a folder of a model");
+  const JsonNode config(read_file(file), file, JsonErrors::definition, JsonNumbers::any);
+  if (!config.is_object()) config.fail("an object belongs here");
+  return config;
+}
+
+namespace {
+std::shared_ptr<const model::Definition> mapped_definition(const Model& model) {
+  auto definition = model::parse_definition(model.definition_text(), model.name());
+  if (!definition->hugging_face)
+    throw DefinitionError("the definition of model '" + model.name() +
+                          "' has no entry \"hugging_face\", which it needs to be saved in this format");
+  return definition;
+}
+
+/// Writes the files of `model` to a folder that exists, and returns the model that is in them.
+Model write(const Model& model, const std::string& folder, const std::string& like, const std::string& name) {
+  const auto definition = mapped_definition(model);
+  const HuggingFaceMapping& mapping = *definition->hugging_face;
+  const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
+  Store named;
+  for (const Store::Entry& entry : model.exported_weights()) {
+    const std::string tensor = model::tensor_name(mapping, entry.name);
+    named.add((model::matches_any(tensor, mapping.without_prefix) ? "" : mapping.prefix) + tensor, Array(entry.value));
+  }
+  if (!like.empty()) copy_files(like, folder);
+  save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
+  write_file(folder + "/" + model::config_file, indented(config));
+  return model::read_back(model, folder, name, mapping.model_type);
+}
+
+/// Makes the folder with what `fill` writes to a new one, or moves these files into the folder if it exists. If `fill`
+/// throws, nothing has changed.
+void write_files(const std::string& folder, const std::function<void(const std::string& beside)>& fill) {
+  if (!path_exists(folder)) {
+    make_folders(folder_of(folder));
+    return write_folder(folder, fill);
+  }
+  const std::string complete = path_in(folder, ".xtape-export");
+  write_folder(complete, fill);
+  // The config comes last: until then, the folder's own config does not describe new weights as complete.
+  for (const std::string& name : names_in(complete))
+    if (name != model::config_file) rename_path(path_in(complete, name), path_in(folder, name));
+  rename_path(path_in(complete, model::config_file), path_in(folder, model::config_file));
+  remove_if_possible(complete);
+}
+}  // namespace
+
+void save_hugging_face(const Model& model, const std::string& folder, const std::string& like,
+                       std::optional<Dtype> weights) {
+  mapped_definition(model);  // throws before anything is written
+  write_files(folder, [&](const std::string& beside) {
+    Model written = write(model, beside, like, folder);
+    if (!weights || *weights == model.dtype()) return;
+    written.store_weights_as(*weights);
+    write(written, beside, like, folder);
+  });
+}
+
+void copy_hugging_face_files(const std::string& folder, const std::string& to) {
+  const JsonNode config = model::read_config(folder);
+  make_folders(to);
+  copy_files(folder, to);
+  write_file(to + "/" + model::config_file, read_file(config.file()));
+}
+
+}  // namespace xtape

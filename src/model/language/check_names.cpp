@@ -1,0 +1,160 @@
+// Checks the names in every line of a definition, before a model is built from it.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "check_sizes.hpp"
+#include "definition.hpp"
+#include "language/visible_names.hpp"
+#include "xtape/op/op.hpp"
+
+namespace xtape::model {
+
+namespace {
+using Names = std::set<std::string>;
+
+/// Checks the names in one block or function, line by line.
+class Checker {
+ public:
+  explicit Checker(const VisibleNames& names) : names_(names) {}
+
+  /// Checks a size or setting. It is evaluated without a tape, so that it may only use the first `parameters`
+  /// parameters, hyper-parameters and the names `more`.
+  void setting(const Line& line, const Names& more = {}, std::size_t parameters = all_parameters) {
+    const VisibleNames visible = names_;
+    const Names locals = std::exchange(locals_, more);
+    names_.recording = false;
+    names_.parameters = parameters;
+    expression(line);
+    names_ = visible;
+    locals_ = locals;
+  }
+
+  /// Checks an expression over the weights, modules and parameters of a block.
+  void expression(const Line& line) {
+    line_ = &line;
+    visit(line.value);
+  }
+
+  void computation(const std::vector<Input>& inputs, const Computation& computation) {
+    VisibleNames before = names_;  // those that have values before an input binds any size
+    before.recording = false;
+    check_sizes(inputs, computation, before);
+    for (const Input& input : inputs) {
+      locals_.insert(input.name);
+      for (const Line& dim : input.dims)
+        if (dim.value.form == Form::name) locals_.insert(dim.value.text);
+    }
+    for (const Input& input : inputs)
+      for (const Line& dim : input.dims) expression(dim);
+    for (const Line& line : computation.lines) {
+      expression(line);
+      for (const Target& target : line.targets) assign(target, line);
+    }
+    for (const auto& result : computation.results) expression(result.second);
+  }
+
+ private:
+  void assign(const Target& target, const Line& line) {
+    const Meaning meaning = names_.of(target.name);
+    const char* kind = meaning == Meaning::weight      ? "weight"
+                       : meaning == Meaning::module    ? "module"
+                       : meaning == Meaning::parameter ? "parameter"
+                                                       : nullptr;
+    if (kind != nullptr)
+      line.fail(target.column, "'" + target.name + "' is a " + kind + " here and cannot be assigned to");
+    locals_.insert(target.name);
+  }
+
+  void visit(const Expression& expression) {
+    if (expression.form == Form::name) {
+      if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
+      line_->fail(expression.column, names_.unknown(expression.text, {locals_.begin(), locals_.end()}));
+    }
+    const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
+    if (calls_name) callee(expression);
+    for (std::size_t i = calls_name ? 1 : 0; i < expression.children.size(); ++i) visit(expression.children[i]);
+    for (const Keyword& each : expression.keywords) visit(each.value);
+  }
+
+  void callee(const Expression& call) {
+    const Expression& callee = call.children[0];
+    const Meaning meaning = names_.of_callee(callee.text);
+    if (meaning == Meaning::unknown) line_->fail(callee.column, names_.unknown_callee(callee.text));
+    if (meaning == Meaning::op)
+      if (const Op* op = names_.ops->find(callee.text)) attributes(*op, call);
+  }
+
+  void attributes(const Op& op, const Expression& call) {
+    const auto check = [&](const Expression& value, const AttributeSpec& attribute) {
+      if (value.form != Form::text) return;
+      if (const std::string wrong = wrong_text(attribute, value.text); !wrong.empty()) line_->fail(value.column, wrong);
+    };
+    for (const Keyword& each : call.keywords) {
+      if (const std::string wrong = wrong_keyword(op, each.name); !wrong.empty()) line_->fail(each.column, wrong);
+      for (const AttributeSpec& attribute : op.attributes)
+        if (attribute.name == each.name) check(each.value, attribute);
+    }
+    // The first text without a name is the value of the first attribute that takes texts.
+    const auto text = std::find_if(call.children.begin() + 1, call.children.end(),
+                                   [](const Expression& each) { return each.form == Form::text; });
+    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(), takes_text);
+    if (text != call.children.end() && attribute != op.attributes.end()) check(*text, *attribute);
+  }
+
+  VisibleNames names_;
+  Names locals_;
+  const Line* line_ = nullptr;
+};
+
+void check_module(Checker& checker, const ModuleSpec& module) {
+  const Names index = {"index"};
+  const Names& more = module.repeat ? index : Names{};
+  for (const auto* line : {&module.repeat, &module.when})
+    if (*line) checker.setting(**line);
+  if (module.choice) checker.setting(*module.choice, more);
+  for (const auto& [name, line] : module.settings) {
+    // A plain name may refer to a given module; it is checked when modules are built.
+    if (line.value.form != Form::name) checker.setting(line, more);
+  }
+  for (const ModuleSpec& given : module.modules) check_module(checker, given);
+}
+
+void check_shared(Checker& checker, const Block& block) {
+  for (std::size_t i = 0; i < block.parameters.size(); ++i)
+    if (block.parameters[i].initial) checker.setting(*block.parameters[i].initial, {}, i);
+  for (const WeightSpec& weight : block.weights) {
+    for (const Line& line : weight.shape) checker.setting(line);
+    if (weight.choice) checker.setting(*weight.choice);
+    for (const auto& [name, line] : weight.settings) checker.setting(line);
+    if (weight.when) checker.setting(*weight.when);
+  }
+  for (const ModuleSpec& module : block.modules) check_module(checker, module);
+}
+
+void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
+  if (!seen.insert(&definition).second) return;
+  for (const auto& used : definition.used) check_file(*used.file, ops, seen);
+  for (const auto& block : definition.blocks) {
+    Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
+    check_shared(checker, *block);
+    for (const auto& each : block->exports) checker.expression(each.second);
+    checker.computation(block->inputs, block->computation);
+  }
+  if (definition.model == nullptr) return;
+  const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
+  Checker shared(names);
+  check_shared(shared, *definition.model);
+  for (const Function& function : definition.functions) {
+    Checker checker(names);
+    checker.computation(function.inputs, function.computation);
+  }
+}
+}  // namespace
+
+void check_names(const Definition& definition, const OpTable& ops) {
+  std::set<const Definition*> seen;
+  check_file(definition, ops, seen);
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,41 @@
+#include "language/formula.hpp"
+
+#include <algorithm>
+
+#include "joined.hpp"
+#include "language/interpreter.hpp"
+#include "nearest.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::model {
+
+namespace {
+void check_names_in(const Expression& expression, const std::vector<std::string>& names, const Line& line) {
+  if (expression.form == Form::name && std::find(names.begin(), names.end(), expression.text) == names.end()) {
+    line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
+                                     " (known: " + joined(names) + ")");
+  }
+  const bool calls = expression.form == Form::call;  // the first child is the function's name, not a name of the data
+  for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
+    check_names_in(expression.children[i], names, line);
+}
+}  // namespace
+
+void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose) {
+  const Line line = parse_line(text, {whose, ""}, false);
+  check_names_in(line.value, names, line);
+}
+
+std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose) {
+  const Line line = parse_line(text, {whose, ""}, false);
+  ModelContext context;
+  context.ops = &builtin_ops();
+  context.max_steps = 1 << 16;
+  Environment environment;
+  for (const auto& [name, number] : numbers) environment.locals[name] = number;
+  const Value value = Interpreter(context).evaluate(line, environment);
+  if (!value.is_number()) line.fail(line.value.column, "a number belongs here, not " + describe(value));
+  return describe(value);
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,128 @@
+/// Evaluates lines of a definition: sizes, flags and texts at once, vars by recording ops on a tape.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "language/visible_names.hpp"
+#include "module.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape::model {
+
+/// The names that are visible to a line.
+struct Environment {
+  const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
+  const Module* module = nullptr;    ///< Its parameters, weights and modules are visible; null in hyper-parameters.
+  bool in_function = false;          ///< The model's functions can be called.
+  Values locals;                     ///< Inputs, sizes and assigned names.
+};
+
+/// The values of a call's arguments, with their columns in the line.
+struct Arguments {
+  struct Positional {
+    Value value;
+    std::size_t column = 0;
+  };
+  struct Named {
+    std::string name;
+    std::size_t column = 0;
+    Value value;
+  };
+  std::vector<Positional> positional;
+  std::vector<Named> named;
+};
+
+class Interpreter {
+ public:
+  /// Without a tape, only expressions without vars can be evaluated. Keeps references to `context` and `root`.
+  explicit Interpreter(const ModelContext& context, std::optional<Tape> tape = std::nullopt,
+                       const Module* root = nullptr)
+      : context_(context), tape_(std::move(tape)), root_(root) {}
+
+  Value evaluate(const Line& line, const Environment& environment);
+  /// Evaluates a line that must have a value of this type. Throws DefinitionError for any other value.
+  std::int64_t integer(const Line& line, const Environment& environment);
+  double number(const Line& line, const Environment& environment);
+  bool flag(const Line& line, const Environment& environment);
+  /// Whether `name` has a value in `environment`, apart from weights and modules.
+  bool knows(const std::string& name, const Environment& environment) const;
+
+  /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
+  Value call_function(const Function& function, const Arguments& arguments);
+
+  RecordedLines recorded_lines() const;  ///< Of the functions recorded so far.
+
+ private:
+  /// A line being evaluated, and the environment it is evaluated in.
+  struct At {
+    const Line& line;
+    const Environment& environment;
+  };
+  /// Evaluates an expression. Counts it, and the elements of its value, as steps; ModelOptions::max_steps limits these.
+  Value visit(const Expression& expression, const At& at);
+  VisibleNames names_in(const Environment& environment) const;
+  Value value_of(const Expression& expression, const At& at);
+  Value name(const Expression& expression, const At& at);
+  Value attribute(const Expression& expression, const At& at);
+  Value attribute_of(const Value& object, const Expression& expression, const At& at);
+  Value attribute_of_each(const Tuple& objects, const Expression& expression, const At& at);
+  Value assigned(const Module& module, const Expression& expression, const At& at) const;
+  Value index(const Expression& expression, const At& at);
+  Value chain(const Expression& expression, const At& at);
+  bool holds(const Expression& condition, const At& at);
+  Value call(const Expression& expression, const At& at);
+  Value require(const Expression& expression, const At& at);
+  Value scan_module(const Expression& expression, const At& at);
+  Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
+  Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
+  Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
+  Value apply_block(const Module& module, const Arguments& arguments);
+  Arguments arguments_of(const Expression& expression, const At& at);
+  Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
+  Value weight(const Weight& weight);
+  Location location_of(const At& at) const;
+  [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
+  /// Runs `body`, and adds the location and a caret to its errors. A DefinitionError already has both.
+  template <class Body>
+  auto guarded(const At& at, std::size_t column, const Body& body) {
+    try {
+      return body();
+    } catch (const DefinitionError&) {
+      throw;
+    } catch (const Error& error) {
+      fail(at, column, error.what());
+    }
+  }
+
+  const ModelContext& context_;
+  std::optional<Tape> tape_;
+  const Module* root_;
+  std::int64_t steps_ = 0;
+  std::vector<const Function*> calling_;
+  std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
+  std::map<const Module*, Value> returned_;   ///< The result of each module's last application.
+  std::map<const Function*, Values> called_;  ///< The locals of each function's last call.
+  std::map<std::string, std::vector<std::string>> application_lines_;  ///< As in RecordedLines.
+};
+
+/// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the
+/// arguments. Throws ShapeError, DtypeError or Error if the arguments do not fit.
+void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,
+                 Interpreter& interpreter, Environment& environment);
+
+struct OpCall {
+  std::vector<Operand> operands;
+  Attributes attributes;
+};
+/// An argument that does not fit the op, and its column.
+struct BindingError {
+  std::size_t column;
+  std::string message;
+};
+/// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
+OpCall bind_op(const Op& op, const Arguments& arguments);
+
+}  // namespace xtape::model

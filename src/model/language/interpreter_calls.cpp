@@ -1,0 +1,188 @@
+// Calls in expressions: of modules, of the model's functions, of ops.
+#include <algorithm>
+
+#include "caret.hpp"
+#include "joined.hpp"
+#include "language/interpreter.hpp"
+
+namespace xtape::model {
+
+Arguments Interpreter::arguments_of(const Expression& expression, const At& at) {
+  Arguments arguments;
+  for (std::size_t i = 1; i < expression.children.size(); ++i) {
+    const Expression& each = expression.children[i];
+    if (each.form != Form::star) {
+      arguments.positional.push_back({visit(each, at), each.column});
+      continue;
+    }
+    const Value spread = visit(each.children[0], at);
+    const auto* tuple = spread.as<Tuple>();
+    if (tuple == nullptr) fail(at, each.column, "'*' spreads a tuple, not " + describe(spread));
+    for (const Value& element : *tuple) arguments.positional.push_back({element, each.column});
+  }
+  for (const Keyword& each : expression.keywords)
+    arguments.named.push_back({each.name, each.column, visit(each.value, at)});
+  return arguments;
+}
+
+Value Interpreter::call(const Expression& expression, const At& at) {
+  const Expression& callee = expression.children[0];
+  if (callee.form != Form::name) {
+    const Value object = visit(callee, at);
+    const auto* module = object.as<ModuleReference>();
+    if (module == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
+    return call_module(*module, expression, arguments_of(expression, at), at);
+  }
+  const std::string& name = callee.text;
+  const VisibleNames names = names_in(at.environment);
+  const Meaning meaning = names.of_callee(name);
+  if (meaning == Meaning::require) return require(expression, at);
+  if (meaning == Meaning::scan) return scan_module(expression, at);
+  const Arguments arguments = arguments_of(expression, at);
+  if (meaning == Meaning::module)
+    return call_module({at.environment.module->find_module(name)}, expression, arguments, at);
+  if (meaning == Meaning::function)
+    return guarded(at, expression.column,
+                   [&] { return call_function(*context_.definition->find_function(name), arguments); });
+  const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
+                     std::all_of(arguments.positional.begin(), arguments.positional.end(),
+                                 [](const Arguments::Positional& each) { return each.value.is_number(); });
+  if (plain && is_number_function(name)) {
+    std::vector<Value> numbers;
+    for (const auto& each : arguments.positional) numbers.push_back(each.value);
+    return guarded(at, expression.column, [&] { return number_function(name, numbers); });
+  }
+  if (const Op* op = context_.ops->find(name)) return call_op(*op, expression, arguments, at);
+  fail(at, callee.column, names.unknown_callee(name));
+}
+
+/// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
+Value Interpreter::require(const Expression& expression, const At& at) {
+  const Arguments arguments = arguments_of(expression, at);
+  const auto& given = arguments.positional;
+  if (given.size() != 2 || !arguments.named.empty() || given[0].value.as<bool>() == nullptr ||
+      given[1].value.as<std::string>() == nullptr)
+    fail(at, expression.column, "require takes a condition that is known while recording, and a message");
+  if (!*given[0].value.as<bool>()) fail(at, given[0].column, *given[1].value.as<std::string>());
+  return None{};
+}
+
+Value Interpreter::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
+  if (!tape_)
+    fail(at, expression.column, "op '" + op.name + "' gives an array: only sizes and numbers are allowed here");
+  try {
+    const OpCall bound = bind_op(op, arguments);
+    const Vars outputs = apply(*tape_, op, bound.operands, bound.attributes);
+    if (outputs.size() == 1) return outputs[0];
+    return Tuple(outputs.begin(), outputs.end());
+  } catch (const BindingError& error) {
+    fail(at, error.column, error.message);
+  } catch (const DefinitionError&) {
+    throw;
+  } catch (const Error& error) {
+    std::vector<std::string> list;
+    for (const auto& each : arguments.positional) list.push_back(describe(each.value));
+    for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
+    model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
+                                     "\n    called with (" + joined(list) + ")");
+  }
+}
+
+/// Applies a repeated module in sequence: the n results of each repeat replace the first n arguments of the next one. A
+/// module that is left out returns its first argument.
+Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
+                               const At& at) {
+  const ModuleList& list = *reference.list;
+  return guarded(at, expression.column, [&]() -> Value {
+    if (!list.repeated || reference.item >= 0) {
+      if (!list.items.empty())
+        return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec,
+                        arguments, at);
+      if (arguments.positional.empty())
+        throw Error("module '" + list.spec->name + "' is left out and needs an argument");
+      return arguments.positional[0].value;
+    }
+    if (arguments.positional.empty())
+      throw Error("a repeated module needs its first argument without a name: each repeat replaces it by its result");
+    Value threaded = arguments.positional[0].value;
+    Tuple every;
+    for (const auto& item : list.items) {
+      threaded = call_one(*item, *list.spec, arguments, at);
+      every.push_back(threaded);
+      if (const auto* several = threaded.as<Tuple>()) {
+        if (several->size() > arguments.positional.size())
+          throw Error("module '" + item->path + "' gives " + std::to_string(several->size()) + " results and takes " +
+                      std::to_string(arguments.positional.size()) +
+                      " arguments: a repeat's results must be arguments of the next");
+        for (std::size_t i = 0; i < several->size(); ++i) arguments.positional[i].value = (*several)[i];
+      } else {
+        arguments.positional[0].value = threaded;
+      }
+    }
+    return reference.every ? Value(every) : threaded;
+  });
+}
+
+Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at) {
+  std::vector<std::string>& lines = application_lines_[module.path];
+  if (const std::string line = to_string(location_of(at)); std::find(lines.begin(), lines.end(), line) == lines.end())
+    lines.push_back(line);
+  Vars vars;
+  for (const auto& each : arguments.positional) collect_vars(each.value, vars);
+  for (const auto& each : arguments.named) collect_vars(each.value, vars);
+  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(module, arguments);
+  Value result;
+  const auto applied = applied_;
+  const Vars outputs = checkpoint(
+      [&](const Vars& inside) {
+        Arguments replaced = arguments;
+        std::size_t next = 0;
+        for (auto& each : replaced.positional) each.value = replace_vars(each.value, inside, next);
+        for (auto& each : replaced.named) each.value = replace_vars(each.value, inside, next);
+        result = apply_block(module, replaced);
+        Vars results;
+        collect_vars(result, results);
+        return results;
+      },
+      vars);
+  applied_ = applied;  // values assigned inside the checkpoint are not kept
+  std::size_t next = 0;
+  return returned_[&module] = replace_vars(result, outputs, next);
+}
+
+Value Interpreter::apply_block(const Module& module, const Arguments& arguments) {
+  Environment environment{module.block->home, &module, false, {}};
+  try {
+    bind_inputs(module.block->inputs, arguments, context_.dtype, *this, environment);
+  } catch (const DefinitionError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error("block '" + module.block->name + "': " + error.what());
+  }
+  Value result = compute(module.block->computation, environment, module.scope);
+  applied_[&module] = std::move(environment.locals);
+  return returned_[&module] = std::move(result);
+}
+
+Value Interpreter::call_function(const Function& function, const Arguments& arguments) {
+  if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
+    throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a cycle");
+  if (calling_.size() == deepest)
+    throw Error("functions call each other more than " + std::to_string(deepest) + " deep");
+  Environment environment{context_.definition.get(), root_, true, {}};
+  bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
+  calling_.push_back(&function);
+  const auto scope =
+      scope_of(context_, function.name, function.location, "function '" + function.name + "'", function.computation);
+  try {
+    Value result = compute(function.computation, environment, scope);
+    calling_.pop_back();
+    called_[&function] = std::move(environment.locals);
+    return result;
+  } catch (...) {
+    calling_.pop_back();
+    throw;
+  }
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,92 @@
+// scan(cell, x, …, init=…): applies a module step by step along an axis.
+#include "language/interpreter.hpp"
+#include "nearest.hpp"
+#include "xtape/scan.hpp"
+
+namespace xtape::model {
+
+namespace {
+/// The arguments of a call of `scan` other than its cell.
+struct ScanCall {
+  Vars inputs;
+  Vars init;
+  Tuple non_sequences;  ///< Passed to every step unchanged.
+  ScanOptions options;
+};
+
+template <class T>
+T setting(const Arguments::Named& given, const char* wanted) {
+  if (const T* value = given.value.as<T>()) return *value;
+  throw Error("scan: '" + given.name + "' must be " + wanted + ", not " + describe(given.value));
+}
+
+ScanCall scan_call(const Arguments& arguments) {
+  ScanCall call;
+  for (std::size_t i = 1; i < arguments.positional.size(); ++i) {
+    const std::size_t before = call.inputs.size();
+    collect_vars(arguments.positional[i].value, call.inputs);
+    if (call.inputs.size() == before)
+      throw Error("scan: its sequences must be arrays, not " + describe(arguments.positional[i].value));
+  }
+  for (const auto& given : arguments.named) {
+    if (given.name == "init") {
+      collect_vars(given.value, call.init);
+      if (call.init.empty() && !given.value.is_none())
+        throw Error("scan: 'init' must be an array or a tuple of arrays, not " + describe(given.value));
+    } else if (given.name == "non_sequences") {
+      if (const Tuple* several = given.value.as<Tuple>())
+        call.non_sequences = *several;
+      else
+        call.non_sequences.push_back(given.value);
+    } else if (given.name == "axis") {
+      call.options.axis = setting<std::int64_t>(given, "an integer");
+    } else if (given.name == "reverse") {
+      call.options.reverse = setting<bool>(given, "a flag");
+    } else if (given.name == "valid") {
+      if (!given.value.is_none()) call.options.valid = setting<Var>(given, "an array");
+    } else {
+      throw Error("scan has no '" + given.name + "'" +
+                  did_you_mean(given.name, {"init", "non_sequences", "axis", "reverse", "valid"}));
+    }
+  }
+  return call;
+}
+}  // namespace
+
+/// The last results of the cell are the next states, as many as there are states; the results before them are outputs.
+Value Interpreter::scan_module(const Expression& expression, const At& at) {
+  const Arguments arguments = arguments_of(expression, at);
+  return guarded(at, expression.column, [&]() -> Value {
+    const auto* reference =
+        arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
+    if (reference == nullptr) throw Error("scan: its first argument must be a module, then come its sequences");
+    const ModuleList& list = *reference->list;
+    if ((list.repeated && reference->item < 0) || list.items.empty())
+      throw Error("scan: '" + list.spec->name + "' must be one module" +
+                  (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
+    const Module& module = *list.items[std::max<std::int64_t>(0, reference->item)];
+    const ScanCall call = scan_call(arguments);
+    const std::size_t column = arguments.positional[0].column;
+    const auto applied = applied_;
+    const Cell cell = [&](const Vars& inputs, const Vars& states) {
+      Arguments step;
+      for (const Vars* vars : {&inputs, &states})
+        for (const Var& var : *vars) step.positional.push_back({var, column});
+      for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
+      Vars results;
+      collect_vars(call_one(module, *list.spec, step, at), results);
+      if (results.size() < states.size())
+        throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
+                    std::to_string(states.size()) + " states");
+      const auto next = results.end() - static_cast<std::ptrdiff_t>(states.size());
+      return std::make_pair(Vars(results.begin(), next), Vars(next, results.end()));
+    };
+    const Scanned scanned = scan(cell, call.inputs, call.init, call.options);
+    applied_ = applied;  // values assigned inside belong to a single step
+    Tuple results(scanned.outputs.begin(), scanned.outputs.end());
+    results.insert(results.end(), scanned.states.begin(), scanned.states.end());
+    return returned_[&module] = results.size() == 1 ? results[0] : Value(results);
+  });
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,98 @@
+/// The expression language of definitions: syntax trees of parsed lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "language/location.hpp"
+
+namespace xtape::model {
+
+enum class Form : std::uint8_t {
+  integer,
+  number,
+  text,
+  flag,
+  none,
+  name,
+  tuple,
+  call,       ///< children: what is called, then the positional arguments; keywords.
+  attribute,  ///< children: the object; text: the attribute's name.
+  index,      ///< children: the object, then one per axis.
+  range,      ///< children: start, stop, step (each none where left out); only inside an index.
+  ellipsis,   ///< Only inside an index.
+  star,       ///< children: the tuple whose elements become arguments; only inside a call.
+  unary,      ///< text: "-" or "not".
+  condition,  ///< `a if c else b`; children: a, c, b.
+  binary      ///< children: two or more, joined from left to right by the operators between them.
+};
+
+/// The maximum nesting depth of expressions, and of modules, functions and files that use each other: the code that
+/// visits them is recursive. A chain of operators of one precedence is a single level above its operands.
+inline constexpr int deepest = 200;
+
+struct Keyword;
+
+struct Operator {
+  std::string symbol;
+  std::size_t column = 0;
+};
+
+struct Expression {
+  Form form = Form::none;
+  std::size_t column = 0;  ///< The byte of the line that errors point at.
+  std::string text;
+  std::int64_t integer = 0;  ///< The value of an integer or, as 0 or 1, of a flag.
+  double number = 0;
+  int height = 1;  ///< The height of the tree, including this node.
+  std::vector<Expression> children;
+  std::vector<Operator> operators;
+  std::vector<Keyword> keywords;
+};
+
+struct Keyword {
+  std::string name;
+  std::size_t column = 0;
+  Expression value;
+};
+
+struct Target {
+  std::string name;
+  std::size_t column = 0;
+};
+
+/// One line of a computation, or one expression elsewhere in a definition.
+struct Line {
+  Location location;
+  std::string text;
+  std::vector<Target> targets;  ///< The assigned names; empty for an expression without assignment.
+  bool unpacks = false;         ///< "a, b = …" and "a, = …": the value must be a tuple.
+  Expression value;
+
+  [[noreturn]] void fail(std::size_t column, const std::string& message) const {
+    model::fail(location, text, column, message);
+  }
+};
+
+/// Calls visit(expression) for the expression and all inside it.
+template <class Visit>
+void each_expression(const Expression& expression, const Visit& visit) {
+  visit(expression);
+  for (const Expression& child : expression.children) each_expression(child, visit);
+  for (const Keyword& keyword : expression.keywords) each_expression(keyword.value, visit);
+}
+
+/// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
+Line parse_line(const std::string& text, const Location& location, bool may_assign);
+
+/// Whether this is a call of `require`, the only expression that may be a line without an assignment.
+inline bool is_requirement(const Expression& expression) {
+  return expression.form == Form::call && expression.children[0].form == Form::name &&
+         expression.children[0].text == "require";
+}
+
+/// The expression as source text, with normalised spaces and parentheses.
+std::string to_source(const Expression& expression);
+
+}  // namespace xtape::model

@@ -1,0 +1,64 @@
+#include "language/value.hpp"
+
+#include <algorithm>
+
+#include "module.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape::model {
+
+double Value::number() const {
+  if (const auto* integer = as<std::int64_t>()) return static_cast<double>(*integer);
+  return std::get<double>(held);
+}
+
+std::string describe(const Value& value) {
+  struct Describe {
+    std::string operator()(None) const { return "none"; }
+    std::string operator()(bool flag) const { return xtape::to_string(Hyper::Value(flag)); }
+    std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
+    std::string operator()(double number) const { return xtape::to_string(Hyper::Value(number)); }
+    std::string operator()(const std::string& text) const {
+      return text.size() <= 200 ? xtape::to_string(Hyper::Value(text)) : "'" + text.substr(0, 200) + "…'";
+    }
+    std::string operator()(const Var& var) const { return to_string(var.type()); }
+    std::string operator()(const Tuple& tuple) const {
+      std::string list;
+      constexpr std::size_t shown = 16;
+      for (std::size_t i = 0; i < std::min(shown, tuple.size()); ++i) {
+        if (list.size() > 400) return "(" + list + ", …)";
+        list += (list.empty() ? "" : ", ") + describe(tuple[i]);
+      }
+      return "(" + list + (tuple.size() > shown ? ", …)" : tuple.size() == 1 ? ",)" : ")");
+    }
+    std::string operator()(const ModuleReference& module) const { return "module '" + module.list->spec->name + "'"; }
+  };
+  return std::visit(Describe{}, value.held);
+}
+
+std::int64_t elements_of(const Value& value, int depth) {
+  const auto* tuple = value.as<Tuple>();
+  if (tuple == nullptr) return 0;
+  if (depth == deepest) throw Error("tuples are nested more than " + std::to_string(deepest) + " deep");
+  auto count = static_cast<std::int64_t>(tuple->size());
+  for (const Value& each : *tuple) count += elements_of(each, depth + 1);
+  return count;
+}
+
+void collect_vars(const Value& value, Vars& vars) {
+  if (const auto* var = value.as<Var>()) vars.push_back(*var);
+  if (const auto* tuple = value.as<Tuple>())
+    for (const Value& each : *tuple) collect_vars(each, vars);
+}
+
+Value replace_vars(const Value& value, const Vars& vars, std::size_t& next) {
+  if (value.as<Var>() != nullptr) return vars.at(next++);
+  if (const auto* tuple = value.as<Tuple>()) {
+    Tuple replaced;
+    for (const Value& each : *tuple) replaced.push_back(replace_vars(each, vars, next));
+    return replaced;
+  }
+  return value;
+}
+
+}  // namespace xtape::model

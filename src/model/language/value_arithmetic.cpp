@@ -1,0 +1,195 @@
+// Operators and functions of values: plain numbers are computed while recording, vars record ops.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "language/value.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::model {
+
+namespace {
+[[noreturn]] void cannot(const std::string& symbol, const Value& a, const Value& b) {
+  throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b));
+}
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  const std::int64_t quotient = a / b;
+  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+Value integer_power(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) return std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  std::int64_t result = 1;
+  for (std::int64_t i = 0; i < exponent; ++i) {
+    if (__builtin_mul_overflow(result, base, &result)) throw Error("the result of '**' is too large for an integer");
+    if (result == 0 || result == 1) break;
+    if (result == -1) return exponent % 2 == 0 ? std::int64_t{1} : std::int64_t{-1};
+  }
+  return result;
+}
+
+Value integers(const std::string& symbol, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  bool overflow = false;
+  if (symbol == "+") {
+    overflow = __builtin_add_overflow(a, b, &result);
+  } else if (symbol == "-") {
+    overflow = __builtin_sub_overflow(a, b, &result);
+  } else if (symbol == "*") {
+    overflow = __builtin_mul_overflow(a, b, &result);
+  } else if (symbol == "**") {
+    return integer_power(a, b);
+  } else {
+    if (b == 0) throw Error("division by zero");
+    overflow = b == -1 && a == std::numeric_limits<std::int64_t>::min();
+    if (!overflow) result = symbol == "%" ? a - floor_div(a, b) * b : floor_div(a, b);
+    if (symbol == "/" && !overflow && result * b != a)
+      throw Error(std::to_string(a) + " / " + std::to_string(b) +
+                  " is not an integer: '//' rounds down, and 1.0 * size is a number");
+  }
+  if (overflow) throw Error("the result of '" + symbol + "' is too large for an integer");
+  return result;
+}
+
+Value numbers(const std::string& symbol, double a, double b) {
+  if (symbol == "+") return a + b;
+  if (symbol == "-") return a - b;
+  if (symbol == "*") return a * b;
+  if (symbol == "**") return std::pow(a, b);
+  if (b == 0) throw Error("division by zero");
+  if (symbol == "/") return a / b;
+  if (symbol == "//") return std::floor(a / b);
+  return a - std::floor(a / b) * b;
+}
+
+bool is_comparison(const std::string& symbol) {
+  return symbol == "==" || symbol == "!=" || symbol == "<" || symbol == "<=" || symbol == ">" || symbol == ">=";
+}
+
+template <class T>
+bool compare(const std::string& symbol, const T& a, const T& b) {
+  if (symbol == "==") return a == b;
+  if (symbol == "!=") return a != b;
+  if (symbol == "<") return a < b;
+  if (symbol == "<=") return a <= b;
+  return symbol == ">" ? a > b : a >= b;
+}
+
+Operand operand(const std::string& symbol, const Value& value, const Value& a, const Value& b) {
+  if (const auto* var = value.as<Var>()) return *var;
+  if (const auto* integer = value.as<std::int64_t>()) return *integer;
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* flag = value.as<bool>()) return *flag;
+  cannot(symbol, a, b);
+}
+
+Value vars(const std::string& symbol, const Value& left, const Value& right) {
+  const Operand a = operand(symbol, left, left, right);
+  const Operand b = operand(symbol, right, left, right);
+  if (symbol == "+") return add(a, b);
+  if (symbol == "-") return sub(a, b);
+  if (symbol == "*") return mul(a, b);
+  if (symbol == "/") return div(a, b);
+  if (symbol == "//") return floor_divide(a, b);
+  if (symbol == "**") return pow(a, b);
+  if (symbol == "%") return mod(a, b);
+  if (symbol == "==") return equal(a, b);
+  if (symbol == "!=") return not_equal(a, b);
+  if (symbol == "<") return less(a, b);
+  if (symbol == "<=") return less_equal(a, b);
+  if (symbol == ">") return greater(a, b);
+  if (symbol == ">=") return greater_equal(a, b);
+  if (a.is_literal() || b.is_literal()) cannot(symbol, left, right);
+  if (symbol == "@") return matmul(a.var(), b.var());
+  return symbol == "and" ? logical_and(a.var(), b.var()) : logical_or(a.var(), b.var());
+}
+
+bool same(const Value& a, const Value& b) {
+  const auto* i = a.as<std::int64_t>();
+  const auto* j = b.as<std::int64_t>();
+  if (i != nullptr && j != nullptr) return *i == *j;
+  if (a.is_number() && b.is_number()) return a.number() == b.number();
+  if (a.held.index() != b.held.index()) return false;
+  if (const auto* flag = a.as<bool>()) return *flag == *b.as<bool>();
+  if (const auto* text = a.as<std::string>()) return *text == *b.as<std::string>();
+  const auto* left = a.as<Tuple>();
+  const auto* right = b.as<Tuple>();
+  return left == nullptr || std::equal(left->begin(), left->end(), right->begin(), right->end(), same);
+}
+}  // namespace
+
+Value binary(const std::string& symbol, const Value& a, const Value& b) {
+  const bool sums = symbol == "+" || symbol == "-";
+  if (sums && b.is_none() && (a.as<Var>() != nullptr || a.is_number())) return a;
+  if (symbol == "+" && a.is_none() && (b.as<Var>() != nullptr || b.is_number())) return b;
+  if (a.as<Var>() != nullptr || b.as<Var>() != nullptr) {
+    if (a.is_none() || b.is_none()) cannot(symbol, a, b);
+    return vars(symbol, a, b);
+  }
+  if (symbol == "==" || symbol == "!=") return same(a, b) == (symbol == "==");
+  if (a.is_number() && b.is_number() && symbol != "and" && symbol != "or" && symbol != "@") {
+    const auto* i = a.as<std::int64_t>();
+    const auto* j = b.as<std::int64_t>();
+    if (is_comparison(symbol)) return i && j ? compare(symbol, *i, *j) : compare(symbol, a.number(), b.number());
+    return i && j ? integers(symbol, *i, *j) : numbers(symbol, a.number(), b.number());
+  }
+  if (a.as<bool>() && b.as<bool>() && (symbol == "and" || symbol == "or"))
+    return symbol == "and" ? *a.as<bool>() && *b.as<bool>() : *a.as<bool>() || *b.as<bool>();
+  if (symbol == "+" && a.as<std::string>() && b.as<std::string>()) {
+    constexpr std::size_t longest = 1 << 20;
+    if (a.as<std::string>()->size() + b.as<std::string>()->size() > longest)
+      throw Error("the text would be longer than " + std::to_string(longest) + " bytes");
+    return *a.as<std::string>() + *b.as<std::string>();
+  }
+  if (symbol == "+" && a.as<Tuple>() && b.as<Tuple>()) {
+    Tuple joined = *a.as<Tuple>();
+    joined.insert(joined.end(), b.as<Tuple>()->begin(), b.as<Tuple>()->end());
+    return joined;
+  }
+  cannot(symbol, a, b);
+}
+
+Value unary(const std::string& symbol, const Value& a) {
+  if (symbol == "not") {
+    if (const auto* flag = a.as<bool>()) return !*flag;
+    if (const auto* var = a.as<Var>()) return logical_not(*var);
+  } else {
+    if (const auto* var = a.as<Var>()) return neg(*var);
+    if (const auto* integer = a.as<std::int64_t>()) return integers("-", 0, *integer);
+    if (const auto* number = a.as<double>()) return -*number;
+  }
+  throw Error("'" + symbol + "' cannot be applied to " + describe(a));
+}
+
+bool is_number_function(const std::string& name) {
+  constexpr const char* names[] = {"sqrt", "exp", "log", "abs", "floor", "min", "max"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+Value number_function(const std::string& name, const std::vector<Value>& arguments) {
+  if (name == "min" || name == "max") {
+    const auto less = [](const Value& a, const Value& b) {
+      const auto* i = a.as<std::int64_t>();
+      const auto* j = b.as<std::int64_t>();
+      return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
+    };
+    return name == "min" ? *std::min_element(arguments.begin(), arguments.end(), less)
+                         : *std::max_element(arguments.begin(), arguments.end(), less);
+  }
+  if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
+  const auto* integer = arguments[0].as<std::int64_t>();
+  if (name == "floor" && integer != nullptr) return *integer;
+  if (name == "abs" && integer != nullptr) return *integer < 0 ? integers("-", 0, *integer) : *integer;
+  const double x = arguments[0].number();
+  if (name == "abs") return std::abs(x);
+  if (name == "exp") return std::exp(x);
+  if (name == "floor") {
+    if (!(std::abs(x) < 9e15)) throw Error("floor: " + describe(x) + " is too large for an integer");
+    return static_cast<std::int64_t>(std::floor(x));
+  }
+  if (name == "sqrt" ? x < 0 : x <= 0) throw Error(name + " of " + describe(x) + " is not defined");
+  return name == "sqrt" ? std::sqrt(x) : std::log(x);
+}
+
+}  // namespace xtape::model

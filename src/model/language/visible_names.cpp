@@ -1,0 +1,94 @@
+#include "language/visible_names.hpp"
+
+#include <algorithm>
+
+#include "language/value.hpp"
+#include "nearest.hpp"
+
+namespace xtape::model {
+
+namespace {
+const std::string training = "training";
+
+template <class List>
+void add(const List& list, std::vector<std::string>& names) {
+  for (const auto& each : list) names.push_back(each.name);
+}
+}  // namespace
+
+Meaning VisibleNames::of(const std::string& name) const {
+  if (block != nullptr) {
+    const auto parameter = block->parameter_index.find(name);
+    if (parameter != block->parameter_index.end() && parameter->second < parameters) return Meaning::parameter;
+    if (recording && block->weight_index.count(name) != 0) return Meaning::weight;
+    if (recording && block->module_index.count(name) != 0) return Meaning::module;
+  }
+  if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
+  return recording && name == training ? Meaning::training : Meaning::unknown;
+}
+
+Meaning VisibleNames::of_callee(const std::string& name) const {
+  if (name == "require") return Meaning::require;
+  if (recording && block != nullptr && block->module_index.count(name) != 0) return Meaning::module;
+  if (functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
+  if (name == "scan") return Meaning::scan;
+  return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
+}
+
+std::vector<std::string> VisibleNames::values() const {
+  std::vector<std::string> names;
+  if (block != nullptr) {
+    add(block->parameters, names);
+    names.resize(std::min(names.size(), parameters));
+    if (recording) {
+      add(block->weights, names);
+      add(block->modules, names);
+    }
+  }
+  if (home != nullptr) add(home->hyper, names);
+  if (recording) names.push_back(training);
+  return names;
+}
+
+std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
+  std::vector<std::string> known = values();
+  known.insert(known.end(), locals.begin(), locals.end());
+  return "unknown name '" + name + "'" + did_you_mean(name, known);
+}
+
+std::string VisibleNames::unknown_callee(const std::string& name) const {
+  std::vector<std::string> names;
+  if (recording && block != nullptr) add(block->modules, names);
+  if (functions != nullptr) add(functions->functions, names);
+  if (ops != nullptr)
+    for (const auto& row : ops->ops()) names.push_back(row.first);
+  names.emplace_back("scan");
+  return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
+}
+
+std::string wrong_keyword(const Op& op, const std::string& name) {
+  std::vector<std::string> known;
+  add(op.inputs, known);
+  add(op.attributes, known);
+  const auto takes_any = [](const AttributeSpec& each) { return each.type == AttributeType::named_sizes; };
+  if (std::find(known.begin(), known.end(), name) != known.end() ||
+      std::any_of(op.attributes.begin(), op.attributes.end(), takes_any))
+    return "";
+  return "op '" + op.name + "' has no attribute '" + name + "'" + did_you_mean(name, known);
+}
+
+std::string wrong_text(const AttributeSpec& attribute, const std::string& text) {
+  if (attribute.type != AttributeType::dtype || text == "float" || text == "int") return "";
+  try {
+    dtype_named(text);
+  } catch (const DtypeError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool takes_text(const AttributeSpec& attribute) {
+  return attribute.type == AttributeType::text || attribute.type == AttributeType::dtype;
+}
+
+}  // namespace xtape::model

@@ -1,0 +1,57 @@
+// Computes sums inside the op that computes their last term.
+#include <algorithm>
+
+#include "passes/passes.hpp"
+
+namespace xtape {
+
+namespace {
+/// For each sum that an op can compute as it computes the last term: the node of that term; else -1. The term has no
+/// other use. Sums whose other operand is read after the sum are left out, because adding in place would need a copy of
+/// that operand.
+std::vector<std::int32_t> absorbed_terms(const Program& program) {
+  const Users users(program);
+  const std::vector<std::int32_t> positions = program.positions();
+  std::vector<bool> requested(program.tape.size(), false);
+  for (const ValueId& id : program.outputs) requested[id.node] = true;
+  std::vector<std::int32_t> terms(program.tape.size(), -1);
+  for (const std::int32_t index : program.order) {
+    const Node& sum = program.node(index);
+    if (!sum.op->lowering.adds) continue;
+    const bool second_is_last = positions[sum.inputs[1].node] >= positions[sum.inputs[0].node];
+    const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
+    const Node& term = program.node(last.node);
+    const auto readers = users.of(first);
+    const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
+    if (one_type && first != last && positions[readers.back()] <= positions[index] && term.op->accumulate &&
+        term.outputs.size() == 1 && users.of(last).size() == 1 && !requested[last.node] &&
+        program.regions[last.node] == program.regions[index])
+      terms[index] = last.node;
+  }
+  return terms;
+}
+}  // namespace
+
+void accumulate_pass(Program& program) {
+  const std::vector<std::int32_t> terms = absorbed_terms(program);
+  if (std::all_of(terms.begin(), terms.end(), [](std::int32_t term) { return term < 0; })) return;
+  Rewriter rewriter(program);
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    if (const std::int32_t last = terms[index]; last >= 0) {
+      const Node& term = program.node(last);
+      const ValueId other = node.inputs[0].node == last ? node.inputs[1] : node.inputs[0];
+      const auto in_site = rewriter.tape().in_site(term.site);
+      const Var sum = term.op->accumulate(term, rewriter.vars(term.inputs), rewriter.var(other));
+      if (!sum.empty()) {
+        rewriter.replace({index, 0}, sum);
+        rewriter.close(index);
+        continue;
+      }
+    }
+    rewriter.keep(index);  // terms too, in case `accumulate` declines; else finish() removes them
+  }
+  rewriter.finish();
+}
+
+}  // namespace xtape

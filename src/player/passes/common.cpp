@@ -1,0 +1,101 @@
+// Merges equal calls on equal inputs.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <unordered_map>
+
+#include "compare.hpp"
+#include "mix.hpp"
+#include "passes/passes.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::size_t most_compared = 1024;  // bytes of constants that do not share memory
+
+std::uint64_t hash_of_constant(const Array& array) {
+  if (array.bytes() > most_compared) return reinterpret_cast<std::uintptr_t>(array.data());
+  return std::hash<std::string_view>()({static_cast<const char*>(array.data()), array.bytes()});
+}
+
+/// A hash of the call without its inputs. Calls that differ have different hashes, nearly always: thousands of
+/// different literals would else be compared with each other.
+std::uint64_t hash_of(const Node& node, std::int32_t region) {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
+  mix(hash, static_cast<std::uint64_t>(region));
+  mix(hash, hash_of(node.attributes));
+  if (node.op->random) mix(hash, node.site.key);
+  if (node.op == &constant_op()) mix(hash, hash_of_constant(node.storage));
+  return hash;
+}
+
+/// Whether a node may be equal to another one.
+bool may_repeat(const Node& node) {
+  return !node.body && (!node.op->is_source() || node.op == &constant_op());
+}
+
+/// Whether two constants share memory, or are small and equal.
+bool equal_constants(const Array& a, const Array& b) {
+  if (a.data() == b.data()) return true;
+  return a.bytes() <= most_compared && a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+}
+
+/// Whether two calls give the same results if their inputs are the same.
+bool equal_calls(const Node& a, const Node& b) {
+  if (a.op != b.op || a.outputs != b.outputs || !same_attributes(a.attributes, b.attributes)) return false;
+  if (a.op->random && a.site.key != b.site.key) return false;
+  return a.op != &constant_op() || equal_constants(a.storage, b.storage);
+}
+
+/// For each node, the first node that makes the same call; itself if there is none before it.
+std::vector<std::int32_t> first_equals(const Program& program) {
+  std::vector<std::int32_t> first(program.tape.size());
+  std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
+  seen.reserve(program.order.size());
+  const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };
+  const auto region_of = [&](std::int32_t index) {
+    return program.node(index).op == &constant_op() ? 0 : program.regions[index];
+  };
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    first[index] = index;
+    if (!may_repeat(node)) continue;
+    const std::int32_t region = region_of(index);
+    const auto same = [&](std::int32_t other) {
+      const Node& twin = program.node(other);
+      return equal_calls(node, twin) && region == region_of(other) &&
+             std::equal(node.inputs.begin(), node.inputs.end(), twin.inputs.begin(), twin.inputs.end(),
+                        [&](ValueId a, ValueId b) { return now(a) == now(b); });
+    };
+    std::uint64_t hash = hash_of(node, region);
+    for (const ValueId& id : node.inputs)
+      mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
+    const auto [begin, end] = seen.equal_range(hash);
+    const auto twin = std::find_if(begin, end, [&](const auto& each) { return same(each.second); });
+    if (twin == end)
+      seen.emplace(hash, index);
+    else
+      first[index] = twin->second;
+  }
+  return first;
+}
+}  // namespace
+
+void common_pass(Program& program) {
+  const std::vector<std::int32_t> first_equal = first_equals(program);
+  Rewriter rewriter(program);
+  for (const std::int32_t index : program.order) {
+    const std::int32_t first = first_equal[index];
+    if (first == index) {
+      rewriter.keep(index);
+      continue;
+    }
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(program.node(index).outputs.size()); ++k)
+      rewriter.replace({index, k}, program.var({first, k}));
+  }
+  rewriter.finish();
+}
+
+}  // namespace xtape

@@ -1,0 +1,91 @@
+// Constant folding: computes values that depend on constants only while planning.
+#include <algorithm>
+#include <unordered_set>
+
+#include "passes/passes.hpp"
+
+namespace xtape {
+
+namespace {
+/// Values with more elements than this (masks, positions, broadcasts) are cheaper to compute at every play than to
+/// keep.
+constexpr std::int64_t largest_folded = 4096;
+
+/// Whether a node is folded: its inputs are constant, and no output has more elements than all of its inputs together
+/// or `largest_folded`.
+bool folds(const Program& program, const Node& node, const std::vector<bool>& constant) {
+  if (node.op->is_source() || node.op->random || node.body) return false;
+  if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
+  std::int64_t count = 0;
+  for (const ValueId& id : node.inputs) {
+    if (!constant[id.node]) return false;
+    count += count_of(program.type(id).shape);
+  }
+  for (const ValueType& type : node.outputs)
+    if (count_of(type.shape) > std::max<std::int64_t>(1, std::min(count, largest_folded))) return false;
+  return true;
+}
+
+/// The folded values that other nodes read or that are outputs.
+std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
+  std::vector<ValueId> values;
+  std::unordered_set<ValueId> seen;
+  const auto take = [&](ValueId id) {
+    if (!constant[id.node] || program.node(id.node).op == &constant_op()) return;
+    if (seen.insert(id).second) values.push_back(id);
+  };
+  for (const std::int32_t index : program.order)
+    if (!constant[index])
+      for (const ValueId& id : program.node(index).inputs) take(id);
+  for (const ValueId& id : program.outputs) take(id);
+  return values;
+}
+
+/// Computes `values` in one play, so that thousands of constants need one player.
+std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
+                            const std::vector<ValueId>& values) {
+  Copier copier(program.tape, program.tape.blank());
+  for (const std::int32_t index : program.order)
+    if (constant[index]) copier.copy(index);
+  Vars outputs;
+  for (const ValueId& id : values) outputs.push_back(copier.to().var(copier.now(id)));
+  PlayerOptions options;
+  options.passes = Passes::reference();
+  options.passes.expand = false;
+  options.passes.reuse = true;
+  options.threads = 1;
+  Player player(copier.to(), outputs, options);
+  player.play();
+  std::vector<Array> results;
+  for (const Var& output : outputs) results.emplace_back(player.view(output));
+  return results;
+}
+}  // namespace
+
+void fold_pass(Program& program) {
+  std::vector<bool> constant(program.tape.size(), false);
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    constant[index] = node.op == &constant_op() || folds(program, node, constant);
+  }
+  const std::vector<ValueId> values = taken_values(program, constant);
+  if (values.empty()) return;
+  std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> indices in `values`
+  for (std::size_t i = 0; i < values.size(); ++i) folded[values[i].node].push_back(i);
+  const std::vector<Array> arrays = computed(program, constant, values);
+  Rewriter rewriter(program);
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    if (!constant[index] || node.op == &constant_op()) {
+      rewriter.keep(index);
+      continue;
+    }
+    const auto in_site = rewriter.tape().in_site(node.site);
+    for (const std::size_t k : folded[index])
+      rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
+    rewriter.close(index);
+  }
+  rewriter.finish();
+}
+
+}  // namespace xtape

@@ -1,0 +1,133 @@
+// Applies the rules of the tape's op table to a program.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "fusions.hpp"
+#include "passes/passes.hpp"
+
+namespace xtape {
+
+namespace {
+/// Applies the rules to the forward pass. Merges each fused call with the same call that `grad` recorded for its
+/// gradient.
+class Fuse {
+ public:
+  explicit Fuse(Program& program, bool near = false)
+      : program_(program),
+        users_(program),
+        fusions_(
+            ops_of(program.tape),
+            {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
+            near),
+        rewriter_(program) {}
+
+  void run() {
+    find_twins();
+    for (const std::int32_t index : program_.order) record(index);
+    rewriter_.finish();
+  }
+
+  std::vector<Plan::Fusion> notes() {
+    find_twins();
+    std::vector<Plan::Fusion> notes;
+    const auto note = [&](const Rule& rule, std::int32_t root, const std::string& miss) {
+      notes.push_back({rule.name, program_.label({root, 0}), to_string(program_.node(root).site), miss});
+    };
+    for (const Fusion& fusion : fusions_.found())
+      note(*fusion.rule, fusion.root, applies(fusion) ? "" : "none of the gradients that it would compute is used");
+    for (const NearMiss& miss : fusions_.near_misses())
+      note(*miss.rule, miss.root, (miss.elsewhere.node < 0 ? "" : program_.label(miss.elsewhere) + " ") + miss.why);
+    return notes;
+  }
+
+ private:
+  /// For a fused call that `grad` recorded, the fusion of the forward pass that it belongs to. The rule applies there,
+  /// or would apply if no value inside were read elsewhere.
+  struct Twin {
+    const Fusion* fusion = nullptr;
+    bool open = false;  ///< The rule does not apply, so the call and its gradient are expanded.
+  };
+
+  void find_twins() {
+    twins_.resize(program_.tape.size());
+    const auto pair = [&](const std::vector<Fusion>& fusions, bool open) {
+      for (const Fusion& fusion : fusions)
+        for (const std::int32_t index : fusions_.recorded_calls(fusion)) {
+          Twin& twin = twins_[index];
+          if (twin.fusion != nullptr) continue;
+          twin = {&fusion, open};
+          if (open) opened_.insert(program_.node(index).site.key);
+          if (uses_gradients_of(index, fusion)) with_gradients_.insert(&fusion);
+        }
+    };
+    pair(fusions_.found(), false);
+    pair(fusions_.kept_open(), true);
+    for (const Fusion& fusion : fusions_.kept_open())  // the gradient of a call may be left without the call
+      opened_.insert(program_.node(fusion.root).site.key);
+  }
+
+  /// Whether an output of the call is read that is not an output of the root: a gradient.
+  bool uses_gradients_of(std::int32_t index, const Fusion& fusion) const {
+    for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      const auto at_root = [&](const auto& output) { return output.second == id.output; };
+      if (!users_.of(id).empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), at_root)) return true;
+    }
+    return false;
+  }
+
+  bool applies(const Fusion& fusion) const {
+    return !fusion.rule->gradients_beforehand || with_gradients_.count(&fusion) != 0;
+  }
+
+  /// Whether `grad` fused a call whose forward pass is not fused.
+  bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
+
+  void record(std::int32_t index) {
+    const Node& node = program_.node(index);
+    const Fusion* fusion = fusions_.at(index);
+    const Twin& twin = twins_[index];
+    if (fusion != nullptr && applies(*fusion)) {
+      const auto in_site = rewriter_.tape().in_site(node.site);
+      const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.var(id); });
+      for (const auto& [of_root, of_call] : fusion->outputs)
+        rewriter_.replace({index, of_root}, fused[of_call]);
+      recorded_.emplace(fusion, fused);
+      rewriter_.close(index);
+    } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {
+      const Vars& fused = recorded_.at(twin.fusion);
+      for (std::size_t k = 0; k < node.outputs.size(); ++k)
+        rewriter_.replace({index, static_cast<std::int32_t>(k)}, fused[k]);
+    } else if (is_undone(node)) {
+      expand_node(rewriter_, index);
+      if (twin.fusion != nullptr)
+        for (const auto& [of_root, of_call] : twin.fusion->outputs)
+          rewriter_.replace({index, of_call}, rewriter_.var({twin.fusion->root, of_root}));
+    } else {
+      rewriter_.keep(index);
+    }
+  }
+
+  Program& program_;
+  Users users_;
+  Fusions fusions_;
+  Rewriter rewriter_;
+  std::vector<Twin> twins_;
+  std::unordered_set<std::uint64_t> opened_;  // keys of sites whose forward pass is not fused
+  std::unordered_set<const Fusion*> with_gradients_;
+  std::unordered_map<const Fusion*, Vars> recorded_;
+};
+}  // namespace
+
+void fuse_pass(Program& program) {
+  program.compact();  // rules are looked for from the last node of the tape to the first
+  Fuse(program).run();
+}
+
+std::vector<Plan::Fusion> notes_on_rules(Program& program) {
+  program.compact();
+  return Fuse(program, true).notes();
+}
+
+}  // namespace xtape

@@ -1,0 +1,50 @@
+// Runs the passes in order.
+#include "passes/passes.hpp"
+
+#include "instruction_set.hpp"
+
+namespace xtape {
+
+namespace {
+bool applies_rules(const Passes& passes) {
+  return passes.fuse && !passes.expand;
+}
+
+/// The program to which rules are applied.
+Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  const Passes& passes = options.passes;
+  const Expand which = passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused;
+  Program program = extract(tape, outputs, options.carries);
+  expand_pass(program, which);
+  return program;
+}
+}  // namespace
+
+std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
+                                         const PlayerOptions& options) {
+  if (!applies_rules(options.passes)) return {};
+  Program program = expanded(tape, outputs, options);
+  program.tape.set_ops(table);
+  return notes_on_rules(program);
+}
+
+Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  const Passes& passes = options.passes;
+  Program program = expanded(tape, outputs, options);
+  if (applies_rules(passes)) fuse_pass(program);
+  scan_pass(program);
+  if (applies_rules(passes)) postpone_pass(program);
+  widen_pass(program);
+  if (passes.fold) fold_pass(program);
+  if (passes.common) common_pass(program);
+  if (passes.accumulate) accumulate_pass(program);
+  // Other processors do not round factors, or read only float32 (the matrix unit).
+  const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
+  if (applies_rules(passes) && rounds) store_factors_pass(program);
+  if (applies_rules(passes)) read_narrow_pass(program);
+  if (passes.elementwise) elementwise_pass(program);
+  program.compact();
+  return program;
+}
+
+}  // namespace xtape

@@ -1,0 +1,151 @@
+#include "passes/program.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace xtape {
+
+std::vector<std::int32_t> Program::positions() const {
+  std::vector<std::int32_t> positions(tape.size(), -1);
+  std::int32_t next = 0;
+  for (const std::int32_t index : order) positions[index] = next++;
+  return positions;
+}
+
+namespace {
+/// The program on a tape of its own, to which place(copier, index) brings each node.
+template <class Place>
+Program in_order(const Program& from, const Place& place) {
+  Program to(from.tape);
+  to.region_count = from.region_count;
+  Copier copier(from.tape, to.tape);
+  for (const std::int32_t index : from.order) {
+    to.order.push_back(place(copier, index));
+    to.regions.push_back(from.regions[index]);
+  }
+  to.origins = ValueTable<Origin>(to.tape, {});
+  for (std::size_t i = 0; i < from.order.size(); ++i)
+    std::ranges::copy(from.origins.of(from.order[i]), to.origins.of(to.order[i]).begin());
+  for (const ValueId& id : from.outputs) to.outputs.push_back(copier.now(id));
+  for (const auto& carry : from.carries) to.carries.emplace_back(copier.now(carry.first), copier.now(carry.second));
+  return to;
+}
+
+/// Drops the nodes of the order that the outputs do not need.
+void prune(Program& program) {
+  std::vector<bool> needed(program.tape.size(), false);
+  for (const ValueId& id : program.outputs) needed[id.node] = true;
+  for (std::size_t i = program.order.size(); i-- > 0;)
+    if (const auto index = program.order[i]; needed[index])
+      for (const ValueId& input : program.node(index).inputs) needed[input.node] = true;
+  std::erase_if(program.order, [&](std::int32_t index) { return !needed[index]; });
+  for (auto& carry : program.carries)
+    if (carry.first.node >= 0 && !needed[carry.first.node]) carry.first = {};
+}
+}  // namespace
+
+Program Program::copy() const {
+  return in_order(*this, [](Copier& copier, std::int32_t index) { return copier.copy(index); });
+}
+
+void Program::compact() {
+  if (order.size() == tape.size() && std::is_sorted(order.begin(), order.end())) return;
+  *this = in_order(*this, [](Copier& copier, std::int32_t index) { return copier.move(index); });
+}
+
+Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
+  if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
+  Program whole(tape);
+  whole.tape = tape;  // shares the nodes of the caller's tape, which are only read
+  whole.order.resize(tape.size());
+  std::iota(whole.order.begin(), whole.order.end(), 0);
+  whole.regions.assign(tape.size(), 0);
+  whole.origins = ValueTable<Origin>(tape, {});
+  for (const std::int32_t index : whole.order)
+    for (Origin& origin : whole.origins.of(index)) origin = {index, node_of(tape, index).op};
+  const auto own = [&](const Var& var) {
+    if (var.tape() != tape) throw HandleError("the outputs and carries of a player must belong to its tape");
+    return var.id();
+  };
+  for (const Var& output : outputs) whole.outputs.push_back(own(output));
+  for (const Carry& carry : carries) {
+    if (carry.input.node().op != &input_op()) throw Error("a carry's first var must be an input of the tape");
+    if (carry.input.type() != carry.output.type())
+      throw ShapeError("a carry's vars must have one type, got " + to_string(carry.input.type()) + " and " +
+                       to_string(carry.output.type()));
+    if (carry.memory && ValueType{carry.memory.dtype(), carry.memory.shape()} != carry.input.type())
+      throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " +
+                       to_string(carry.input.type()) + ", got " +
+                       to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
+    for (const auto& other : whole.carries)
+      if (other.first == own(carry.input)) throw Error("input '" + carry.input.node().name + "' is carried twice");
+    whole.carries.emplace_back(own(carry.input), own(carry.output));
+    whole.outputs.push_back(own(carry.output));
+  }
+  prune(whole);
+  return whole.copy();
+}
+
+std::string to_string(const Origin& origin) {
+  return "#" + std::to_string(origin.node) + " " + origin.op->name;
+}
+
+Users::Users(const Program& program) : counts_(program.tape, 0), ends_(program.tape, 0) {
+  for (const std::int32_t index : program.order)
+    for (const ValueId& input : program.node(index).inputs) ++counts_[input];
+  std::size_t end = 0;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
+    for (std::size_t k = 0; k < counts_.of(i).size(); ++k) {
+      ends_.of(i)[k] = end;  // the beginning for now; the loop below advances it once per user
+      end += counts_.of(i)[k];
+    }
+  users_.resize(end);
+  for (const std::int32_t index : program.order)
+    for (const ValueId& input : program.node(index).inputs) users_[ends_[input]++] = index;
+}
+
+Vars Rewriter::vars(const std::vector<ValueId>& old) const {
+  Vars vars;
+  for (const ValueId& id : old) vars.push_back(var(id));
+  return vars;
+}
+
+void Rewriter::keep(std::int32_t index) {
+  close(index);
+  for (ValueId& input : editable(program_.tape, index).inputs) input = now(input);
+  order_.push_back(index);
+}
+
+void Rewriter::replace(ValueId old, const Var& fresh) {
+  const ValueId id = fresh.id();
+  if (id == old) return;
+  now_[old] = id;
+  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
+  Origin& origin = program_.origins[id];
+  if (origin.node < 0) origin = program_.origins[old];
+}
+
+void Rewriter::close(std::int32_t index, std::int32_t region) {
+  if (seen_ == program_.tape.size()) return;
+  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
+  const Origin whole = program_.origins[{index, 0}];
+  for (; seen_ < program_.tape.size(); ++seen_) {
+    const auto fresh = static_cast<std::int32_t>(seen_);
+    for (Origin& origin : program_.origins.of(fresh))
+      if (origin.node < 0) origin = whole;  // computed on the way to its outputs
+    order_.push_back(fresh);
+  }
+  program_.regions.resize(program_.tape.size(), region);
+}
+
+void Rewriter::finish() {
+  program_.order = std::move(order_);
+  for (ValueId& id : program_.outputs) id = now(id);
+  for (auto& carry : program_.carries) {
+    if (carry.first.node >= 0) carry.first = now(carry.first);
+    carry.second = now(carry.second);
+  }
+  prune(program_);
+}
+
+}  // namespace xtape

@@ -1,0 +1,111 @@
+/// The program of a player: the nodes that it plays. Passes rewrite it in place.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+/// The node of the caller's tape that a value comes from. The value replaces an output of that node, or is computed on
+/// the way to one.
+struct Origin {
+  std::int32_t node = -1;
+  const Op* op = nullptr;
+};
+std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
+
+/// A pass records new nodes at the end of the tape and changes `order`; the others keep their indices, until `compact`.
+/// So the tape may have nodes that are not in the program, and a node may read values of later indices.
+struct Program {
+  /// An empty program, for nodes of `like` or their replacements.
+  explicit Program(const Tape& like) : tape(like.blank()) {}
+  Program(Program&&) = default;
+  Program& operator=(Program&&) = default;
+
+  Tape tape;                                         ///< Of this program alone.
+  std::vector<std::int32_t> order;                   ///< The nodes, in the order in which they are played.
+  std::vector<ValueId> outputs;                      ///< The outputs of the player, then those of the carries.
+  std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output); the input is {-1, 0} if nothing reads it.
+  std::vector<std::int32_t> regions;                 ///< Per node: 0, or the number of the body that it came from.
+  std::int32_t region_count = 1;
+  ValueTable<Origin> origins;
+
+  Var var(ValueId id) const { return tape.var(id); }
+  const Node& node(std::int32_t index) const { return node_of(tape, index); }
+  const ValueType& type(ValueId id) const { return type_of(tape, id); }
+  /// Per node of the tape: its place in `order`; -1 for nodes that are not in the program.
+  std::vector<std::int32_t> positions() const;
+  /// The same program on a tape without other nodes, in order.
+  Program copy() const;
+  /// Moves the program to a tape without other nodes, in order, unless its own is one. Nodes get new indices.
+  void compact();
+  std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
+};
+
+/// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var
+/// belongs to another tape or a carry is not valid.
+Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
+
+/// The nodes of a program that use each value, in the order of the program, repeated for each use.
+class Users {
+ public:
+  explicit Users(const Program& program);
+  std::span<const std::int32_t> of(ValueId id) const { return {users_.data() + ends_[id] - counts_[id], counts_[id]}; }
+  /// The users of all outputs of a node.
+  std::span<const std::int32_t> of(std::int32_t node) const {
+    const auto counts = counts_.of(node);
+    if (counts.empty()) return {};
+    const std::size_t begin = ends_.of(node).front() - counts.front();
+    return {users_.data() + begin, ends_.of(node).back() - begin};
+  }
+
+ private:
+  ValueTable<std::size_t> counts_, ends_;
+  std::vector<std::int32_t> users_;
+};
+
+/// Rewrites a program. A pass visits the nodes in order, and for each of them calls `keep`, or records other nodes and
+/// calls `close`, or drops it.
+class Rewriter {
+ public:
+  explicit Rewriter(Program& program) : program_(program), now_(program.tape, {}), seen_(program.tape.size()) {
+    order_.reserve(program.order.size());
+  }
+
+  const Program& program() const { return program_; }
+  /// The program's tape, to record on.
+  Tape& tape() { return program_.tape; }
+  /// Keeps node `index`; its inputs become the values that replace them.
+  void keep(std::int32_t index);
+  /// Replaces value `old` by `fresh` in the nodes that are kept from now on, and as an output.
+  void replace(ValueId old, const Var& fresh);
+  /// The value that replaces a value of the program; itself if none does.
+  ValueId now(ValueId old) const {
+    const bool may_be_replaced = static_cast<std::size_t>(old.node) < now_.nodes() && now_[old].node >= 0;
+    return may_be_replaced ? now_[old] : old;
+  }
+  Var var(ValueId old) const { return program_.var(now(old)); }
+  Vars vars(const std::vector<ValueId>& old) const;
+  /// Adds the nodes recorded since the last call, in place of node `index` and in its region.
+  void close(std::int32_t index) { close(index, program_.regions[index]); }
+  /// The same in a new region, for nodes that come from a body.
+  void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
+  /// Ends the pass: drops the nodes that the outputs do not need.
+  void finish();
+
+ private:
+  void close(std::int32_t index, std::int32_t region);
+
+  Program& program_;
+  ValueTable<ValueId> now_;          // per value: what replaces it; its node is -1 if nothing does
+  std::vector<std::int32_t> order_;  // the program's next order
+  std::size_t seen_;                 // nodes of the tape that were there before, or are in `order_`
+};
+
+}  // namespace xtape

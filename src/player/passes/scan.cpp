@@ -1,0 +1,310 @@
+// Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
+#include <algorithm>
+
+#include "kernels.hpp"
+#include "passes/passes.hpp"
+#include "plan/placement.hpp"
+#include "plan/plan.hpp"
+#include "ready.hpp"
+#include "scratch.hpp"
+
+namespace xtape {
+
+// The pass ------------------------------------------------------------------------------------------------------------
+
+namespace {
+/// The same call with only those stacked outputs for which `used` is true.
+Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
+  const Tape& body = *node.body;
+  auto kept = std::make_shared<Tape>(body.blank());
+  Vars inputs;
+  for (const ValueId& id : body.inputs()) {
+    const ValueType& type = body.type(id);
+    inputs.push_back(kept->input(body.node(id.node).name, type.shape, type.dtype));
+  }
+  const Vars results = inline_body(*kept, body, inputs);
+  Node fresh = node;
+  std::vector<ValueType> types;
+  const std::vector<std::int64_t> axes = std::move(form.output_axes);
+  form.output_axes.clear();
+  std::vector<ValueId> ids;
+  for (std::size_t k = 0; k < results.size(); ++k) {
+    const bool stacked = k < axes.size();
+    if (stacked && !used[k]) continue;
+    if (stacked) form.output_axes.push_back(axes[k]);
+    ids.push_back(results[k].id());
+    types.push_back(node.outputs[k]);
+  }
+  kept->set_results(ids);
+  fresh.outputs = std::move(types);
+  fresh.attributes = node.op->lowering.attributes(form);
+  fresh.body = kept;
+  return fresh;
+}
+}  // namespace
+
+void scan_pass(Program& program) {
+  const auto steps = [&](std::int32_t index) {
+    const Lowering& lowering = program.node(index).op->lowering;
+    return lowering.steps && lowering.attributes;
+  };
+  if (std::none_of(program.order.begin(), program.order.end(), steps)) return;
+  const Users users(program);
+  Rewriter rewriter(program);
+  for (const std::int32_t index : program.order) {
+    const Node& node = program.node(index);
+    if (!steps(index)) {
+      rewriter.keep(index);
+      continue;
+    }
+    const Stepping form = node.op->lowering.steps(call_of(program, node));
+    const std::size_t stacked = form.stacked();
+    std::vector<bool> used(node.outputs.size(), true);
+    for (std::size_t k = 0; k < stacked; ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      const bool requested = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
+      used[k] = requested || !users.of(id).empty();
+    }
+    Node fresh = narrowed(node, form, used);
+    for (ValueId& input : fresh.inputs) input = rewriter.now(input);
+    const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
+    std::int32_t next = 0;
+    for (std::size_t k = 0; k < used.size(); ++k)
+      if (used[k]) rewriter.replace({index, static_cast<std::int32_t>(k)}, rewriter.tape().var({placed, next++}));
+    rewriter.close(index);
+  }
+  rewriter.finish();
+}
+
+// The kernel ----------------------------------------------------------------------------------------------------------
+
+namespace {
+using Copy = std::function<void(const void*, void*)>;
+
+/// The location of an operand of the body's steps in the memory of the scan's call.
+struct Operand {
+  enum class From : std::uint8_t { scratch, in, out, fixed };
+  From from = From::scratch;
+  std::size_t number = 0;      // index of the input or output
+  std::byte* fixed = nullptr;  // for kind fixed: the address
+  std::int64_t offset = 0;     // in bytes
+  std::int64_t stride = 0;     // in bytes, from step to step
+};
+
+std::byte* address(const Operand& operand, const KernelArguments& arguments) {
+  switch (operand.from) {
+    case Operand::From::in:  // steps only read inputs
+      return static_cast<std::byte*>(const_cast<void*>(arguments.in[operand.number])) + operand.offset;
+    case Operand::From::out:
+      return static_cast<std::byte*>(arguments.out[operand.number]) + operand.offset;
+    case Operand::From::fixed:
+      return operand.fixed + operand.offset;
+    default:
+      return static_cast<std::byte*>(arguments.scratch) + operand.offset;
+  }
+}
+
+/// A step of the body. The pointers of all steps are in one list.
+struct BodyStep {
+  std::shared_ptr<const Kernel> kernel;
+  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
+  Site site;
+};
+
+/// Copies a state into the body's memory before the first step, and out of it after the last one.
+struct StateCopies {
+  std::size_t input = 0, output = 0;  // of the scan
+  Operand before, after;              // in the body's memory; `before` is set only if the body reads the state
+  Copy enter, leave, skip;            // `skip` copies from input to output, for scans without steps
+};
+
+class ScanRun {
+ public:
+  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) {
+    make(call, outer);
+  }
+
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+  Cost cost() const {
+    const auto length = static_cast<double>(form_.length);
+    return {cost_.flops * length, cost_.bytes * length};
+  }
+
+  void run(const KernelArguments& arguments) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], arguments);
+    if (form_.length == 0) {
+      for (const StateCopies& state : states_) state.skip(arguments.in[state.input], arguments.out[state.output]);
+      return;
+    }
+    for (const StateCopies& state : states_)
+      if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
+    for (const BodyStep& part : steps_)
+      if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments.step));
+    for (std::int64_t step = 0; step < form_.length; ++step) {
+      for (const BodyStep& part : steps_) run(part, arguments);
+      for (const std::size_t i : moving_) pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride;
+    }
+    for (const StateCopies& state : states_) state.leave(address(state.after, arguments), arguments.out[state.output]);
+  }
+
+ private:
+  void run(const BodyStep& part, const KernelArguments& arguments) const {
+    try {
+      part.kernel->run(arguments_of(part, arguments.step));
+    } catch (Error& error) {
+      name_call(error, part.site);
+      throw;
+    }
+  }
+
+  /// The layout of one slice of a stacked array; its offset is that of the array.
+  static Layout slice_of(const Layout& layout, std::int64_t axis) {
+    Layout slice = layout;
+    slice.shape.erase(static_cast<std::size_t>(axis));
+    slice.strides.erase(static_cast<std::size_t>(axis));
+    return slice;
+  }
+
+  KernelArguments arguments_of(const BodyStep& part, std::uint64_t step) const {
+    void* const* pointers = pointers_.data();
+    return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
+  }
+
+  void make(const KernelCall& call, const PlayerOptions& outer) {
+    const Tape& body = *call.body;
+    const std::vector<ValueId> inputs = body.inputs();
+    const std::size_t first_state = form_.sequences();
+    const std::size_t first_alike = first_state + static_cast<std::size_t>(form_.states);
+    PlayerOptions options;
+    options.passes = outer.passes;
+    options.seed = outer.seed;
+    options.precision = outer.precision;
+    ExternalBuffers external;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (k >= first_state && k < first_alike) {
+        options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
+        continue;
+      }
+      const bool moves = k < first_state;
+      external.fixed.push_back(!moves);
+      external.inputs.emplace_back(body.node(inputs[k].node).name,
+                                   moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
+      add_external(Operand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
+                  call.dtype(k));
+    }
+    Vars outputs;
+    for (std::size_t k = 0; k < form_.stacked(); ++k) {
+      outputs.push_back(body.var(body.results()[k]));
+      external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
+      add_external(Operand::From::out, k, call.out[k].strides[form_.output_axes[k]],
+                  call.outputs[k].dtype);
+    }
+    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
+    place_buffers(planned);
+    for (PlannedStep& step : planned.steps) add_step(planned, step);
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (operands_[i].stride != 0) moving_.push_back(i);
+    pointers_.resize(operands_.size());
+    for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
+  }
+
+  /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
+  void add_external(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
+    const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
+    Operand operand{from, number, nullptr, 0, bytes};
+    if (form_.reverse) {
+      operand.offset = bytes * std::max<std::int64_t>(0, form_.length - 1);
+      operand.stride = -bytes;
+    }
+    external_.push_back(operand);
+  }
+
+  /// Allocates `bytes` of the scan's scratch.
+  Operand own(std::size_t bytes) {
+    Operand operand;
+    operand.offset = static_cast<std::int64_t>(scratch_bytes_);
+    scratch_bytes_ += whole_lines(bytes);
+    return operand;
+  }
+
+  /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
+  void place_buffers(PlannedProgram& planned) {
+    own(planned.arena_bytes);
+    for (Buffer& buffer : planned.buffers) {
+      Operand operand;
+      if (buffer.kind == BufferKind::arena) {
+        operand.offset = static_cast<std::int64_t>(buffer.offset);
+      } else if (buffer.kind == BufferKind::external) {
+        operand = external_[buffer.number];
+      } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
+        operand = own(buffer.bytes);
+      } else {
+        operand.from = Operand::From::fixed;
+        operand.fixed = static_cast<std::byte*>(buffer.array.data());
+        held_.push_back(buffer.array);
+      }
+      buffers_.push_back(operand);
+    }
+  }
+
+  Operand at(const BufferRef& ref) const {
+    Operand operand = buffers_[ref.buffer];
+    operand.offset += ref.byte_offset;
+    return operand;
+  }
+
+  void add_step(const PlannedProgram& planned, PlannedStep& step) {
+    BodyStep made;
+    made.in = operands_.size();
+    for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
+    made.out = operands_.size();
+    for (const BufferRef& ref : planned.out(step)) operands_.push_back(at(ref));
+    made.scratch = operands_.size();
+    operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : Operand{});
+    made.prepared = operands_.size();
+    operands_.push_back(own(step.kernel->prepared_bytes));
+    made.kernel = std::move(step.kernel);
+    made.site = planned.site_of(step);
+    cost_ += step.cost;
+    steps_.push_back(std::move(made));
+  }
+
+  void add_state(const KernelCall& call, const PlannedProgram& planned, std::size_t j) {
+    StateCopies state;
+    state.input = form_.sequences() + j;
+    state.output = form_.stacked() + j;
+    const Layout &first = call.in[state.input], &last = call.out[state.output];
+    const Dtype dtype = call.dtype(state.input);
+    state.skip = kernels().make_copy(dtype, first, last, call.threads);
+    const int carried = planned.carried[j];
+    if (carried >= 0) {
+      state.before = at({carried, 0});
+      state.enter = kernels().make_copy(dtype, first, Layout::dense(first.shape), call.threads);
+    }
+    const PlannedOutput& output = planned.outputs[form_.stacked() + j];
+    state.after = at({output.buffer, 0});
+    state.leave = kernels().make_copy(dtype, output.layout, last, call.threads);
+    states_.push_back(std::move(state));
+  }
+
+  Stepping form_;
+  std::vector<Operand> external_;  // by index
+  std::vector<Operand> buffers_;   // the buffers of the body's plan
+  std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<BodyStep> steps_;
+  std::vector<Operand> operands_;  // of all steps
+  std::vector<void*> pointers_;    // their addresses at the current step
+  std::vector<std::size_t> moving_;  // operands whose address advances
+  std::vector<StateCopies> states_;
+  std::size_t scratch_bytes_ = 0;
+  Cost cost_;  // of one step
+};
+}  // namespace
+
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
+  const auto scan = std::make_shared<ScanRun>(call, options);
+  cost = scan->cost();
+  return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
+}
+
+}  // namespace xtape

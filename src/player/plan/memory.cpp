@@ -1,0 +1,284 @@
+#include "plan/memory.hpp"
+
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "plan/recompute.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
+std::size_t page() {
+  return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+}  // namespace
+
+std::size_t resident_bytes() {
+  std::size_t whole = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> whole >> resident;
+  return resident * page();
+}
+
+std::size_t resident_bytes(const void* begin, std::size_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin) / page() * page();
+  const std::size_t all = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
+  std::vector<unsigned char> of_page(rounded_up(all, page()) / page());
+  if (bytes == 0 || mincore(reinterpret_cast<void*>(first), all, of_page.data()) != 0) return bytes;
+  const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
+  return std::min(bytes, static_cast<std::size_t>(here) * page());
+}
+
+std::size_t peak_resident_bytes() {
+  struct rusage usage {};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<std::size_t>(usage.ru_maxrss) * 1024 : 0;
+}
+
+void return_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+std::optional<std::size_t> bytes_in(const std::string& text) {
+  static const std::map<std::string, double> units = {
+      {"bytes", 1}, {"byte", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
+      {"KB", 1e3},  {"MB", 1e6}, {"GB", 1e9},     {"TB", 1e12}};
+  constexpr double most = 1e18;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
+  const std::string number = text.substr(0, digits);
+  char* end = nullptr;
+  const double count = std::strtod(number.c_str(), &end);
+  const auto found = units.find(text.substr(unit));
+  const double bytes = found == units.end() ? 0 : count * found->second;
+  if (digits == 0 || *end != '\0' || !(bytes >= 1) || bytes > most) return std::nullopt;
+  return static_cast<std::size_t>(bytes);
+}
+
+/// Reserves `bytes`, aligned to a huge page if they are more than that. Returns whether it succeeded.
+bool Arena::reserve(std::size_t bytes) {
+  const std::size_t alignment = bytes < huge_page ? page() : huge_page;
+  const std::size_t wanted = rounded_up(bytes, alignment) + alignment;
+  void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  const std::size_t address = reinterpret_cast<std::size_t>(memory);
+  const std::size_t lead = rounded_up(address, alignment) - address;
+  if (lead > 0) munmap(memory, lead);
+  base_ = static_cast<std::byte*>(memory) + lead;
+  reserved_ = wanted - lead;
+  return true;
+}
+
+void Arena::reserve_for(std::size_t bytes) {
+  const std::size_t wanted = std::min({most_, memory_limit(), address_space_left() / 2});
+  for (std::size_t size = std::max(bytes, wanted); size <= memory_limit(); size = std::max(bytes, size / 2)) {
+    if (reserve(size)) return;
+    if (size == bytes) break;
+  }
+  throw OutOfMemory("out of memory: cannot reserve address space for an arena of " + bytes_text(bytes) + ", and " +
+                    memory_left_text());
+}
+
+Arena::~Arena() {
+  if (base_ != nullptr) munmap(base_, reserved_);
+}
+
+void Arena::grow(std::size_t bytes) {
+  if (base_ == nullptr) reserve_for(bytes);
+  if (bytes <= usable_) return;
+  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
+  if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
+    throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
+                      ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
+  // Whole huge pages only: a huge page for the remainder would be resident to its end.
+  madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
+  usable_ = wanted;
+}
+
+void Arena::release() {
+  if (usable_ > 0) madvise(base_, usable_, MADV_DONTNEED);
+}
+
+KnownWays& Arena::known_ways() {
+  if (!known_ways_) known_ways_ = std::make_shared<KnownWays>();
+  return *known_ways_;
+}
+
+std::shared_ptr<Arena> make_arena() {
+  return std::make_shared<Arena>();
+}
+
+namespace {
+/// The gaps between buffers in use, by size and by offset.
+class Gaps {
+ public:
+  std::size_t take(std::size_t bytes) {
+    const auto fit = by_size_.lower_bound({bytes, 0});
+    if (fit != by_size_.end()) {
+      const auto [size, offset] = *fit;
+      remove(offset, size);
+      if (size > bytes) insert(offset + bytes, size - bytes);
+      return offset;
+    }
+    std::size_t offset = total_;  // no gap is large enough: extend the end, including a gap before it
+    if (!by_offset_.empty()) {
+      const auto [last, size] = *by_offset_.rbegin();
+      if (last + size == total_) {
+        remove(last, size);
+        offset = last;
+      }
+    }
+    if (__builtin_add_overflow(offset, bytes, &total_)) total_ = std::numeric_limits<std::size_t>::max();
+    return offset;
+  }
+
+  void give_back(std::size_t offset, std::size_t bytes) {
+    const auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && offset + bytes == next->first) {
+      const std::size_t size = next->second;
+      remove(next->first, size);
+      bytes += size;
+    }
+    const auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.begin()) {
+      const auto [before, size] = *std::prev(after);
+      if (before + size == offset) {
+        remove(before, size);
+        offset = before;
+        bytes += size;
+      }
+    }
+    insert(offset, bytes);
+  }
+
+  std::size_t total() const { return total_; }
+
+ private:
+  void insert(std::size_t offset, std::size_t bytes) {
+    by_offset_.emplace(offset, bytes);
+    by_size_.emplace(bytes, offset);
+  }
+  void remove(std::size_t offset, std::size_t bytes) {
+    by_offset_.erase(offset);
+    by_size_.erase({bytes, offset});
+  }
+
+  std::map<std::size_t, std::size_t> by_offset_;
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset)
+  std::size_t total_ = 0;
+};
+/// Places buffers in order of their first step, each in the smallest gap that holds it (best fit).
+Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
+  Offsets offsets;
+  offsets.of.assign(lifetimes.size(), 0);
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (lifetimes[a].first != lifetimes[b].first) return lifetimes[a].first < lifetimes[b].first;
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
+  Gaps gaps;
+  std::vector<std::size_t> ending = order;  // in the order in which they end: by last step, then as they were placed
+  std::stable_sort(ending.begin(), ending.end(),
+                   [&](std::size_t a, std::size_t b) { return lifetimes[a].last < lifetimes[b].last; });
+  auto ended = ending.begin();
+  for (std::size_t i : order) {
+    // A buffer never ends before it is placed, so those that have ended are placed.
+    for (; reuse && lifetimes[*ended].last < lifetimes[i].first; ++ended)
+      if (lifetimes[*ended].bytes > 0) gaps.give_back(offsets.of[*ended], rounded_up(lifetimes[*ended].bytes, 64));
+    if (lifetimes[i].bytes > 0) offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
+  }
+  offsets.total = gaps.total();
+  return offsets;
+}
+
+/// Places buffers in this order, each at the lowest offset that is free throughout its life.
+Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
+  struct Placed {
+    std::size_t begin, end;  // in the arena
+    int first, last;         // steps
+  };
+  Offsets offsets;
+  offsets.of.assign(lifetimes.size(), 0);
+  std::vector<Placed> placed;  // by offset; side by side in memory, because this loop looks at all pairs
+  placed.reserve(order.size());
+  for (const std::size_t i : order) {
+    const Lifetime& own = lifetimes[i];
+    const std::size_t bytes = rounded_up(own.bytes, 64);
+    if (bytes == 0) continue;
+    std::size_t offset = 0;
+    for (const Placed& other : placed) {
+      if (other.last < own.first || own.last < other.first) continue;
+      if (other.begin >= offset + bytes) break;
+      offset = std::max(offset, other.end);
+    }
+    offsets.of[i] = offset;
+    const auto before = [](std::size_t begin, const Placed& other) { return begin < other.begin; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, before),
+                  {offset, offset + bytes, own.first, own.last});
+    offsets.total = std::max(offsets.total, offset + bytes);
+  }
+  return offsets;
+}
+
+}  // namespace
+
+std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
+  int last = 0;
+  for (const Lifetime& lifetime : lifetimes) last = std::max(last, lifetime.last);
+  std::vector<std::int64_t> changes(static_cast<std::size_t>(last) + 2, 0);  // per step
+  for (const Lifetime& lifetime : lifetimes) {
+    const auto bytes = static_cast<std::int64_t>(rounded_up(lifetime.bytes, 64));
+    changes[lifetime.first] += bytes;
+    changes[static_cast<std::size_t>(lifetime.last) + 1] -= bytes;
+  }
+  std::int64_t alive = 0, most = 0;
+  for (const std::int64_t change : changes) most = std::max(most, alive += change);
+  return static_cast<std::size_t>(most);
+}
+
+Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough) {
+  constexpr double most_pairs = 2e7;
+  constexpr int most_tries = 200;
+  constexpr double most_bytes = 0x1p62;  // of larger arenas, which no machine has, the sums could overflow
+  Offsets best = best_fit(lifetimes, reuse);
+  double all_bytes = 0;
+  for (const Lifetime& lifetime : lifetimes) all_bytes += static_cast<double>(lifetime.bytes) + 64;
+  if (!reuse || all_bytes > most_bytes || best.total <= enough) return best;
+  const std::size_t least = std::max(enough, most_alive(lifetimes));
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto larger = [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; };
+  std::stable_sort(order.begin(), order.end(), larger);
+  const auto count = static_cast<double>(lifetimes.size());
+  for (int tries = 0; tries < most_tries && count * count * (tries + 1) < most_pairs && best.total > least; ++tries) {
+    Offsets offsets = placed_in_order(lifetimes, order);
+    const auto ends_last = [&](std::size_t i) {
+      return offsets.of[i] + rounded_up(lifetimes[i].bytes, 64) == offsets.total;
+    };
+    const auto top = std::find_if(order.begin(), order.end(), ends_last);
+    if (top == order.end() || top == order.begin()) break;
+    const std::size_t total = offsets.total;
+    std::rotate(order.begin(), top, top + 1);
+    if (total < best.total) best = std::move(offsets);
+  }
+  return best;
+}
+
+}  // namespace xtape

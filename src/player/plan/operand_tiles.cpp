@@ -1,0 +1,110 @@
+#include "plan/operand_tiles.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace xtape {
+
+namespace {
+template <class Word>
+void copy_strided(const void* source, std::int64_t stride, std::int64_t count, void* destination) {
+  const Word* from = static_cast<const Word*>(source);
+  Word* to = static_cast<Word*>(destination);
+  if (stride == 0) {
+    std::fill(to, to + count, *from);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  }
+}
+
+void copy_run(const void* source, std::int64_t stride, std::int64_t count, std::size_t bytes, void* destination) {
+  if (stride == 1)
+    std::memcpy(destination, source, static_cast<std::size_t>(count) * bytes);
+  else if (bytes == 4)
+    copy_strided<std::uint32_t>(source, stride, count, destination);
+  else if (bytes == 8)
+    copy_strided<std::uint64_t>(source, stride, count, destination);
+  else if (bytes == 2)
+    copy_strided<std::uint16_t>(source, stride, count, destination);
+  else
+    copy_strided<std::uint8_t>(source, stride, count, destination);
+}
+}  // namespace
+
+Layout merged(const Layout& layout) {
+  Layout result;
+  result.offset = layout.offset;
+  for (std::size_t i = 0; i < layout.shape.size(); ++i) {
+    const std::int64_t size = layout.shape[i];
+    const std::int64_t stride = layout.strides[i];
+    if (size == 1) continue;
+    if (!result.shape.empty() && result.strides.back() == stride * size) {
+      result.shape.back() *= size;
+      result.strides.back() = stride;
+    } else {
+      result.shape.push_back(size);
+      result.strides.push_back(stride);
+    }
+  }
+  if (result.shape.empty()) {
+    result.shape.push_back(1);
+    result.strides.push_back(1);
+  }
+  return result;
+}
+
+OperandTiles::OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes)
+    : layout_(merged(layout.broadcast_to(shape))), bytes_(element_bytes) {
+  uniform_ = std::all_of(layout_.strides.begin(), layout_.strides.end(), [](std::int64_t s) { return s == 0; }) ||
+             count_of(shape) == 1;
+  dense_ = !uniform_ && layout_.shape.size() == 1 && layout_.strides[0] == 1;
+  if (layout_.strides.back() != 0 && layout_.strides.back() != 1) {  // no runs: add an axis of size 1 as one
+    layout_.shape.push_back(1);
+    layout_.strides.push_back(1);
+  }
+  run_ = layout_.shape.back();
+}
+
+std::int64_t OperandTiles::offset_of(std::int64_t row) const {
+  std::int64_t offset = layout_.offset;
+  for (std::size_t axis = layout_.shape.size() - 1; axis-- > 0;) {
+    offset += row % layout_.shape[axis] * layout_.strides[axis];
+    row /= layout_.shape[axis];
+  }
+  return offset;
+}
+
+const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_t count, void* scratch) const {
+  const char* base = static_cast<const char*>(data);
+  const auto bytes = static_cast<std::int64_t>(bytes_);
+  if (dense_) return base + (layout_.offset + first) * bytes;
+  const std::int64_t stride = layout_.strides.back();
+  std::int64_t row = first / run_;
+  std::int64_t within = first % run_;
+  if (stride == 1 && within + count <= run_) return base + (offset_of(row) + within) * bytes;
+  char* to = static_cast<char*>(scratch);
+  if (run_ == 1 && layout_.shape.size() >= 2) {  // copy along the last strided axis
+    const std::size_t axis = layout_.shape.size() - 2;
+    const std::int64_t length = layout_.shape[axis];
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t place = (first + done) % length;
+      const std::int64_t take = std::min(count - done, length - place);
+      copy_run(base + offset_of(first + done) * bytes, layout_.strides[axis], take, bytes_, to + done * bytes);
+      done += take;
+    }
+    return scratch;
+  }
+  for (std::int64_t done = 0; done < count; ++row, within = 0) {
+    const std::int64_t take = std::min(count - done, run_ - within);
+    copy_run(base + (offset_of(row) + within * stride) * bytes, stride, take, bytes_, to + done * bytes);
+    done += take;
+  }
+  return scratch;
+}
+
+void OperandTiles::fill(const void* data, std::int64_t count, void* scratch) const {
+  copy_run(static_cast<const char*>(data) + layout_.offset * static_cast<std::int64_t>(bytes_), 0, count, bytes_,
+           scratch);
+}
+
+}  // namespace xtape

@@ -1,0 +1,52 @@
+#include "plan/overlap.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace xtape {
+
+namespace {
+struct Range {
+  const std::byte* begin;
+  const std::byte* end;
+  const Buffer* buffer;
+};
+
+bool is_written(const Buffer& buffer) {
+  return buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::input;
+}
+
+std::string described(const PlannedProgram& planned, const Buffer& buffer) {
+  return std::string(name_of(buffer.kind)) + " '" + planned.name_of(buffer) + "'";
+}
+}  // namespace
+
+std::vector<const Array*> memory_of(const std::vector<Buffer>& buffers) {
+  std::vector<const Array*> memory;
+  for (const Buffer& buffer : buffers) memory.push_back(&buffer.array);
+  return memory;
+}
+
+void check_overlaps(const PlannedProgram& planned, const std::vector<const Array*>& memory) {
+  const std::vector<Buffer>& buffers = planned.buffers;
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    if (!*memory[i] || memory[i]->bytes() == 0) continue;
+    const auto* begin = static_cast<const std::byte*>(memory[i]->data());
+    ranges.push_back({begin, begin + memory[i]->bytes(), &buffers[i]});
+  }
+  const std::less<const std::byte*> before;
+  std::sort(ranges.begin(), ranges.end(), [&](const Range& a, const Range& b) { return before(a.begin, b.begin); });
+  const Range* furthest = nullptr;  // of the ranges so far, the one that ends last; and the same of those written
+  const Range* written = nullptr;
+  for (const Range& range : ranges) {
+    const Range* other = is_written(*range.buffer) ? furthest : written;
+    if (other != nullptr && before(range.begin, other->end))
+      throw Error("the memory of " + described(planned, *range.buffer) + " is also that of " +
+                  described(planned, *other->buffer) + ": what a player writes needs memory of its own");
+    if (furthest == nullptr || before(furthest->end, range.end)) furthest = &range;
+    if (is_written(*range.buffer) && (written == nullptr || before(written->end, range.end))) written = &range;
+  }
+}
+
+}  // namespace xtape

@@ -1,0 +1,257 @@
+#include "plan/placement.hpp"
+
+#include <algorithm>
+
+#include "passes/passes.hpp"
+
+namespace xtape {
+
+bool same_elements(const Placement& a, const Placement& b) {
+  if (a.buffer != b.buffer || a.layout.shape != b.layout.shape || a.layout.offset != b.layout.offset) return false;
+  for (std::size_t i = 0; i < a.layout.shape.size(); ++i)
+    if (a.layout.shape[i] != 1 && a.layout.strides[i] != b.layout.strides[i]) return false;
+  return true;
+}
+
+Call call_of(const Program& program, const Node& node) {
+  Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+  for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
+  return call;
+}
+
+std::size_t bytes_of(const ValueType& type) {
+  return static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+}
+
+Placements::Placements(const Program& program, const Passes& passes, const ExternalBuffers& external)
+    : program_(program),
+      passes_(passes),
+      places_(program.tape, {}),
+      last_(program.tape, -1),
+      requested_(program.tape, false) {
+  for (const ValueId& id : program.outputs) requested_[id] = true;
+  find_last_uses();
+  place_external(external);
+  if (passes.views) place_backwards();
+}
+
+/// Places outputs in the caller's memory if their producers can write there directly.
+void Placements::place_external(const ExternalBuffers& external) {
+  for (std::size_t k = 0; k < external.outputs.size(); ++k) {
+    const int number = static_cast<int>(external.inputs.size() + k);
+    external_outputs_.push_back({make_external(number), external.outputs[k]});
+    const ValueId id = program_.outputs[k];
+    const bool carried = std::any_of(program_.carries.begin(), program_.carries.end(),
+                                     [&](const auto& carry) { return carry.second == id; });
+    const Op& op = *program_.node(id.node).op;
+    const bool writes_there =
+        !op.is_source() && !op.is_view() && (op.lowering.strided_out || external.outputs[k].contiguous());
+    if (passes_.views && writes_there && !carried && !of(id)) set(id, external_outputs_.back());
+  }
+}
+
+bool Placements::requested(ValueId id) const {
+  return requested_[id];
+}
+
+void Placements::find_last_uses() {
+  for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
+    const Node& node = program_.node(index);
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k) {
+      const ValueId id{index, k};
+      last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
+    }
+    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // its readers read this input through it
+    const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
+    for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);
+  }
+}
+
+int Placements::make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes) {
+  Buffer buffer;
+  buffer.of = of;
+  buffer.role = role;
+  buffer.kind = kind;
+  buffer.bytes = bytes;
+  buffers.push_back(std::move(buffer));
+  buffer_last_.push_back(-1);
+  merged_into_.push_back(-1);
+  return static_cast<int>(buffers.size()) - 1;
+}
+
+int Placements::make_external(int number) {
+  const int buffer = make_buffer({}, Buffer::Role::value, BufferKind::external, 0);
+  buffers.back().number = number;
+  return buffer;
+}
+
+int Placements::resolved(int buffer) const {
+  while (merged_into_[buffer] >= 0) buffer = merged_into_[buffer];
+  return buffer;
+}
+
+void Placements::set(ValueId id, const Placement& placement) {
+  places_[id] = placement;
+  std::int32_t& last = buffer_last_[resolved(placement.buffer)];
+  last = std::max(last, last_use(id));
+}
+
+Placement Placements::make(ValueId id) {
+  const ValueType& type = program_.type(id);
+  const BufferKind kind = requested(id) ? BufferKind::output : BufferKind::arena;
+  const int buffer = make_buffer(id, Buffer::Role::value, kind, bytes_of(type));
+  const Placement placement{buffer, Layout::dense(type.shape)};
+  set(id, placement);
+  return placement;
+}
+
+Placement Placements::make_copy_of(ValueId id) {
+  const ValueType& type = program_.type(id);
+  const int buffer = make_buffer(id, Buffer::Role::copy, BufferKind::arena, bytes_of(type));
+  buffer_last_[buffer] = last_use(id);
+  return {buffer, Layout::dense(type.shape)};
+}
+
+/// Whether the producer of a value that has no placement yet can write it with this layout.
+bool Placements::takes_place(ValueId id, const Layout& layout) const {
+  const Node& producer = program_.node(id.node);
+  if (of(id) || requested(id) || producer.op->is_source()) return false;
+  return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
+}
+
+/// From the last node to the first, so that a value is placed before the inputs that are written within it.
+void Placements::place_backwards() {
+  find_copied_views();
+  for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
+    const Node& node = program_.node(index);
+    if (node.op->lowering.parts) place_parts(index);
+    if (node.op->is_view() && node.op->lowering.unview) place_view_input(index);
+  }
+}
+
+/// Places the inputs of a concat or stack within its output.
+void Placements::place_parts(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const Placement whole = of({index, 0}) ? of({index, 0}) : make({index, 0});
+  const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (takes_place(node.inputs[i], parts[i])) set(node.inputs[i], {whole.buffer, parts[i]});
+}
+
+/// Finds the views that need a copy, assuming that other values are dense. A view of a copied view is a view of the
+/// copy.
+void Placements::find_copied_views() {
+  copied_view_.assign(program_.tape.size(), false);
+  std::vector<Layout> layouts(program_.tape.size());  // of the views
+  for (std::size_t i = 0; i < program_.tape.size(); ++i) {
+    const Node& node = program_.node(static_cast<std::int32_t>(i));
+    if (!node.op->is_view() || !node.op->lowering.view) continue;
+    const ValueId input = node.inputs[0];
+    const bool of_view = program_.node(input.node).op->is_view();
+    const Call call = call_of(program_, node);
+    const std::optional<Layout> layout = node.op->lowering.view(
+        call, of_view ? layouts[input.node] : Layout::dense(call.shape(0)));
+    copied_view_[i] = !layout;
+    layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
+  }
+}
+
+/// If strides cannot express the view of a dense array, places the array with another layout, for which they can.
+void Placements::place_view_input(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const ValueId input = node.inputs[0];
+  const ValueId output{index, 0};
+  const Call call = call_of(program_, node);
+  if (!of(output)) {
+    if (!requested(output) && !copied_view_[index]) return;
+    const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
+    if (!dense || !takes_place(input, *dense)) return;
+    make(output);
+  }
+  const std::optional<Layout> layout = node.op->lowering.unview(call, of(output).layout);
+  if (layout && takes_place(input, *layout)) set(input, {of(output).buffer, *layout});
+}
+
+// Over inputs -------------------------------------------------------------------------------------------------------
+
+namespace {
+/// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
+/// writes the result may read such an input.
+std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
+  const std::int32_t writer = body.results()[0].node;
+  std::vector<std::size_t> inputs;
+  if (body.node(writer).outputs.size() > 1)
+    return inputs;  // it may read inputs after it has written the result
+  const std::vector<ValueId> given = body.inputs();
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    bool read_later = false;
+    for (std::size_t i = static_cast<std::size_t>(writer) + 1; i < body.size(); ++i)
+      for (const ValueId& id : body.node(i).inputs) read_later |= id == given[k];
+    if (!read_later && body.type(given[k]).shape == body.type(body.results()[0]).shape) inputs.push_back(k);
+  }
+  return inputs;
+}
+}  // namespace
+
+std::vector<std::size_t> overwritable(const Node& node) {
+  std::vector<std::size_t> inputs;
+  if (node.op->lowering.tiles_body) return overwritable_in_fused(*node.body);
+  if (runs_in_tiles(*node.op)) {
+    if (node.outputs.size() > 1) return inputs;  // it may read inputs after it has written the output
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
+  } else {
+    for (int i : node.op->lowering.overwrites)
+      if (static_cast<std::size_t>(i) < node.inputs.size()) inputs.push_back(static_cast<std::size_t>(i));
+  }
+  return inputs;
+}
+
+bool Placements::may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const {
+  const Node& node = program_.node(index);
+  const ValueId id = node.inputs[input];
+  const Placement& place = of(id);
+  const int buffer = resolved(place.buffer);
+  const Buffer& held = buffers[buffer];
+  const ValueType& type = program_.type(id);
+  if (type.shape != output.shape || size_of(type.dtype) != size_of(output.dtype)) return false;
+  if (held.bytes != bytes_of(type) || held.bytes == 0 || place.layout.offset != 0 || !place.layout.contiguous())
+    return false;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (i != input && resolved(of(node.inputs[i]).buffer) == buffer) return false;
+  if (buffer_last_[buffer] > index) return false;
+  if (held.kind == BufferKind::carry)
+    return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
+      if (carry.second != ValueId{index, 0} || carry.first.node < 0) return false;
+      const Placement& state = of(carry.first);  // empty if that input comes later
+      return state && resolved(state.buffer) == buffer;
+    });
+  return held.kind == BufferKind::arena;
+}
+
+int Placements::place_over_input(std::int32_t index) {
+  const Node& node = program_.node(index);
+  const ValueId output{index, 0};
+  const Placement& own = of(output);
+  if (own && (!own.layout.contiguous() || own.layout.offset != 0 ||
+              buffers[resolved(own.buffer)].bytes != bytes_of(node.outputs[0])))
+    return -1;
+  for (std::size_t input : overwritable(node)) {
+    if (!may_overwrite(index, input, node.outputs[0])) continue;
+    const int taken = resolved(of(node.inputs[input]).buffer);
+    const bool carry = buffers[taken].kind == BufferKind::carry;
+    if (own && resolved(own.buffer) == taken) return static_cast<int>(input);
+    if (own && carry) continue;
+    if (!own && (carry || !requested(output))) {
+      set(output, {taken, Layout::dense(node.outputs[0].shape)});
+    } else {  // the placement of the output is fixed: move the input there
+      const Placement placement = own ? own : make(output);
+      const int target = resolved(placement.buffer);
+      if (buffer_last_[target] > last_use(output)) continue;
+      merged_into_[taken] = target;
+    }
+    return static_cast<int>(input);
+  }
+  return -1;
+}
+
+}  // namespace xtape

@@ -1,0 +1,76 @@
+/// The placement of values in buffers. Views become layouts over the buffers of other values, inputs of a concat are
+/// written within its output, and ops overwrite inputs that are not read again. Private to planning.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+namespace xtape {
+
+/// Where a value is stored: a layout (offset in elements) over a buffer.
+struct Placement {
+  int buffer = -1;
+  Layout layout;
+  explicit operator bool() const { return buffer >= 0; }
+};
+/// Whether two placements have the same elements. Strides of axes of size 1 do not matter.
+bool same_elements(const Placement& a, const Placement& b);
+
+/// Of a dense array of this type.
+std::size_t bytes_of(const ValueType& type);
+
+class Placements {
+ public:
+  Placements(const Program& program, const Passes& passes, const ExternalBuffers& external);
+
+  const Placement& of(ValueId id) const { return places_[id]; }
+  void set(ValueId id, const Placement& placement);
+  bool requested(ValueId id) const;  ///< Whether the value is an output of the program.
+  /// The last node that reads a value, also through views; the number of nodes if the value is an output.
+  std::int32_t last_use(ValueId id) const { return last_[id]; }
+  /// Places a value in a new dense buffer.
+  Placement make(ValueId id);
+  /// A new dense buffer for a copy of a value.
+  Placement make_copy_of(ValueId id);
+  int make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes);
+  /// A new buffer for the caller's memory `number` (ExternalBuffers).
+  int make_external(int number);
+  /// The caller's memory of output `k`.
+  const Placement& external_output(std::size_t k) const { return external_outputs_[k]; }
+  /// The buffer into which a buffer was merged; itself if it was not.
+  int resolved(int buffer) const;
+  /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.
+  int place_over_input(std::int32_t index);
+
+  std::vector<Buffer> buffers;
+
+ private:
+  void find_last_uses();
+  void place_external(const ExternalBuffers& external);
+  void place_backwards();
+  void place_parts(std::int32_t index);
+  void place_view_input(std::int32_t index);
+  void find_copied_views();
+  bool takes_place(ValueId id, const Layout& layout) const;
+  bool may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const;
+
+  const Program& program_;
+  const Passes& passes_;
+  ValueTable<Placement> places_;
+  ValueTable<std::int32_t> last_;
+  ValueTable<bool> requested_;
+  std::vector<bool> copied_view_;          // per node: a view that strides over a dense array cannot express
+  std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
+  std::vector<int> merged_into_;
+  std::vector<Placement> external_outputs_;
+};
+
+/// The inputs over which the op of a node can write its output 0, if their layouts and later uses allow it.
+std::vector<std::size_t> overwritable(const Node& node);
+
+/// The call of a node, as the functions of its op receive it.
+Call call_of(const Program& program, const Node& node);
+
+}  // namespace xtape

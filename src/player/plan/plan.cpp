@@ -1,0 +1,393 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "kernels.hpp"
+#include "passes/passes.hpp"
+#include "plan/budget.hpp"
+#include "plan/kernel_table.hpp"
+#include "plan/memory.hpp"
+#include "plan/placement.hpp"
+#include "plan/shortage.hpp"
+
+namespace xtape {
+
+const char* name_of(BufferKind kind) {
+  static const char* const names[] = {"arena", "output", "constant", "parameter", "input", "carry", "external"};
+  return names[static_cast<int>(kind)];
+}
+
+std::string step_name(const Node& node) {
+  if (!node.op->lowering.tiles_body) return node.op->name;
+  std::string name;
+  for (std::size_t i = 0; i < node.body->size(); ++i)
+    if (const Op& op = *node.body->node(i).op; !op.is_source()) name += (name.empty() ? "" : "+") + op.name;
+  return name;
+}
+
+std::string PlannedProgram::name_of(const Buffer& buffer) const {
+  if (buffer.of.node < 0) return "the caller's memory";
+  const Node& node = program->node(buffer.of.node);
+  switch (buffer.role) {
+    case Buffer::Role::copy:
+      return "copy of " + program->label(buffer.of);
+    case Buffer::Role::output:
+      return "output of " + program->label(buffer.of);
+    case Buffer::Role::scratch:
+      return "scratch of " + step_name(node);
+    default:
+      return node.name.empty() ? program->label(buffer.of) : node.name;
+  }
+}
+
+std::string PlannedProgram::name_of(const PlannedStep& step) const {
+  return step.is_copy() ? "copy" : step_name(program->node(step.node));
+}
+
+std::string PlannedProgram::types_text(const PlannedStep& step) const {
+  std::string text;
+  for (const ValueType& type : types_of(step)) text += (text.empty() ? "" : ", ") + to_string(type);
+  return text;
+}
+
+namespace {
+class Planner {
+ public:
+  Planner(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
+      : result_(std::move(program)),
+        program_(*result_.program),
+        options_(options),
+        threads_(threads),
+        external_(external),
+        places_(program_, options.passes, external) {
+    result_.in_place = options.passes.in_place;
+    if (options.digests) result_.layouts = ValueTable<Layout>(program_.tape, {});
+  }
+
+  PlannedProgram run() {
+    for (std::size_t i = 0; i < program_.tape.size(); ++i) plan_node(static_cast<std::int32_t>(i));
+    plan_outputs();
+    plan_carries();
+    return finish();
+  }
+
+ private:
+  void plan_node(std::int32_t index) {
+    const Node& node = program_.node(index);
+    if (node.op->is_source())
+      plan_source(index, node);
+    else if (node.op->is_view() && node.op->lowering.view)
+      plan_view(index, node);
+    else if (node.op->lowering.parts && options_.passes.views)
+      plan_parts(index, node);
+    else
+      plan_kernel(index, node);
+  }
+
+  void plan_source(std::int32_t index, const Node& node) {
+    const ValueType& type = node.outputs[0];
+    const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+    const auto is_carry = [&](const auto& carry) { return carry.first == ValueId{index, 0}; };
+    const auto carry = std::find_if(program_.carries.begin(), program_.carries.end(), is_carry);
+    const BufferKind kind = carry != program_.carries.end() ? BufferKind::carry
+                            : node.op == &parameter_op()    ? BufferKind::parameter
+                            : node.op == &constant_op()     ? BufferKind::constant
+                                                            : BufferKind::input;
+    const auto is_outside = [&](const auto& input) { return input.first == node.name; };
+    const auto found = std::find_if(external_.inputs.begin(), external_.inputs.end(), is_outside);
+    if (kind == BufferKind::input && found != external_.inputs.end()) {
+      const auto number = static_cast<int>(found - external_.inputs.begin());
+      places_.set({index, 0}, {places_.make_external(number), found->second});
+      return;
+    }
+    const int buffer = places_.make_buffer({index, 0}, Buffer::Role::value, kind, bytes);
+    const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
+    Array given = held ? node.storage : Array();
+    if (kind == BufferKind::carry)
+      given = options_.carries[carry - program_.carries.begin()].memory;
+    if (!given) require_memory(node, type);
+    places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
+    if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
+    places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
+  }
+
+  /// Adds a step that copies the elements of a value for node `index`.
+  void add_copy(std::int32_t index, ValueId value, const Placement& from, const Placement& to) {
+    const ValueType& type = program_.type(value);
+    require_memory(program_.node(index), type);
+    PlannedStep step;
+    step.node = index;
+    step.copied = value;
+    Layout in = from.layout;
+    Layout out = to.layout;
+    in.offset = out.offset = 0;
+    step.cost = cost_of_copy(type, in);
+    const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
+    step.kernel = std::make_shared<const Kernel>(
+        Kernel{[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }});
+    add_step(std::move(step), {ref(type.dtype, from)}, {ref(type.dtype, to)});
+  }
+
+  void add_step(PlannedStep step, const std::vector<BufferRef>& in, const std::vector<BufferRef>& out) {
+    step.first = result_.operands.size();
+    step.inputs = static_cast<std::uint32_t>(in.size());
+    step.outputs = static_cast<std::uint32_t>(out.size());
+    result_.operands.insert(result_.operands.end(), in.begin(), in.end());
+    result_.operands.insert(result_.operands.end(), out.begin(), out.end());
+    result_.steps.push_back(std::move(step));
+  }
+
+  static BufferRef ref(Dtype dtype, const Placement& placement) {
+    const Layout& layout = placement.layout;
+    return {placement.buffer, layout.offset * static_cast<std::int64_t>(size_of(dtype)),
+            layout.contiguous() ? count_of(layout.shape) : 0};
+  }
+
+  /// The value as a dense array: its own placement, or a copy, which is made once.
+  Placement contiguous(ValueId id, std::int32_t index) {
+    const Placement& place = places_.of(id);
+    if (place.layout.contiguous()) return place;
+    const auto made = dense_copies_.find(id);
+    if (made != dense_copies_.end()) return made->second;
+    const Placement copy = places_.make_copy_of(id);
+    add_copy(index, id, place, copy);
+    dense_copies_.emplace(id, copy);
+    return copy;
+  }
+
+  void plan_view(std::int32_t index, const Node& node) {
+    const Call call = call_of(program_, node);
+    const ValueId output{index, 0};
+    const Placement& input = places_.of(node.inputs[0]);
+    if (!options_.passes.views) {
+      const Placement dense = contiguous(node.inputs[0], index);
+      add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, places_.make(output));
+      return;
+    }
+    const std::optional<Layout> seen = node.op->lowering.view(call, input.layout);
+    if (seen) {
+      const Placement alias{input.buffer, *seen};
+      if (!places_.of(output)) {
+        places_.set(output, alias);
+      } else if (!same_elements(places_.of(output), alias)) {
+        add_copy(index, output, alias, places_.of(output));
+      }
+      return;
+    }
+    if (!places_.of(output)) places_.make(output);
+    const Placement target = places_.of(output);
+    std::optional<Layout> source;
+    if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
+    if (source) {  // copy the input so that the view of the copy is the output
+      add_copy(index, node.inputs[0], input, {target.buffer, *source});
+      return;
+    }
+    const Placement dense = contiguous(node.inputs[0], index);
+    add_copy(index, output, {dense.buffer, *node.op->lowering.view(call, dense.layout)}, target);
+  }
+
+  void plan_parts(std::int32_t index, const Node& node) {
+    const ValueId output{index, 0};
+    if (!places_.of(output)) places_.make(output);
+    const Placement whole = places_.of(output);
+    const std::vector<Layout> parts = node.op->lowering.parts(call_of(program_, node), whole.layout);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Placement target{whole.buffer, parts[i]};
+      if (same_elements(places_.of(node.inputs[i]), target)) continue;
+      add_copy(index, node.inputs[i], places_.of(node.inputs[i]), target);
+    }
+  }
+
+  void plan_kernel(std::int32_t index, const Node& node) {
+    const bool tiled = runs_in_tiles(*node.op);
+    const bool steps = static_cast<bool>(node.op->lowering.steps);
+    if (!tiled && !steps && !node.op->lowering.kernel)
+      throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
+    KernelCall call(call_of(program_, node));
+    for (const ValueType& type : call.inputs) require_countable(node, type);
+    for (const ValueType& type : call.outputs) require_memory(node, type);
+    call.threads = threads_;
+    call.seed = options_.seed;
+    call.precision = options_.precision;
+    PlannedStep step;
+    step.node = index;
+    in_.clear();
+    out_.clear();
+    const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
+    for (const ValueId& id : node.inputs) {
+      Placement place = any_layout ? places_.of(id) : contiguous(id, index);
+      in_.push_back(ref(program_.type(id).dtype, place));
+      call.fixed.push_back(is_fixed(place));
+      place.layout.offset = 0;
+      call.in.push_back(std::move(place.layout));
+    }
+    if (options_.passes.in_place) places_.place_over_input(index);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+      const ValueId id{index, static_cast<std::int32_t>(k)};
+      if (!places_.of(id)) places_.make(id);
+      Placement place = places_.of(id);
+      out_.push_back(ref(node.outputs[k].dtype, place));
+      place.layout.offset = 0;
+      if (options_.digests) result_.layouts[id] = place.layout;
+      call.out.push_back(std::move(place.layout));
+    }
+    const SharedKernel made = made_.of(call, [&] {
+      Cost cost = cost_of(call);
+      Kernel kernel = tiled   ? make_elementwise(call)
+                      : steps ? make_stepped(call, options_, cost)
+                              : node.op->lowering.kernel(call);
+      if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
+      return SharedKernel{std::make_shared<const Kernel>(std::move(kernel)), cost};
+    });
+    step.kernel = made.kernel;
+    step.cost = made.cost;
+    if (const std::size_t bytes = step.kernel->scratch_bytes; bytes > 0)
+      step.scratch = places_.make_buffer({index, 0}, Buffer::Role::scratch, BufferKind::arena, bytes);
+    add_step(std::move(step), in_, out_);
+  }
+
+  bool is_fixed(const Placement& place) const {
+    const Buffer& buffer = places_.buffers[places_.resolved(place.buffer)];
+    const auto number = static_cast<std::size_t>(buffer.number);
+    if (options_.packed && buffer.kind == BufferKind::parameter) return true;
+    return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
+  }
+
+  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Others get a copy.
+  void plan_outputs() {
+    for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
+      const ValueId id = program_.outputs[k];
+      const ValueType& type = program_.type(id);
+      Placement place = places_.of(id);
+      if (k < external_.outputs.size()) {
+        const Placement target = places_.external_output(k);
+        if (!same_elements(place, target)) add_copy(id.node, id, place, target);
+        result_.outputs.push_back({target.buffer, target.layout, type.dtype});
+        continue;
+      }
+      const BufferKind kind = places_.buffers[places_.resolved(place.buffer)].kind;
+      const bool written_by_carry = kind == BufferKind::carry && !program_.node(id.node).op->is_source() &&
+                                    is_carried_by(id, places_.resolved(place.buffer));
+      if (!(kind == BufferKind::output || written_by_carry) || !place.layout.contiguous()) {
+        const std::size_t bytes = static_cast<std::size_t>(count_of(type.shape)) * size_of(type.dtype);
+        const Placement copy{places_.make_buffer(id, Buffer::Role::output, BufferKind::output, bytes),
+                             Layout::dense(type.shape)};
+        add_copy(id.node, id, place, copy);
+        place = copy;
+      }
+      result_.outputs.push_back({place.buffer, place.layout, type.dtype});
+    }
+  }
+
+  bool is_carried_by(ValueId output, int buffer) const {
+    return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
+      return carry.second == output && carry.first.node >= 0 &&
+             places_.resolved(places_.of(carry.first).buffer) == buffer;
+    });
+  }
+
+  /// Copies the outputs of carries to the states at the end, unless an op has written them there.
+  void plan_carries() {
+    const std::size_t first = program_.outputs.size() - program_.carries.size();
+    for (std::size_t i = 0; i < program_.carries.size(); ++i) {
+      const ValueId input = program_.carries[i].first;
+      if (input.node < 0) {
+        result_.carried.push_back(-1);
+        continue;
+      }
+      const Placement state = places_.of(input);
+      result_.carried.push_back(places_.resolved(state.buffer));
+      const PlannedOutput& output = result_.outputs[first + i];
+      if (places_.resolved(output.buffer) != places_.resolved(state.buffer))
+        add_copy(input.node, input, {output.buffer, output.layout}, state);
+    }
+  }
+
+  PlannedProgram finish() {
+    result_.buffers = std::move(places_.buffers);
+    for (BufferRef& ref : result_.operands) ref.buffer = places_.resolved(ref.buffer);
+    for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
+    find_lifetimes();
+    keep_to_limit();
+    require_memory(result_);
+    return std::move(result_);
+  }
+
+  void find_lifetimes() {
+    for (std::size_t s = 0; s < result_.steps.size(); ++s) live_at(result_.steps[s], static_cast<int>(s));
+  }
+
+  void live_at(const PlannedStep& step, int when) {
+    const auto touch = [&](int number) {
+      Buffer& buffer = result_.buffers[number];
+      if (buffer.first < 0) buffer.first = when;
+      buffer.last = when;
+    };
+    for (const BufferRef& ref : result_.of(step)) touch(ref.buffer);
+    if (step.scratch >= 0) touch(step.scratch);
+  }
+
+  /// Lays out the memory, within the limit if there is one.
+  void keep_to_limit() {
+    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // other players have it already
+    if (options_.memory == 0) return lay_out_memory(shared);
+    const std::size_t outside = bytes_outside(result_);
+    const std::size_t room = options_.memory - std::min(options_.memory, outside);
+    if (outside <= options_.memory && most_alive(lifetimes()) <= room) {
+      lay_out_memory(std::min(shared, room));
+      if (result_.arena_bytes <= room) return;
+    }
+    KnownWays of_this_plan;
+    fit_memory(result_, options_.memory, options_.arena ? options_.arena->known_ways() : of_this_plan);
+    find_lifetimes();
+    lay_out_memory(room);
+  }
+
+  /// Tries to keep the arena small, until it takes at most `enough` bytes.
+  void lay_out_memory(std::size_t enough) {
+    const Offsets offsets = assign_offsets(lifetimes(), options_.passes.reuse, enough);
+    auto offset = offsets.of.begin();
+    for (Buffer& buffer : result_.buffers)
+      if (in_arena(buffer)) buffer.offset = *offset++;
+    result_.arena_bytes = offsets.total;
+  }
+
+  std::vector<Lifetime> lifetimes() const {
+    std::vector<Lifetime> lifetimes;
+    for (const Buffer& buffer : result_.buffers)
+      if (in_arena(buffer)) lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
+    return lifetimes;
+  }
+  /// Others are elsewhere, merged into another, or never touched.
+  static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
+
+  PlannedProgram result_;
+  const Program& program_;
+  const PlayerOptions& options_;
+  int threads_;
+  const ExternalBuffers& external_;
+  Placements places_;
+  KernelTable made_;
+  std::unordered_map<ValueId, Placement> dense_copies_;
+  std::vector<BufferRef> in_, out_;  // of the step being planned
+};
+}  // namespace
+
+PlannedProgram draft(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
+  return Planner(std::move(program), options, threads, external).run();
+}
+
+PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
+  PlannedProgram planned = draft(std::move(program), options, threads, external);
+  try {
+    for (Buffer& buffer : planned.buffers)
+      if (buffer.first >= 0 && buffer.kind == BufferKind::output)
+        buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
+  } catch (const Error& error) {
+    out_of_memory(planned, error.what());
+  }
+  return planned;
+}
+
+}  // namespace xtape

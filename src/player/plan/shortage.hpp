@@ -1,0 +1,28 @@
+/// Errors for plans that need more memory than this process can use.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.hpp"
+
+namespace xtape {
+
+/// Throws Error, naming the node's op and source location, if an array of `type` alone takes more memory than this
+/// process can use.
+void require_memory(const Node& node, const ValueType& type);
+
+/// The same for an operand that may repeat elements and so take less memory than its type suggests: throws Error if the
+/// bytes of `type` exceed every address space. Kernels can therefore compute small multiples of this number in 64 bits.
+void require_countable(const Node& node, const ValueType& type);
+
+/// Throws Error, naming the op of the largest buffer, if the plan's buffers take more memory than this process can use.
+void require_memory(const PlannedProgram& planned);
+
+/// A step for messages: "tanh -> float32 (2, 3) at …".
+std::string described(const PlannedProgram& planned, const PlannedStep& step);
+
+/// Throws Error for a plan whose memory could not be allocated, naming the op of the largest buffer. `why` is the
+/// reason.
+[[noreturn]] void out_of_memory(const PlannedProgram& planned, const std::string& why);
+
+}  // namespace xtape

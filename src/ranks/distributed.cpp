@@ -1,0 +1,338 @@
+#include "xtape/distributed.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "agreement.hpp"
+#include "gradient_sum.hpp"
+#include "piece_optimizer.hpp"
+#include "plan/memory.hpp"
+#include "shared_weights.hpp"
+#include "thread_count.hpp"
+#include "threads.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+using ranks::GradientLayout;
+
+namespace {
+std::string bytes_of(const std::vector<double>& numbers) {
+  std::string bytes(numbers.size() * sizeof(double), '\0');
+  if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  return bytes;
+}
+
+template <class T>
+std::string not_second_moments(const Array& array) {
+  const T* values = array.as<T>();
+  const T* wrong = std::find_if_not(values, values + array.count(), [](T value) { return value >= 0; });
+  return wrong == values + array.count() ? ""
+                                         : "has an element that is negative or NaN, number " +
+                                               std::to_string(wrong - values) + ": second moments are means of squares";
+}
+
+/// What is wrong with the elements of an array of an optimiser's state; "" if nothing is.
+std::string wrong_elements(const std::string& name, const Array& array) {
+  if (name == "updates") {
+    const std::int64_t updates = *array.as<std::int64_t>();
+    return updates >= 0 && updates <= most_updates ? "" : "is " + std::to_string(updates);
+  }
+  if (!name.starts_with("second.")) return "";
+  return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
+}
+
+const DistributedOptions& checked(const DistributedOptions& options) {
+  const auto within = [](std::int64_t count, std::int64_t most, const char* what) {
+    if (count < 1 || count > most)
+      throw Error("an update has 1 to " + std::to_string(most) + " " + what + ", not " + std::to_string(count));
+  };
+  within(options.shards, ranks::most_shards, "shards");
+  within(options.micro_batches, ranks::most_micro_batches, "micro-batches");
+  if (options.communicator) ranks::check_shards(options.shards, options.communicator->size());
+  return options;
+}
+}  // namespace
+
+struct DistributedOptimizer::Data {
+  Data(Model& model, const std::vector<std::string>& trained, const DistributedOptions& given)
+      : options(checked(given)), group(options.communicator), weights(model, trained, group) {
+    if (group.size() == 1) pieces.emplace(weights.weights(), options.optimizer, options.threads);
+  }
+
+  DistributedOptions options;
+  ranks::RankGroup group;
+  ranks::SharedWeights weights;
+  std::optional<ranks::GradientSum> gradients;
+  std::optional<PieceOptimizer> pieces;  // with several ranks, made by arrange()
+  PieceGradients of_piece;
+  std::string reached;  // per weight: 1 if any rank has a gradient
+  bool begun = false;   // since the last update
+  bool summed = false;  // since begin()
+
+  PieceOptimizer& optimizer() {
+    if (!pieces) throw Error("DistributedOptimizer: arrange() must be called first");
+    return *pieces;
+  }
+  const PieceOptimizer& optimizer() const { return const_cast<Data*>(this)->optimizer(); }
+  ranks::GradientSum& arranged() {
+    if (!gradients) throw Error("DistributedOptimizer: arrange() must be called first");
+    return *gradients;
+  }
+  const GradientLayout& layout() const { return gradients->layout(); }
+
+  /// The arrays of the state, as a file has them.
+  std::vector<ArrayFile::Entry> entries() const {
+    std::vector<ArrayFile::Entry> entries;
+    for (const std::string& kind : optimizer().kinds())
+      for (const Store::Entry& weight : weights.weights())
+        entries.push_back({kind + "." + weight.name, weight.value.dtype(), weight.value.shape()});
+    entries.push_back({"updates", Dtype::int64, {1}});
+    return entries;
+  }
+
+  /// Calls visit(piece index, the piece's first byte and number of bytes in an array of the weight's shape).
+  template <class Visit>
+  void for_pieces_of(std::size_t weight, const Visit& visit) const {
+    const std::vector<Piece>& all = optimizer().pieces();
+    const std::size_t element = size_of(weights.weights()[weight].value.dtype());
+    const auto before = [](const Piece& piece, std::size_t other) { return piece.weight < other; };
+    const auto first = std::lower_bound(all.begin(), all.end(), weight, before);
+    for (auto piece = first; piece != all.end() && piece->weight == weight; ++piece)
+      visit(static_cast<std::size_t>(piece - all.begin()), static_cast<std::size_t>(piece->begin) * element,
+            static_cast<std::size_t>(piece->count) * element);
+  }
+
+  /// Completes numbers of pieces, of which each rank has those of its own.
+  void share(std::vector<double>& numbers) {
+    std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      own[layout().owner[i]].push_back(numbers[i]);
+    std::vector<std::string> of_rank;
+    for (const std::vector<double>& each : own) of_rank.push_back(bytes_of(each));
+    group.all_gather(of_rank);
+    std::vector<std::size_t> taken(of_rank.size(), 0);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const auto owner = static_cast<std::size_t>(layout().owner[i]);
+      std::memcpy(&numbers[i], of_rank[owner].data() + taken[owner], sizeof(double));
+      taken[owner] += sizeof(double);
+    }
+  }
+
+  /// The moments of one weight, gathered from their owners on rank 0.
+  void gather(std::size_t kind, std::size_t weight, ArrayWriter* writer) {
+    std::vector<Communicator::Request> requests;
+    Array whole;
+    if (writer != nullptr) {
+      const Array& array = weights.weights()[weight].value;
+      whole = Array(array.dtype(), array.shape());
+    }
+    auto* to = static_cast<std::byte*>(whole.data());
+    for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
+      const int owner = layout().owner[index];
+      if (owner == group.rank() && writer != nullptr)
+        std::memcpy(to + at, optimizer().moment(kind, index), count);
+      else if (owner == group.rank())
+        requests.push_back(group.communicator().send(0, optimizer().moment(kind, index), count));
+      else if (writer != nullptr)
+        requests.push_back(group.communicator().receive(owner, to + at, count));
+    });
+    group.wait(requests);
+    if (writer != nullptr) writer->write(whole);
+  }
+};
+
+DistributedOptimizer::DistributedOptimizer(Model& model, const std::vector<std::string>& trained,
+                                           const DistributedOptions& options)
+    : data_(std::make_unique<Data>(model, trained, options)) {}
+
+const Store& DistributedOptimizer::trained() const {
+  return data_->weights.weights();
+}
+
+std::int64_t DistributedOptimizer::first_shard() const {
+  return ranks::shards_of(data_->group.rank(), data_->group.size(), data_->options.shards).first;
+}
+
+std::int64_t DistributedOptimizer::last_shard() const {
+  return ranks::shards_of(data_->group.rank(), data_->group.size(), data_->options.shards).last;
+}
+
+void DistributedOptimizer::arrange(const Vars& gradients) {
+  Data& d = *data_;
+  const Store& weights = d.weights.weights();
+  if (gradients.size() != weights.size())
+    throw Error("there must be a gradient, which can be empty, for each of the " + std::to_string(weights.size()) +
+                " weights, not " + std::to_string(gradients.size()));
+  d.gradients.emplace(weights, gradients, d.options.shards, d.options.micro_batches > 1, d.options.overlap,
+                      thread_count(d.options.threads), d.group);
+  const GradientLayout& layout = d.layout();
+  if (!d.pieces) {
+    std::vector<bool> owned;
+    for (int owner : layout.owner) owned.push_back(owner == d.group.rank());
+    d.pieces.emplace(weights, d.options.optimizer, d.options.threads, owned);
+  }
+  d.of_piece.assign(layout.pieces.size(), nullptr);
+}
+
+void DistributedOptimizer::begin(std::int64_t shards) {
+  if (shards < 1 || shards > data_->options.shards)
+    throw Error("an update has 1 to " + std::to_string(data_->options.shards) + " shards with rows, not " +
+                std::to_string(shards));
+  data_->arranged().begin(shards);
+  data_->begun = true;
+  data_->summed = false;
+}
+
+void DistributedOptimizer::play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds,
+                                std::uint64_t step, bool ends_shard) {
+  if (!data_->begun) throw Error("DistributedOptimizer: begin() must be called before play()");
+  data_->gradients->play(player, gradients, feeds, step, ends_shard);
+}
+
+std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values) {
+  Data& d = *data_;
+  if (!d.begun || !d.gradients->is_played())
+    throw Error("DistributedOptimizer: begin() and the plays of all own shards must come before sum()");
+  const auto own = static_cast<std::size_t>(d.gradients->present(d.group.rank()).count());
+  const auto count_of_rank = [&](int rank) { return static_cast<std::size_t>(d.gradients->present(rank).count()); };
+  const std::size_t each = values.size() / std::max<std::size_t>(1, own);
+  if (values.size() != each * std::max<std::size_t>(1, own))
+    throw Error("got " + std::to_string(values.size()) + " values for " + std::to_string(own) + " shards");
+  std::vector<std::string> of_rank;
+  for (int rank = 0; rank < d.group.size(); ++rank)
+    of_rank.emplace_back(count_of_rank(rank) * each * sizeof(double) + d.gradients->reached().size(), '\0');
+  of_rank[d.group.rank()] =
+      (own > 0 ? bytes_of(values) : std::string()) + d.gradients->reached();
+  d.group.all_gather(of_rank);
+  std::vector<std::vector<double>> columns(each);
+  d.reached.assign(d.gradients->reached().size(), '\0');
+  for (int rank = 0; rank < d.group.size(); ++rank) {
+    const std::string& bytes = of_rank[rank];
+    const std::size_t numbers = count_of_rank(rank) * each;
+    for (std::size_t i = 0; i < numbers; ++i) {
+      double value = 0;
+      std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+      columns[i % each].push_back(value);
+    }
+    for (std::size_t i = 0; i < d.reached.size(); ++i)
+      d.reached[i] = static_cast<char>(d.reached[i] | bytes[numbers * sizeof(double) + i]);
+  }
+  d.gradients->receive();
+  d.summed = true;
+  std::vector<double> sums;
+  for (const std::vector<double>& column : columns)
+    sums.push_back(ranks::tree_sum(column.data(), static_cast<std::int64_t>(column.size())));
+  return sums;
+}
+
+double DistributedOptimizer::update(double rate, double scale, double clip) {
+  Data& d = *data_;
+  check_numbers(rate, clip);
+  if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
+  d.begun = d.summed = false;
+  const GradientLayout& layout = d.layout();
+  const int rank = d.group.rank();
+  for (std::size_t i = 0; i < layout.pieces.size(); ++i) {
+    const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0;
+    d.of_piece[i] = updated ? d.gradients->place(i) : nullptr;
+  }
+  SharedUpdate shared{[&](std::size_t i) { d.gradients->sum(i); }, {}, {}};
+  if (d.group.size() > 1) {
+    shared.share = [&](std::vector<double>& sums) { d.share(sums); };
+    shared.all_gather = [&](const std::string& own) { return d.group.all_gather(own); };
+  }
+  const double norm = d.optimizer().update(d.of_piece, rate, scale, clip, shared);
+  if (std::isfinite(norm)) d.weights.exchange(layout);
+  return norm;
+}
+
+double DistributedOptimizer::take_waited() {
+  return data_->group.take_waited();
+}
+
+std::size_t DistributedOptimizer::gradient_bytes() const {
+  return data_->gradients ? data_->gradients->bytes() : 0;
+}
+
+std::size_t DistributedOptimizer::moment_bytes() const {
+  const PieceOptimizer& pieces = data_->optimizer();
+  std::size_t bytes = 0;
+  for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
+    for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
+      if (pieces.moment(kind, i) != nullptr)
+        bytes += static_cast<std::size_t>(pieces.pieces()[i].count) * size_of(pieces.dtype(pieces.pieces()[i]));
+  return bytes;
+}
+
+std::size_t DistributedOptimizer::absent_bytes() const {
+  const PieceOptimizer& pieces = data_->optimizer();
+  std::size_t bytes = data_->gradients ? data_->gradients->absent_bytes() : 0;
+  for (std::size_t kind = 0; kind < pieces.kinds().size(); ++kind)
+    for (std::size_t i = 0; i < pieces.pieces().size(); ++i)
+      if (const void* moment = pieces.moment(kind, i)) {
+        const Piece& piece = pieces.pieces()[i];
+        const std::size_t all = static_cast<std::size_t>(piece.count) * size_of(pieces.dtype(piece));
+        bytes += all - resident_bytes(moment, all);
+      }
+  return bytes;
+}
+
+const Store& DistributedOptimizer::state() const {
+  return data_->optimizer().state();
+}
+
+void DistributedOptimizer::save(const std::string& path) {
+  Data& d = *data_;
+  if (d.group.size() == 1) {
+    save_arrays(path, state());
+    return;
+  }
+  std::optional<ArrayWriter> writer;
+  if (d.group.rank() == 0) writer.emplace(path, d.entries());
+  for (std::size_t kind = 0; kind < d.optimizer().kinds().size(); ++kind)
+    for (std::size_t weight = 0; weight < trained().size(); ++weight)
+      d.gather(kind, weight, writer ? &*writer : nullptr);
+  if (!writer) return;
+  writer->write(d.optimizer().updates());
+  writer->commit();
+}
+
+void DistributedOptimizer::check(const std::string& path) const {
+  const ArrayFile file(path);
+  for (const ArrayFile::Entry& needed : data_->entries()) {
+    const auto found = std::find_if(file.entries().begin(), file.entries().end(),
+                                    [&](const ArrayFile::Entry& entry) { return entry.name == needed.name; });
+    if (found == file.entries().end() || found->dtype != needed.dtype || found->shape != needed.shape)
+      throw FileError(path + " does not hold '" + needed.name + "' as " + name_of(needed.dtype) + " " +
+                      to_string(needed.shape) + ": it is from another optimiser or model");
+    const Array array = file.read(static_cast<std::size_t>(found - file.entries().begin()));
+    if (const std::string wrong = wrong_elements(needed.name, array); !wrong.empty())
+      throw FileError(path + " is not the state of an optimiser: '" + needed.name + "' " + wrong);
+  }
+}
+
+void DistributedOptimizer::load(const std::string& path) {
+  Data& d = *data_;
+  check(path);
+  const ArrayFile file(path);
+  std::map<std::string, std::size_t> entry_of;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) entry_of[file.entries()[i].name] = i;
+  const std::vector<std::string>& kinds = d.optimizer().kinds();
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind)
+    for (std::size_t weight = 0; weight < trained().size(); ++weight) {
+      const Array whole = file.read(entry_of.at(kinds[kind] + "." + trained()[weight].name));
+      d.for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
+        if (void* moment = d.optimizer().moment(kind, index); moment != nullptr)
+          std::memcpy(moment, static_cast<const std::byte*>(whole.data()) + at, count);
+      });
+    }
+  d.optimizer().updates().assign(file.read(entry_of.at("updates")));
+  d.optimizer().forget_bounds();
+}
+
+}  // namespace xtape

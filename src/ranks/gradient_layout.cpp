@@ -1,0 +1,60 @@
+#include "gradient_layout.hpp"
+
+#include <algorithm>
+
+namespace xtape::ranks {
+
+namespace {
+/// Large enough that the latency of a message is small beside its transfer on a fast network, and small enough that
+/// most of a model's gradients are on their way before the last ones are computed.
+constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
+constexpr std::size_t alignment = 64;
+
+/// Deals the pieces of a bucket: each goes to the rank in whose equal share of the elements its middle lies.
+void deal(GradientLayout& layout, GradientLayout::Bucket& bucket, const Store& weights, int ranks) {
+  std::int64_t total = 0;
+  for (std::size_t index : bucket.pieces) total += layout.pieces[index].count;
+  bucket.of_rank.resize(static_cast<std::size_t>(ranks));
+  std::int64_t before = 0;
+  for (std::size_t index : bucket.pieces) {
+    const Piece& piece = layout.pieces[index];
+    const double middle = static_cast<double>(before) + static_cast<double>(piece.count) / 2;
+    const int rank = std::min(ranks - 1, static_cast<int>(middle * ranks / static_cast<double>(total)));
+    before += piece.count;
+    layout.owner[index] = rank;
+    Bytes& range = bucket.of_rank[rank];
+    const std::size_t first = layout.piece_at[index];
+    if (range.count() == 0) range.first = first;
+    range.last = first + static_cast<std::size_t>(piece.count) * size_of(weights[piece.weight].value.dtype());
+  }
+}
+}  // namespace
+
+GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks) {
+  GradientLayout layout;
+  layout.pieces = pieces_of(weights);
+  layout.piece_at.resize(layout.pieces.size());
+  layout.owner.resize(layout.pieces.size());
+  layout.weight_at.resize(weights.size());
+  std::vector<std::size_t> first_piece(weights.size() + 1, layout.pieces.size());
+  for (std::size_t i = layout.pieces.size(); i-- > 0;) first_piece[layout.pieces[i].weight] = i;
+  std::size_t began = 0;  // the first byte of the last bucket
+  for (std::size_t weight : order) {
+    if (layout.buckets.empty() || layout.bytes - began >= bucket_bytes) {
+      layout.buckets.emplace_back();
+      began = layout.bytes;
+    }
+    const Array& array = weights[weight].value;
+    layout.weight_at[weight] = layout.bytes;
+    layout.buckets.back().weights.push_back(weight);
+    for (std::size_t i = first_piece[weight]; i < layout.pieces.size() && layout.pieces[i].weight == weight; ++i) {
+      layout.piece_at[i] = layout.bytes + static_cast<std::size_t>(layout.pieces[i].begin) * size_of(array.dtype());
+      layout.buckets.back().pieces.push_back(i);
+    }
+    layout.bytes += (array.bytes() + alignment - 1) / alignment * alignment;
+  }
+  for (GradientLayout::Bucket& bucket : layout.buckets) deal(layout, bucket, weights, ranks);
+  return layout;
+}
+
+}  // namespace xtape::ranks

@@ -1,0 +1,37 @@
+/// Where the gradients of all weights lie in one block of memory, and which rank sums which piece of them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "piece_optimizer.hpp"
+
+namespace xtape::ranks {
+
+/// A range of bytes.
+struct Bytes {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t count() const { return last - first; }
+};
+
+/// Gradients in the order in which they are computed, in buckets, which are sent as soon as they are complete. The
+/// pieces of a bucket are dealt to all ranks, in order, so that each rank's are adjacent in memory.
+struct GradientLayout {
+  struct Bucket {
+    std::vector<std::size_t> weights;
+    std::vector<std::size_t> pieces;  ///< Indices, in the order of memory.
+    std::vector<Bytes> of_rank;       ///< Where the pieces of each rank lie; empty if it has none.
+  };
+  std::vector<Piece> pieces;           ///< In the order of weights.
+  std::vector<std::size_t> piece_at;   ///< Per piece: its first byte in the memory.
+  std::vector<int> owner;              ///< Per piece: its rank.
+  std::vector<std::size_t> weight_at;  ///< Per weight: its first byte, a multiple of 64.
+  std::vector<Bucket> buckets;
+  std::size_t bytes = 0;  ///< Of all gradients.
+};
+
+/// `order`: the indices of the weights in the order in which their gradients are computed.
+GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks);
+
+}  // namespace xtape::ranks

@@ -1,0 +1,257 @@
+#include "gradient_sum.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "kernels.hpp"
+#include "plan/memory.hpp"
+#include "threads.hpp"
+
+namespace xtape::ranks {
+
+namespace {
+constexpr std::int64_t block = 512;  // elements that are added at a time, in the nearest cache
+
+/// The indices of the weights in the order in which their gradients are computed; those without gradient are last.
+std::vector<std::size_t> order_of(const Vars& gradients) {
+  std::vector<std::size_t> order(gradients.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto when = [&](std::size_t i) {
+    return gradients[i].empty() ? std::numeric_limits<std::int32_t>::max() : gradients[i].id().node;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
+  return order;
+}
+
+/// Adds `from` to the `lefts` arrays before it, the nearest first, each `stride` bytes before the next: the last of
+/// them becomes left[k] + (… + (left[1] + from)).
+template <class T>
+void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t count) {
+  const auto left = [&](int k) { return reinterpret_cast<T*>(from - static_cast<std::size_t>(k) * stride); };
+  T sum[block];
+  for (std::int64_t begin = 0; begin < count; begin += block) {
+    const std::int64_t size = std::min(block, count - begin);
+    const T* right = left(0) + begin;
+    for (int k = 1; k <= lefts; ++k) {
+      const T* more = left(k) + begin;
+      T* to = k == lefts ? left(k) + begin : sum;
+      kernels().of<T>().add_arrays(more, right, to, size);
+      right = sum;
+    }
+  }
+}
+}  // namespace
+
+GradientSum::GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
+                         int threads, RankGroup& group)
+    : layout_(layout_of(weights, order_of(gradients), group.size())),
+      weights_(weights),
+      shards_(shards),
+      overlap_(overlap),
+      threads_(threads),
+      group_(group),
+      own_(shards_of(group.rank(), group.size(), shards)),
+      slot_count_(slots_for(own_, shards) + (sequence ? 1 : 0)) {
+  received_at_.resize(layout_.pieces.size());
+  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
+    const Bytes& range = bucket.of_rank[group.rank()];
+    for (std::size_t piece : bucket.pieces)
+      if (layout_.owner[piece] == group.rank())
+        received_at_[piece] = owned_bytes_ + layout_.piece_at[piece] - range.first;
+    owned_bytes_ += (range.count() + 63) / 64 * 64;
+  }
+  if (bytes() > memory_limit())
+    throw OutOfMemory("out of memory: gradients in " + std::to_string(shards) + " shards take " + bytes_text(bytes()) +
+                      " with their partial sums, and this process can have " + bytes_text(memory_limit()) +
+                      ": a smaller batch.shards takes less");
+  const std::size_t total = static_cast<std::size_t>(slot_count_) * layout_.bytes;
+  near_.resize(static_cast<std::size_t>(group.size()));
+  if (group.size() > 1) near_ = group.share(total);
+  slots_ = near_[group.rank()];
+  if (!slots_) {
+    const auto memory = std::make_shared<Array>(Dtype::boolean, Shape{static_cast<std::int64_t>(total)});
+    slots_ = std::shared_ptr<std::byte>(memory, static_cast<std::byte*>(memory->data()));
+    near_[group.rank()] = slots_;
+  }
+  arrays_.resize(static_cast<std::size_t>(slot_count_));
+  for (int index = 0; index < slot_count_; ++index)
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      arrays_[index].emplace_back(
+          std::shared_ptr<std::byte>(slots_, slot(index) + layout_.weight_at[i]), weights_[i].value.dtype(),
+          weights_[i].value.shape());
+}
+
+Shards GradientSum::present(int rank) const {
+  const Shards all = shards_of(rank, group_.size(), shards_);
+  return {std::min(all.first, present_), std::min(all.last, present_)};
+}
+
+void GradientSum::begin(std::int64_t shards) {
+  present_ = shards;
+  stack_ = TreeStack(shards);
+  next_shard_ = own_.first;
+  in_sequence_ = false;
+  tops_ = tops_of(present(group_.rank()), shards);
+  reached_.assign(weights_.size(), '\0');
+  find_terms();
+}
+
+/// Lists the terms of the sum in order, and starts to receive those that other hosts send.
+void GradientSum::find_terms() {
+  terms_.clear();
+  std::size_t sent = 0;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const std::shared_ptr<std::byte>& near = near_[rank];
+    std::size_t index = 0;
+    for (const Shards& top : tops_of(present(rank), present_)) {
+      if (near) {
+        terms_.push_back({top, near.get() + index++ * layout_.bytes, false});
+        continue;
+      }
+      if (sent == received_.size())
+        received_.emplace_back(Dtype::boolean, Shape{static_cast<std::int64_t>(owned_bytes_)});
+      auto* memory = static_cast<std::byte*>(received_[sent++].data());
+      terms_.push_back({top, memory, true});
+      for (const GradientLayout::Bucket& bucket : layout_.buckets) {
+        const std::size_t bytes = bucket.of_rank[group_.rank()].count();
+        if (bytes > 0) requests_.push_back(group_.communicator().receive(rank, memory, bytes));
+        memory += (bytes + 63) / 64 * 64;
+      }
+    }
+  }
+}
+
+void GradientSum::play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
+                       bool ends_shard) {
+  if (gradients.size() != weights_.size())
+    throw Error("a play must have a gradient, which can be empty, for each of the " + std::to_string(weights_.size()) +
+                " weights, not " + std::to_string(gradients.size()));
+  if (next_shard_ >= present(group_.rank()).last)
+    throw Error("all shards of this process have been played: it has " +
+                std::to_string(present(group_.rank()).count()));
+  // The first micro-batch of a shard is in the shard's slot, later ones in the next slot, to be added to it.
+  const int shard_slot = stack_.next_slot();
+  const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
+  const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
+  const int lefts = pushed + (in_sequence_ ? 1 : 0);
+  const bool is_top = ends_shard && std::find(tops_.begin(), tops_.end(), stack_.tops().back()) != tops_.end();
+
+  Vars present;
+  std::vector<Array> memory;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].empty()) continue;
+    reached_[i] = 1;
+    present.push_back(gradients[i]);
+    memory.push_back(arrays_[slot_now][i]);
+  }
+  const std::vector<bool> moved = player.move_outputs(present, memory);
+  const std::vector<std::int64_t> final_steps = player.final_steps(present);
+  constexpr std::int64_t after_play = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> final_of_weight(weights_.size(), after_play);
+  for (std::size_t i = 0, k = 0; i < gradients.size(); ++i) {
+    if (gradients[i].empty()) continue;
+    if (moved[k] && overlap_) final_of_weight[i] = final_steps[k];
+    ++k;
+  }
+  std::vector<std::int64_t> final_of_bucket;
+  for (const GradientLayout::Bucket& bucket : layout_.buckets) {
+    std::int64_t last = -1;
+    for (std::size_t weight : bucket.weights) last = std::max(last, final_of_weight[weight]);
+    final_of_bucket.push_back(last);
+  }
+  std::size_t done = 0;  // buckets
+  player.play(feeds, step, [&](std::int64_t now) {
+    for (; done < layout_.buckets.size() && final_of_bucket[done] <= now; ++done)
+      complete(layout_.buckets[done], slot_now, lefts, is_top);
+    group_.progress();
+  });
+  for (std::size_t i = 0, k = 0; i < gradients.size(); ++i) {
+    Array array = arrays_[slot_now][i];
+    if (gradients[i].empty())
+      std::memset(array.data(), 0, array.bytes());
+    else if (!moved[k++])
+      array.assign(player.view(gradients[i]));
+  }
+  for (; done < layout_.buckets.size(); ++done) complete(layout_.buckets[done], slot_now, lefts, is_top);
+  in_sequence_ = !ends_shard;
+  if (ends_shard) ++next_shard_;
+}
+
+/// Adds a bucket of `slot` to the `lefts` slots before it, and sends the sum to its owners if it `is_top`.
+void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
+  const int result = slot_now - lefts;
+  if (lefts > 0)
+    parallel_for(threads_, static_cast<std::int64_t>(bucket.pieces.size()), 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t i = begin; i < end; ++i) {
+                     const std::size_t index = bucket.pieces[i];
+                     const Piece& piece = layout_.pieces[index];
+                     std::byte* from = slot(slot_now) + layout_.piece_at[index];
+                     if (weights_[piece.weight].value.dtype() == Dtype::float64)
+                       add_lefts<double>(from, lefts, layout_.bytes, piece.count);
+                     else
+                       add_lefts<float>(from, lefts, layout_.bytes, piece.count);
+                   }
+                 });
+  if (!is_top) return;
+  for (int rank = 0; rank < group_.size(); ++rank) {
+    const Bytes& range = bucket.of_rank[rank];
+    if (near_[rank] || range.count() == 0) continue;
+    requests_.push_back(group_.communicator().send(rank, slot(result) + range.first, range.count()));
+  }
+}
+
+void GradientSum::receive() {
+  group_.wait(requests_);
+}
+
+/// The sum of `node`, for elements of piece `index`; the terms are used up from left to right. Either the address of a
+/// term, or `to`, which then has the sum.
+template <class T>
+const T* GradientSum::add_terms(const Shards& node, std::size_t& term, std::size_t index, std::int64_t begin,
+                                std::int64_t count, T* to) const {
+  if (terms_[term].shards == node) return reinterpret_cast<const T*>(at(terms_[term++], index)) + begin;
+  T right_memory[block];
+  const std::int64_t middle = node.first + left_count(node.count());
+  const T* left = add_terms({node.first, middle}, term, index, begin, count, to);
+  const T* right = add_terms({middle, node.last}, term, index, begin, count, right_memory);
+  kernels().of<T>().add_arrays(left, right, to, count);
+  return to;
+}
+
+template <class T>
+void GradientSum::sum_piece(std::size_t index) {
+  T* to = reinterpret_cast<T*>(slot(0) + layout_.piece_at[index]);
+  const std::int64_t count = layout_.pieces[index].count;
+  for (std::int64_t begin = 0; begin < count; begin += block) {
+    const std::int64_t size = std::min(block, count - begin);
+    // Not written to `to` at once, which can be the memory of a term that is still to be read.
+    T memory[block];
+    std::size_t term = 0;
+    const T* sum = add_terms(Shards{0, present_}, term, index, begin, size, memory);
+    std::copy_n(sum, size, to + begin);
+  }
+}
+
+void GradientSum::sum(std::size_t index) {
+  if (terms_.size() == 1 && terms_[0].memory == slots_.get()) return;
+  if (weights_[layout_.pieces[index].weight].value.dtype() == Dtype::float64)
+    sum_piece<double>(index);
+  else
+    sum_piece<float>(index);
+}
+
+std::size_t GradientSum::absent_bytes() const {
+  return bytes() - resident_bytes(slots_.get(), static_cast<std::size_t>(slot_count_) * layout_.bytes);
+}
+
+std::size_t GradientSum::bytes() const {
+  std::size_t sent = 0;
+  for (int rank = 0; rank < group_.size(); ++rank)
+    if (!group_.is_near(rank)) sent += tops_of(shards_of(rank, group_.size(), shards_), shards_).size();
+  return static_cast<std::size_t>(slot_count_) * layout_.bytes + sent * owned_bytes_;
+}
+
+}  // namespace xtape::ranks

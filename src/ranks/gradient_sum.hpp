@@ -1,0 +1,82 @@
+/// The sum of gradients over the shards of an update, computed by several ranks.
+#pragma once
+
+#include "gradient_layout.hpp"
+#include "rank_group.hpp"
+#include "shard_tree.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape::ranks {
+
+class GradientSum {
+ public:
+  /// `gradients`: of any recording, by weight; see DistributedOptimizer::arrange. `sequence`: shards have several
+  /// micro-batches. `overlap`: buckets are completed while a play goes on.
+  GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
+              int threads, RankGroup& group);
+  const GradientLayout& layout() const { return layout_; }
+  const Shards& own() const { return own_; }
+
+  void begin(std::int64_t shards);
+  void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step, bool ends_shard);
+  /// Whether all shards of this rank have been played.
+  bool is_played() const { return next_shard_ >= present(group_.rank()).last && !in_sequence_; }
+  /// Per weight, whether this rank's plays had a gradient for it: 1 or 0.
+  const std::string& reached() const { return reached_; }
+  /// Waits until this rank has the gradients of all ranks. To be called when all near ranks have played.
+  void receive();
+  /// The number of shards that `rank` computes in this update.
+  Shards present(int rank) const;
+  /// Adds up piece `index`, which this rank owns, over all shards, and writes the sum to place(index).
+  void sum(std::size_t index);
+  const void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
+  std::size_t bytes() const;         ///< Of all memory for gradients.
+  std::size_t absent_bytes() const;  ///< Of these, what takes no memory yet, because nothing was written there.
+
+ private:
+  /// A subtree of the sum that some rank has computed.
+  struct Term {
+    Shards shards;
+    const std::byte* memory;  ///< Of all gradients; of those that this rank owns, if it was sent.
+    bool sent;
+  };
+  std::byte* slot(int index) const { return slots_.get() + static_cast<std::size_t>(index) * layout_.bytes; }
+  void move_outputs(Player& player, const Vars& gradients, int slot);
+  void complete(const GradientLayout::Bucket& bucket, int slot, int lefts, bool is_top);
+  void find_terms();
+  /// The address of a piece in a term.
+  const std::byte* at(const Term& term, std::size_t index) const {
+    return term.memory + (term.sent ? received_at_[index] : layout_.piece_at[index]);
+  }
+  template <class T>
+  const T* add_terms(const Shards& node, std::size_t& term, std::size_t index, std::int64_t begin, std::int64_t count,
+                     T* to) const;
+  template <class T>
+  void sum_piece(std::size_t index);
+
+  GradientLayout layout_;
+  Store weights_;
+  std::int64_t shards_;
+  bool overlap_;
+  int threads_;
+  RankGroup& group_;
+  Shards own_;
+  int slot_count_;
+  std::vector<std::shared_ptr<std::byte>> near_;  // per rank: its slots; null for ranks of other hosts
+  std::shared_ptr<std::byte> slots_;              // this rank's
+  std::vector<std::size_t> received_at_;          // per piece that this rank owns: its first byte in what others send
+  std::size_t owned_bytes_ = 0;
+  std::vector<Array> received_;             // per term that is sent: the bytes that this rank owns
+  std::vector<std::vector<Array>> arrays_;  // per slot: the gradients by weight
+  // Of the present update:
+  std::int64_t present_ = 0;
+  TreeStack stack_{1};
+  std::int64_t next_shard_ = 0;
+  bool in_sequence_ = false;
+  std::vector<Shards> tops_;  // of this rank, after all plays
+  std::string reached_;
+  std::vector<Communicator::Request> requests_;
+  std::vector<Term> terms_;
+};
+
+}  // namespace xtape::ranks

@@ -1,0 +1,104 @@
+#include "rank_group.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "xtape/trace.hpp"
+
+namespace xtape::ranks {
+
+RankGroup::RankGroup(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {
+  if (!communicator_) return;
+  rank_ = communicator_->rank();
+  size_ = communicator_->size();
+  const std::vector<std::shared_ptr<std::byte>> near = share(1);
+  std::int32_t first = 0;
+  while (!near[first]) ++first;
+  std::vector<std::string> firsts(static_cast<std::size_t>(size_), std::string(sizeof first, '\0'));
+  std::memcpy(firsts[rank_].data(), &first, sizeof first);
+  all_gather(firsts);
+  host_.clear();
+  for (const std::string& each : firsts) {
+    std::memcpy(&first, each.data(), sizeof first);
+    host_.push_back(first);
+  }
+}
+
+void RankGroup::wait(std::vector<Communicator::Request>& requests) {
+  if (requests.empty()) return;
+  const double start = Trace::now();
+  communicator_->wait(requests);
+  waited_ += Trace::now() - start;
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // what other ranks wrote to shared memory before is visible now
+}
+
+double RankGroup::take_waited() {
+  return std::exchange(waited_, 0);
+}
+
+void RankGroup::all_gather(std::vector<std::string>& of_rank) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::vector<Communicator::Request> requests;
+  const std::string& own = of_rank[rank_];
+  for (int rank = 0; rank < size_; ++rank) {
+    std::string& theirs = of_rank[rank];
+    if (rank == rank_) continue;
+    if (!theirs.empty()) requests.push_back(communicator_->receive(rank, theirs.data(), theirs.size()));
+    if (!own.empty()) requests.push_back(communicator_->send(rank, own.data(), own.size()));
+  }
+  wait(requests);
+}
+
+std::vector<std::string> RankGroup::all_gather(const std::string& text) {
+  std::uint64_t length = text.size();
+  std::vector<std::string> lengths(static_cast<std::size_t>(size_), std::string(sizeof length, '\0'));
+  std::memcpy(lengths[rank_].data(), &length, sizeof length);
+  all_gather(lengths);
+  std::vector<std::string> texts;
+  for (const std::string& each : lengths) {
+    std::memcpy(&length, each.data(), sizeof length);
+    texts.emplace_back(length, '\0');
+  }
+  texts[rank_] = text;
+  all_gather(texts);
+  return texts;
+}
+
+bool RankGroup::any(bool here) {
+  if (size_ == 1) return here;
+  std::vector<std::string> of_rank(static_cast<std::size_t>(size_), std::string(1, here ? 1 : 0));
+  all_gather(of_rank);
+  return std::any_of(of_rank.begin(), of_rank.end(), [](const std::string& each) { return each[0] != 0; });
+}
+
+std::string RankGroup::name(int rank) const {
+  return "rank " + std::to_string(rank) + (communicator_ ? " on " + communicator_->host(rank) : "");
+}
+
+std::vector<std::shared_ptr<std::byte>> RankGroup::share(std::size_t bytes) {
+  return communicator_->share(bytes);
+}
+
+int RankGroup::receiver(int from, int of_host) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size_; ++rank)
+    if (host(rank) == of_host) ranks.push_back(rank);
+  return ranks[static_cast<std::size_t>(from) % ranks.size()];
+}
+
+void RankGroup::near_barrier() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::vector<Communicator::Request> requests;
+  char byte = 0;
+  std::string received(static_cast<std::size_t>(size_), '\0');
+  for (int rank = 0; rank < size_; ++rank) {
+    if (rank == rank_ || !is_near(rank)) continue;
+    requests.push_back(communicator_->receive(rank, &received[rank], 1));
+    requests.push_back(communicator_->send(rank, &byte, 1));
+  }
+  wait(requests);
+}
+
+}  // namespace xtape::ranks

@@ -1,0 +1,24 @@
+/// The trained weights, in memory that the ranks of a host share, and how updated ones reach other hosts.
+#pragma once
+
+#include "gradient_layout.hpp"
+#include "rank_group.hpp"
+#include "xtape/model.hpp"
+
+namespace xtape::ranks {
+
+class SharedWeights {
+ public:
+  /// Moves the weights of these names to shared memory, with the values of rank 0.
+  SharedWeights(Model& model, const std::vector<std::string>& names, RankGroup& group);
+  const Store& weights() const { return weights_; }
+  /// After every rank has updated the pieces that it owns: gives all ranks all weights.
+  void exchange(const GradientLayout& layout);
+
+ private:
+  void broadcast();
+  RankGroup* group_;
+  Store weights_;
+};
+
+}  // namespace xtape::ranks

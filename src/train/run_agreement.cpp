@@ -1,0 +1,36 @@
+#include "run_agreement.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "agreement.hpp"
+#include "instruction_set.hpp"
+#include "json_text.hpp"
+#include "products/blas_core.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// What decides the bits of results in addition to the model, the data and the recipe.
+std::string processor() {
+  return std::string(name_of(instruction_set())) + ", " + blas_description();
+}
+
+std::string without_threads(const Recipe& recipe) {
+  Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
+  json.erase("threads");
+  return json.dump();
+}
+}  // namespace
+
+void check_agreement(ranks::RankGroup& group, const Recipe& recipe) {
+  if (group.size() == 1) return;
+  ranks::check_agreement(group, "version of xtape", XTAPE_VERSION);
+  ranks::check_agreement(group, "instruction set and BLAS kernels", processor());
+  ranks::check_agreement(group, "recipe", without_threads(recipe));
+}
+
+void check_agreement(ranks::RankGroup& group, const Texts& texts) {
+  if (group.size() > 1) ranks::check_agreement(group, "data", "checksum " + std::to_string(texts.checksum()));
+}
+
+}  // namespace xtape::train
