@@ -3,6 +3,7 @@
 #pragma once
 
 #include "xtape/array.hpp"
+#include "xtape/derivatives.hpp"
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
@@ -14,3 +15,4 @@
 #include "xtape/scan.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/trace.hpp"
+#include "xtape/vmap.hpp"

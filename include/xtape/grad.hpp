@@ -32,4 +32,16 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents = {}, 
 /// The same for one output.
 Vars grad(const Var& output, const Vars& inputs, const GradOptions& options = {}, Caller caller = Caller::here());
 
+/// Records the tangents of `outputs`: the sum over the inputs of the Jacobian times tangents[i] (forward mode), as
+/// ordinary nodes of the same tape. Returns one var per output, of its type; zeros if no input reaches it. Inputs may be
+/// any vars, also intermediate values. Tangents are differentiable again.
+///
+/// The sweep visits the nodes from the first of `inputs` to the last of `outputs` once each, in a loop. An op with
+/// neither Op::tangent nor a gradient rule is differentiated through its expansion.
+///
+/// Throws DtypeError if a var is not a float, ShapeError if a tangent's type is not its input's, HandleError if a var is
+/// empty, stale or of another tape, and Error if there is no output or input, the number of tangents is wrong, or a
+/// differentiable op on the way has neither a rule nor an expansion. Then nothing is recorded.
+Vars jvp(const Vars& outputs, const Vars& inputs, const Vars& tangents, Caller caller = Caller::here());
+
 }  // namespace xtape

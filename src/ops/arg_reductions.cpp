@@ -1,4 +1,5 @@
 // argmax and top_k: the largest elements and their indices.
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -30,6 +31,7 @@ const Op& argmax_op() {
           shape.erase(axis);
         return {{Dtype::int64, shape}};
       },
+      .batch = batch_along(),
       .differentiable = false,
       .lowering = {.kernel = [](const KernelCall& call) {
         const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
@@ -64,6 +66,7 @@ const Op& top_k_op() {
           [](const GradientCall& call) {
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
           },
+      .batch = batch_leading,
       .lowering = {.kernel = [](const KernelCall& call) {
         const std::int64_t length = call.shape(0).back(), k = call.integer("k");
         const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;

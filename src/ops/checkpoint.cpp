@@ -10,6 +10,12 @@ const Op& checkpoint_op();
 namespace {
 /// The gradient is another checkpoint, whose body computes the forward pass again and then its adjoint.
 Vars checkpoint_gradient(const GradientCall& call);
+Vars checkpoint_tangent(const TangentCall& call);
+
+Vars batch_checkpoint(const BatchCall& call) {
+  const auto body = std::make_shared<Tape>(call.body(*call.node.body, call.mapped));
+  return record_call(call.tape, call.op, call.inputs, {}, body);
+}
 
 std::vector<ValueType> checkpoint_types(const Call& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
@@ -31,40 +37,76 @@ const Op& checkpoint_op() {
       .outputs = {"ys"},
       .shape = checkpoint_types,
       .gradient = checkpoint_gradient,
+      .tangent = checkpoint_tangent,
+      .batch = batch_checkpoint,
       .expand = [](const ExpandCall& call) { return inline_body(call.tape, *call.node.body, call.inputs); }};
   return entry;
 }
 
 namespace {
-Vars checkpoint_gradient(const GradientCall& call) {
-  auto body = std::make_shared<Tape>(call.inputs[0].tape().blank());
-  Vars outer = call.inputs;
-  Vars inputs;
-  const auto enter = [&](const Var& var) {
-    return body->input("in" + std::to_string(body->size()), var.shape(), var.dtype());
-  };
-  for (const Var& input : call.inputs) inputs.push_back(enter(input));
-  Vars cotangents;
-  for (const Var& cotangent : call.cotangents) {
-    if (cotangent.empty()) continue;
-    cotangents.push_back(enter(cotangent));
-    outer.push_back(cotangent);
+/// A body that begins with a copy of another one, of whose node the inputs are given.
+class LongerBody {
+ public:
+  explicit LongerBody(const Tape& outer) : body_(std::make_shared<Tape>(outer.blank())) {}
+  /// A further input of the body, for a var of the outer tape.
+  Var enter(const Var& var) {
+    outer_.push_back(var);
+    return body_->input("in" + std::to_string(body_->size()), var.shape(), var.dtype());
   }
-  const Vars results = inline_body(*body, *call.node.body, inputs);
-  Vars reached;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    if (!call.cotangents[i].empty()) reached.push_back(results[i]);
-  Vars wanted;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (call.needs[i]) wanted.push_back(inputs[i]);
-  std::vector<ValueId> ids;
-  for (const Var& gradient : call.grad(reached, wanted, cotangents)) ids.push_back(gradient.id());
-  body->set_results(ids);
-  const Vars recorded = record_call(call.inputs[0].tape(), checkpoint_op(), outer, {}, body);
-  Vars gradients(call.inputs.size());
-  for (std::size_t i = 0, next = 0; i < gradients.size(); ++i)
-    if (call.needs[i]) gradients[i] = recorded[next++];
-  return gradients;
+  Vars enter(const Vars& vars) {
+    Vars inputs;
+    for (const Var& var : vars) inputs.push_back(var.empty() ? Var() : enter(var));
+    return inputs;
+  }
+  Vars copy(const Tape& body, const Vars& inputs) { return inline_body(*body_, body, inputs); }
+  Vars record(const Vars& results) {
+    std::vector<ValueId> ids;
+    for (const Var& result : results) ids.push_back(result.id());
+    body_->set_results(ids);
+    return record_call(outer_[0].tape(), checkpoint_op(), outer_, {}, body_);
+  }
+
+ private:
+  std::shared_ptr<Tape> body_;
+  Vars outer_;
+};
+
+/// Of the vars, those that are marked.
+Vars chosen(const Vars& vars, const std::vector<bool>& marked) {
+  Vars some;
+  for (std::size_t i = 0; i < vars.size(); ++i)
+    if (marked[i]) some.push_back(vars[i]);
+  return some;
+}
+/// The reverse: `some` in the places that are marked, empty vars in the others.
+Vars placed(const Vars& some, const std::vector<bool>& marked) {
+  Vars vars(marked.size());
+  for (std::size_t i = 0, next = 0; i < vars.size(); ++i)
+    if (marked[i]) vars[i] = some[next++];
+  return vars;
+}
+std::vector<bool> present(const Vars& vars) {
+  std::vector<bool> marked;
+  for (const Var& var : vars) marked.push_back(!var.empty());
+  return marked;
+}
+
+Vars checkpoint_gradient(const GradientCall& call) {
+  LongerBody body(call.inputs[0].tape());
+  const Vars inputs = body.enter(call.inputs), cotangents = body.enter(call.cotangents);
+  const Vars results = body.copy(*call.node.body, inputs);
+  const std::vector<bool> reached = present(cotangents);
+  const Vars gradients = call.grad(chosen(results, reached), chosen(inputs, call.needs), chosen(cotangents, reached));
+  return placed(body.record(gradients), call.needs);
+}
+
+Vars checkpoint_tangent(const TangentCall& call) {
+  LongerBody body(call.inputs[0].tape());
+  const Vars inputs = body.enter(call.inputs), tangents = body.enter(call.tangents);
+  const Vars results = body.copy(*call.node.body, inputs);
+  const std::vector<bool> vary = present(tangents);
+  return placed(body.record(call.jvp(chosen(results, call.needs), chosen(inputs, vary), chosen(tangents, vary))),
+                call.needs);
 }
 }  // namespace
 

@@ -1,4 +1,5 @@
 // concat, stack, split and unstack: joining arrays along an axis, and splitting them.
+#include "batching.hpp"
 #include "calls.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
@@ -76,6 +77,7 @@ const Op& concat_op() {
             for (const Var& input : call.inputs) sizes.push_back(input.size(axis));
             return split(call.cotangent(), sizes, axis);
           },
+      .batch = batch_along(),
       .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, concat_parts(call, call.out[0])); },
                    .parts = concat_parts,
                    .strided_in = true,
@@ -104,6 +106,7 @@ const Op& stack_op() {
           [](const GradientCall& call) {
             return unstack(call.cotangent(), call.attributes().get<std::int64_t>("axis"));
           },
+      .batch = batch_along("axis", true),
       .lowering = {.kernel = [](const KernelCall& call) { return copies_to(call, stack_parts(call, call.out[0])); },
                    .parts = stack_parts,
                    .strided_in = true,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "batching.hpp"
 #include "element_index.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
@@ -17,6 +18,7 @@ const Op& stop_gradient_op() {
       .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
       .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .batch = batch_leading,
       .differentiable = false,
       .lowering = {.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); }}};
   return entry;
@@ -46,6 +48,7 @@ const Op& watch_op() {
           [](const GradientCall& call) {
             return Vars{call.cotangent(), {}};
           },
+      .batch = batch_leading,
       .lowering = {.kernel = watch_kernel, .overwrites = {0}, .any_dtype = true}};
   return entry;
 }
@@ -113,6 +116,21 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
   return outputs;
 }
 
+/// The rows of all examples are rows of one cache.
+Vars batch_cache(const BatchCall& call) {
+  Vars rows;
+  for (const Var& each : call.all_whole()) {  // [examples, b, …]
+    Shape shape = each.shape();
+    shape.erase(0);
+    shape[0] *= call.size;  // cannot overflow, since the array exists
+    rows.push_back(reshape(each, shape));
+  }
+  Shape shape = call.node.outputs[0].shape;
+  shape.insert(0, call.size);
+  const auto axis = static_cast<std::int64_t>(normal_axis(call.attributes().get<std::int64_t>("axis"), rows[0].rank()));
+  return {reshape(record_call(call.tape, call.op, rows, {{"axis", axis}})[0], shape)};
+}
+
 const Op& cache_op() {
   static const Op entry{
       .name = "cache",
@@ -143,6 +161,7 @@ const Op& cache_op() {
                            " rows, not " + to_string(call.inputs[2]));
         return {call.inputs[1]};
       },
+      .batch = batch_cache,
       .record = record_cache,
       .differentiable = false,
       .lowering = {.kernel = cache_kernel, .overwrites = {1}, .any_dtype = true}};

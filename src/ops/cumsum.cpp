@@ -1,4 +1,5 @@
 // cumsum: running sums.
+#include "batching.hpp"
 #include "kernels.hpp"
 
 #include "xtape/op/op.hpp"
@@ -27,6 +28,7 @@ const Op& cumsum_op() {
             return Vars{cumsum(call.cotangent(), call.attributes().get<std::int64_t>("axis"),
                                !call.attributes().get<bool>("reverse"))};
           },
+      .batch = batch_along(),
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          const Middle extent =

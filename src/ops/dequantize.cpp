@@ -1,5 +1,6 @@
 // dequantize: numbers stored as int8 with a scale.
 #include "arithmetic.hpp"
+#include "batching.hpp"
 
 namespace xtape {
 
@@ -25,6 +26,12 @@ const Op& dequantize_op() {
           [](const GradientCall& call) {
             const Var g = call.cotangent() * cast(call.inputs[0], call.inputs[1].dtype());
             return Vars{Var(), sum_to(g, call.inputs[1].shape())};
+          },
+      .batch =
+          [](BatchCall call) {
+            call.inputs[0] = call.whole(0);  // the scale broadcasts to x, not x to the scale
+            call.mapped[0] = true;
+            return batch_elementwise(call);
           },
       .expand =
           [](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },

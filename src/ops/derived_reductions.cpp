@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "batching.hpp"
 #include "op_helpers.hpp"
 #include "reductions.hpp"
 #include "xtape/op/op.hpp"
@@ -48,6 +49,7 @@ const Op& var_op() {
           with_reduced_axes(call.cotangent(), x, call.attributes()) * (2 / divisor(x.shape(), call.attributes()));
       return Vars{share * (x - mean(x, axis_of(call.attributes()), true))};
     };
+    op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const Axes& axis = axis_of(call.attributes());
@@ -87,6 +89,7 @@ const Op& logsumexp_op() {
       const Var finite = masked_fill(y, y == -infinity, 0);
       return Vars{with_reduced_axes(call.cotangent(), x, call.attributes()) * exp(x - finite)};
     };
+    op.batch = batch_axes();
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const Axes& axis = axis_of(call.attributes());

@@ -1,4 +1,5 @@
 // diag_embed and diagonal: vectors to diagonals of matrices, and back.
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -15,6 +16,13 @@ std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
     throw ShapeError("needs two axes of one size, got axes " + std::to_string(first) + " and " +
                      std::to_string(second) + " of " + to_string(from));
   return {first, second};
+}
+
+Vars batch_diagonal(const BatchCall& call) {
+  const auto behind_batch = [&](const char* name) {
+    return static_cast<std::int64_t>(normal_axis(call.attributes().get<std::int64_t>(name), call.rank())) + 1;
+  };
+  return {diagonal(call.inputs[0], behind_batch("axis1"), behind_batch("axis2"))};
 }
 
 const Op& diagonal_op() {
@@ -46,6 +54,7 @@ const Op& diagonal_op() {
               order.push_back(axis == first ? rank - 2 : axis == second ? rank - 1 : next++);
             return Vars{transpose(diag_embed(call.cotangent()), order)};
           },
+      .batch = batch_diagonal,
       .lowering = {.view = [](const Call& call, const Layout& layout) {
         const auto [first, second] = diagonal_axes(call);
         Layout result{call.outputs[0].shape, {}, layout.offset};
@@ -72,6 +81,7 @@ const Op& diag_embed_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = [](const GradientCall& call) { return Vars{diagonal(call.cotangent(), -2, -1)}; },
+      .batch = batch_leading,
       .expand =
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "batching.hpp"
 #include "equation.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
@@ -232,6 +233,13 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
   return {multiplied(factors[0], factors[1], equation.result)};
 }
 
+/// The batch is one more axis of the mapped operands and of the result.
+Vars batch_product(const BatchCall& call) {
+  const auto axis = [&](std::size_t input) { return call.mapped[input] ? 0 : -1; };
+  const auto& equation = call.attributes().get<std::string>("equation");
+  return {record_product(einsum_op(), call.inputs, with_axis(equation, axis(0), axis(1), 0))};
+}
+
 /// For Op::scaled.
 Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, const Var& scale) {
   const std::string& text = node.attributes.get<std::string>("equation");
@@ -293,6 +301,7 @@ const Op& einsum_op() {
             return std::vector<ValueType>{product_type(call)};
           },
       .gradient = product_gradients,
+      .batch = batch_product,
       .record = record_einsum,
       .accumulate =
           [](const Node& node, const Vars& inputs, const Var& addend) {

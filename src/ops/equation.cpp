@@ -188,4 +188,18 @@ std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::
   return sizes;
 }
 
+std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
+                      std::int64_t result_axis) {
+  const std::size_t comma = equation.find(','), arrow = equation.find("->");
+  char added = 'A';  // a letter that the equation does not use
+  while (equation.find(added) != std::string::npos) added = added == 'Z' ? 'a' : static_cast<char>(added + 1);
+  const auto extended = [&](std::string letters, std::int64_t axis) {
+    if (axis >= 0) letters.insert(static_cast<std::size_t>(axis), 1, added);
+    return letters;
+  };
+  return extended(equation.substr(0, comma), a_axis) + "," +
+         extended(equation.substr(comma + 1, arrow - comma - 1), b_axis) + "->" +
+         extended(equation.substr(arrow + 2), result_axis);
+}
+
 }  // namespace xtape

@@ -40,4 +40,8 @@ inline bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
+/// The equation of a product of two operands with a further axis at the given indices of the operands and the result; -1
+/// adds none.
+std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
+
 }  // namespace xtape

@@ -1,6 +1,7 @@
 // Ops that use an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
 #include <cstring>
 
+#include "batching.hpp"
 #include "creation.hpp"
 #include "kernels.hpp"
 #include "scalar.hpp"
@@ -157,6 +158,34 @@ Var scaled_take(const Node& node, const Vars& inputs, std::size_t input, const V
   return taken * reshape(scale, shape);
 }
 
+/// The axis of the call with the batch in front of x.
+std::size_t axis_behind_batch(const BatchCall& call) {
+  return normal_axis(call.attributes().get<std::int64_t>("axis"), call.rank()) + 1;
+}
+
+/// Indices [b, …] of slices of x [b, …, n, …] along `axis`, as gather and scatter_add take them: [b, …, count, …].
+Var element_by_element(const Var& indices, Shape x, std::size_t axis) {
+  Shape narrow = Shape::filled(x.size(), 1);
+  narrow[0] = x[0];
+  narrow[axis] = 1;
+  for (std::size_t i = 1; i < indices.rank(); ++i) narrow[axis] *= indices.shape()[i];
+  x[axis] = narrow[axis];
+  return broadcast_to(reshape(indices, narrow), x);
+}
+
+Vars batch_take(const BatchCall& call) {
+  const Var &x = call.inputs[0], &indices = call.inputs[1];
+  const std::size_t axis = axis_behind_batch(call);
+  if (!call.mapped[1]) return {take(x, indices, static_cast<std::int64_t>(axis))};
+  if (!call.mapped[0]) {
+    const auto place = static_cast<std::int64_t>(axis) - 1;  // of the batch, the first axis of the indices
+    return {axis_to_first(take(x, indices, place), place)};
+  }
+  Shape shape = call.node.outputs[0].shape;
+  shape.insert(0, call.size);
+  return {reshape(gather(x, element_by_element(indices, x.shape(), axis), static_cast<std::int64_t>(axis)), shape)};
+}
+
 const Op& take_op() {
   static const Op entry{
       .name = "take",
@@ -175,6 +204,7 @@ const Op& take_op() {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
             return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
+      .batch = batch_take,
       .scaled = scaled_take,
       .lowering = {.kernel = take_kernel, .any_dtype = true, .picks = true}};
   return entry;
@@ -199,8 +229,17 @@ const Op& gather_op() {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
+      .batch = batch_along(),
       .lowering = {.kernel = gather_kernel, .any_dtype = true, .picks = true}};
   return entry;
+}
+
+Vars batch_index_add(const BatchCall& call) {
+  const auto axis = static_cast<std::int64_t>(axis_behind_batch(call));
+  const Var x = call.whole(0), part = call.whole(2);
+  if (!call.mapped[1]) return {index_add(x, call.inputs[1], part, axis)};
+  const Var indices = element_by_element(call.inputs[1], x.shape(), axis_behind_batch(call));
+  return {scatter_add(x, indices, reshape(part, indices.shape()), axis)};
 }
 
 /// The common definition of the two adjoints, whose inputs are x, indices and part.
@@ -236,6 +275,7 @@ const Op& index_add_op() {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
     };
+    op.batch = batch_index_add;
     op.accumulate = instead_of_zeros(index_add);
     return op;
   }();
@@ -258,6 +298,7 @@ const Op& scatter_add_op() {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), call.inputs[1], axis)};
     };
+    op.batch = batch_along();
     op.accumulate = instead_of_zeros(scatter_add);
     return op;
   }();
@@ -280,6 +321,7 @@ const Op& one_hot_op() {
             shape.push_back(call.integer("classes"));
             return std::vector<ValueType>{{call.get<Dtype>("dtype"), shape}};
           },
+      .batch = batch_leading,
       .expand =
           [](const ExpandCall& call) {
             const Var& indices = call.inputs[0];

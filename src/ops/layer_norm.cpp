@@ -1,4 +1,5 @@
 // layer_norm and its gradient.
+#include "batching.hpp"
 #include "floating.hpp"
 #include "kernels.hpp"
 #include "op_helpers.hpp"
@@ -136,6 +137,7 @@ const Op& layer_norm_op() {
       .attributes = {epsilon_spec()},
       .shape = layer_norm_shape,
       .gradient = layer_norm_gradient,
+      .batch = batch_rows_of_input,
       .expand = expand_layer_norm,
       .lowering = {.kernel = layer_norm_kernel, .overwrites = {0}}};
   return entry;

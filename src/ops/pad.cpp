@@ -1,6 +1,7 @@
 // pad, shift_right and tile: extending and repeating arrays.
 #include <algorithm>
 
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "scalar.hpp"
 #include "xtape/op/op.hpp"
@@ -47,6 +48,7 @@ const Op& pad_op() {
             for (std::size_t i = 0; i < stop.size(); ++i) stop[i] += call.inputs[0].shape()[i];
             return Vars{slice(call.cotangent(), before, stop)};
           },
+      .batch = batch_per_axis({{"before", 0}, {"after", 0}}),
       .expand =
           [](const ExpandCall& call) {
             const ValueType& type = call.node.outputs[0];

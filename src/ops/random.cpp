@@ -1,5 +1,6 @@
 // Random arrays and dropout. The numbers are a function of the player's seed, the key of the call's site, the step of
 // the play and the index of the element, and of nothing else.
+#include "batching.hpp"
 #include "creation.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
@@ -83,6 +84,7 @@ const Op& categorical_op() {
         shape.erase(shape.size() - 1);
         return {{Dtype::int64, shape}};
       },
+      .batch = batch_leading,
       .differentiable = false,
       .random = true,
       .lowering = {.kernel = [](const KernelCall& call) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "op_helpers.hpp"
 #include "xtape/op/op.hpp"
@@ -72,6 +73,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.doc = doc;
   op.inputs = {{"x", accept}};
   op.attributes = reduction_attributes();
+  op.batch = batch_axes();
   op.canonical = canonical_reduction;
   op.shape = [kind](const Call& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());

@@ -1,6 +1,7 @@
 // reshape, expand_dims and squeeze: the same elements in the same order with another shape.
 #include <algorithm>
 
+#include "batching.hpp"
 #include "op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -102,6 +103,12 @@ std::vector<bool> dropped(const Call& call) {
   return drop;
 }
 
+Vars batch_reshaped(const BatchCall& call) {
+  Shape shape = call.node.outputs[0].shape;
+  shape.insert(0, call.size);
+  return {reshape(call.inputs[0], shape)};
+}
+
 TermId canonical_reshape(const CanonicalCall& call) {
   return reshaped_term(call.terms, call.inputs[0], call.type());
 }
@@ -119,6 +126,7 @@ const Op& reshape_op() {
             return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
           },
       .gradient = reshape_back,
+      .batch = batch_reshaped,
       .canonical = canonical_reshape,
       .lowering = {
           .view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
@@ -145,6 +153,7 @@ const Op& expand_dims_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = reshape_back,
+      .batch = batch_reshaped,
       .canonical = canonical_reshape,
       .lowering = {
           .view =
@@ -173,6 +182,7 @@ const Op& squeeze_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = reshape_back,
+      .batch = batch_reshaped,
       .canonical = canonical_reshape,
       .lowering = {
           .view =

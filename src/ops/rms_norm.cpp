@@ -1,4 +1,5 @@
 // rms_norm and its gradient.
+#include "batching.hpp"
 #include "floating.hpp"
 #include "kernels.hpp"
 #include "op_helpers.hpp"
@@ -113,6 +114,7 @@ const Op& rms_norm_op() {
       .attributes = {{"epsilon", AttributeType::number, "Added to the mean square, inside the square root.", 1e-6}},
       .shape = rms_norm_shape,
       .gradient = rms_norm_gradient,
+      .batch = batch_rows_of_input,
       .expand = expand_rms_norm,
       .lowering = {.kernel = rms_norm_kernel, .overwrites = {0}}};
   return entry;

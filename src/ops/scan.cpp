@@ -63,6 +63,21 @@ Vars unrolled(const ExpandCall& call) {
   return outputs;
 }
 
+/// All states are mapped, because one that begins equal for all elements need not stay so.
+Vars batch_scan(const BatchCall& call) {
+  ScanForm form(call.attributes());
+  std::vector<bool> mapped = call.mapped;
+  Vars inputs = call.inputs;
+  for (std::size_t k = 0; k < form.sequences(); ++k) form.input_axes[k] += mapped[k] ? 1 : 0;
+  for (std::size_t k = form.sequences(), end = k + static_cast<std::size_t>(form.states); k < end; ++k) {
+    inputs[k] = call.whole(k);
+    mapped[k] = true;
+  }
+  for (std::int64_t& axis : form.output_axes) ++axis;
+  const auto body = std::make_shared<Tape>(call.body(*call.node.body, mapped));
+  return record_call(call.tape, call.op, inputs, form.attributes(), body);
+}
+
 /// The types of the outputs. Checks that sequences, states and body fit together, which kernels rely on.
 std::vector<ValueType> scan_types(const Call& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
@@ -150,6 +165,8 @@ const Op& scan_op() {
                      {"reverse", AttributeType::boolean, "Whether the last step comes first.", std::nullopt}},
       .shape = scan_types,
       .gradient = scan_gradient,
+      .tangent = scan_tangent,
+      .batch = batch_scan,
       .expand = unrolled,
       .lowering = {.steps = [](const Call& call) { return Stepping(ScanForm(call.attributes)); },
                    .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },

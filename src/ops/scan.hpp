@@ -24,6 +24,7 @@ struct ScanForm : Stepping {
 
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
+Vars scan_tangent(const TangentCall& call);
 
 /// The body of a step with its random numbers drawn by ops without inputs. Other ops that draw, such as dropout, are
 /// replaced by their expansions. Throws Error if one of them has none.
@@ -32,10 +33,6 @@ Tape with_draws_apart(const Tape& body);
 /// The body with rules applied. They are applied before the scan is recorded because the gradient reads values of the
 /// step, which must be those that are played.
 Tape with_fused_calls(const Tape& body);
-
-/// The equation of a product of two operands with the axis of the steps inserted at the given indices of the operands
-/// and the result; -1 inserts none.
-std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
 
 /// An array of the values that a var of the step has at every step.
 struct Sequence {
@@ -92,6 +89,31 @@ class ScanStep {
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   std::vector<bool> varies_;  // per node, up to the last one that was queried
+};
+
+/// The step of a recorded scan on a tape of its own, where all that it computed when the scan played is known: the
+/// sequences, the other inputs, and its results, among which are the states before it.
+struct StepAgain {
+  StepAgain(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
+      : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {
+    const ScanForm form(node.attributes);
+    first_state = form.sequences();
+    first_non_sequence = first_state + static_cast<std::size_t>(form.states);
+    const std::vector<ValueId> ids = node.body->inputs();
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      const ValueType type = node.body->type(ids[k]);
+      inputs.push_back(tape.input("in" + std::to_string(k), type.shape, type.dtype));
+      if (k < first_state) step.set_sequence(inputs[k].id(), {given[k], form.input_axes[k]});
+      if (k >= first_non_sequence) step.set_outer(inputs[k].id(), given[k]);
+    }
+    results = inline_body(tape, *node.body, inputs);
+    for (std::size_t k = 0; k < form.stacked(); ++k)
+      step.set_sequence(results[k].id(), {outputs[k], form.output_axes[k]});
+  }
+  Tape tape;
+  ScanStep step;
+  Vars inputs, results;  ///< Of the body.
+  std::size_t first_state, first_non_sequence;
 };
 
 /// The states of a scan along axis 1 of tokens that have a past (Tape::set_past). Like keys and values, the states

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "equation.hpp"
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -148,7 +149,7 @@ class OutgoingGradients {
       axes[i] = sequence.axis;
       operands.push_back(sequence.var);
     }
-    return einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
+    return einsum(with_axis(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
   }
 
   /// A sum over the axes of the node and over the steps.
@@ -178,23 +179,11 @@ class OutgoingGradients {
 
 Vars scan_gradient(const GradientCall& call) {
   const ScanForm form(call.attributes());
-  const Tape& body = *call.node.body;
-  const Tape outer = call.inputs[0].tape();
-  Tape tape = outer.blank();
-  ScanStep step(outer, tape, form.length, !form.reverse);
-  const std::vector<ValueId> ids = body.inputs();
-  const std::size_t first_state = form.sequences();
-  const std::size_t first_non_sequence = first_state + static_cast<std::size_t>(form.states);
-  Vars inputs;
-  for (std::size_t k = 0; k < ids.size(); ++k) {
-    const ValueType type = body.type(ids[k]);
-    inputs.push_back(tape.input("in" + std::to_string(k), type.shape, type.dtype));
-    if (k < first_state) step.set_sequence(inputs[k].id(), {call.inputs[k], form.input_axes[k]});
-    if (k >= first_non_sequence) step.set_outer(inputs[k].id(), call.inputs[k]);
-  }
-  const Vars results = inline_body(tape, body, inputs);
-  for (std::size_t k = 0; k < form.stacked(); ++k)  // these include the states before each step
-    step.set_sequence(results[k].id(), {call.outputs[k], form.output_axes[k]});
+  StepAgain again(call.inputs[0].tape(), call.node, call.inputs, call.outputs, !form.reverse);
+  ScanStep& step = again.step;
+  Tape& tape = again.tape;
+  const Vars &inputs = again.inputs, &results = again.results;
+  const std::size_t first_state = again.first_state, first_non_sequence = again.first_non_sequence;
 
   Vars reached, cotangents;
   const auto reach = [&](std::size_t k) {

@@ -1,6 +1,8 @@
 // ScanStep: records a scan from a step.
 #include <algorithm>
 
+#include "batching.hpp"
+#include "equation.hpp"
 #include "graph.hpp"
 #include "scan.hpp"
 #include "xtape/ops.hpp"
@@ -14,20 +16,6 @@ bool is_kept(const Node& node) {
   return !node.op->is_source() && !node.op->is_view() && !node.op->inputs.empty();
 }
 }  // namespace
-
-std::string over_steps(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
-                       std::int64_t result_axis) {
-  const std::size_t comma = equation.find(','), arrow = equation.find("->");
-  char step = 'A';  // a letter that the equation does not use
-  while (equation.find(step) != std::string::npos) step = step == 'Z' ? 'a' : static_cast<char>(step + 1);
-  const auto with_step = [&](std::string letters, std::int64_t axis) {
-    if (axis >= 0) letters.insert(static_cast<std::size_t>(axis), 1, step);
-    return letters;
-  };
-  return with_step(equation.substr(0, comma), a_axis) + "," +
-         with_step(equation.substr(comma + 1, arrow - comma - 1), b_axis) + "->" +
-         with_step(equation.substr(arrow + 2), result_axis);
-}
 
 ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse)
     : outer_(std::move(outer)), step_(std::move(step)), length_(length), reverse_(reverse) {}
@@ -77,12 +65,8 @@ Var ScanStep::outer(ValueId value) {
 
 /// Records a random array for all steps at once on the outer tape.
 Sequence ScanStep::drawn(const Node& node) {
-  Node all = node;
-  auto shape = all.attributes.get<std::vector<std::int64_t>>("shape");
-  shape.insert(shape.begin(), length_);
-  all.attributes.set("shape", shape);
-  all.outputs.own()[0].shape.insert(0, length_);
-  return {outer_.var(outer_.append(std::move(all))), 0};
+  const auto in_site = outer_.in_site(node.site);
+  return {with_first_axis(outer_, node, length_), 0};
 }
 
 /// Whether a node is the product of a slice and a value that does not vary, or a look-up (take) of a slice in one.
@@ -108,7 +92,7 @@ Sequence ScanStep::projected(const Node& node) {
         static_cast<std::int64_t>(normal_axis(node.attributes.get<std::int64_t>("axis"), operands[0].rank()));
     return {take(operands[0], operands[1], axis), axis + axes[1]};
   }
-  return {einsum(over_steps(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
+  return {einsum(with_axis(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
 }
 
 /// For each node of the step, whether it belongs to the body. Records random arrays and projections on the outer tape.

@@ -1,6 +1,7 @@
 // slice and flip, which are views, and update_slice, which replaces a slice.
 #include <algorithm>
 
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -125,6 +126,7 @@ const Op& slice_op() {
             }
             return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
           },
+      .batch = batch_per_axis({{"start", 0}, {"stop", open_end}, {"step", 1}}),
       .lowering = {.view = [](const Call& call, const Layout& layout) {
         return std::optional<Layout>(layout_of(slice_of(call), layout));
       }}};
@@ -165,6 +167,7 @@ const Op& update_slice_op() {
             if (call.needs[1]) gradients[1] = slice(call.cotangent(), first, stop, by);
             return gradients;
           },
+      .batch = batch_per_axis({{"start", 0}, {"step", 1}}),
       .lowering = {.kernel =
                        [](const KernelCall& call) {
                          return Kernel{[all = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads),
@@ -214,6 +217,7 @@ const Op& flip_op() {
           [](const GradientCall& call) {
             return Vars{flip(call.cotangent(), call.attributes().get<std::vector<std::int64_t>>("axis"))};
           },
+      .batch = batch_axes(),
       .lowering = {.view = flipped_layout, .unview = flipped_layout}};  // flip is its own inverse
   return entry;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "batching.hpp"
 #include "floating.hpp"
 #include "kernels.hpp"
 
@@ -25,6 +26,7 @@ Op along_axis_op(const std::string& name, const std::string& doc, std::vector<In
     for (std::size_t i = 1; i < call.inputs.size(); ++i) require_shape(call, i, call.shape(0), "that of y");
     return std::vector<ValueType>{call.inputs[0]};
   };
+  op.batch = batch_along();
   op.lowering.kernel = [run, operands](const KernelCall& call) {
     const Middle extent = Middle::around(call.shape(0), axis_of(call));
     const int threads = call.threads;

@@ -1,4 +1,5 @@
 // transpose: a view with the axes in another order.
+#include "batching.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -12,6 +13,13 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
     for (std::size_t i = rank; i-- > 0;) order.push_back(i);
   for (std::int64_t axis : axes) order.push_back(normal_axis(axis, rank));
   return order;
+}
+
+Vars batch_transposed(const BatchCall& call) {
+  Axes order{0};
+  for (const std::size_t axis : order_of(call.attributes().get<Axes>("axes"), call.rank()))
+    order.push_back(static_cast<std::int64_t>(axis) + 1);
+  return {transpose(call.inputs[0], order)};
 }
 
 const Op& transpose_op() {
@@ -45,6 +53,7 @@ const Op& transpose_op() {
             for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
             return Vars{transpose(call.cotangent(), inverse)};
           },
+      .batch = batch_transposed,
       .canonical =
           [](const CanonicalCall& call) {
             const std::size_t rank = call.type().shape.size();

@@ -1,6 +1,7 @@
 // tril and triu: the lower and the upper triangle of matrices.
 #include <algorithm>
 
+#include "batching.hpp"
 #include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -42,6 +43,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
     const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
     return Vars{lower ? tril(call.cotangent(), diagonal) : triu(call.cotangent(), diagonal)};
   };
+  op.batch = batch_leading;
   op.expand = [lower](const ExpandCall& call) {
     const Var& x = call.inputs[0];
     const std::int64_t diagonal = diagonal_of(call.attributes(), x.shape());

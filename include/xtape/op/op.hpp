@@ -68,6 +68,37 @@ struct GradientCall {
   Var cotangent(std::size_t output = 0) const;
 };
 
+/// The argument of a tangent rule (Op::tangent).
+struct TangentCall {
+  const Op& op;
+  const Node& node;         ///< A copy of the node; valid during the call.
+  Vars inputs;
+  Vars outputs;
+  Vars tangents;            ///< One per input, of its type; empty if the input does not vary.
+  std::vector<bool> needs;  ///< Per output: whether its tangent is needed.
+  /// xtape::jvp(outputs, inputs, tangents), for ops with bodies: records on the tape of the body.
+  std::function<Vars(const Vars&, const Vars&, const Vars&)> jvp;
+};
+
+/// The argument of a batching rule (Op::batch): a call for one element of a batch, to be recorded for all of them.
+struct BatchCall {
+  const Op& op;
+  const Node& node;          ///< The call for one element; valid during the call.
+  Tape tape;                 ///< Where to record.
+  Vars inputs;               ///< Vars of `tape`. Axis 0 of those that are `mapped` is the batch.
+  std::vector<bool> mapped;  ///< Per input: whether it differs from element to element.
+  std::int64_t size = 0;     ///< The number of elements.
+  /// The body for all elements: inputs that are marked get the batch as axis 0, and so do all results.
+  std::function<Tape(const Tape& body, const std::vector<bool>& mapped)> body;
+
+  const Attributes& attributes() const { return node.attributes; }
+  /// The number of axes of an input for one element.
+  std::size_t rank(std::size_t input = 0) const { return inputs[input].rank() - (mapped[input] ? 1 : 0); }
+  /// The input with the batch as axis 0: broadcast, if it is the same for all elements.
+  Var whole(std::size_t input) const;
+  Vars all_whole() const;
+};
+
 /// The argument of Op::expand and Rule::pattern.
 struct ExpandCall {
   const Op& op;
@@ -99,6 +130,13 @@ struct Op {
   /// handle the cotangents of all outputs), `grad` differentiates `expand`; without `expand`, it throws Error. Not used
   /// if `differentiable` is false.
   std::function<Vars(const GradientCall&)> gradient = {};
+  /// The tangent rule: records the Jacobian times the tangents and returns one var per output, of the output's type,
+  /// empty where it is 0 or `needs` is false. Without one, `jvp` transposes the gradient rule.
+  std::function<Vars(const TangentCall&)> tangent = {};
+  /// The batching rule: records the call for all elements and returns all outputs, each with the batch as axis 0; no
+  /// vars at all where it does not know how. Without one, `vmap` aligns the inputs of elementwise ops and maps the
+  /// expansion of others.
+  std::function<Vars(const BatchCall&)> batch = {};
   /// The expansion: records the meaning of the call in simpler ops, which must not expand to this op again, and returns
   /// all outputs. It defines the op: reference players use it in place of the kernel.
   std::function<Vars(const ExpandCall&)> expand = {};

@@ -179,6 +179,7 @@ Check adjoint() {
             const Vars back = grad(function->outputs, function->inputs, u, {.materialize_grads = true});
             const Var first = inner(back, v);
             const Var second = inner(grad(first, u, {.materialize_grads = true}), u);
+            const Var forward = inner(jvp(function->outputs, function->inputs, v), u);
             Vars sizes;
             for (const Var& gradient : back) sizes.push_back(abs(gradient));
             Vars ones;
@@ -188,14 +189,15 @@ Check adjoint() {
             options.threads = 1;
             options.seed = 7;
             options.arena = trial.arena();
-            Player player(tape, {first, second, scale}, options);
+            Player player(tape, {first, second, forward, scale}, options);
             player.play(function->subject.feeds(0), 0);
-            const double a = player.scalar(first), b = player.scalar(second);
+            const double a = player.scalar(first), b = player.scalar(second), c = player.scalar(forward);
             if (!std::isfinite(a) || !std::isfinite(b)) return std::nullopt;
-            if (std::abs(a - b) <= 1e-8 * (1 + player.scalar(scale))) return std::nullopt;
+            const double tolerance = 1e-8 * (1 + player.scalar(scale));
+            if (std::abs(a - b) <= tolerance && (std::abs(a - c) <= tolerance || !std::isfinite(c))) return std::nullopt;
             std::ostringstream out;
             out.precision(17);
-            out << "<v, J' u> is " << a << ", <J v, u> is " << b;
+            out << "<v, J' u> is " << a << ", <J v, u> is " << b << ", by jvp " << c;
             return out.str();
           }};
 }

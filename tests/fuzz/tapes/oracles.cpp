@@ -144,7 +144,8 @@ std::vector<Check> all_checks() {
   std::vector<Check> checks = {types_as_recorded(),       buffers_apart(),           same_as_reference(all_on()),
                                same_bits_again(all_on()), same_bits_without_reuse(), same_bits_in_least_memory(),
                                buffers_apart(true),       finite_differences(),      adjoint(),
-                               same_as_definition(),      same_after_saving(1),      same_after_saving(3)};
+                               same_as_definition(),      same_after_saving(1),      same_after_saving(3),
+                               mapped_as_alone()};
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
@@ -163,7 +164,7 @@ std::vector<Check> checks_for(std::uint64_t seed) {
                                same_bits_again(all_on()), same_bits_on_threads(all_on(), threads)};
   const Way way = random.pick(other_ways());
   checks.push_back(same_as_reference(way));
-  switch (random.below(10)) {
+  switch (random.below(12)) {
     case 0:
       checks.push_back(same_bits_on_threads(way, threads));
       break;
@@ -190,6 +191,10 @@ std::vector<Check> checks_for(std::uint64_t seed) {
       break;
     case 8:
       checks.push_back(same_after_saving(threads));
+      break;
+    case 9:
+    case 10:
+      checks.push_back(mapped_as_alone());
       break;
     default:
       checks.push_back(same_as_reference(random.pick(other_ways())));

@@ -36,8 +36,10 @@ Check buffers_apart(bool least_memory = false);
 Check single_as_twofold(const Way& way);
 /// - The gradient's product with a direction is the central difference along it, in float64.
 Check finite_differences();
-/// - <J v, u> = <v, J' u>, where J v is computed by differentiating the first gradient.
+/// - <J v, u> = <v, J' u>, where J v is computed by differentiating the first gradient, and by jvp.
 Check adjoint();
+/// - The program mapped over the inputs of two plays gives the values of both.
+Check mapped_as_alone();
 /// - The program, written as a definition, gives the same values.
 Check same_as_definition();
 
