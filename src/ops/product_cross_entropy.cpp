@@ -7,6 +7,7 @@
 #include "by_name.hpp"
 #include "losses.hpp"
 #include "op_helpers.hpp"
+#include "products/product_cross_entropy.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
