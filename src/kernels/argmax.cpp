@@ -1,5 +1,5 @@
-// The largest elements of a dense array and their indices. NaN counts as larger than any number; among equal elements the
-// first wins.
+// The largest elements of a dense array and their indices. NaN counts as larger than any number; among equal elements
+// the first wins.
 #include <algorithm>
 #include <numeric>
 

@@ -15,8 +15,8 @@ struct AttentionLabels {
 };
 
 /// The labels of the equations "scores" and "outputs". The first must compute scores of queries by keys, keys last; the
-/// second must sum over the keys, and its labels are renamed to those of the first. Throws Error if the equations do not
-/// describe an attention.
+/// second must sum over the keys, and its labels are renamed to those of the first. Throws Error if the equations do
+/// not describe an attention.
 AttentionLabels labels_of_attention(const Attributes& attributes);
 
 }  // namespace xtape

@@ -44,8 +44,8 @@ std::uint64_t key_of(const KernelForm& form) {
   return RandomStream::key_of(form.seed, form.site);
 }
 
-/// A kernel that draws the elements of its output: draw(stream, begin, size, to) writes the `size` elements from `begin`
-/// on to `to`.
+/// A kernel that draws the elements of its output: draw(stream, begin, size, to) writes the `size` elements from
+/// `begin` on to `to`.
 template <class T, class Draw>
 Kernel drawing(const KernelForm& form, const Draw& draw) {
   return {[=, key = key_of(form), count = count_of(form.outputs[0].shape),
@@ -120,13 +120,14 @@ Kernel make_categorical(const KernelForm& form) {
       const T* logits = in<T>(arguments, 0);
       auto* to = out<std::int64_t>(arguments, 0);
       parallel_for(threads, rows, 4, [&](std::int64_t begin, std::int64_t finish) {
-        for_random_words(stream, begin, finish - begin, [&](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
-          alignas(64) std::uint32_t more[philox::words];
-          philox::fill(second_word(stream), begin + i, more);
-          for (std::int64_t j = 0; j < n; ++j)
-            to[begin + i + j] =
-                chosen_class(logits + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
-        });
+        for_random_words(
+            stream, begin, finish - begin, [&](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+              alignas(64) std::uint32_t more[philox::words];
+              philox::fill(second_word(stream), begin + i, more);
+              for (std::int64_t j = 0; j < n; ++j)
+                to[begin + i + j] =
+                    chosen_class(logits + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
+            });
       });
     }};
   });

@@ -145,7 +145,8 @@ TileFunction where(const KernelForm& form) {
 TileFunction masked_fill(const KernelForm& form) {
   return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return loop<T, T, bool>([value = form.attributes.number("value").as<T>()](T x, bool mask) { return mask ? value : x; });
+    return loop<T, T, bool>(
+        [value = form.attributes.number("value").as<T>()](T x, bool mask) { return mask ? value : x; });
   });
 }
 
@@ -182,7 +183,8 @@ const std::map<std::string_view, Make>& loops() {
       {"div",
        [](Call c) {
          const auto quotient = [](auto a, auto b) { return a / b; };
-         return with_floating(c.dtype(0), [&](auto x) { return loop<decltype(x), decltype(x), decltype(x)>(quotient); });
+         return with_floating(c.dtype(0),
+                              [&](auto x) { return loop<decltype(x), decltype(x), decltype(x)>(quotient); });
        }},
       {"maximum", [](Call c) { return binary(c, [](auto a, auto b) { return a > b || a != a ? a : b; }); }},
       {"minimum", [](Call c) { return binary(c, [](auto a, auto b) { return a < b || a != a ? a : b; }); }},

@@ -35,13 +35,13 @@ Kernel make_iota(const KernelForm& form) {
   for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
   return with_number(form.outputs[0].dtype, [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[inner, size = shape[axis], count = count_of(shape),
-                   threads = form.threads](const KernelArguments& arguments) {
-      T* elements = out<T>(arguments, 0);
-      parallel_for(threads, count, fill_grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
-        for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
-      });
-    }};
+    return Kernel{
+        [inner, size = shape[axis], count = count_of(shape), threads = form.threads](const KernelArguments& arguments) {
+          T* elements = out<T>(arguments, 0);
+          parallel_for(threads, count, fill_grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
+            for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
+          });
+        }};
   });
 }
 }  // namespace

@@ -109,8 +109,8 @@ void require_in_range(const char* op, const Index* indices, std::int64_t count, 
                   std::to_string(i) + ") is out of range: x has size " + std::to_string(size) + " along the axis");
 }
 
-/// The kernel of an op with the indices as input 1: checks them, and calls run(arguments, indices, picking, threads). By
-/// slice, each index selects a slice of x; else, one element.
+/// The kernel of an op with the indices as input 1: checks them, and calls run(arguments, indices, picking, threads).
+/// By slice, each index selects a slice of x; else, one element.
 template <class Run>
 Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, const Run& run) {
   const Shape& x = form.shape(0);
@@ -149,15 +149,16 @@ Kernel make_adding(const char* op, bool by_slice, const KernelForm& form) {
   const std::size_t bytes = static_cast<std::size_t>(count_of(form.shape(0))) * size_of(form.dtype(0));
   return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return picking_kernel(op, by_slice, form,
-                          [=](const KernelArguments& arguments, const auto* indices, const Picking& picking, int threads) {
-                            T* to = out<T>(arguments, 0);
-                            if (to != arguments.in[0] && bytes > 0) std::memcpy(to, arguments.in[0], bytes);
-                            if (by_slice)
-                              add_slices(to, indices, in<T>(arguments, 2), picking, threads);
-                            else
-                              add_elements(to, indices, in<T>(arguments, 2), picking, threads);
-                          });
+    return picking_kernel(
+        op, by_slice, form,
+        [=](const KernelArguments& arguments, const auto* indices, const Picking& picking, int threads) {
+          T* to = out<T>(arguments, 0);
+          if (to != arguments.in[0] && bytes > 0) std::memcpy(to, arguments.in[0], bytes);
+          if (by_slice)
+            add_slices(to, indices, in<T>(arguments, 2), picking, threads);
+          else
+            add_elements(to, indices, in<T>(arguments, 2), picking, threads);
+        });
   });
 }
 }  // namespace

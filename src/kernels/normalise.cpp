@@ -90,8 +90,8 @@ void add_chunks(const T* parts, std::int64_t chunks, std::int64_t stride, std::i
   });
 }
 
-/// y = (x - mean) * rstd * weight + bias with rstd = 1 / sqrt(mean((x - mean)^2) + epsilon), for every row; with a mean of
-/// 0 unless `centred`. Outputs are y, mean (if centred) and rstd.
+/// y = (x - mean) * rstd * weight + bias with rstd = 1 / sqrt(mean((x - mean)^2) + epsilon), for every row; with a mean
+/// of 0 unless `centred`. Outputs are y, mean (if centred) and rstd.
 template <bool centred>
 Kernel make_norm(const KernelForm& form) {
   const std::int64_t length = form.shape(0).back(), rows = count_of(form.outputs[1].shape);
@@ -118,8 +118,8 @@ Kernel make_norm(const KernelForm& form) {
   });
 }
 
-/// The gradient, of layer_norm if `centred`. `dweight` and `dbias` may be null. Their sums over rows go over chunks that
-/// depend on the shape only, so the result is the same for any number of threads. `parts` is [chunks, 2, length].
+/// The gradient, of layer_norm if `centred`. `dweight` and `dbias` may be null. Their sums over rows go over chunks
+/// that depend on the shape only, so the result is the same for any number of threads. `parts` is [chunks, 2, length].
 template <bool centred, class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
                T* parts, std::int64_t rows, std::int64_t length, int threads) {

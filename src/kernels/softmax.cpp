@@ -117,8 +117,8 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
 template <class T>
 void softmax_grad_row(const T* y, const T* dy, T* dx, T scale, std::int64_t count) {
   using Batch = xsimd::batch<T>;
-  const double dot = sum_of_lanes<T>(
-      count, [&](std::int64_t i, const auto& lanes) { return lanes.load(y + i) * lanes.load(dy + i); });
+  const double dot =
+      sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(y + i) * lanes.load(dy + i); });
   const Batch shift(static_cast<T>(dot));
   const Batch factor(scale);
   for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
@@ -164,9 +164,8 @@ Kernel make_softmax_grad(const KernelForm& form) {
   });
 }
 Kernel make_log_softmax_grad(const KernelForm& form) {
-  return along_axis<2>(form, [](const auto& of, auto* dx, std::int64_t count) {
-    log_softmax_grad_row(of[0], of[1], dx, count);
-  });
+  return along_axis<2>(
+      form, [](const auto& of, auto* dx, std::int64_t count) { log_softmax_grad_row(of[0], of[1], dx, count); });
 }
 
 /// Writes x * factor, or -inf where the mask is true. The loops for dense rows with a mask stride of 0 or 1, which

@@ -78,9 +78,7 @@ const Op& diag_embed_op() {
             const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
             return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
           },
-      .lowering = {.kernel = kernel_by_name,
-                   .strided_in = true,
-                   .strided_out = true}};
+      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true}};
   return entry;
 }
 }  // namespace

@@ -33,11 +33,11 @@ const Op& log_softmax_grad_op() {
 
 const Op& log_softmax_op() {
   static const Op entry = [] {
-    Op op = along_axis_op(
-        "log_softmax",
-        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
-        "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
-        {{"x", Accept::floating}});
+    Op op =
+        along_axis_op("log_softmax",
+                      "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
+                      "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
+                      {{"x", Accept::floating}});
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const auto axis = call.attributes().get<std::int64_t>("axis");

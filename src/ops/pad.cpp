@@ -53,10 +53,7 @@ const Op& pad_op() {
             return Vars{
                 update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
           },
-      .lowering = {.kernel = kernel_by_name,
-                   .strided_in = true,
-                   .strided_out = true,
-                   .any_dtype = true}};
+      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true, .any_dtype = true}};
   return entry;
 }
 

@@ -1,13 +1,14 @@
 // product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel. A rule replaces
 // these ops by it.
+#include "products/product_cross_entropy.hpp"
+
 #include <algorithm>
 #include <memory>
 
-#include "equation.hpp"
 #include "by_name.hpp"
+#include "equation.hpp"
 #include "losses.hpp"
 #include "op_helpers.hpp"
-#include "products/product_cross_entropy.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {

@@ -22,11 +22,10 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 
 const Op& softmax_grad_op() {
   static const Op entry = [] {
-    Op op =
-        along_axis_op("softmax_grad",
-                      "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
-                      "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
-                      {{"y", Accept::floating}, {"dy", Accept::floating}});
+    Op op = along_axis_op("softmax_grad",
+                          "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
+                          "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
+                          {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];

@@ -36,7 +36,8 @@ NormGradient<T> gradient(std::int64_t rows, std::int64_t length, bool centred, i
   const std::vector<T> weight = random_values<T>(n, 3);
   std::vector<T> y(count), mean(static_cast<std::size_t>(rows)), rstd(mean.size());
   NormGradient<T> result{std::vector<T>(count), std::vector<T>(n), std::vector<T>(centred ? n : 0)};
-  const ValueType all{dtype_of<T>(), {rows, length}}, of_rows{dtype_of<T>(), {rows}}, of_places{dtype_of<T>(), {length}};
+  const ValueType all{dtype_of<T>(), {rows, length}}, of_rows{dtype_of<T>(), {rows}},
+      of_places{dtype_of<T>(), {length}};
   const Attributes epsilon{{"epsilon", 1e-5}}, bias{{"bias", true}};
   const KernelList kernels = list_normalise();
   if (centred) {

@@ -172,8 +172,7 @@ void ProductCrossEntropy<T>::run(const KernelArguments& arguments) const {
 Kernel make_product_cross_entropy(const KernelForm& form) {
   LogitsProduct product;
   product.classes_first = form.get<bool>("classes_first");
-  product.loss =
-      loss_of(form.attributes, {count_of(form.shape(2)), form.shape(1)[product.classes_first ? 0 : 1]});
+  product.loss = loss_of(form.attributes, {count_of(form.shape(2)), form.shape(1)[product.classes_first ? 0 : 1]});
   product.terms = form.shape(0).back();
   product.biased = form.inputs.size() > 3;
   product.precision = form.precision;
@@ -181,9 +180,7 @@ Kernel make_product_cross_entropy(const KernelForm& form) {
   return with_floating(form.dtype(0), [&](auto scalar) {
     return with_index(form.dtype(2), [&](auto target) {
       const auto planned = std::make_shared<const ProductCrossEntropy<decltype(scalar)>>(product);
-      return Kernel{[planned](const KernelArguments& arguments) {
-                      planned->template run<decltype(target)>(arguments);
-                    },
+      return Kernel{[planned](const KernelArguments& arguments) { planned->template run<decltype(target)>(arguments); },
                     planned->scratch_bytes()};
     });
   });
