@@ -6,6 +6,7 @@
 #include "kernel_form.hpp"
 #include "middle.hpp"
 #include "scalar.hpp"
+#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -14,11 +15,6 @@ namespace {
 template <class T>
 bool greater(T a, T b) {
   return a > b || (a != a && b == b);
-}
-
-/// The number of rows per piece. There are at most `threads` pieces, each with its own scratch.
-std::int64_t rows_in_piece(std::int64_t rows, int threads) {
-  return std::max<std::int64_t>(1, (rows + threads - 1) / threads);
 }
 
 /// The index of the largest element along an axis, which must not be empty.
@@ -48,7 +44,8 @@ Kernel make_argmax(const KernelForm& form) {
 Kernel make_top_k(const KernelForm& form) {
   const std::int64_t length = form.shape(0).back(), k = form.get<std::int64_t>("k");
   const std::int64_t rows = length == 0 ? 0 : count_of(form.shape(0)) / length;
-  const std::int64_t piece = rows_in_piece(rows, form.threads);
+  // At most `threads` pieces, each with its own scratch.
+  const std::int64_t piece = std::max<std::int64_t>(1, ceiling(rows, form.threads));
   const auto scratch_rows = static_cast<std::size_t>(std::min<std::int64_t>(rows, form.threads) * length);
   return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
@@ -56,7 +53,7 @@ Kernel make_top_k(const KernelForm& form) {
                     const T* x = in<T>(arguments, 0);
                     T* values = out<T>(arguments, 0);
                     auto* indices = out<std::int64_t>(arguments, 1);
-                    parallel_each(threads, (rows + piece - 1) / piece, [&](std::int64_t number) {
+                    parallel_each(threads, ceiling(rows, piece), [&](std::int64_t number) {
                       std::int64_t* order = static_cast<std::int64_t*>(arguments.scratch) + number * length;
                       for (std::int64_t row = number * piece; row < std::min(rows, (number + 1) * piece); ++row) {
                         const T* from = x + row * length;
