@@ -118,9 +118,9 @@ Kernel make_norm(const KernelForm& form) {
   });
 }
 
-/// The gradient, of layer_norm if `centred`. `dweight` and `dbias` may be null. Their sums over rows go over chunks
+/// The gradient of layer_norm, or of rms_norm if `mean` is null. `dweight` and `dbias` may be null. Their sums over rows go over chunks
 /// that depend on the shape only, so the result is the same for any number of threads. `parts` is [chunks, 2, length].
-template <bool centred, class T>
+template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
                T* parts, std::int64_t rows, std::int64_t length, int threads) {
   const std::int64_t in_chunk = chunk_rows(rows);
@@ -133,8 +133,11 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
       if (bias_part != nullptr) std::fill_n(bias_part, length, T{});
       const std::int64_t last = std::min(rows, (chunk + 1) * in_chunk);
       for (std::int64_t r = chunk * in_chunk; r < last; ++r) {
-        const Row<T> row{dy + r * length, x + r * length, centred ? mean[r] : T{}, rstd[r], length};
-        row_grad<centred>(row, weight, dx + r * length, weight_part, bias_part);
+        const Row<T> row{dy + r * length, x + r * length, mean != nullptr ? mean[r] : T{}, rstd[r], length};
+        if (mean != nullptr)
+          row_grad<true>(row, weight, dx + r * length, weight_part, bias_part);
+        else
+          row_grad<false>(row, weight, dx + r * length, weight_part, bias_part);
       }
     }
   });
@@ -143,9 +146,8 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
   if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
 }
 
-template <bool centred>
-Kernel make_norm_grad(const KernelForm& form) {
-  constexpr std::size_t of_rstd = centred ? 3 : 2;  // inputs: dy, x, mean (if centred), rstd and weight
+Kernel make_norm_grad(const KernelForm& form, bool centred) {
+  const std::size_t of_rstd = centred ? 3 : 2;  // inputs: dy, x, mean (if centred), rstd and weight
   const std::int64_t length = form.shape(1).back(), rows = count_of(form.shape(2));
   const bool weighted = form.inputs.size() > of_rstd + 1;
   const bool biased = centred && form.get<bool>("bias");
@@ -153,11 +155,10 @@ Kernel make_norm_grad(const KernelForm& form) {
   return with_floating(form.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
     return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
-                    norm_grad<centred>(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2),
-                                       in<T>(arguments, of_rstd), in<T>(arguments, of_rstd + 1, weighted),
-                                       out<T>(arguments, 0), out<T>(arguments, 1, weighted),
-                                       out<T>(arguments, weighted ? 2 : 1, biased), static_cast<T*>(arguments.scratch),
-                                       rows, length, threads);
+                    norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2, centred),
+                              in<T>(arguments, of_rstd), in<T>(arguments, of_rstd + 1, weighted), out<T>(arguments, 0),
+                              out<T>(arguments, 1, weighted), out<T>(arguments, weighted ? 2 : 1, biased),
+                              static_cast<T*>(arguments.scratch), rows, length, threads);
                   },
                   static_cast<std::size_t>(parts) * sizeof(T)};
   });
@@ -166,9 +167,9 @@ Kernel make_norm_grad(const KernelForm& form) {
 
 KernelList list_normalise() {
   return {{"layer_norm", make_norm<true>},
-          {"layer_norm_grad", make_norm_grad<true>},
+          {"layer_norm_grad", [](const KernelForm& form) { return make_norm_grad(form, true); }},
           {"rms_norm", make_norm<false>},
-          {"rms_norm_grad", make_norm_grad<false>}};
+          {"rms_norm_grad", [](const KernelForm& form) { return make_norm_grad(form, false); }}};
 }
 
 }  // namespace xtape
