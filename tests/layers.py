@@ -11,7 +11,8 @@ from pathlib import Path
 from counted import holds, report
 
 PUBLIC = {
-    "array": ["array", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "attributes", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
+    "kernels": ["op/kernel"],
     "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["ops", "scan"],
     "grad": ["derivatives", "grad", "vmap"],

@@ -165,7 +165,7 @@ class BlockedAttention {
               block.products->weight_cotangents.run(dy_block, v.at(at[of_v]), memory.cotangents, memory.product);
               drop_as(dropped, block, memory.cotangents);
               softmax_grad<T>(memory.weights, memory.cotangents, memory.cotangents, static_cast<T>(plan_.scale),
-                              {block.rows, block.keys, 1}, nullptr, 1);
+                              block.rows, block.keys);
               block.products->dq.run(memory.cotangents, k.at(at[of_k]), dq_block, memory.product);
               block.products->dk.run(memory.cotangents, q_block, dk + at[of_dk], memory.product);
             }
@@ -247,33 +247,43 @@ class BlockedAttention {
 };
 
 template <class T>
-PlannedAttention attention_of(const AttentionPlan& plan) {
+Kernel attention_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, false);
-  return {[blocked](const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
-                    std::uint64_t step) {
-            blocked->forward(q, k, v, mask, static_cast<T*>(y), static_cast<std::byte*>(scratch), step);
+  return {[blocked, masked = plan.masked](const KernelArguments& arguments) {
+            const auto& [in, out] = std::pair(arguments.in, arguments.out);
+            blocked->forward(in[0], in[1], in[2], mask_of(arguments, 3, masked), static_cast<T*>(out[0]),
+                             static_cast<std::byte*>(arguments.scratch), arguments.step);
           },
           blocked->scratch_bytes()};
 }
 
 template <class T>
-PlannedAttentionGrad attention_grad_of(const AttentionPlan& plan) {
+Kernel attention_grad_of(const AttentionPlan& plan) {
   const auto blocked = std::make_shared<const BlockedAttention<T>>(plan, true);
-  return {[blocked](const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
-                    void* dv, void* scratch, std::uint64_t step) {
-            blocked->backward(q, k, v, mask, dy, static_cast<T*>(dq), static_cast<T*>(dk), static_cast<T*>(dv),
-                              static_cast<std::byte*>(scratch), step);
+  return {[blocked, masked = plan.masked](const KernelArguments& arguments) {
+            const auto& [in, out] = std::pair(arguments.in, arguments.out);
+            blocked->backward(in[0], in[1], in[2], mask_of(arguments, 4, masked), in[3], static_cast<T*>(out[0]),
+                              static_cast<T*>(out[1]), static_cast<T*>(out[2]),
+                              static_cast<std::byte*>(arguments.scratch), arguments.step);
           },
           blocked->scratch_bytes()};
 }
-}  // namespace
 
-PlannedAttention make_attention(const AttentionPlan& plan) {
+/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v; 0 for a query whose keys are all masked.
+Kernel make_attention(const KernelForm& form) {
+  const AttentionPlan plan = plan_of_attention(form, false);
   if (query_attention_suits(plan)) return make_query_attention(plan);
   return plan.dtype == Dtype::float64 ? attention_of<double>(plan) : attention_of<float>(plan);
 }
-PlannedAttentionGrad make_attention_grad(const AttentionPlan& plan) {
+/// The gradients of attention. The weights are recomputed.
+Kernel make_attention_grad(const KernelForm& form) {
+  const AttentionPlan plan = plan_of_attention(form, true);
   return plan.dtype == Dtype::float64 ? attention_grad_of<double>(plan) : attention_grad_of<float>(plan);
+}
+}  // namespace
+
+KernelList list_attention() {
+  return {{"attention", make_attention}, {"attention_grad", make_attention_grad}};
 }
 
 }  // namespace xtape

@@ -4,14 +4,11 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 
+#include "kernel_form.hpp"
 #include "loops.hpp"
-#include "philox.hpp"
-#include "xtape/precision.hpp"
 
 namespace xtape {
 
@@ -35,27 +32,19 @@ struct AttentionPlan {
 
   Precision precision = Precision::float32;  ///< Of the products.
   double scale = 1;                          ///< The factor of the scores.
+  bool masked = false;                       ///< Whether there is a mask, the last input.
   double rate = 0;                           ///< The dropout rate of the weights; 0: no dropout.
   std::uint64_t key = 0;                     ///< The key of the dropout's random stream.
   int threads = 1;
 };
 
-/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v; 0 for a query whose keys are all masked.
-struct PlannedAttention {
-  std::function<void(const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
-                     std::uint64_t step)>
-      run;
-  std::size_t scratch_bytes = 0;  ///< `scratch` must be 64-byte aligned.
-};
-PlannedAttention make_attention(const AttentionPlan& plan);
+/// The plan of a call of attention, or of its gradient.
+AttentionPlan plan_of_attention(const KernelForm& form, bool gradient);
 
-/// The gradients of attention. The weights are recomputed.
-struct PlannedAttentionGrad {
-  std::function<void(const void* q, const void* k, const void* v, const bool* mask, const void* dy, void* dq, void* dk,
-                     void* dv, void* scratch, std::uint64_t step)>
-      run;
-  std::size_t scratch_bytes = 0;
-};
-PlannedAttentionGrad make_attention_grad(const AttentionPlan& plan);
+/// The elements of the mask, input number `place`; without a mask, a single false.
+inline const bool* mask_of(const KernelArguments& arguments, std::size_t place, bool masked) {
+  static constexpr bool seen = false;
+  return masked ? in<bool>(arguments, place) : &seen;
+}
 
 }  // namespace xtape

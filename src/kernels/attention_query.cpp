@@ -132,12 +132,11 @@ class QueryAttention {
 };
 
 template <class T>
-PlannedAttention made(const AttentionPlan& plan) {
+Kernel made(const AttentionPlan& plan) {
   const QueryAttention<T> attention(plan);
-  return {[attention](const void* q, const void* k, const void* v, const bool* mask, void* y, void* scratch,
-                      std::uint64_t /*step*/) {
-            attention.run(q, static_cast<const T*>(k), static_cast<const T*>(v), mask, static_cast<T*>(y),
-                          static_cast<std::byte*>(scratch));
+  return {[attention, masked = plan.masked](const KernelArguments& arguments) {
+            attention.run(arguments.in[0], in<T>(arguments, 1), in<T>(arguments, 2), mask_of(arguments, 3, masked),
+                          out<T>(arguments, 0), static_cast<std::byte*>(arguments.scratch));
           },
           attention.scratch_bytes()};
 }
@@ -149,7 +148,7 @@ bool query_attention_suits(const AttentionPlan& plan) {
          runs(plan.q) && runs(plan.k) && runs(plan.v) && runs(plan.y);
 }
 
-PlannedAttention make_query_attention(const AttentionPlan& plan) {
+Kernel make_query_attention(const AttentionPlan& plan) {
   return plan.dtype == Dtype::float64 ? made<double>(plan) : made<float>(plan);
 }
 

@@ -10,6 +10,6 @@ bool query_attention_suits(const AttentionPlan& plan);
 
 /// The result of a head is a function of its query and of the keys up to the last unmasked one: its bits do not depend
 /// on the number of masked keys after that.
-PlannedAttention make_query_attention(const AttentionPlan& plan);
+Kernel make_query_attention(const AttentionPlan& plan);
 
 }  // namespace xtape

@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "kernel_form.hpp"
 #include "loops.hpp"
+#include "scalar.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -137,6 +139,41 @@ std::function<void(void*)> make_fill(Dtype dtype, const Layout& out, const void*
   std::memcpy(&word, value, size_of(dtype));
   const Layout same{out.shape, Strides::filled(out.shape.size(), 0), 0};
   return [word, copy = make_copy(dtype, same, out, threads)](void* to) { copy(&word, to); };
+}
+
+namespace {
+/// A kernel that writes one value to all elements of the output, and then the input to those of `place`.
+Kernel copy_into(const KernelForm& form, const void* value, const Layout& place) {
+  return {[fill = make_fill(form.dtype(0), form.out[0], value, form.threads),
+           copy = make_copy(form.dtype(0), form.in[0], place, form.threads)](const KernelArguments& arguments) {
+    fill(arguments.out[0]);
+    copy(arguments.in[0], arguments.out[0]);
+  }};
+}
+
+Kernel make_pad(const KernelForm& form) {
+  Layout inside{form.shape(0), form.out[0].strides, form.out[0].offset};
+  const auto& before = form.get<std::vector<std::int64_t>>("before");
+  for (std::size_t i = 0; i < inside.shape.size(); ++i) inside.offset += before[i] * inside.strides[i];
+  return with_element(form.dtype(0), [&](auto scalar) {
+    const auto value = form.attributes.number("value").as<decltype(scalar)>();
+    return copy_into(form, &value, inside);
+  });
+}
+
+Kernel make_diag_embed(const KernelForm& form) {
+  const std::uint64_t zero = 0;
+  Layout diagonal = form.out[0];
+  const std::size_t last = diagonal.shape.size() - 1;
+  diagonal.strides[last - 1] += diagonal.strides[last];
+  diagonal.shape.erase(last);
+  diagonal.strides.erase(last);
+  return copy_into(form, &zero, diagonal);
+}
+}  // namespace
+
+KernelList list_copy() {
+  return {{"pad", make_pad}, {"diag_embed", make_diag_embed}};
 }
 
 }  // namespace xtape

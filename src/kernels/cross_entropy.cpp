@@ -4,7 +4,9 @@
 #include <cmath>
 #include <string>
 
+#include "kernel_form.hpp"
 #include "lanes.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 #include "vector_math.hpp"
@@ -144,5 +146,44 @@ XTAPE_CROSS_ENTROPY(double, std::int64_t)
 #undef XTAPE_CROSS_ENTROPY
 template void check_targets(const std::int32_t*, const CrossEntropy&);
 template void check_targets(const std::int64_t*, const CrossEntropy&);
+
+namespace {
+/// Calls make(T{}, Target{}, loss) with the C++ types of the logits and the targets.
+template <class Make>
+Kernel with_loss(const KernelForm& form, const Make& make) {
+  const CrossEntropy loss = loss_of(form.attributes, form.shape(0));
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    return with_index(form.dtype(1), [&](auto target) { return make(scalar, target, loss); });
+  });
+}
+
+Kernel make_cross_entropy(const KernelForm& form) {
+  return with_loss(form, [&]<class T, class Target>(T, Target, const CrossEntropy& loss) {
+    return Kernel{[loss, threads = form.threads](const KernelArguments& arguments) {
+                    const auto* targets = in<Target>(arguments, 1);
+                    auto* losses = static_cast<double*>(arguments.scratch);
+                    check_targets(targets, loss);
+                    row_losses(in<T>(arguments, 0), targets, loss, losses, out<T>(arguments, 2), threads);
+                    sum_losses(losses, targets, loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
+                  },
+                  static_cast<std::size_t>(loss.rows) * sizeof(double)};
+  });
+}
+
+Kernel make_cross_entropy_grad(const KernelForm& form) {
+  return with_loss(form, [&]<class T, class Target>(T, Target, const CrossEntropy& loss) {
+    return Kernel{[loss, threads = form.threads](const KernelArguments& arguments) {
+      const auto* targets = in<Target>(arguments, 1);
+      check_targets(targets, loss);
+      cross_entropy_grad(in<T>(arguments, 0), targets, in<T>(arguments, 2), *in<T>(arguments, 3), loss,
+                         out<T>(arguments, 0), threads);
+    }};
+  });
+}
+}  // namespace
+
+KernelList list_cross_entropy() {
+  return {{"cross_entropy", make_cross_entropy}, {"cross_entropy_grad", make_cross_entropy_grad}};
+}
 
 }  // namespace xtape

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "xtape/attributes.hpp"
+
 namespace xtape {
 
 /// The target distribution of a row: 1 - smoothing on its target, and smoothing spread evenly over all classes, or over
@@ -21,6 +23,17 @@ struct CrossEntropy {
     return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
   }
 };
+
+/// From the attributes of the op cross_entropy.
+inline CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
+  CrossEntropy loss;
+  loss.classes = logits.back();
+  loss.rows = loss.classes == 0 ? 0 : count_of(logits) / loss.classes;
+  loss.ignore = attributes.get<std::int64_t>("ignore");
+  loss.smoothing = attributes.get<double>("label_smoothing");
+  loss.excluded = attributes.get<std::int64_t>("smoothing_excludes");
+  return loss;
+}
 
 /// Throws Error if a target is neither a class nor `ignore`. The functions below require targets that were checked.
 template <class Target>

@@ -1,10 +1,11 @@
-#include "cumsum.hpp"
-
+// Cumulative sums along an axis of a dense array.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
+#include "kernel_form.hpp"
+#include "middle.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
 
@@ -34,27 +35,35 @@ class LongSum {
   Sum sum_ = 0;
   double lost_ = 0;
 };
-}  // namespace
 
-void running_sum(Dtype dtype, const void* in, const Middle& extent, bool reverse, void* out, int threads) {
-  with_scalar(dtype, [&](auto scalar) {
+Kernel make_cumsum(const KernelForm& form) {
+  const Middle extent = Middle::around(form.shape(0), form.get<std::int64_t>("axis"));
+  const bool reverse = form.get<bool>("reverse");
+  return with_scalar(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
     using Out = std::conditional_t<std::is_floating_point_v<T>, T, std::int64_t>;
-    const auto [outer, size, inner] = extent;
-    const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, size));
-    const std::int64_t step = reverse ? -inner : inner;
-    const std::int64_t start = reverse ? (size - 1) * inner : 0;
-    parallel_for(threads, outer * inner, grain,
-                 [=, size = size, inner = inner](std::int64_t begin, std::int64_t finish) {
-                   for (std::int64_t unit = begin; unit < finish; ++unit) {
-                     const std::int64_t first = unit / inner * size * inner + unit % inner + start;
-                     LongSum<Out> sum;
-                     for (std::int64_t i = 0; i < size; ++i)
-                       static_cast<Out*>(out)[first + i * step] =
-                           sum.add(static_cast<Out>(static_cast<const T*>(in)[first + i * step]));
-                   }
-                 });
+    return Kernel{[extent, reverse, threads = form.threads](const KernelArguments& arguments) {
+      const T* from = in<T>(arguments, 0);
+      Out* to = out<Out>(arguments, 0);
+      const std::int64_t size = extent.size, inner = extent.inner;
+      const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(1, size));
+      const std::int64_t step = reverse ? -inner : inner;
+      const std::int64_t start = reverse ? (size - 1) * inner : 0;
+      parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
+        for (std::int64_t unit = begin; unit < finish; ++unit) {
+          const std::int64_t first = unit / inner * size * inner + unit % inner + start;
+          LongSum<Out> sum;
+          for (std::int64_t i = 0; i < size; ++i)
+            to[first + i * step] = sum.add(static_cast<Out>(from[first + i * step]));
+        }
+      });
+    }};
   });
+}
+}  // namespace
+
+KernelList list_cumsum() {
+  return {{"cumsum", make_cumsum}};
 }
 
 }  // namespace xtape

@@ -38,26 +38,41 @@ void drop_by(const std::uint32_t* words, std::int64_t count, std::int32_t thresh
   for (std::int64_t i = 0; i < count; ++i)
     out[i] = static_cast<std::int32_t>(words[i] >> 8) < threshold ? x[i] * scale : T{0};
 }
-}  // namespace
 
-void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, double low, double high, void* out,
-                  int threads) {
-  if (dtype == Dtype::float32) {
+/// The key of the random numbers of a call.
+std::uint64_t key_of(const KernelForm& form) {
+  return RandomStream::key_of(form.seed, form.site);
+}
+
+/// A kernel that draws the elements of its output: draw(stream, begin, size, to) writes the `size` elements from
+/// `begin` on to `to`.
+template <class T, class Draw>
+Kernel drawing(const KernelForm& form, const Draw& draw) {
+  return {[=, key = key_of(form), count = count_of(form.outputs[0].shape),
+           threads = form.threads](const KernelArguments& arguments) {
+    parallel_for(threads, count, draw_grain, [&](std::int64_t begin, std::int64_t finish) {
+      draw(RandomStream{key, arguments.step}, begin, finish - begin, out<T>(arguments, 0) + begin);
+    });
+  }};
+}
+
+/// Uniform over [low, high): 24 random bits for float32, 53 for float64. The leading bits of both dtypes come from the
+/// same random words.
+Kernel make_uniform(const KernelForm& form) {
+  const double low = form.get<double>("low"), high = form.get<double>("high");
+  if (form.outputs[0].dtype == Dtype::float32) {
     const auto from = static_cast<float>(low), width = static_cast<float>(high - low);
     const float last = std::nextafter(static_cast<float>(high), from);
-    parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
-      float* to = static_cast<float*>(out) + begin;
-      for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+    return drawing<float>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, float* to) {
+      for_random_words(stream, begin, size, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
 #pragma omp simd
         for (std::int64_t j = 0; j < n; ++j) to[i + j] = scaled(unit_float(words[j]), from, width, last);
       });
     });
-    return;
   }
   const double last = std::nextafter(high, low);
-  parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
-    double* to = static_cast<double*>(out) + begin;
-    for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+  return drawing<double>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, double* to) {
+    for_random_words(stream, begin, size, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
       alignas(64) std::uint32_t more[philox::words];
       philox::fill(second_word(stream), begin + i, more);
       for (std::int64_t j = 0; j < n; ++j) to[i + j] = scaled(unit_double(words[j], more[j]), low, high - low, last);
@@ -65,18 +80,17 @@ void draw_uniform(const RandomStream& stream, Dtype dtype, std::int64_t count, d
   });
 }
 
-void draw_bernoulli(const RandomStream& stream, std::int64_t count, double p, bool* out, int threads) {
-  const std::int32_t threshold = threshold_of(p);
-  parallel_for(threads, count, draw_grain, [=](std::int64_t begin, std::int64_t finish) {
-    bool* to = out + begin;
-    for_random_words(stream, begin, finish - begin, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+/// True with probability p: if the float32 uniform number in [0, 1) of the same stream is less than p.
+Kernel make_bernoulli(const KernelForm& form) {
+  const std::int32_t threshold = threshold_of(form.get<double>("p"));
+  return drawing<bool>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, bool* to) {
+    for_random_words(stream, begin, size, [=](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
 #pragma omp simd
       for (std::int64_t j = 0; j < n; ++j) to[i + j] = static_cast<std::int32_t>(words[j] >> 8) < threshold;
     });
   });
 }
 
-namespace {
 /// The first index at which the cumulative sum of exp(logit - max) exceeds `unit` times the total.
 template <class T>
 std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
@@ -95,25 +109,30 @@ std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   }
   return last;
 }
-}  // namespace
 
-void draw_categorical(const RandomStream& stream, Dtype dtype, const void* logits, std::int64_t rows,
-                      std::int64_t classes, std::int64_t* out, int threads) {
-  const auto draw = [&](const auto* first) {
-    parallel_for(threads, rows, 4, [&](std::int64_t begin, std::int64_t finish) {
-      for_random_words(stream, begin, finish - begin, [&](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
-        alignas(64) std::uint32_t more[philox::words];
-        philox::fill(second_word(stream), begin + i, more);
-        for (std::int64_t j = 0; j < n; ++j)
-          out[begin + i + j] = chosen_class(first + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
+/// For each row of logits, an index drawn from softmax(row). A row of -inf gives 0.
+Kernel make_categorical(const KernelForm& form) {
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[key = key_of(form), rows = count_of(form.outputs[0].shape), classes = form.shape(0).back(),
+                   threads = form.threads](const KernelArguments& arguments) {
+      const RandomStream stream{key, arguments.step};
+      const T* logits = in<T>(arguments, 0);
+      auto* to = out<std::int64_t>(arguments, 0);
+      parallel_for(threads, rows, 4, [&](std::int64_t begin, std::int64_t finish) {
+        for_random_words(
+            stream, begin, finish - begin, [&](const std::uint32_t* words, std::int64_t i, std::int64_t n) {
+              alignas(64) std::uint32_t more[philox::words];
+              philox::fill(second_word(stream), begin + i, more);
+              for (std::int64_t j = 0; j < n; ++j)
+                to[begin + i + j] =
+                    chosen_class(logits + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
+            });
       });
-    });
-  };
-  if (dtype == Dtype::float64)
-    draw(static_cast<const double*>(logits));
-  else
-    draw(static_cast<const float*>(logits));
+    }};
+  });
 }
+}  // namespace
 
 template <class T>
 void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, double keep, T scale, const T* x,
@@ -128,5 +147,20 @@ void drop(const RandomStream& stream, std::int64_t first, std::int64_t count, do
 }
 template void drop(const RandomStream&, std::int64_t, std::int64_t, double, float, const float*, float*);
 template void drop(const RandomStream&, std::int64_t, std::int64_t, double, double, const double*, double*);
+
+TileFunction make_dropout(const KernelForm& form) {
+  const double keep = 1 - form.get<double>("rate");
+  return with_floating(form.dtype(0), [&](auto scalar) -> TileFunction {
+    using T = decltype(scalar);
+    return [key = key_of(form), keep, scale = static_cast<T>(1 / keep)](const Tile& tile) {
+      drop({key, tile.step}, tile.first, tile.count, keep, scale, static_cast<const T*>(tile.in[0]),
+           static_cast<T*>(tile.out[0]));
+    };
+  });
+}
+
+KernelList list_draws() {
+  return {{"uniform", make_uniform}, {"bernoulli", make_bernoulli}, {"categorical", make_categorical}};
+}
 
 }  // namespace xtape

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "division.hpp"
+#include "draws.hpp"
 #include "scalar.hpp"
 #include "vector_math.hpp"
 
@@ -17,53 +18,52 @@ namespace xtape {
 namespace {
 /// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler vectorises.
 template <class Out, class... In, class F>
-void apply(const F& f, const void* const* in, void* out, std::int64_t count) {
+void apply(const F& f, const Tile& tile) {
   const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
-    const auto over = [&f, count](Out* to, const ReadAs<In>*... from) {
+    const auto over = [&f, count = tile.count](Out* to, const ReadAs<In>*... from) {
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
     };
-    over(static_cast<Out*>(out), static_cast<const ReadAs<In>*>(in[each])...);
+    over(static_cast<Out*>(tile.out[0]), static_cast<const ReadAs<In>*>(tile.in[each])...);
   };
   run(std::index_sequence_for<In...>{});
 }
 template <class Out, class... In, class F>
-ElementLoop loop(const F& f) {
+TileFunction loop(const F& f) {
   if constexpr (std::is_empty_v<F>)  // a plain function, which costs half as much to compile as a function object
-    return +[](const void* const* in, void* out, std::int64_t count) { apply<Out, In...>(F{}, in, out, count); };
+    return +[](const Tile& tile) { apply<Out, In...>(F{}, tile); };
   else
-    return [f](const void* const* in, void* out, std::int64_t count) { apply<Out, In...>(f, in, out, count); };
+    return [f](const Tile& tile) { apply<Out, In...>(f, tile); };
 }
 
 /// `f` of one number.
 template <class F>
-ElementLoop unary(const ElementCall& call, const F& f) {
-  return with_number(call.dtype, [&](auto scalar) { return loop<decltype(scalar), decltype(scalar)>(f); });
+TileFunction unary(const KernelForm& form, const F& f) {
+  return with_number(form.dtype(0), [&](auto scalar) { return loop<decltype(scalar), decltype(scalar)>(f); });
 }
 /// `f` of two numbers.
 template <class F>
-ElementLoop binary(const ElementCall& call, const F& f) {
-  return with_number(call.dtype,
+TileFunction binary(const KernelForm& form, const F& f) {
+  return with_number(form.dtype(0),
                      [&](auto scalar) { return loop<decltype(scalar), decltype(scalar), decltype(scalar)>(f); });
 }
 /// Whether two elements, bool included, satisfy `f`.
 template <class F>
-ElementLoop comparison(const ElementCall& call, const F& f) {
-  return with_scalar(call.dtype, [&](auto scalar) { return loop<bool, decltype(scalar), decltype(scalar)>(f); });
+TileFunction comparison(const KernelForm& form, const F& f) {
+  return with_scalar(form.dtype(0), [&](auto scalar) { return loop<bool, decltype(scalar), decltype(scalar)>(f); });
 }
 
 /// F of n registers of floats.
 template <std::size_t n, class F>
-ElementLoop function(const ElementCall& call, const F& /*f*/) {
-  const auto make = [](auto scalar) -> ElementLoop {
+TileFunction function(const KernelForm& form, const F& /*f*/) {
+  return with_floating(form.dtype(0), [](auto scalar) -> TileFunction {
     using T = decltype(scalar);
-    return +[](const void* const* in, void* out, std::int64_t count) {
+    return +[](const Tile& tile) {
       std::array<const T*, n> from;
-      for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<const T*>(in[k]);
-      vector_math::map_vectors(from, static_cast<T*>(out), count, F{});
+      for (std::size_t k = 0; k < n; ++k) from[k] = static_cast<const T*>(tile.in[k]);
+      vector_math::map_vectors(from, static_cast<T*>(tile.out[0]), tile.count, F{});
     };
-  };
-  return call.dtype == Dtype::float64 ? make(double{}) : make(float{});
+  });
 }
 
 /// F, evaluated in Wrapping<T>, so that integer overflow wraps.
@@ -128,49 +128,51 @@ To converted(From x) {
   }
 }
 
-ElementLoop cast(const ElementCall& call) {
-  return with_element(call.dtype, [&](auto from) {
-    return with_element(call.to, [](auto to) {
-      using From = decltype(from);
-      using To = decltype(to);
-      return loop<To, From>([](From x) { return converted<To>(x); });
-    });
+TileFunction dequantize(const KernelForm& form) {
+  return with_floating(form.dtype(1), [](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, std::int8_t, T>([](std::int8_t x, T scale) { return static_cast<T>(x) * scale; });
   });
 }
 
-ElementLoop dequantize(const ElementCall& call) {
-  const auto make = [](auto scalar) {
-    using T = decltype(scalar);
-    return loop<T, std::int8_t, T>([](std::int8_t x, T scale) { return static_cast<T>(x) * scale; });
-  };
-  return call.dtype == Dtype::float64 ? make(double{}) : make(float{});
-}
-
-ElementLoop where(const ElementCall& call) {
-  return with_scalar(call.dtype, [](auto scalar) {
+TileFunction where(const KernelForm& form) {
+  return with_scalar(form.dtype(1), [](auto scalar) {
     using T = decltype(scalar);
     return loop<T, bool, T, T>([](bool condition, T a, T b) { return condition ? a : b; });
   });
 }
 
-ElementLoop masked_fill(const ElementCall& call) {
-  return with_number(call.dtype, [&](auto scalar) {
+TileFunction masked_fill(const KernelForm& form) {
+  return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return loop<T, T, bool>([value = call.constants[0].as<T>()](T x, bool mask) { return mask ? value : x; });
+    return loop<T, T, bool>(
+        [value = form.attributes.number("value").as<T>()](T x, bool mask) { return mask ? value : x; });
   });
 }
 
-ElementLoop clip(const ElementCall& call) {
-  return with_number(call.dtype, [&](auto scalar) {
+/// A bound that does not fit an integer type is beyond the limit of its range.
+TileFunction clip(const KernelForm& form) {
+  return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return loop<T, T>([least = call.constants[0].as<T>(), most = call.constants[1].as<T>()](T x) {
+    const auto bound = [&](const char* name, T limit) {
+      const Literal given = form.attributes.number(name);
+      return given.fits(dtype_of<T>()) ? given.as<T>() : limit;
+    };
+    return loop<T, T>([least = bound("low", std::numeric_limits<T>::lowest()),
+                       most = bound("high", std::numeric_limits<T>::max())](T x) {
       return x < least ? least : x > most ? most : x;
     });
   });
 }
 
-using Make = ElementLoop (*)(const ElementCall&);
-using Call = const ElementCall&;
+/// One of two loops, by the attribute `approximate`.
+template <std::size_t n, class ByTanh, class ByErf>
+TileFunction gelu_form(const KernelForm& form, const ByTanh& by_tanh, const ByErf& by_erf) {
+  return form.get<std::string>("approximate") == "tanh" ? function<n>(form, by_tanh) : function<n>(form, by_erf);
+}
+
+using Make = TileFunction (*)(const KernelForm&);
+using Call = const KernelForm&;
 
 const std::map<std::string_view, Make>& loops() {
   static const std::map<std::string_view, Make> all{
@@ -181,8 +183,8 @@ const std::map<std::string_view, Make>& loops() {
       {"div",
        [](Call c) {
          const auto quotient = [](auto a, auto b) { return a / b; };
-         return c.dtype == Dtype::float64 ? loop<double, double, double>(quotient)
-                                          : loop<float, float, float>(quotient);
+         return with_floating(c.dtype(0),
+                              [&](auto x) { return loop<decltype(x), decltype(x), decltype(x)>(quotient); });
        }},
       {"maximum", [](Call c) { return binary(c, [](auto a, auto b) { return a > b || a != a ? a : b; }); }},
       {"minimum", [](Call c) { return binary(c, [](auto a, auto b) { return a < b || a != a ? a : b; }); }},
@@ -211,8 +213,9 @@ const std::map<std::string_view, Make>& loops() {
       {"where", where},
       {"masked_fill", masked_fill},
       {"clip", clip},
-      {"cast", cast},
+      {"cast", [](Call c) { return make_cast(c.dtype(0), c.outputs[0].dtype); }},
       {"dequantize", dequantize},
+      {"dropout", make_dropout},
       // Functions of floats.
       {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::square_root(x); }); }},
       {"rsqrt",
@@ -238,25 +241,37 @@ const std::map<std::string_view, Make>& loops() {
        }},
       {"silu", [](Call c) { return function<1>(c, [](const auto& x) { return x * vector_math::sigmoid(x); }); }},
       {"softplus", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::softplus(x); }); }},
-      {"gelu_erf", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::gelu_erf(x); }); }},
-      {"gelu_tanh", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::gelu_tanh(x); }); }},
-      {"gelu_grad_erf",
+      {"gelu",
        [](Call c) {
-         return function<2>(c, [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
+         return gelu_form<1>(
+             c, [](const auto& x) { return vector_math::gelu_tanh(x); },
+             [](const auto& x) { return vector_math::gelu_erf(x); });
        }},
-      {"gelu_grad_tanh",
+      {"gelu_grad",
        [](Call c) {
-         return function<2>(c, [](const auto& x, const auto& g) { return g * vector_math::gelu_tanh_slope(x); });
+         return gelu_form<2>(
+             c, [](const auto& x, const auto& g) { return g * vector_math::gelu_tanh_slope(x); },
+             [](const auto& x, const auto& g) { return g * vector_math::gelu_erf_slope(x); });
        }},
   };
   return all;
 }
 }  // namespace
 
-ElementLoop make_element_loop(const ElementCall& call) {
-  const auto found = loops().find(call.op);
-  if (found == loops().end()) throw Error("there is no loop for the elementwise op '" + call.op + "'");
-  return found->second(call);
+TileFunction make_cast(Dtype from, Dtype to) {
+  return with_element(from, [&](auto given) {
+    return with_element(to, [](auto wanted) {
+      using From = decltype(given);
+      using To = decltype(wanted);
+      return loop<To, From>([](From x) { return converted<To>(x); });
+    });
+  });
+}
+
+TileFunction make_tile(const std::string& op, const KernelForm& form) {
+  const auto found = loops().find(op);
+  if (found == loops().end()) throw Error("there is no loop for the elementwise op '" + op + "'");
+  return found->second(form);
 }
 
 }  // namespace xtape

@@ -1,7 +1,7 @@
-#include "fill.hpp"
-
+// Fills dense arrays with constants and indices.
 #include <algorithm>
 
+#include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
 
@@ -9,39 +9,49 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t fill_grain = 1 << 14;  // elements; for fewer, waking a thread costs more than it saves
-}
 
-void fill_with(void* out, Dtype dtype, std::int64_t count, const Literal& value, int threads) {
-  with_scalar(dtype, [&](auto scalar) {
+/// Fills with `value`, and the diagonal of a matrix with ones if `diagonal`.
+Kernel make_full(const KernelForm& form, const Literal& value, bool diagonal = false) {
+  const Shape& shape = form.outputs[0].shape;
+  return with_scalar(form.outputs[0].dtype, [&](auto scalar) {
     using T = decltype(scalar);
-    const T element = value.as<T>();
-    T* elements = static_cast<T*>(out);
-    parallel_for(threads, count, fill_grain, [elements, element](std::int64_t begin, std::int64_t finish) {
-      std::fill(elements + begin, elements + finish, element);
-    });
+    const std::int64_t ones = diagonal ? std::min(shape[0], shape[1]) : 0, apart = diagonal ? shape[1] + 1 : 0;
+    return Kernel{[=, element = value.as<T>(), count = count_of(shape),
+                   threads = form.threads](const KernelArguments& arguments) {
+      T* elements = out<T>(arguments, 0);
+      parallel_for(threads, count, fill_grain, [elements, element](std::int64_t begin, std::int64_t finish) {
+        std::fill(elements + begin, elements + finish, element);
+      });
+      for (std::int64_t i = 0; i < ones; ++i) elements[i * apart] = T{1};
+    }};
   });
 }
 
-void fill_indices(void* out, Dtype dtype, const Shape& shape, std::size_t axis, int threads) {
+/// Sets every element to its index along an axis.
+Kernel make_iota(const KernelForm& form) {
+  const Shape& shape = form.outputs[0].shape;
+  const std::size_t axis = normal_axis(form.get<std::int64_t>("axis"), shape.size());
   std::int64_t inner = 1;
   for (std::size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
-  const std::int64_t size = shape[axis];
-  with_number(dtype, [&](auto scalar) {
+  return with_number(form.outputs[0].dtype, [&](auto scalar) {
     using T = decltype(scalar);
-    T* elements = static_cast<T*>(out);
-    parallel_for(threads, count_of(shape), fill_grain,
-                 [elements, inner, size](std::int64_t begin, std::int64_t finish) {
-                   for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
-                 });
+    return Kernel{
+        [inner, size = shape[axis], count = count_of(shape), threads = form.threads](const KernelArguments& arguments) {
+          T* elements = out<T>(arguments, 0);
+          parallel_for(threads, count, fill_grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
+            for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
+          });
+        }};
   });
 }
+}  // namespace
 
-void fill_diagonal(void* out, Dtype dtype, std::int64_t rows, std::int64_t columns, double value) {
-  with_scalar(dtype, [&](auto scalar) {
-    using T = decltype(scalar);
-    for (std::int64_t i = 0; i < std::min(rows, columns); ++i)
-      static_cast<T*>(out)[i * (columns + 1)] = static_cast<T>(value);
-  });
+KernelList list_fill() {
+  return {{"zeros", [](const KernelForm& form) { return make_full(form, 0); }},
+          {"ones", [](const KernelForm& form) { return make_full(form, 1); }},
+          {"full", [](const KernelForm& form) { return make_full(form, form.attributes.number("value")); }},
+          {"eye", [](const KernelForm& form) { return make_full(form, 0, true); }},
+          {"iota", make_iota}};
 }
 
 }  // namespace xtape

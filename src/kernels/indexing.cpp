@@ -1,7 +1,7 @@
-#include "indexing.hpp"
-
+// Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
 #include <cstring>
 
+#include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
 
@@ -9,6 +9,14 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t elements_a_thread = 8192;  // waking a thread for fewer does not pay
+
+/// An array viewed as [outer, axis, inner], and the number of indices along `axis`.
+struct Picking {
+  std::int64_t outer = 1;
+  std::int64_t axis = 1;
+  std::int64_t inner = 1;
+  std::int64_t picked = 1;
+};
 
 /// Calls body(o, i) for each column of [outer, axis, inner]. Each column is on one thread, so additions to it keep
 /// their order.
@@ -20,15 +28,8 @@ void each_column(const Picking& picking, int threads, const Body& body) {
     for (std::int64_t column = begin; column < finish; ++column) body(column / picking.inner, column % picking.inner);
   });
 }
-}  // namespace
 
-template <class Index>
-Stray<Index> first_stray(const Index* indices, std::int64_t count, std::int64_t size) {
-  for (std::int64_t i = 0; i < count; ++i)
-    if (indices[i] < 0 || indices[i] >= size) return {true, indices[i], i};
-  return {};
-}
-
+/// out[o, p, i] = x[o, indices[p], i]; an element has `bytes` bytes.
 template <class Index>
 void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                  int threads) {
@@ -44,6 +45,7 @@ void take_slices(const void* x, const Index* indices, void* out, const Picking& 
   });
 }
 
+/// out[o, indices[p], i] += part[o, p, i], in the order of p.
 template <class T, class Index>
 void add_slices(T* out, const Index* indices, const T* part, const Picking& picking, int threads) {
   // The work is split along the inner axis, so that equal indices are handled by one thread, in order.
@@ -59,6 +61,7 @@ void add_slices(T* out, const Index* indices, const T* part, const Picking& pick
   });
 }
 
+/// out[o, p, i] = x[o, indices[o, p, i], i]; an element has `bytes` bytes.
 template <class Index>
 void take_elements(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                    int threads) {
@@ -85,6 +88,7 @@ void take_elements(const void* x, const Index* indices, void* out, const Picking
   }
 }
 
+/// out[o, indices[o, p, i], i] += part[o, p, i], in the order of p.
 template <class T, class Index>
 void add_elements(T* out, const Index* indices, const T* part, const Picking& picking, int threads) {
   each_column(picking, threads, [&](std::int64_t o, std::int64_t i) {
@@ -96,19 +100,74 @@ void add_elements(T* out, const Index* indices, const T* part, const Picking& pi
   });
 }
 
-#define XTAPE_FOR_INDEX(Index)                                                                          \
-  template Stray<Index> first_stray<Index>(const Index*, std::int64_t, std::int64_t);                   \
-  template void take_slices<Index>(const void*, const Index*, void*, const Picking&, std::size_t, int); \
-  template void take_elements<Index>(const void*, const Index*, void*, const Picking&, std::size_t, int);
-#define XTAPE_FOR_BOTH(T, Index)                                                          \
-  template void add_slices<T, Index>(T*, const Index*, const T*, const Picking&, int);    \
-  template void add_elements<T, Index>(T*, const Index*, const T*, const Picking&, int);
-#define XTAPE_FOR_SCALAR(T) XTAPE_FOR_BOTH(T, std::int32_t) XTAPE_FOR_BOTH(T, std::int64_t)
-XTAPE_FOR_INDEX(std::int32_t)
-XTAPE_FOR_INDEX(std::int64_t)
-XTAPE_FOR_SCALAR(float)
-XTAPE_FOR_SCALAR(double)
-XTAPE_FOR_SCALAR(std::int32_t)
-XTAPE_FOR_SCALAR(std::int64_t)
+/// Throws Error if an index is outside [0, size).
+template <class Index>
+void require_in_range(const char* op, const Index* indices, std::int64_t count, std::int64_t size) {
+  for (std::int64_t i = 0; i < count; ++i)
+    if (indices[i] < 0 || indices[i] >= size)
+      throw Error(std::string(op) + ": index " + std::to_string(indices[i]) + " (at flat position " +
+                  std::to_string(i) + ") is out of range: x has size " + std::to_string(size) + " along the axis");
+}
+
+/// The kernel of an op with the indices as input 1: checks them, and calls run(arguments, indices, picking, threads).
+/// By slice, each index selects a slice of x; else, one element.
+template <class Run>
+Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, const Run& run) {
+  const Shape& x = form.shape(0);
+  const std::size_t at = normal_axis(form.get<std::int64_t>("axis"), x.size());
+  const std::int64_t count = count_of(form.shape(1));
+  Picking picking;
+  for (std::size_t i = 0; i < x.size(); ++i) (i < at ? picking.outer : i > at ? picking.inner : picking.axis) *= x[i];
+  picking.picked = by_slice ? count : form.shape(1)[at];
+  return with_index(form.dtype(1), [&](auto index) {
+    using Index = decltype(index);
+    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+      const auto* indices = in<Index>(arguments, 1);
+      require_in_range(op, indices, count, picking.axis);
+      run(arguments, indices, picking, threads);
+    }};
+  });
+}
+
+Kernel make_take(const KernelForm& form) {
+  return picking_kernel("take", true, form,
+                        [bytes = size_of(form.dtype(0))](const KernelArguments& arguments, const auto* indices,
+                                                         const Picking& picking, int threads) {
+                          take_slices(arguments.in[0], indices, arguments.out[0], picking, bytes, threads);
+                        });
+}
+Kernel make_gather(const KernelForm& form) {
+  return picking_kernel("gather", false, form,
+                        [bytes = size_of(form.dtype(0))](const KernelArguments& arguments, const auto* indices,
+                                                         const Picking& picking, int threads) {
+                          take_elements(arguments.in[0], indices, arguments.out[0], picking, bytes, threads);
+                        });
+}
+
+/// The kernel of an adjoint: copies x to the output, unless they share memory, and adds the part, input 2, to it.
+Kernel make_adding(const char* op, bool by_slice, const KernelForm& form) {
+  const std::size_t bytes = static_cast<std::size_t>(count_of(form.shape(0))) * size_of(form.dtype(0));
+  return with_number(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return picking_kernel(
+        op, by_slice, form,
+        [=](const KernelArguments& arguments, const auto* indices, const Picking& picking, int threads) {
+          T* to = out<T>(arguments, 0);
+          if (to != arguments.in[0] && bytes > 0) std::memcpy(to, arguments.in[0], bytes);
+          if (by_slice)
+            add_slices(to, indices, in<T>(arguments, 2), picking, threads);
+          else
+            add_elements(to, indices, in<T>(arguments, 2), picking, threads);
+        });
+  });
+}
+}  // namespace
+
+KernelList list_indexing() {
+  return {{"take", make_take},
+          {"gather", make_gather},
+          {"index_add", [](const KernelForm& form) { return make_adding("index_add", true, form); }},
+          {"scatter_add", [](const KernelForm& form) { return make_adding("scatter_add", false, form); }}};
+}
 
 }  // namespace xtape

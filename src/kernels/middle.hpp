@@ -11,11 +11,12 @@ struct Middle {
   std::int64_t size = 1;
   std::int64_t inner = 1;
 
-  /// The view with axis `axis` of `shape` in the middle.
-  static Middle around(const Shape& shape, std::size_t axis) {
+  /// The view with axis `axis` of `shape` in the middle; negative axes count from the back.
+  static Middle around(const Shape& shape, std::int64_t axis) {
+    const std::size_t at = normal_axis(axis, shape.size());
     Middle result;
     for (std::size_t i = 0; i < shape.size(); ++i)
-      (i < axis ? result.outer : i == axis ? result.size : result.inner) *= shape[i];
+      (i < at ? result.outer : i == at ? result.size : result.inner) *= shape[i];
     return result;
   }
 };

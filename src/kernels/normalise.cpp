@@ -1,9 +1,10 @@
-#include "normalise.hpp"
-
+// Layer normalisation and root-mean-square normalisation of rows, and their gradients.
 #include <array>
 #include <cmath>
 
+#include "kernel_form.hpp"
 #include "lanes.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 
@@ -88,37 +89,42 @@ void add_chunks(const T* parts, std::int64_t chunks, std::int64_t stride, std::i
       for (std::int64_t i = begin; i < finish; ++i) out[i] += parts[chunk * stride + i];
   });
 }
-}  // namespace
 
-template <class T>
-void layer_norm(const T* x, const T* weight, const T* bias, double epsilon, T* y, T* mean, T* rstd, std::int64_t first,
-                std::int64_t last, std::int64_t length) {
-  for (std::int64_t r = first; r < last; ++r) {
-    const T* row = x + r * length;
-    mean[r] = static_cast<T>(
-        sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
-        static_cast<double>(length));
-    rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean[r], length) + epsilon));
-    write_op(row, weight, bias, mean[r], rstd[r], y + r * length, length);
-  }
+/// y = (x - mean) * rstd * weight + bias with rstd = 1 / sqrt(mean((x - mean)^2) + epsilon), for every row; with a mean
+/// of 0 unless `centred`. Outputs are y, mean (if centred) and rstd.
+template <bool centred>
+Kernel make_norm(const KernelForm& form) {
+  const std::int64_t length = form.shape(0).back(), rows = count_of(form.outputs[1].shape);
+  const double epsilon = form.get<double>("epsilon");
+  const bool weighted = form.inputs.size() > 1, biased = form.inputs.size() > 2;
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+      const T *x = in<T>(arguments, 0), *weight = in<T>(arguments, 1, weighted), *bias = in<T>(arguments, 2, biased);
+      T *y = out<T>(arguments, 0), *means = out<T>(arguments, 1, centred), *rstds = out<T>(arguments, centred ? 2 : 1);
+      parallel_for(threads, rows, rows_a_piece(length), [=](std::int64_t begin, std::int64_t finish) {
+        for (std::int64_t r = begin; r < finish; ++r) {
+          const T* row = x + r * length;
+          T mean{0};
+          if constexpr (centred)
+            mean = means[r] = static_cast<T>(
+                sum_of_lanes<T>(length, [&](std::int64_t i, const auto& lanes) { return lanes.load(row + i); }) /
+                static_cast<double>(length));
+          rstds[r] = static_cast<T>(1 / std::sqrt(mean_square(row, mean, length) + epsilon));
+          write_op(row, weight, bias, mean, rstds[r], y + r * length, length);
+        }
+      });
+    }};
+  });
 }
 
-template <class T>
-void rms_norm(const T* x, const T* weight, double epsilon, T* y, T* rstd, std::int64_t first, std::int64_t last,
-              std::int64_t length) {
-  for (std::int64_t r = first; r < last; ++r) {
-    const T* row = x + r * length;
-    rstd[r] = static_cast<T>(1 / std::sqrt(mean_square(row, T{0}, length) + epsilon));
-    write_op<T>(row, weight, nullptr, T{0}, rstd[r], y + r * length, length);
-  }
-}
-
+/// The gradient of layer_norm, or of rms_norm if `mean` is null. `dweight` and `dbias` may be null. Their sums over rows go over chunks
+/// that depend on the shape only, so the result is the same for any number of threads. `parts` is [chunks, 2, length].
 template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
-               void* scratch, std::int64_t rows, std::int64_t length, int threads) {
+               T* parts, std::int64_t rows, std::int64_t length, int threads) {
   const std::int64_t in_chunk = chunk_rows(rows);
   const std::int64_t chunks = chunk_count(rows);
-  T* parts = static_cast<T*>(scratch);  // [chunks, 2, length]
   parallel_for(threads, chunks, 1, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t chunk = begin; chunk < finish; ++chunk) {
       T* weight_part = dweight != nullptr ? parts + chunk * 2 * length : nullptr;
@@ -140,20 +146,30 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
   if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
 }
 
-std::size_t norm_grad_scratch(std::int64_t rows, std::int64_t length, std::size_t element) {
-  return static_cast<std::size_t>(chunk_count(rows) * 2 * length) * element;
+Kernel make_norm_grad(const KernelForm& form, bool centred) {
+  const std::size_t of_rstd = centred ? 3 : 2;  // inputs: dy, x, mean (if centred), rstd and weight
+  const std::int64_t length = form.shape(1).back(), rows = count_of(form.shape(2));
+  const bool weighted = form.inputs.size() > of_rstd + 1;
+  const bool biased = centred && form.get<bool>("bias");
+  const std::int64_t parts = weighted || biased ? chunk_count(rows) * 2 * length : 0;
+  return with_floating(form.dtype(1), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+                    norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2, centred),
+                              in<T>(arguments, of_rstd), in<T>(arguments, of_rstd + 1, weighted), out<T>(arguments, 0),
+                              out<T>(arguments, 1, weighted), out<T>(arguments, weighted ? 2 : 1, biased),
+                              static_cast<T*>(arguments.scratch), rows, length, threads);
+                  },
+                  static_cast<std::size_t>(parts) * sizeof(T)};
+  });
 }
+}  // namespace
 
-template void layer_norm(const float*, const float*, const float*, double, float*, float*, float*, std::int64_t,
-                         std::int64_t, std::int64_t);
-template void layer_norm(const double*, const double*, const double*, double, double*, double*, double*, std::int64_t,
-                         std::int64_t, std::int64_t);
-template void rms_norm(const float*, const float*, double, float*, float*, std::int64_t, std::int64_t, std::int64_t);
-template void rms_norm(const double*, const double*, double, double*, double*, std::int64_t, std::int64_t,
-                       std::int64_t);
-template void norm_grad(const float*, const float*, const float*, const float*, const float*, float*, float*, float*,
-                        void*, std::int64_t, std::int64_t, int);
-template void norm_grad(const double*, const double*, const double*, const double*, const double*, double*, double*,
-                        double*, void*, std::int64_t, std::int64_t, int);
+KernelList list_normalise() {
+  return {{"layer_norm", make_norm<true>},
+          {"layer_norm_grad", [](const KernelForm& form) { return make_norm_grad(form, true); }},
+          {"rms_norm", make_norm<false>},
+          {"rms_norm_grad", [](const KernelForm& form) { return make_norm_grad(form, false); }}};
+}
 
 }  // namespace xtape

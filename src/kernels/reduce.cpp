@@ -5,6 +5,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
@@ -289,11 +290,25 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
   }
 }
 
-PlannedReduction make_reduction(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes,
-                                int threads) {
-  const auto reducer = std::make_shared<const Reducer>(reduction, in, shape, axes, threads);
-  return {[reducer](const void* from, void* to, void* scratch) { reducer->run(from, to, scratch); },
+namespace {
+template <Reduction reduction>
+Kernel make_reduction(const KernelForm& form) {
+  const Shape& shape = form.shape(0);
+  const auto& axis = form.get<std::vector<std::int64_t>>("axis");
+  std::vector<bool> axes(shape.size(), axis.empty());
+  for (const std::int64_t each : axis) axes[normal_axis(each, shape.size())] = true;
+  const auto reducer = std::make_shared<const Reducer>(reduction, form.dtype(0), shape, axes, form.threads);
+  return {[reducer](const KernelArguments& arguments) {
+            reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
+          },
           reducer->scratch_bytes()};
+}
+}  // namespace
+
+KernelList list_reduce() {
+  return {{"sum", make_reduction<Reduction::sum>},     {"mean", make_reduction<Reduction::mean>},
+          {"max", make_reduction<Reduction::maximum>}, {"min", make_reduction<Reduction::minimum>},
+          {"any", make_reduction<Reduction::any>},     {"all", make_reduction<Reduction::all>}};
 }
 
 }  // namespace xtape

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "middle.hpp"
@@ -49,14 +48,5 @@ class Reducer {
   std::size_t between_bytes_ = 0;  ///< Bytes of the largest intermediate result.
   std::size_t scratch_bytes_ = 0;
 };
-
-/// A planned reduction.
-struct PlannedReduction {
-  std::function<void(const void* in, void* out, void* scratch)> run;
-  std::size_t scratch_bytes = 0;
-};
-/// The arguments are those of Reducer.
-PlannedReduction make_reduction(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes,
-                                int threads);
 
 }  // namespace xtape

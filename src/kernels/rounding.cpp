@@ -1,7 +1,12 @@
 #include "rounding.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "kernel_form.hpp"
+#include "scalar.hpp"
+#include "threads.hpp"
 
 namespace xtape {
 
@@ -12,8 +17,9 @@ bool is_finite(double x) {
 double finite(double x) {
   return is_finite(x) ? x : 0;
 }
-}  // namespace
 
+/// Compares a value with `local`, its node in float64 on its own operands, and with `exact`, the same of the play in
+/// float64. error = exact - value, or 0 where that is not finite.
 template <class T>
 RoundingSquares compare_rounded(const T* value, const double* local, const double* exact, float* error,
                                 std::int64_t count) {
@@ -32,7 +38,30 @@ RoundingSquares compare_rounded(const T* value, const double* local, const doubl
   }
   return {values, made, inherited, total, overflows};
 }
-template RoundingSquares compare_rounded<float>(const float*, const double*, const double*, float*, std::int64_t);
-template RoundingSquares compare_rounded<double>(const double*, const double*, const double*, float*, std::int64_t);
+
+Kernel make_rounding_error(const KernelForm& form) {
+  const std::int64_t count = count_of(form.shape(0)), pieces = form.outputs[1].shape[0];
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[count, pieces, threads = form.threads](const KernelArguments& arguments) {
+      const T* value = in<T>(arguments, 0);
+      const auto *local = in<double>(arguments, 1), *exact = in<double>(arguments, 2);
+      auto* error = out<float>(arguments, 0);
+      auto* squares = out<RoundingSquares>(arguments, 1);
+      parallel_for(threads, pieces, 1, [=](std::int64_t begin, std::int64_t finish) {
+        for (std::int64_t p = begin; p < finish; ++p) {
+          const std::int64_t at = p * rounding_piece;
+          squares[p] =
+              compare_rounded(value + at, local + at, exact + at, error + at, std::min(rounding_piece, count - at));
+        }
+      });
+    }};
+  });
+}
+}  // namespace
+
+KernelList list_rounding() {
+  return {{"rounding_error", make_rounding_error}};
+}
 
 }  // namespace xtape

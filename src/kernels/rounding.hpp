@@ -14,10 +14,7 @@ struct RoundingSquares {
   double overflows = 0;  ///< Not of squares: the number of elements that are finite in only one of both plays.
 };
 
-/// Compares a value with `local`, its node in float64 on its own operands, and with `exact`, the same of the play in
-/// float64. error = exact - value, or 0 where that is not finite.
-template <class T>
-RoundingSquares compare_rounded(const T* value, const double* local, const double* exact, float* error,
-                                std::int64_t count);
+/// The number of elements of which one RoundingSquares is the sum: threads do not change it.
+constexpr std::int64_t rounding_piece = 1 << 14;
 
 }  // namespace xtape

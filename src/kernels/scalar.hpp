@@ -13,6 +13,18 @@ inline Dtype computed_in(Dtype dtype) {
   return dtype == Dtype::bfloat16 ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
 }
 
+/// Calls f(T{}) with T the C++ scalar of `dtype`, float32 or float64.
+template <class F>
+auto with_floating(Dtype dtype, const F& f) {
+  return dtype == Dtype::float64 ? f(double{}) : f(float{});
+}
+
+/// Calls f(Index{}) with the C++ type of indices of `dtype`, int32 or int64.
+template <class F>
+auto with_index(Dtype dtype, const F& f) {
+  return dtype == Dtype::int32 ? f(std::int32_t{}) : f(std::int64_t{});
+}
+
 /// Calls f(T{}) with T the C++ scalar of `dtype`, which is a number that kernels compute with.
 template <class F>
 auto with_number(Dtype dtype, const F& f) {

@@ -3,8 +3,11 @@
 #include <array>
 #include <cmath>
 
+#include "kernel_form.hpp"
 #include "lanes.hpp"
 #include "loops.hpp"
+#include "middle.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 #include "vector_math.hpp"
@@ -110,6 +113,61 @@ void log_softmax_row(const T* x, T* y, std::int64_t count) {
                [&](std::int64_t i, const auto& lanes) { lanes.store(y + i, (lanes.load(x + i) - shift) - logarithm); });
 }
 
+/// dx = scale * y * (dy - sum(dy * y)).
+template <class T>
+void softmax_grad_row(const T* y, const T* dy, T* dx, T scale, std::int64_t count) {
+  using Batch = xsimd::batch<T>;
+  const double dot =
+      sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(y + i) * lanes.load(dy + i); });
+  const Batch shift(static_cast<T>(dot));
+  const Batch factor(scale);
+  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    lanes.store(dx + i, lanes.load(y + i) * (lanes.load(dy + i) - shift) * factor);
+  });
+}
+
+/// dx = dy - exp(y) * sum(dy).
+template <class T>
+void log_softmax_grad_row(const T* y, const T* dy, T* dx, std::int64_t count) {
+  const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(dy + i); });
+  const xsimd::batch<T> total(static_cast<T>(sum));
+  for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
+    lanes.store(dx + i, lanes.load(dy + i) - vector_math::clipped_exp(lanes.load(y + i)) * total);
+  });
+}
+
+/// A kernel that calls row(inputs, output, length) on every row along the attribute `axis`.
+template <std::size_t operands, class Row>
+Kernel along_axis(const KernelForm& form, const Row& row) {
+  const Middle extent = Middle::around(form.shape(0), form.get<std::int64_t>("axis"));
+  const std::int64_t gathered = extent.inner == 1 ? 0 : gathered_elements(extent) * operands * form.threads;
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+                    std::array<const T*, operands> from;
+                    for (std::size_t k = 0; k < operands; ++k) from[k] = in<T>(arguments, k);
+                    for_rows(from, out<T>(arguments, 0), extent, arguments.scratch, threads, row);
+                  },
+                  static_cast<std::size_t>(gathered) * sizeof(T)};
+  });
+}
+
+Kernel make_softmax(const KernelForm& form) {
+  return along_axis<1>(form, [](const auto& x, auto* y, std::int64_t count) { softmax_row(x[0], y, count); });
+}
+Kernel make_log_softmax(const KernelForm& form) {
+  return along_axis<1>(form, [](const auto& x, auto* y, std::int64_t count) { log_softmax_row(x[0], y, count); });
+}
+Kernel make_softmax_grad(const KernelForm& form) {
+  return along_axis<2>(form, []<class T>(const std::array<const T*, 2>& of, T* dx, std::int64_t count) {
+    softmax_grad_row(of[0], of[1], dx, T{1}, count);
+  });
+}
+Kernel make_log_softmax_grad(const KernelForm& form) {
+  return along_axis<2>(
+      form, [](const auto& of, auto* dx, std::int64_t count) { log_softmax_grad_row(of[0], of[1], dx, count); });
+}
+
 /// Writes x * factor, or -inf where the mask is true. The loops for dense rows with a mask stride of 0 or 1, which
 /// attention uses, are vectorised.
 template <class T>
@@ -130,47 +188,10 @@ void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask,
 }
 }  // namespace
 
-std::size_t softmax_scratch(const Middle& extent, int operands, std::size_t element, int threads) {
-  if (extent.inner == 1) return 0;
-  return static_cast<std::size_t>(gathered_elements(extent) * operands * threads) * element;
-}
-
 template <class T>
-void softmax(const T* x, T* y, const Middle& extent, void* scratch, int threads) {
-  for_rows<T, 1>({x}, y, extent, scratch, threads,
-                 [](const auto& in, T* out, std::int64_t count) { softmax_row(in[0], out, count); });
-}
-
-template <class T>
-void log_softmax(const T* x, T* y, const Middle& extent, void* scratch, int threads) {
-  for_rows<T, 1>({x}, y, extent, scratch, threads,
-                 [](const auto& in, T* out, std::int64_t count) { log_softmax_row(in[0], out, count); });
-}
-
-template <class T>
-void softmax_grad(const T* y, const T* dy, T* dx, T scale, const Middle& extent, void* scratch, int threads) {
-  using Batch = xsimd::batch<T>;
-  for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [scale](const auto& in, T* out, std::int64_t count) {
-    const double dot = sum_of_lanes<T>(
-        count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[0] + i) * lanes.load(in[1] + i); });
-    const Batch shift(static_cast<T>(dot));
-    const Batch factor(scale);
-    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-      lanes.store(out + i, lanes.load(in[0] + i) * (lanes.load(in[1] + i) - shift) * factor);
-    });
-  });
-}
-
-template <class T>
-void log_softmax_grad(const T* y, const T* dy, T* dx, const Middle& extent, void* scratch, int threads) {
-  using Batch = xsimd::batch<T>;
-  for_rows<T, 2>({y, dy}, dx, extent, scratch, threads, [](const auto& in, T* out, std::int64_t count) {
-    const double sum = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) { return lanes.load(in[1] + i); });
-    const Batch total(static_cast<T>(sum));
-    for_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
-      lanes.store(out + i, lanes.load(in[1] + i) - vector_math::clipped_exp(lanes.load(in[0] + i)) * total);
-    });
-  });
+void softmax_grad(const T* y, const T* dy, T* dx, T scale, std::int64_t rows, std::int64_t length) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    softmax_grad_row(y + r * length, dy + r * length, dx + r * length, scale, length);
 }
 
 template <class T>
@@ -200,15 +221,16 @@ void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mas
   });
 }
 
-template void softmax(const float*, float*, const Middle&, void*, int);
-template void softmax(const double*, double*, const Middle&, void*, int);
-template void log_softmax(const float*, float*, const Middle&, void*, int);
-template void log_softmax(const double*, double*, const Middle&, void*, int);
-template void softmax_grad(const float*, const float*, float*, float, const Middle&, void*, int);
-template void softmax_grad(const double*, const double*, double*, double, const Middle&, void*, int);
-template void log_softmax_grad(const float*, const float*, float*, const Middle&, void*, int);
-template void log_softmax_grad(const double*, const double*, double*, const Middle&, void*, int);
+template void softmax_grad(const float*, const float*, float*, float, std::int64_t, std::int64_t);
+template void softmax_grad(const double*, const double*, double*, double, std::int64_t, std::int64_t);
 template void masked_softmax(const float*, const Layout&, float, const bool*, const Layout&, float*, int);
 template void masked_softmax(const double*, const Layout&, double, const bool*, const Layout&, double*, int);
+
+KernelList list_softmax() {
+  return {{"softmax", make_softmax},
+          {"log_softmax", make_log_softmax},
+          {"softmax_grad", make_softmax_grad},
+          {"log_softmax_grad", make_log_softmax_grad}};
+}
 
 }  // namespace xtape

@@ -82,11 +82,19 @@ double square_sum(const T* values, std::int64_t count) {
   return total;
 }
 
+template <class T>
+void add_arrays(const T* a, const T* b, T* to, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = a[i] + b[i];
+}
+
 template void sgd_update(float*, const float*, float*, std::int64_t, const SgdStep&);
 template void sgd_update(double*, const double*, double*, std::int64_t, const SgdStep&);
 template void adam_update(float*, const float*, float*, float*, std::int64_t, const AdamStep&);
 template void adam_update(double*, const double*, double*, double*, std::int64_t, const AdamStep&);
 template double square_sum(const float*, std::int64_t);
 template double square_sum(const double*, std::int64_t);
+template void add_arrays(const float*, const float*, float*, std::int64_t);
+template void add_arrays(const double*, const double*, double*, std::int64_t);
 
 }  // namespace xtape

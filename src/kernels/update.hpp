@@ -1,4 +1,4 @@
-/// Updates of optimisers, in one pass over a range of elements.
+/// Updates of optimisers, in one pass over a range of elements, and sums of gradients.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,9 @@ void adam_update(T* weights, const T* gradient, T* first, T* second, std::int64_
 /// The sum of squares, computed in double.
 template <class T>
 double square_sum(const T* values, std::int64_t count);
+
+/// to = a + b. `to` may be `a` or `b`.
+template <class T>
+void add_arrays(const T* a, const T* b, T* to, std::int64_t count);
 
 }  // namespace xtape

@@ -1,6 +1,6 @@
 // argmax and top_k: the largest elements and their indices.
 #include "batching.hpp"
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -33,12 +33,7 @@ const Op& argmax_op() {
       },
       .batch = batch_along(),
       .differentiable = false,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        const Middle extent = Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
-        return Kernel{[extent, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-          kernels().argmax(dtype, arguments.in[0], extent, static_cast<std::int64_t*>(arguments.out[0]), threads);
-        }};
-      }}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -67,15 +62,7 @@ const Op& top_k_op() {
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
           },
       .batch = batch_leading,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        const std::int64_t length = call.shape(0).back(), k = call.integer("k");
-        const std::int64_t rows = length == 0 ? 0 : count_of(call.shape(0)) / length;
-        return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-                        kernels().top_k(dtype, arguments.in[0], rows, length, k, arguments.out[0],
-                                 static_cast<std::int64_t*>(arguments.out[1]), arguments.scratch, threads);
-                      },
-                      kernels().top_k_scratch(rows, length, call.threads)};
-      }}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 }  // namespace

@@ -4,77 +4,17 @@
 #include <bit>
 #include <limits>
 
+#include "attention_labels.hpp"
+#include "by_name.hpp"
 #include "equation.hpp"
 #include "floating.hpp"
-#include "kernels.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// The axis labels of the two equations, and the roles they have in attention.
-struct Labels {
-  std::string q, k, v, scores, y;
-  std::string heads;  ///< Labels that all five arrays have: batch and heads.
-  char query = 0, key = 0, width = 0, value_width = 0;
-};
-
-/// The one label of `from` that is neither in `heads` nor in `others`; 0 unless there is exactly one.
-char only_in(const std::string& from, const std::string& heads, const std::string& others) {
-  char found = 0;
-  for (char letter : from)
-    if (!has(heads, letter) && !has(others, letter)) {
-      if (found != 0) return 0;
-      found = letter;
-    }
-  return found;
-}
-
-/// Returns nothing if the equations are not an attention: the first computes scores of queries by keys, keys last; the
-/// second sums over the keys. Labels of the second equation are renamed to those of the first.
-std::optional<Labels> labels_of(const std::string& scores, const std::string& outputs) {
-  const auto part = [](const std::string& text, char from, char to) {
-    const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
-    return text.substr(begin, text.find(to, begin) - begin);
-  };
-  Labels letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
-                 part(scores, '>', 0), part(outputs, '>', 0),  {}};
-  const std::string weights = part(outputs, 0, ',');
-  if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
-  char width = 'a';
-  while (has(scores, width)) ++width;
-  const auto renamed = [&](char letter) {
-    const std::size_t at = weights.find(letter);
-    return at == std::string::npos ? width : letters.scores[at];
-  };
-  std::transform(letters.v.begin(), letters.v.end(), letters.v.begin(), renamed);
-  std::transform(letters.y.begin(), letters.y.end(), letters.y.begin(), renamed);
-  for (char letter : letters.scores)
-    if (has(letters.q, letter) && has(letters.k, letter) && has(letters.v, letter) && has(letters.y, letter))
-      letters.heads += letter;
-  letters.query = only_in(letters.q, letters.heads, letters.k);
-  letters.width = only_in(letters.q, letters.heads, letters.scores);
-  letters.key = only_in(letters.k, letters.heads, letters.q);
-  letters.value_width = only_in(letters.v, letters.heads, letters.scores);
-  const std::size_t rank = letters.heads.size() + 2;
-  const bool whole = letters.query != 0 && letters.width != 0 && letters.key == letters.scores.back() &&
-                     letters.value_width != 0 && has(letters.v, letters.key) && has(letters.y, letters.query) &&
-                     has(letters.y, letters.value_width) && has(letters.scores, letters.query);
-  for (const std::string* each : {&letters.q, &letters.k, &letters.v, &letters.scores, &letters.y})
-    if (each->size() != rank) return std::nullopt;
-  return whole ? std::optional(letters) : std::nullopt;
-}
-
-Labels labels_of(const Attributes& attributes) {
-  const auto& scores = attributes.get<std::string>("scores");
-  const auto& outputs = attributes.get<std::string>("outputs");
-  const std::optional<Labels> letters = labels_of(scores, outputs);
-  if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' do not describe an attention");
-  return *letters;
-}
-
 /// The shape of the scores. Throws ShapeError if the inputs do not fit the equations.
-Shape scores_shape(const Call& call, const Labels& letters) {
+Shape scores_shape(const Call& call, const AttentionLabels& letters) {
   const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
                                       {call.shape(0), call.shape(1), call.shape(2)}, text);
@@ -83,7 +23,7 @@ Shape scores_shape(const Call& call, const Labels& letters) {
   return shape;
 }
 
-Shape output_shape(const Call& call, const Labels& letters) {
+Shape output_shape(const Call& call, const AttentionLabels& letters) {
   Shape shape;
   for (char letter : letters.y) {
     const bool value = letter == letters.value_width;
@@ -103,13 +43,7 @@ const Shape* mask_of(const Call& call) {
   return is_masked(call) ? &call.shape(mask_place(call)) : nullptr;
 }
 
-/// The elements of the mask; without a mask, a single false.
-const bool* hidden_of(const KernelArguments& arguments, std::size_t place, bool masked) {
-  static constexpr bool seen = false;
-  return masked ? in<bool>(arguments, place) : &seen;
-}
-
-void check(const Call& call, const Labels& letters) {
+void check(const Call& call, const AttentionLabels& letters) {
   for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
     if (call.shape(input).size() != names->size())
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
@@ -123,63 +57,10 @@ void check(const Call& call, const Labels& letters) {
   if (!(rate >= 0 && rate <= 1)) throw Error("rate must be in [0, 1], got " + to_string(Attribute{rate}));
 }
 
-/// The plan of the kernel. `y` is the layout of the output, or of its cotangent; `gradients` are the layouts of dq, dk
-/// and dv, or empty for the forward pass.
-AttentionPlan plan_of(const KernelCall& call, const Labels& letters, const Layout& y,
-                      const std::vector<Layout>& gradients) {
-  const Shape scores = scores_shape(call, letters);
-  const Layout mask = is_masked(call) ? call.in[mask_place(call)] : Layout::dense({});
-  const Layout masked = mask.broadcast_to(scores), places = Layout::dense(scores);
-  const auto stride = [](const Layout& layout, const std::string& names, char letter) {
-    return layout.strides[names.find(letter)];
-  };
-  const auto matrix = [&](const Layout& layout, const std::string& names, char row, char column) {
-    return AttentionPlan::Matrix{stride(layout, names, row), stride(layout, names, column)};
-  };
-  AttentionPlan plan;
-  plan.dtype = call.outputs[0].dtype;
-  for (std::size_t i = 0; i < (gradients.empty() ? 3u : 4u); ++i)
-    if (call.dtype(i) != plan.dtype) plan.narrow[i] = call.dtype(i);
-  plan.queries = scores[letters.scores.find(letters.query)];
-  plan.keys = scores.back();
-  plan.width = call.shape(0)[letters.q.find(letters.width)];
-  plan.value_width = call.shape(2)[letters.v.find(letters.value_width)];
-  plan.q = matrix(call.in[0], letters.q, letters.query, letters.width);
-  plan.k = matrix(call.in[1], letters.k, letters.key, letters.width);
-  plan.v = matrix(call.in[2], letters.v, letters.key, letters.value_width);
-  plan.y = matrix(y, letters.y, letters.query, letters.value_width);
-  plan.mask = matrix(masked, letters.scores, letters.query, letters.key);
-  plan.places_row = stride(places, letters.scores, letters.query);
-  if (!gradients.empty()) {
-    plan.dq = matrix(gradients[0], letters.q, letters.query, letters.width);
-    plan.dk = matrix(gradients[1], letters.k, letters.key, letters.width);
-    plan.dv = matrix(gradients[2], letters.v, letters.key, letters.value_width);
-  }
-  for (char head : letters.heads) {
-    std::array<std::int64_t, 9> steps{};
-    const std::array<std::pair<const Layout*, const std::string*>, 6> arrays{{{&call.in[0], &letters.q},
-                                                                              {&call.in[1], &letters.k},
-                                                                              {&call.in[2], &letters.v},
-                                                                              {&y, &letters.y},
-                                                                              {&masked, &letters.scores},
-                                                                              {&places, &letters.scores}}};
-    for (std::size_t i = 0; i < arrays.size(); ++i) steps[i] = stride(*arrays[i].first, *arrays[i].second, head);
-    const std::array<const std::string*, 3> names{&letters.q, &letters.k, &letters.v};
-    for (std::size_t i = 0; i < gradients.size(); ++i) steps[6 + i] = stride(gradients[i], *names[i], head);
-    plan.heads.add(scores[letters.scores.find(head)], steps);
-  }
-  plan.scale = call.number("scale");
-  plan.rate = call.number("rate");
-  plan.key = RandomStream::key_of(call.seed, std::bit_cast<std::uint64_t>(call.integer("draws")));
-  plan.threads = call.threads;
-  plan.precision = call.precision;
-  return plan;
-}
-
 /// The operations of all heads: `widths` products of size queries x keys x width and `value_widths` of size queries x
 /// keys x value_width.
 double flops_of(const Call& call, double widths, double value_widths) {
-  const Labels letters = labels_of(call.attributes);
+  const AttentionLabels letters = labels_of_attention(call.attributes);
   const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
   return 2 * scores *
          (widths * static_cast<double>(call.shape(0)[letters.q.find(letters.width)]) +
@@ -234,14 +115,14 @@ const Op& attention_grad_op() {
       .attributes = attributes(),
       .shape =
           [](const Call& call) {
-            const Labels letters = labels_of(call.attributes);
+            const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             require_shape(call, 3, output_shape(call, letters), "that of the output");
             return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
           },
       .expand =
           [](const ExpandCall& call) {
-            const Labels of = labels_of(call.attributes());
+            const AttentionLabels of = labels_of_attention(call.attributes());
             const Var& dy = call.inputs[3];
             const Var p = weights(call);
             const Var dp = drop(call, einsum(of.y + "," + of.v + "->" + of.scores, Vars{dy, call.inputs[2]}));
@@ -251,17 +132,7 @@ const Op& attention_grad_op() {
                         einsum(of.scores + "," + of.y + "->" + of.v, Vars{drop(call, p), dy})};
           },
       .random = true,
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         const PlannedAttentionGrad planned = kernels().make_attention_grad(
-                             plan_of(call, labels_of(call.attributes), call.in[3], call.out));
-                         return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
-                                         run(arguments.in[0], arguments.in[1], arguments.in[2],
-                                             hidden_of(arguments, 4, masked), arguments.in[3], arguments.out[0],
-                                             arguments.out[1], arguments.out[2], arguments.scratch, arguments.step);
-                                       },
-                                       planned.scratch_bytes};
-                       },
+      .lowering = {.kernel = kernel_by_name,
                    .strided_in = true,
                    .strided_out = true,
                    .widens = {0, 1, 2, 3},
@@ -282,7 +153,7 @@ const Op& attention_op() {
       .attributes = attributes(),
       .shape =
           [](const Call& call) {
-            const Labels letters = labels_of(call.attributes);
+            const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
           },
@@ -300,17 +171,7 @@ const Op& attention_op() {
             return Vars{einsum(call.attributes().get<std::string>("outputs"), Vars{y, call.inputs[2]})};
           },
       .random = true,
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         const PlannedAttention planned =
-                             kernels().make_attention(plan_of(call, labels_of(call.attributes), call.out[0], {}));
-                         return Kernel{[run = planned.run, masked = is_masked(call)](const KernelArguments& arguments) {
-                                         run(arguments.in[0], arguments.in[1], arguments.in[2],
-                                             hidden_of(arguments, 3, masked), arguments.out[0], arguments.scratch,
-                                             arguments.step);
-                                       },
-                                       planned.scratch_bytes};
-                       },
+      .lowering = {.kernel = kernel_by_name,
                    .strided_in = true,
                    .strided_out = true,
                    .widens = {0, 1, 2},

@@ -65,16 +65,7 @@ const Op& clip_op() {
               return Vars{minimum(above, tape.constant(clip_bound<T>(call.attributes(), "high"), dtype))};
             });
           },
-      .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return with_number(call.dtype(0), [&](auto scalar) {
-                           using T = decltype(scalar);
-                           const T least = clip_bound<T>(call.attributes, "low"),
-                                   most = clip_bound<T>(call.attributes, "high");
-                           return tile_of({"clip", call.dtype(0), call.dtype(0), {least, most}});
-                         });
-                       },
-                   .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace

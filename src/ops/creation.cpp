@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "by_name.hpp"
 #include "calls.hpp"
-#include "kernels.hpp"
-#include "threads.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -46,13 +45,7 @@ Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&
   op.doc = doc;
   op.attributes = {shape_spec(), float_dtype_spec("The dtype of the result.")};
   op.shape = typed_shape;
-  op.lowering.kernel = [value](const KernelCall& call) {
-    const ValueType type = call.outputs[0];
-    return Kernel{
-        [type, fill_value = value(call.attributes), threads = call.threads](const KernelArguments& arguments) {
-          kernels().fill_with(arguments.out[0], type.dtype, count_of(type.shape), fill_value, threads);
-        }};
-  };
+  op.lowering.kernel = kernel_by_name;
   op.expand = [value](const ExpandCall& call) {
     const ValueType& type = call.node.outputs[0];
     Tape tape = call.tape;
@@ -107,13 +100,7 @@ const Op& iota_op() {
                             return types;
                           },
                       .differentiable = false,
-                      .lowering = {.kernel = [](const KernelCall& call) {
-                        const ValueType type = call.outputs[0];
-                        const std::size_t axis = normal_axis(call.integer("axis"), type.shape.size());
-                        return Kernel{[type, axis, threads = call.threads](const KernelArguments& arguments) {
-                          kernels().fill_indices(arguments.out[0], type.dtype, type.shape, axis, threads);
-                        }};
-                      }}};
+                      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -139,13 +126,7 @@ const Op& eye_op() {
                             return Vars{cast(down == across, type.dtype)};
                           },
                       .differentiable = false,
-                      .lowering = {.kernel = [](const KernelCall& call) {
-                        const ValueType type = call.outputs[0];
-                        return Kernel{[type, threads = call.threads](const KernelArguments& arguments) {
-                          kernels().fill_with(arguments.out[0], type.dtype, count_of(type.shape), 0, threads);
-                          kernels().fill_diagonal(arguments.out[0], type.dtype, type.shape[0], type.shape[1], 1);
-                        }};
-                      }}};
+                      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 

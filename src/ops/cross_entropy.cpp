@@ -1,7 +1,7 @@
 // cross_entropy and its gradient.
 #include <limits>
 
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "losses.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -34,36 +34,7 @@ void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
                 " cannot be spread: smoothing_excludes excludes the only class");
 }
 
-CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
-  CrossEntropy loss;
-  loss.classes = logits.back();
-  loss.rows = loss.classes == 0 ? 0 : count_of(logits) / loss.classes;
-  loss.ignore = attributes.get<std::int64_t>("ignore");
-  loss.smoothing = attributes.get<double>("label_smoothing");
-  loss.excluded = attributes.get<std::int64_t>("smoothing_excludes");
-  return loss;
-}
-
 namespace {
-Kernel cross_entropy_kernel(const KernelCall& call) {
-  const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
-  const int threads = call.threads;
-  return with_scalars(call, 1, [&](auto scalar, auto target) {
-    using T = decltype(scalar);
-    using Target = decltype(target);
-    return Kernel{[loss, threads](const KernelArguments& arguments) {
-                    const auto* targets = in<Target>(arguments, 1);
-                    auto* losses = static_cast<double*>(arguments.scratch);
-                    kernels().indices_of<Target>().check_targets(targets, loss);
-                    kernels().losses_of<T, Target>().row_losses(in<T>(arguments, 0), targets, loss, losses,
-                                                                out<T>(arguments, 2), threads);
-                    kernels().losses_of<T, Target>().sum_losses(losses, targets, loss, out<T>(arguments, 0),
-                                                                out<std::int64_t>(arguments, 1));
-                  },
-                  static_cast<std::size_t>(loss.rows) * sizeof(double)};
-  });
-}
-
 /// bool [..., classes]: true where the class is the target.
 Var is_target(const Var& targets, const Var& classes) {
   return expand_dims(targets, -1) == classes;
@@ -94,21 +65,6 @@ TermId canonical_cross_entropy(const CanonicalCall& call) {
   const TermId targets =
       reshaped_term(terms, call.inputs[1], {terms[call.inputs[1]].type.dtype, without_last(of_logits.shape)});
   return terms.call(*call.node.op, call.attributes(), {logits.parts[0].term, targets}, call.type(), call.output);
-}
-
-Kernel cross_entropy_grad_kernel(const KernelCall& call) {
-  const CrossEntropy loss = loss_of(call.attributes, call.shape(0));
-  const int threads = call.threads;
-  return with_scalars(call, 1, [&](auto scalar, auto target) {
-    using T = decltype(scalar);
-    using Target = decltype(target);
-    return Kernel{[loss, threads](const KernelArguments& arguments) {
-      const auto* targets = in<Target>(arguments, 1);
-      kernels().indices_of<Target>().check_targets(targets, loss);
-      kernels().losses_of<T, Target>().cross_entropy_grad(in<T>(arguments, 0), targets, in<T>(arguments, 2),
-                                                          *in<T>(arguments, 3), loss, out<T>(arguments, 0), threads);
-    }};
-  });
 }
 
 Vars expand_cross_entropy_grad(const ExpandCall& call) {
@@ -145,7 +101,7 @@ const Op& cross_entropy_grad_op() {
             return std::vector<ValueType>{call.inputs[0]};
           },
       .expand = expand_cross_entropy_grad,
-      .lowering = {.kernel = cross_entropy_grad_kernel, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 
@@ -179,7 +135,7 @@ const Op& cross_entropy_op() {
           },
       .expand = expand_cross_entropy,
       .canonical = canonical_cross_entropy,
-      .lowering = {.kernel = cross_entropy_kernel}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 

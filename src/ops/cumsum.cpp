@@ -1,7 +1,6 @@
 // cumsum: running sums.
 #include "batching.hpp"
-#include "kernels.hpp"
-
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -29,16 +28,7 @@ const Op& cumsum_op() {
                                !call.attributes().get<bool>("reverse"))};
           },
       .batch = batch_along(),
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         const Middle extent =
-                             Middle::around(call.shape(0), normal_axis(call.integer("axis"), call.shape(0).size()));
-                         return Kernel{[extent, dtype = call.dtype(0), reverse = call.flag("reverse"),
-                                        threads = call.threads](const KernelArguments& arguments) {
-                           kernels().running_sum(dtype, arguments.in[0], extent, reverse, arguments.out[0], threads);
-                         }};
-                       },
-                   .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace

@@ -35,12 +35,7 @@ const Op& dequantize_op() {
           },
       .expand =
           [](const ExpandCall& call) { return Vars{cast(call.inputs[0], call.inputs[1].dtype()) * call.inputs[1]}; },
-      .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return tile_of({"dequantize", call.dtype(1)});
-                       },
-                   .any_dtype = true,
-                   .scales = true}};
+      .lowering = {.tile = tile_by_name, .any_dtype = true, .scales = true}};
   return entry;
 }
 }  // namespace

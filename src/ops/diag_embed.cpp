@@ -1,6 +1,6 @@
 // diag_embed and diagonal: vectors to diagonals of matrices, and back.
 #include "batching.hpp"
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -88,24 +88,7 @@ const Op& diag_embed_op() {
             const Var on_diagonal = eye(call.tape, x.size(-1), x.size(-1), Dtype::boolean);
             return Vars{where(on_diagonal, expand_dims(x, -1), zeros(call.tape, {}, x.dtype()))};
           },
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         const std::uint64_t zero = 0;
-                         Layout diagonal = call.out[0];
-                         const std::size_t last = diagonal.shape.size() - 1;
-                         diagonal.strides[last - 1] += diagonal.strides[last];
-                         diagonal.shape.erase(last);
-                         diagonal.strides.erase(last);
-                         return Kernel{[fill = kernels().make_fill(call.dtype(0), call.out[0], &zero, call.threads),
-                                        copy = kernels().make_copy(call.dtype(0), call.in[0], diagonal, call.threads)](
-                                           const KernelArguments& arguments) {
-                                         fill(arguments.out[0]);
-                                         copy(arguments.in[0], arguments.out[0]);
-                                       },
-                                       0};
-                       },
-                   .strided_in = true,
-                   .strided_out = true}};
+      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true}};
   return entry;
 }
 }  // namespace

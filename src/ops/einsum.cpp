@@ -1,10 +1,9 @@
 // einsum: sums of products over labelled axes. It is recorded as products of two operands each.
 #include <algorithm>
-#include <functional>
 
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "equation.hpp"
-#include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -43,49 +42,6 @@ ValueType product_type(const Call& call) {
   ValueType type{call.dtype(0), {}};
   for (char letter : equation.result) type.shape.push_back(sizes[static_cast<unsigned char>(letter)]);
   return type;
-}
-
-/// The index of the fixed operand, or -1; the second operand if both are fixed.
-int fixed_operand(const KernelCall& call) {
-  if (call.fixed.empty()) return -1;
-  return call.fixed[1] ? 1 : call.fixed[0] ? 0 : -1;
-}
-
-PlannedProduct planned(const KernelCall& call, bool accumulate) {
-  const Equation equation = parse_equation(call.text("equation"), shapes_of(call.inputs, 2));
-  Product product;
-  product.dtype = call.outputs[0].dtype;
-  for (std::size_t i = 0; i < 2; ++i)
-    if (call.dtype(i) != product.dtype) product.narrow[i] = call.dtype(i);
-  product.a = call.in[0];
-  product.b = call.in[1];
-  product.c = call.out[0];
-  product.a_axes = equation.operands[0];
-  product.b_axes = equation.operands[1];
-  product.c_axes = equation.result;
-  product.accumulate = accumulate;
-  product.threads = call.threads;
-  product.precision = call.precision;
-  product.fixed = fixed_operand(call);
-  return kernels().make_product(product);
-}
-
-/// The kernel of a planned product. `before` is called at the beginning of every run.
-Kernel product_kernel(const KernelCall& call, const PlannedProduct& product,
-                      const std::function<void(const KernelArguments&)>& before = {}) {
-  Kernel kernel;
-  kernel.run = [product, before](const KernelArguments& arguments) {
-    if (before) before(arguments);
-    product.run(arguments.in[0], arguments.in[1], arguments.out[0], arguments.scratch, arguments.prepared);
-  };
-  kernel.scratch_bytes = product.scratch_bytes;
-  kernel.prepared_bytes = product.prepared_bytes;
-  kernel.prepared_form = product.prepared_form;
-  if (product.prepare)
-    kernel.prepare = [prepare = product.prepare, operand = fixed_operand(call)](const KernelArguments& arguments) {
-      prepare(arguments.in[operand], arguments.prepared);
-    };
-  return kernel;
 }
 
 Var record_product(const Op& op, const Vars& inputs, const std::string& equation) {
@@ -315,7 +271,7 @@ const Op& einsum_op() {
             if (!is_floating(call.type().dtype)) return call.as_it_stands();
             return call.terms.contraction(call.inputs, call.attributes().get<std::string>("equation"), call.type());
           },
-      .lowering = {.kernel = [](const KernelCall& call) { return product_kernel(call, planned(call, false)); },
+      .lowering = {.kernel = kernel_by_name,
                    .strided_in = true,
                    .strided_out = true,
                    .widens = {0, 1},
@@ -350,13 +306,7 @@ const Op& einsum_add_op() {
             return Vars{add(call.inputs[2], einsum(call.attributes().get<std::string>("equation"),
                                                    Vars{call.inputs[0], call.inputs[1]}))};
           },
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         const auto copy = kernels().make_copy(call.dtype(2), call.in[2], call.out[0], call.threads);
-                         return product_kernel(call, planned(call, true), [copy](const KernelArguments& arguments) {
-                           if (arguments.in[2] != arguments.out[0]) copy(arguments.in[2], arguments.out[0]);
-                         });
-                       },
+      .lowering = {.kernel = kernel_by_name,
                    .overwrites = {2},
                    .strided_in = true,
                    .strided_out = true,

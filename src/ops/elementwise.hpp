@@ -1,9 +1,9 @@
-/// Helpers shared by the elementwise ops: shape rules and tile functions.
+/// Helpers shared by the elementwise ops.
 #pragma once
 
 #include <vector>
 
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
@@ -31,15 +31,6 @@ inline std::vector<ValueType> same_dtype(const Call& call) {
 inline std::vector<ValueType> same_number_dtype(const Call& call) {
   require_numbers(call);
   return same_dtype(call);
-}
-
-/// The tile function of a call whose loop the kernels have.
-inline TileFunction tile_of(const ElementCall& call) {
-  return [loop = kernels().make_element_loop(call)](const Tile& tile) { loop(tile.in, tile.out[0], tile.count); };
-}
-/// That of an op whose loop has the op's name and depends on the dtype of the first input only.
-inline TileFunction tile_by_name(const KernelCall& call) {
-  return tile_of({call.op.name, call.dtype(0)});
 }
 
 }  // namespace xtape

@@ -7,22 +7,6 @@
 
 namespace xtape {
 
-/// Calls f(T{}), where T is the C++ type of `dtype`, float32 or float64.
-template <class F>
-auto with_floating(Dtype dtype, const F& f) {
-  return dtype == Dtype::float64 ? f(double{}) : f(float{});
-}
-
-/// The memory of an input or output, as a pointer to its elements.
-template <class T>
-const T* in(const KernelArguments& arguments, std::size_t input) {
-  return static_cast<const T*>(arguments.in[input]);
-}
-template <class T>
-T* out(const KernelArguments& arguments, std::size_t output) {
-  return static_cast<T*>(arguments.out[output]);
-}
-
 /// The attribute "axis" of `call`, counted from the front. Throws ShapeError if it is out of range.
 inline std::size_t axis_of(const Call& call) {
   return normal_axis(call.integer("axis"), call.shape(0).size());

@@ -159,11 +159,6 @@ bool tanh_form(const std::string& approximate) {
   return approximate == "tanh";
 }
 
-/// The name of the loop for the form that the call selects.
-std::string loop_name(const std::string& op, const Call& call) {
-  return op + (tanh_form(call.text("approximate")) ? "_tanh" : "_erf");
-}
-
 std::vector<AttributeSpec> gelu_attributes() {
   return {{"approximate", AttributeType::text, "'none' for the error function, 'tanh' for the approximation by tanh.",
            std::string("none")}};
@@ -200,11 +195,7 @@ const Op& gelu_grad_op() {
             const Var density = exp(square(x) * -0.5) * (M_SQRT1_2 * 0.5 * M_2_SQRTPI);
             return Vars{call.inputs[1] * (below + x * density)};
           },
-      .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return tile_of({loop_name("gelu_grad", call), call.dtype(0)});
-                       },
-                   .overwrites = {0, 1}}};
+      .lowering = {.tile = tile_by_name, .overwrites = {0, 1}}};
   return entry;
 }
 
@@ -224,7 +215,6 @@ const Op& gelu_op() {
       tanh_form(call.text("approximate"));
       return same_dtype(call);
     };
-    op.lowering.tile = [](const KernelCall& call) { return tile_of({loop_name("gelu", call), call.dtype(0)}); };
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const bool by_tanh = tanh_form(call.attributes().get<std::string>("approximate"));

@@ -1,10 +1,7 @@
 // Ops that use an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
-#include <cstring>
-
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "creation.hpp"
-#include "kernels.hpp"
-#include "scalar.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -12,15 +9,6 @@ namespace xtape {
 namespace {
 std::vector<AttributeSpec> axis_attribute() {
   return {{"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}}};
-}
-
-/// Sizes of x before, along and after the axis, and the number of indices along it.
-Picking picking_of(const Shape& x, std::int64_t axis, std::int64_t picked) {
-  const std::size_t at = normal_axis(axis, x.size());
-  Picking picking;
-  for (std::size_t i = 0; i < x.size(); ++i) (i < at ? picking.outer : i > at ? picking.inner : picking.axis) *= x[i];
-  picking.picked = picked;
-  return picking;
 }
 
 /// The shape of take's result: the shape of x with the shape of the indices in place of the axis.
@@ -46,94 +34,6 @@ void require_like(const Shape& x, const Shape& indices, std::int64_t axis) {
 void require_part(const Shape& part, const Shape& wanted) {
   if (part != wanted)
     throw ShapeError("'part' has shape " + to_string(part) + ", but x and the indices require " + to_string(wanted));
-}
-
-template <class Index>
-void require_in_range(const std::string& op, const Index* indices, std::int64_t count, std::int64_t size) {
-  const Stray<Index> stray = kernels().indices_of<Index>().first_stray(indices, count, size);
-  if (stray.found)
-    throw Error(op + ": index " + std::to_string(stray.index) + " (at flat position " + std::to_string(stray.place) +
-                ") is out of range: x has size " + std::to_string(size) + " along the axis");
-}
-
-/// Calls f(Index{}) with the C++ type of the indices, input 1.
-template <class F>
-Kernel with_index(const KernelCall& call, const F& f) {
-  return call.dtype(1) == Dtype::int32 ? f(std::int32_t{}) : f(std::int64_t{});
-}
-
-Kernel take_kernel(const KernelCall& call) {
-  const std::int64_t count = count_of(call.shape(1));
-  const Picking picking = picking_of(call.shape(0), call.integer("axis"), count);
-  const std::size_t bytes = size_of(call.dtype(0));
-  return with_index(call, [&](auto index) {
-    using Index = decltype(index);
-    return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
-                    const auto* indices = static_cast<const Index*>(arguments.in[1]);
-                    require_in_range("take", indices, count, picking.axis);
-                    kernels().indices_of<Index>().take_slices(arguments.in[0], indices, arguments.out[0], picking,
-                                                              bytes, threads);
-                  },
-                  0};
-  });
-}
-
-Kernel gather_kernel(const KernelCall& call) {
-  const std::int64_t count = count_of(call.shape(1));
-  const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
-  const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
-  const std::size_t bytes = size_of(call.dtype(0));
-  return with_index(call, [&](auto index) {
-    using Index = decltype(index);
-    return Kernel{[picking, bytes, count, threads = call.threads](const KernelArguments& arguments) {
-                    const auto* indices = static_cast<const Index*>(arguments.in[1]);
-                    require_in_range("gather", indices, count, picking.axis);
-                    kernels().indices_of<Index>().take_elements(arguments.in[0], indices, arguments.out[0], picking,
-                                                                bytes, threads);
-                  },
-                  0};
-  });
-}
-
-/// The kernel of an adjoint: copies x to the output, unless they share memory, then calls `add` to add to it.
-template <class Add>
-Kernel adding_kernel(const KernelCall& call, const char* name, const Picking& picking, const Add& add) {
-  const std::int64_t count = count_of(call.shape(1));
-  const std::size_t bytes = static_cast<std::size_t>(count_of(call.shape(0))) * size_of(call.dtype(0));
-  return with_index(call, [&](auto index) {
-    using Index = decltype(index);
-    return with_number(call.dtype(0), [&](auto scalar) {
-      using T = decltype(scalar);
-      return Kernel{[=, threads = call.threads](const KernelArguments& arguments) {
-                      const auto* indices = static_cast<const Index*>(arguments.in[1]);
-                      require_in_range(name, indices, count, picking.axis);
-                      if (arguments.out[0] != arguments.in[0] && bytes > 0)
-                        std::memcpy(arguments.out[0], arguments.in[0], bytes);
-                      add(static_cast<T*>(arguments.out[0]), indices, static_cast<const T*>(arguments.in[2]), picking,
-                          threads);
-                    },
-                    0};
-    });
-  });
-}
-
-Kernel index_add_kernel(const KernelCall& call) {
-  const Picking picking = picking_of(call.shape(0), call.integer("axis"), count_of(call.shape(1)));
-  return adding_kernel(
-      call, "index_add", picking,
-      []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p, int threads) {
-        kernels().picks_of<T, Index>().add_slices(out, indices, part, p, threads);
-      });
-}
-
-Kernel scatter_add_kernel(const KernelCall& call) {
-  const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
-  const Picking picking = picking_of(call.shape(0), call.integer("axis"), call.shape(1)[axis]);
-  return adding_kernel(
-      call, "scatter_add", picking,
-      []<class T, class Index>(T* out, const Index* indices, const T* part, const Picking& p, int threads) {
-        kernels().picks_of<T, Index>().add_elements(out, indices, part, p, threads);
-      });
 }
 
 using Adjoint = Var (*)(const Argument& x, const Var& indices, const Var& part, std::int64_t axis);
@@ -206,7 +106,7 @@ const Op& take_op() {
           },
       .batch = batch_take,
       .scaled = scaled_take,
-      .lowering = {.kernel = take_kernel, .any_dtype = true, .picks = true}};
+      .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
   return entry;
 }
 
@@ -230,7 +130,7 @@ const Op& gather_op() {
             return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
           },
       .batch = batch_along(),
-      .lowering = {.kernel = gather_kernel, .any_dtype = true, .picks = true}};
+      .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
   return entry;
 }
 
@@ -270,7 +170,7 @@ const Op& index_add_op() {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
     };
-    op.lowering.kernel = index_add_kernel;
+    op.lowering.kernel = kernel_by_name;
     op.gradient = [](const GradientCall& call) {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), take(call.cotangent(), call.inputs[1], axis)};
@@ -293,7 +193,7 @@ const Op& scatter_add_op() {
       require_part(call.shape(2), call.shape(1));
       return as_x(call);
     };
-    op.lowering.kernel = scatter_add_kernel;
+    op.lowering.kernel = kernel_by_name;
     op.gradient = [](const GradientCall& call) {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), call.inputs[1], axis)};

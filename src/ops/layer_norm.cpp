@@ -1,9 +1,8 @@
 // layer_norm and its gradient.
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "floating.hpp"
-#include "kernels.hpp"
 #include "op_helpers.hpp"
-#include "row_kernel.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -18,23 +17,6 @@ std::vector<ValueType> layer_norm_shape(const Call& call) {
   for (std::size_t i = 1; i < call.inputs.size(); ++i)
     require_shape(call, i, {call.shape(0).back()}, "one number for each index of the last axis of x");
   return {call.inputs[0], {call.dtype(0), rows}, {call.dtype(0), rows}};
-}
-
-Kernel layer_norm_kernel(const KernelCall& call) {
-  const std::int64_t length = call.shape(0).back();
-  const std::int64_t rows = count_of(call.outputs[1].shape);
-  const double epsilon = call.number("epsilon");
-  const bool weighted = call.inputs.size() > 1;
-  const bool biased = call.inputs.size() > 2;
-  return with_floating(call.dtype(0), [&](auto scalar) {
-    using T = decltype(scalar);
-    return row_kernel(
-        rows, length, call.threads, [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
-          kernels().of<T>().layer_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr,
-                                       biased ? in<T>(arguments, 2) : nullptr, epsilon, out<T>(arguments, 0),
-                                       out<T>(arguments, 1), out<T>(arguments, 2), first, last, length);
-        });
-  });
 }
 
 Vars expand_layer_norm(const ExpandCall& call) {
@@ -60,26 +42,6 @@ std::vector<ValueType> layer_norm_grad_shape(const Call& call) {
   }
   if (call.flag("bias")) outputs.push_back({call.dtype(1), {call.shape(1).back()}});
   return outputs;
-}
-
-Kernel layer_norm_grad_kernel(const KernelCall& call) {
-  const std::int64_t length = call.shape(1).back();
-  const std::int64_t rows = count_of(call.shape(2));
-  const int threads = call.threads;
-  const bool weighted = call.inputs.size() > 4;
-  const bool biased = call.flag("bias");
-  return with_floating(call.dtype(1), [&](auto scalar) {
-    using T = decltype(scalar);
-    const std::size_t scratch = weighted || biased ? kernels().norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    return Kernel{[=](const KernelArguments& arguments) {
-                    kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), in<T>(arguments, 2),
-                                                in<T>(arguments, 3), weighted ? in<T>(arguments, 4) : nullptr,
-                                                out<T>(arguments, 0), weighted ? out<T>(arguments, 1) : nullptr,
-                                                biased ? out<T>(arguments, weighted ? 2 : 1) : nullptr,
-                                                arguments.scratch, rows, length, threads);
-                  },
-                  scratch};
-  });
 }
 
 Vars expand_layer_norm_grad(const ExpandCall& call) {
@@ -110,7 +72,7 @@ const Op& layer_norm_grad_op() {
       .attributes = {{"bias", AttributeType::boolean, "Whether dbias is computed.", false}},
       .shape = layer_norm_grad_shape,
       .expand = expand_layer_norm_grad,
-      .lowering = {.kernel = layer_norm_grad_kernel, .overwrites = {0, 1}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0, 1}}};
   return entry;
 }
 
@@ -139,7 +101,7 @@ const Op& layer_norm_op() {
       .gradient = layer_norm_gradient,
       .batch = batch_rows_of_input,
       .expand = expand_layer_norm,
-      .lowering = {.kernel = layer_norm_kernel, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace

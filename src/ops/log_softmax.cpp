@@ -19,12 +19,7 @@ const Op& log_softmax_grad_op() {
     Op op = along_axis_op(
         "log_softmax_grad",
         "The gradient of log_softmax, from its output y: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
-        {{"y", Accept::floating}, {"dy", Accept::floating}},
-        [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
-          using T = decltype(scalar);
-          kernels().of<T>().log_softmax_grad(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0), extent,
-                                             arguments.scratch, threads);
-        });
+        {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
@@ -38,15 +33,11 @@ const Op& log_softmax_grad_op() {
 
 const Op& log_softmax_op() {
   static const Op entry = [] {
-    Op op = along_axis_op(
-        "log_softmax",
-        "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
-        "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
-        {{"x", Accept::floating}},
-        [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
-          using T = decltype(scalar);
-          kernels().of<T>().log_softmax(in<T>(arguments, 0), out<T>(arguments, 0), extent, arguments.scratch, threads);
-        });
+    Op op =
+        along_axis_op("log_softmax",
+                      "y = x - max x - log sum exp(x - max x) along `axis`: the logarithm of softmax, more accurate "
+                      "than log(softmax(x)). A row of -inf gives -inf, and its gradient is the cotangent.",
+                      {{"x", Accept::floating}});
     op.expand = [](const ExpandCall& call) {
       const Var& x = call.inputs[0];
       const auto axis = call.attributes().get<std::int64_t>("axis");

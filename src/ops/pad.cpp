@@ -2,8 +2,7 @@
 #include <algorithm>
 
 #include "batching.hpp"
-#include "kernels.hpp"
-#include "scalar.hpp"
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -56,25 +55,7 @@ const Op& pad_op() {
             return Vars{
                 update_slice(ground, call.inputs[0], call.attributes().get<std::vector<std::int64_t>>("before"))};
           },
-      .lowering = {.kernel =
-                       [](const KernelCall& call) {
-                         Layout inside{call.shape(0), call.out[0].strides, call.out[0].offset};
-                         for (std::size_t i = 0; i < inside.shape.size(); ++i)
-                           inside.offset += call.integers("before")[i] * inside.strides[i];
-                         const auto fill = with_element(call.dtype(0), [&](auto zero) {
-                           const auto value = call.attributes.number("value").as<decltype(zero)>();
-                           return kernels().make_fill(call.dtype(0), call.out[0], &value, call.threads);
-                         });
-                         return Kernel{
-                             [fill, copy = kernels().make_copy(call.dtype(0), call.in[0], inside, call.threads)](
-                                 const KernelArguments& arguments) {
-                               fill(arguments.out[0]);
-                               copy(arguments.in[0], arguments.out[0]);
-                             }};
-                       },
-                   .strided_in = true,
-                   .strided_out = true,
-                   .any_dtype = true}};
+      .lowering = {.kernel = kernel_by_name, .strided_in = true, .strided_out = true, .any_dtype = true}};
   return entry;
 }
 

@@ -1,10 +1,12 @@
 // product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel. A rule replaces
 // these ops by it.
+#include "products/product_cross_entropy.hpp"
+
 #include <algorithm>
 #include <memory>
 
+#include "by_name.hpp"
 #include "equation.hpp"
-#include "kernels.hpp"
 #include "losses.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -81,23 +83,9 @@ std::vector<ValueType> product_cross_entropy_shape(const Call& call) {
 }
 
 Kernel product_cross_entropy_kernel(const KernelCall& call) {
-  const Projection projection = projection_of(call);
-  LogitsProduct product;
-  product.loss = loss_of(call.attributes, projection.logits);
-  product.terms = projection.terms;
-  product.classes_first = projection.classes_first;
-  product.biased = call.inputs.size() > 3;
-  product.threads = call.threads;
-  product.precision = call.precision;
-  const PlannedProductCrossEntropy planned =
-      kernels().make_product_cross_entropy(product, call.dtype(0), call.dtype(2));
-  return Kernel{[run = planned.run, biased = product.biased](const KernelArguments& arguments) {
-                  const auto& [in, out] = std::pair(arguments.in, arguments.out);
-                  run({in[0], in[1], biased ? in[3] : nullptr, in[2], out[0], static_cast<std::int64_t*>(out[1]),
-                       out[2], out[3], biased ? out[4] : nullptr},
-                      arguments.scratch);
-                },
-                planned.scratch_bytes};
+  Attributes attributes = call.attributes;
+  attributes.set("classes_first", projection_of(call).classes_first);
+  return kernel_of(call, attributes);
 }
 
 Vars expand_product_cross_entropy(const ExpandCall& call) {

@@ -1,19 +1,14 @@
 // Random arrays and dropout. The numbers are a function of the player's seed, the key of the call's site, the step of
 // the play and the index of the element, and of nothing else.
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "creation.hpp"
-#include "kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// The key of the call's random numbers.
-std::uint64_t key_of(const KernelCall& call) {
-  return RandomStream::key_of(call.seed, call.site.key);
-}
-
 /// The value of an attribute that is a probability. Throws Error if it is not in [0, 1].
 double probability(const Attributes& attributes, const char* name) {
   const double p = attributes.get<double>(name);
@@ -40,13 +35,7 @@ const Op& uniform_op() {
       },
       .differentiable = false,
       .random = true,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        return Kernel{[key = key_of(call), type = call.outputs[0], low = call.number("low"), high = call.number("high"),
-                       threads = call.threads](const KernelArguments& arguments) {
-          kernels().draw_uniform({key, arguments.step}, type.dtype, count_of(type.shape), low, high, arguments.out[0],
-                                 threads);
-        }};
-      }}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -61,12 +50,7 @@ const Op& bernoulli_op() {
       },
       .differentiable = false,
       .random = true,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        return Kernel{[key = key_of(call), count = count_of(call.outputs[0].shape), p = call.number("p"),
-                       threads = call.threads](const KernelArguments& arguments) {
-          kernels().draw_bernoulli({key, arguments.step}, count, p, static_cast<bool*>(arguments.out[0]), threads);
-        }};
-      }}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -87,13 +71,7 @@ const Op& categorical_op() {
       .batch = batch_leading,
       .differentiable = false,
       .random = true,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        return Kernel{[key = key_of(call), dtype = call.dtype(0), rows = count_of(call.outputs[0].shape),
-                       classes = call.shape(0).back(), threads = call.threads](const KernelArguments& arguments) {
-          kernels().draw_categorical({key, arguments.step}, dtype, arguments.in[0], rows, classes,
-                                     static_cast<std::int64_t*>(arguments.out[0]), threads);
-        }};
-      }}};
+      .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -125,18 +103,7 @@ const Op& dropout_op() {
         return record_call(tape, self, inputs, attributes);
       },
       .random = true,
-      .lowering = {.tile = [](const KernelCall& call) -> TileFunction {
-                     const double keep = 1 - call.number("rate");
-                     const auto make = [&](auto scalar) -> TileFunction {
-                       using T = decltype(scalar);
-                       return [key = key_of(call), keep, scale = static_cast<T>(1 / keep)](const Tile& tile) {
-                         kernels().of<T>().drop({key, tile.step}, tile.first, tile.count, keep, scale,
-                                                static_cast<const T*>(tile.in[0]), static_cast<T*>(tile.out[0]));
-                       };
-                     };
-                     return call.dtype(0) == Dtype::float64 ? make(double{}) : make(float{});
-                   },
-                   .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace

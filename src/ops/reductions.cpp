@@ -5,8 +5,9 @@
 #include <memory>
 
 #include "batching.hpp"
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "op_helpers.hpp"
+#include "reduce.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -86,14 +87,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
     const Dtype dtype = kind == Reduction::sum && !is_floating(call.dtype(0)) ? Dtype::int64 : call.dtype(0);
     return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
   };
-  op.lowering.kernel = [kind](const KernelCall& call) {
-    const PlannedReduction planned = kernels().make_reduction(
-        kind, call.dtype(0), call.shape(0), reduced_axes(call.integers("axis"), call.shape(0).size()), call.threads);
-    return Kernel{[run = planned.run](const KernelArguments& arguments) {
-                    run(arguments.in[0], arguments.out[0], arguments.scratch);
-                  },
-                  planned.scratch_bytes};
-  };
+  op.lowering.kernel = kernel_by_name;
   return op;
 }
 

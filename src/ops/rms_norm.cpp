@@ -1,9 +1,8 @@
 // rms_norm and its gradient.
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "floating.hpp"
-#include "kernels.hpp"
 #include "op_helpers.hpp"
-#include "row_kernel.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -16,21 +15,6 @@ std::vector<ValueType> rms_norm_shape(const Call& call) {
   return {call.inputs[0], {call.dtype(0), rows}};
 }
 
-Kernel rms_norm_kernel(const KernelCall& call) {
-  const std::int64_t length = call.shape(0).back();
-  const std::int64_t rows = count_of(call.outputs[1].shape);
-  const double epsilon = call.number("epsilon");
-  const bool weighted = call.inputs.size() > 1;
-  return with_floating(call.dtype(0), [&](auto scalar) {
-    using T = decltype(scalar);
-    return row_kernel(
-        rows, length, call.threads, [=](const KernelArguments& arguments, std::int64_t first, std::int64_t last) {
-          kernels().of<T>().rms_norm(in<T>(arguments, 0), weighted ? in<T>(arguments, 1) : nullptr, epsilon,
-                                     out<T>(arguments, 0), out<T>(arguments, 1), first, last, length);
-        });
-  });
-}
-
 std::vector<ValueType> rms_norm_grad_shape(const Call& call) {
   require_shape(call, 0, call.shape(1), "that of x");
   require_shape(call, 2, without_last(call.shape(1)), "that of x without its last axis");
@@ -40,24 +24,6 @@ std::vector<ValueType> rms_norm_grad_shape(const Call& call) {
     outputs.push_back(call.inputs[3]);
   }
   return outputs;
-}
-
-Kernel rms_norm_grad_kernel(const KernelCall& call) {
-  const std::int64_t length = call.shape(1).back();
-  const std::int64_t rows = count_of(call.shape(2));
-  const int threads = call.threads;
-  const bool weighted = call.inputs.size() > 3;
-  return with_floating(call.dtype(1), [&](auto scalar) {
-    using T = decltype(scalar);
-    const std::size_t scratch = weighted ? kernels().norm_grad_scratch(rows, length, sizeof(T)) : 0;
-    return Kernel{[=](const KernelArguments& arguments) {
-                    kernels().of<T>().norm_grad(in<T>(arguments, 0), in<T>(arguments, 1), nullptr, in<T>(arguments, 2),
-                                                weighted ? in<T>(arguments, 3) : nullptr, out<T>(arguments, 0),
-                                                weighted ? out<T>(arguments, 1) : nullptr, nullptr, arguments.scratch,
-                                                rows, length, threads);
-                  },
-                  scratch};
-  });
 }
 
 Vars expand_rms_norm_grad(const ExpandCall& call) {
@@ -84,7 +50,7 @@ const Op& rms_norm_grad_op() {
       .outputs = {"dx", "dweight"},
       .shape = rms_norm_grad_shape,
       .expand = expand_rms_norm_grad,
-      .lowering = {.kernel = rms_norm_grad_kernel, .overwrites = {0, 1}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0, 1}}};
   return entry;
 }
 
@@ -116,7 +82,7 @@ const Op& rms_norm_op() {
       .gradient = rms_norm_gradient,
       .batch = batch_rows_of_input,
       .expand = expand_rms_norm,
-      .lowering = {.kernel = rms_norm_kernel, .overwrites = {0}}};
+      .lowering = {.kernel = kernel_by_name, .overwrites = {0}}};
   return entry;
 }
 }  // namespace

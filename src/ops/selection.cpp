@@ -42,11 +42,7 @@ const Op& where_op() {
               return filled_term(terms, a, opposite_term(terms, mask), *value, call.type());
             return call.as_it_stands();
           },
-      .lowering = {.tile =
-                       [](const KernelCall& call) {
-                         return tile_of({"where", call.dtype(1)});
-                       },
-                   .overwrites = {0, 1, 2}}};
+      .lowering = {.tile = tile_by_name, .overwrites = {0, 1, 2}}};
   return entry;
 }
 
@@ -77,12 +73,7 @@ const Op& masked_fill_op() {
             return filled_term(call.terms, call.inputs[0], call.inputs[1],
                                call.attributes().number("value").as<double>(), call.type());
           },
-      .lowering =
-          {.tile =
-               [](const KernelCall& call) {
-                 return tile_of({"masked_fill", call.dtype(0), call.dtype(0), {call.attributes.number("value")}});
-               },
-           .overwrites = {0}}};
+      .lowering = {.tile = tile_by_name, .overwrites = {0}}};
   return entry;
 }
 
@@ -112,9 +103,7 @@ const Op& cast_op() {
         if (inputs[0].dtype() == attributes.get<Dtype>("dtype")) return inputs;
         return record_call(tape, self, inputs, attributes);
       },
-      .lowering = {
-          .tile = [](const KernelCall& call) { return tile_of({"cast", call.dtype(0), call.get<Dtype>("dtype")}); },
-          .casts = true}};
+      .lowering = {.tile = tile_by_name, .casts = true}};
   return entry;
 }
 }  // namespace

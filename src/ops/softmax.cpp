@@ -22,16 +22,10 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 
 const Op& softmax_grad_op() {
   static const Op entry = [] {
-    Op op =
-        along_axis_op("softmax_grad",
-                      "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
-                      "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
-                      {{"y", Accept::floating}, {"dy", Accept::floating}},
-                      [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
-                        using T = decltype(scalar);
-                        kernels().of<T>().softmax_grad(in<T>(arguments, 0), in<T>(arguments, 1), out<T>(arguments, 0),
-                                                       T{1}, extent, arguments.scratch, threads);
-                      });
+    Op op = along_axis_op("softmax_grad",
+                          "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
+                          "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
+                          {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {
       const Var& y = call.inputs[0];
@@ -48,12 +42,7 @@ const Op& softmax_op() {
     Op op = along_axis_op("softmax",
                           "y = exp(x - max x) / sum exp(x - max x) along `axis`: numbers that are not negative and "
                           "sum to 1. A row of -inf (a fully masked row) gives zeros, and its gradient is 0.",
-                          {{"x", Accept::floating}},
-                          [](auto scalar, const KernelArguments& arguments, const Middle& extent, int threads) {
-                            using T = decltype(scalar);
-                            kernels().of<T>().softmax(in<T>(arguments, 0), out<T>(arguments, 0), extent,
-                                                      arguments.scratch, threads);
-                          });
+                          {{"x", Accept::floating}});
     op.expand = [](const ExpandCall& call) {
       return Vars{expanded_softmax(call.inputs[0], call.attributes().get<std::int64_t>("axis"))};
     };

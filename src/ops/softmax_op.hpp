@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "batching.hpp"
+#include "by_name.hpp"
 #include "floating.hpp"
-#include "kernels.hpp"
 
 namespace xtape {
 
-/// An op whose kernel calls run(T{}, arguments, extent, threads), where T is the C++ type of the dtype. The output has
-/// the type of the first input and may overwrite any input.
-template <class Run>
-Op along_axis_op(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs, const Run& run) {
+/// The output has the type of the first input and may overwrite any input.
+inline Op along_axis_op(const std::string& name, const std::string& doc, std::vector<InputSpec> inputs) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -27,14 +25,7 @@ Op along_axis_op(const std::string& name, const std::string& doc, std::vector<In
     return std::vector<ValueType>{call.inputs[0]};
   };
   op.batch = batch_along();
-  op.lowering.kernel = [run, operands](const KernelCall& call) {
-    const Middle extent = Middle::around(call.shape(0), axis_of(call));
-    const int threads = call.threads;
-    return with_floating(call.dtype(0), [&](auto scalar) {
-      return Kernel{[=](const KernelArguments& arguments) { run(scalar, arguments, extent, threads); },
-                    kernels().softmax_scratch(extent, static_cast<int>(operands), sizeof(scalar), threads)};
-    });
-  };
+  op.lowering.kernel = kernel_by_name;
   op.canonical = [](const CanonicalCall& call) {
     Terms& terms = call.terms;
     return terms.call(*call.node.op, {{"axis", call.from_the_back({call.attributes().get<std::int64_t>("axis")})[0]}},

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "batching.hpp"
-#include "kernels.hpp"
+#include "by_name.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -29,16 +29,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
       throw ShapeError("needs at least two axes, got an array of shape " + to_string(call.shape(0)));
     return std::vector<ValueType>{call.inputs[0]};
   };
-  op.lowering.kernel = [lower](const KernelCall& call) {
-    const Shape& shape = call.shape(0);
-    const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
-    const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
-    const std::int64_t diagonal = diagonal_of(call.attributes, shape);
-    return Kernel{[=, dtype = call.dtype(0), threads = call.threads](const KernelArguments& arguments) {
-      kernels().copy_triangle(dtype, matrices, rows, columns, diagonal, lower, arguments.in[0], arguments.out[0],
-                              threads);
-    }};
-  };
+  op.lowering.kernel = kernel_by_name;
   op.gradient = [lower](const GradientCall& call) {
     const auto diagonal = call.attributes().get<std::int64_t>("diagonal");
     return Vars{lower ? tril(call.cotangent(), diagonal) : triu(call.cotangent(), diagonal)};

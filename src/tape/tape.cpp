@@ -57,8 +57,6 @@ Mode mode_named(const std::string& name) {
   throw Error("unknown mode '" + name + "': use train, eval or predict");
 }
 
-bool operator==(const ValueType& a, const ValueType& b) { return a.dtype == b.dtype && a.shape == b.shape; }
-
 // Var ---------------------------------------------------------------------------------------------------------------
 
 TapeData* Var::locked() const {

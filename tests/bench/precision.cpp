@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "dense_call.hpp"
 #include "kernels.hpp"
 
 namespace {
@@ -39,18 +40,14 @@ void measure(const Size& size) {
             static_cast<double>(a[static_cast<std::size_t>(i * size.k + l)]) *
             b[static_cast<std::size_t>(l * size.n + j)];
   for (const Precision precision : {Precision::float32, Precision::bf16x3, Precision::bf16}) {
-    Product product;
-    product.a = Layout::dense({size.m, size.k});
-    product.b = Layout::dense({size.k, size.n});
-    product.c = Layout::dense({size.m, size.n});
-    product.a_axes = "mk";
-    product.b_axes = "kn";
-    product.c_axes = "mn";
-    product.precision = precision;
-    const PlannedProduct planned = kernels().make_product(product);
-    Array scratch(Dtype::boolean, {static_cast<std::int64_t>(planned.scratch_bytes)});
+    const DenseCall call({{Dtype::float32, {size.m, size.k}}, {Dtype::float32, {size.k, size.n}}},
+                         {{Dtype::float32, {size.m, size.n}}}, {{"equation", std::string("mk,kn->mn")}}, 1, precision);
+    const Kernel product = kernels().make("einsum", call.form());
+    Array scratch(Dtype::boolean, {static_cast<std::int64_t>(product.scratch_bytes)});
     std::vector<float> c(static_cast<std::size_t>(size.m * size.n));
-    planned.run(a.data(), b.data(), c.data(), scratch.data());
+    const void* const in[] = {a.data(), b.data()};
+    void* const out[] = {c.data()};
+    product.run({in, out, scratch.data()});
     double error = 0, square = 0;
     for (std::size_t i = 0; i < exact.size(); ++i) {
       error += (c[i] - exact[i]) * (c[i] - exact[i]);

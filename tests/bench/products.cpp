@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench.hpp"
+#include "dense_call.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 
@@ -108,27 +109,26 @@ struct Speed {
 };
 
 Speed measure(const Size& size, bool a_turned, bool b_turned, int threads, const void* a, const void* b, void* c) {
-  Product product;
-  product.a = a_turned ? Layout::dense({size.k, size.m}) : Layout::dense({size.m, size.k});
-  product.b = b_turned ? Layout::dense({size.n, size.k}) : Layout::dense({size.k, size.n});
-  product.c = Layout::dense({size.m, size.n});
-  product.a_axes = a_turned ? "km" : "mk";
-  product.b_axes = b_turned ? "nk" : "kn";
-  product.c_axes = "mn";
-  product.threads = threads;
-  const PlannedProduct planned = kernels().make_product(product);
-  Array scratch(Dtype::boolean, {static_cast<std::int64_t>(planned.scratch_bytes)});
+  const ValueType of_a{Dtype::float32, a_turned ? Shape{size.k, size.m} : Shape{size.m, size.k}};
+  const ValueType of_b{Dtype::float32, b_turned ? Shape{size.n, size.k} : Shape{size.k, size.n}};
+  const std::string equation = std::string(a_turned ? "km" : "mk") + "," + (b_turned ? "nk" : "kn") + "->mn";
+  const DenseCall call({of_a, of_b}, {{Dtype::float32, {size.m, size.n}}}, {{"equation", equation}}, threads);
+  const Kernel product = kernels().make("einsum", call.form());
+  Array scratch(Dtype::boolean, {static_cast<std::int64_t>(product.scratch_bytes)});
+  const void* const in[] = {a, b};
+  void* const out[] = {c};
+  const KernelArguments arguments{in, out, scratch.data()};
   const double work = 2 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
   constexpr double least_work = 3e7, least_seconds = 0.2;
   constexpr int least_rounds = 5;
   const int runs = std::max(1, static_cast<int>(least_work * threads / work));
   Speed best;
   double spent = 0;
-  planned.run(a, b, c, scratch.data());
+  product.run(arguments);
   for (int round = 0; round < least_rounds || spent < least_seconds; ++round) {
     best.peak = std::max(best.peak, peak_once(threads));
     const double start = seconds();
-    for (int i = 0; i < runs; ++i) planned.run(a, b, c, scratch.data());
+    for (int i = 0; i < runs; ++i) product.run(arguments);
     const double time = seconds() - start;
     best.product = std::max(best.product, work * runs / time);
     spent += time;

@@ -8,7 +8,13 @@
 #include <vector>
 
 #include "cross_entropy.hpp"
+#include "dense_call.hpp"
+#include "middle.hpp"
 #include "xtape/error.hpp"
+
+namespace xtape {
+KernelList list_softmax();
+}
 
 using namespace xtape;
 
@@ -44,10 +50,11 @@ TEST_CASE("softmax along any axis equals that of a plain loop, also in place, fo
       const std::int64_t count = extent.outer * extent.size * extent.inner;
       const std::vector<float> x = random_rows<float>(count, 5, 4);
       std::vector<float> y = x;
-      std::vector<std::byte> scratch(softmax_scratch(extent, 1, sizeof(float), threads));
-      softmax<float>(y.data(), y.data(), extent, scratch.data(), threads);
+      const ValueType type{Dtype::float32, {extent.outer, extent.size, extent.inner}};
+      const DenseCall call({type}, {type}, {{"axis", std::int64_t{1}}}, threads);
+      call.run(list_softmax(), "softmax", {y.data()}, {y.data()});
       std::vector<float> log_y(x.size());
-      log_softmax<float>(x.data(), log_y.data(), extent, scratch.data(), threads);
+      call.run(list_softmax(), "log_softmax", {x.data()}, {log_y.data()});
       for (std::int64_t outer = 0; outer < extent.outer; ++outer)
         for (std::int64_t inner = 0; inner < extent.inner; ++inner) {
           double total = 0;
@@ -66,7 +73,8 @@ TEST_CASE("softmax propagates NaN, and masks its rows one by one") {
   const float hidden = -std::numeric_limits<float>::infinity();
   const std::vector<float> x = {hidden, hidden, hidden, 1, hidden, 1, hidden, nan, hidden, 3e38f, -3e38f, 3e38f};
   std::vector<float> y(12);
-  softmax<float>(x.data(), y.data(), {4, 3, 1}, nullptr, 1);
+  const ValueType type{Dtype::float32, {4, 3}};
+  DenseCall({type}, {type}, {{"axis", std::int64_t{-1}}}).run(list_softmax(), "softmax", {x.data()}, {y.data()});
   const std::vector<float> first = {0, 0, 0, 0.5f, 0, 0.5f};
   CHECK(std::vector<float>(y.begin(), y.begin() + 6) == first);
   for (std::size_t i = 6; i < 9; ++i) CHECK(std::isnan(y[i]));

@@ -158,7 +158,7 @@ PlannedProduct widened_before(Product product) {
   const Dtype dtype = *product.narrow[which];
   const Layout dense = Layout::dense(layouts[which]->shape);
   const auto gather = make_copy(dtype, *layouts[which], dense, product.threads);
-  const ElementLoop widen = make_element_loop({"cast", dtype, Dtype::float32});
+  const TileFunction widen = make_cast(dtype, Dtype::float32);
   *layouts[which] = dense;
   product.narrow[which].reset();
   if (product.fixed == static_cast<int>(which)) product.fixed = -1;
@@ -174,7 +174,8 @@ PlannedProduct widened_before(Product product) {
     constexpr std::int64_t grain = 1 << 14;
     parallel_for(threads, count, grain, [&](std::int64_t begin, std::int64_t finish) {
       const void* from = memory + narrow + static_cast<std::size_t>(begin) * size_of(dtype);
-      widen(&from, memory + wide + static_cast<std::size_t>(begin) * sizeof(float), finish - begin);
+      void* to = memory + wide + static_cast<std::size_t>(begin) * sizeof(float);
+      widen({&from, &to, begin, finish - begin});
     });
     multiply(which == 0 ? memory + wide : a, which == 0 ? b : memory + wide, c, scratch, prepared);
   };

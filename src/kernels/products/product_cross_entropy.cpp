@@ -4,15 +4,28 @@
 #include <memory>
 #include <vector>
 
+#include "cross_entropy.hpp"
+#include "kernel_form.hpp"
 #include "lanes.hpp"
 #include "products/product.hpp"
 #include "reduce.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
 
 namespace {
+/// logits[rows, classes] = x[rows, terms] * weight + bias[classes]. All arrays are dense.
+struct LogitsProduct {
+  CrossEntropy loss;  ///< The loss of these logits.
+  std::int64_t terms = 0;
+  bool classes_first = true;  ///< The weight is [classes, terms]; if false, [terms, classes].
+  bool biased = false;
+  Precision precision = Precision::float32;  ///< Of the products.
+  int threads = 1;
+};
+
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
   return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, one block writes the zeros
@@ -72,8 +85,9 @@ class ProductCrossEntropy {
   explicit ProductCrossEntropy(const LogitsProduct& product);
   std::size_t scratch_bytes() const { return places_.end; }
 
+  /// Throws as check_targets does.
   template <class Target>
-  void run(const LogitsArrays& arrays, void* scratch) const;
+  void run(const KernelArguments& arguments) const;
 
  private:
   struct Block {
@@ -128,13 +142,13 @@ ProductCrossEntropy<T>::ProductCrossEntropy(const LogitsProduct& product)
 
 template <class T>
 template <class Target>
-void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) const {
-  const auto *x = static_cast<const T*>(arrays.x), *weight = static_cast<const T*>(arrays.weight);
-  const auto* targets = static_cast<const Target*>(arrays.targets);
-  auto *dx = static_cast<T*>(arrays.dx), *dweight = static_cast<T*>(arrays.dweight);
+void ProductCrossEntropy<T>::run(const KernelArguments& arguments) const {
+  const T *x = in<T>(arguments, 0), *weight = in<T>(arguments, 1), *bias = in<T>(arguments, 3, given_.biased);
+  const auto* targets = in<Target>(arguments, 2);
+  T *dx = out<T>(arguments, 2), *dweight = out<T>(arguments, 3);
   check_targets(targets, given_.loss);
-  auto* start = static_cast<std::byte*>(scratch);
-  auto* logits = static_cast<T*>(scratch);
+  auto* start = static_cast<std::byte*>(arguments.scratch);
+  auto* logits = static_cast<T*>(arguments.scratch);
   auto* losses = reinterpret_cast<double*>(start + places_.losses);
   auto* logsumexp = reinterpret_cast<T*>(start + places_.logsumexp);
   auto* shares = reinterpret_cast<T*>(start + places_.dbias);
@@ -144,34 +158,37 @@ void ProductCrossEntropy<T>::run(const LogitsArrays& arrays, void* scratch) cons
     const T* rows_of_x = x + block.first * given_.terms;
     const Target* rows_of_targets = targets + block.first;
     block.logits.run(rows_of_x, weight, logits, working);
-    take_losses(logits, given_.biased ? static_cast<const T*>(arrays.bias) : nullptr, rows_of_targets, block.loss,
-                losses + block.first, logsumexp + block.first, threads);
+    take_losses(logits, bias, rows_of_targets, block.loss, losses + block.first, logsumexp + block.first, threads);
     block.dx.run(logits, weight, dx + block.first * given_.terms, working);
     block.dweight.run(logits, rows_of_x, dweight, working);
     if (given_.biased) block.dbias.run(logits, shares + (&block - blocks_.data()) * given_.loss.classes, working);
   }
-  if (given_.biased) dbias_.run(shares, arrays.dbias, working);
-  sum_losses(losses, targets, given_.loss, static_cast<T*>(arrays.sum), arrays.count);
+  if (given_.biased) dbias_.run(shares, arguments.out[4], working);
+  sum_losses(losses, targets, given_.loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
 }
 
-template <class T>
-PlannedProductCrossEntropy made(const LogitsProduct& product, Dtype targets) {
-  const auto planned = std::make_shared<const ProductCrossEntropy<T>>(product);
-  PlannedProductCrossEntropy result{{}, planned->scratch_bytes()};
-  if (targets == Dtype::int32)
-    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
-      planned->template run<std::int32_t>(arrays, scratch);
-    };
-  else
-    result.run = [planned](const LogitsArrays& arrays, void* scratch) {
-      planned->template run<std::int64_t>(arrays, scratch);
-    };
-  return result;
+/// Inputs are x, weight, targets and an optional bias; outputs are the sum of the rows' losses, the number of rows that
+/// are not ignored, and the gradients of the sum. `classes_first` is an attribute that the op adds.
+Kernel make_product_cross_entropy(const KernelForm& form) {
+  LogitsProduct product;
+  product.classes_first = form.get<bool>("classes_first");
+  product.loss = loss_of(form.attributes, {count_of(form.shape(2)), form.shape(1)[product.classes_first ? 0 : 1]});
+  product.terms = form.shape(0).back();
+  product.biased = form.inputs.size() > 3;
+  product.precision = form.precision;
+  product.threads = form.threads;
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    return with_index(form.dtype(2), [&](auto target) {
+      const auto planned = std::make_shared<const ProductCrossEntropy<decltype(scalar)>>(product);
+      return Kernel{[planned](const KernelArguments& arguments) { planned->template run<decltype(target)>(arguments); },
+                    planned->scratch_bytes()};
+    });
+  });
 }
 }  // namespace
 
-PlannedProductCrossEntropy make_product_cross_entropy(const LogitsProduct& product, Dtype dtype, Dtype targets) {
-  return dtype == Dtype::float64 ? made<double>(product, targets) : made<float>(product, targets);
+KernelList list_product_cross_entropy() {
+  return {{"product_cross_entropy", make_product_cross_entropy}};
 }
 
 }  // namespace xtape

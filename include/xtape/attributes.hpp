@@ -1,0 +1,64 @@
+/// What describes a call of an op, apart from the op itself: the types of its values, and its attributes.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "xtape/array.hpp"
+#include "xtape/literal.hpp"
+#include "xtape/shared_list.hpp"
+
+namespace xtape {
+
+/// The type of a value: what is known of it before it is computed.
+struct ValueType {
+  Dtype dtype = Dtype::float32;
+  Shape shape;
+};
+bool operator==(const ValueType& a, const ValueType& b);
+inline bool operator!=(const ValueType& a, const ValueType& b) {
+  return !(a == b);
+}
+std::string to_string(const ValueType& type);  ///< "float32 (2, 3)".
+
+template <>
+inline constexpr const char* kind_of_value<std::int64_t> = "size";
+/// Sizes by name: of the axes of einops patterns, and of a model's inputs.
+using NamedSizes = Named<std::int64_t>;
+
+/// The value of an attribute.
+using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
+std::string to_string(const Attribute& value);  ///< As in definitions: "true", "'tanh'", "(0, 1)".
+/// The literal as an attribute: an int64 if it is_whole(), else a double.
+Attribute attribute_of(const Literal& number);
+
+/// The attributes of a call by name; those of a node are complete, in the order of the op's specs. Copies are cheap.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
+
+  void set(const std::string& name, Attribute value);    ///< Replaces the value of that name, or appends it.
+  const Attribute* find(const std::string& name) const;  ///< Null if there is none. Valid until the next change.
+  /// The value. Throws Error if the name is absent or the value is not a T; there are no conversions.
+  template <class T>
+  const T& get(const std::string& name) const {
+    const Attribute* value = find(name);
+    if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
+    return std::get<T>(*value);
+  }
+  /// The value of an attribute of type `number`, `element` or `integer`. Throws Error as `get` does.
+  Literal number(const std::string& name) const;
+  const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
+  friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }
+
+ private:
+  [[noreturn]] void missing(const std::string& name) const;
+  SharedList<std::pair<std::string, Attribute>> items_;
+};
+
+}  // namespace xtape

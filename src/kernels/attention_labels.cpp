@@ -1,0 +1,66 @@
+#include "attention_labels.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace xtape {
+
+namespace {
+bool has(const std::string& letters, char letter) {
+  return letters.find(letter) != std::string::npos;
+}
+
+/// The one label of `from` that is neither in `heads` nor in `others`; 0 unless there is exactly one.
+char only_in(const std::string& from, const std::string& heads, const std::string& others) {
+  char found = 0;
+  for (char letter : from)
+    if (!has(heads, letter) && !has(others, letter)) {
+      if (found != 0) return 0;
+      found = letter;
+    }
+  return found;
+}
+
+std::optional<AttentionLabels> labels_of(const std::string& scores, const std::string& outputs) {
+  const auto part = [](const std::string& text, char from, char to) {
+    const std::size_t begin = from == 0 ? 0 : text.find(from) + 1;
+    return text.substr(begin, text.find(to, begin) - begin);
+  };
+  AttentionLabels letters{part(scores, 0, ','), part(scores, ',', '-'), part(outputs, ',', '-'),
+                          part(scores, '>', 0), part(outputs, '>', 0),  {}};
+  const std::string weights = part(outputs, 0, ',');
+  if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
+  char width = 'a';
+  while (has(scores, width)) ++width;
+  const auto renamed = [&](char letter) {
+    const std::size_t at = weights.find(letter);
+    return at == std::string::npos ? width : letters.scores[at];
+  };
+  std::transform(letters.v.begin(), letters.v.end(), letters.v.begin(), renamed);
+  std::transform(letters.y.begin(), letters.y.end(), letters.y.begin(), renamed);
+  for (char letter : letters.scores)
+    if (has(letters.q, letter) && has(letters.k, letter) && has(letters.v, letter) && has(letters.y, letter))
+      letters.heads += letter;
+  letters.query = only_in(letters.q, letters.heads, letters.k);
+  letters.width = only_in(letters.q, letters.heads, letters.scores);
+  letters.key = only_in(letters.k, letters.heads, letters.q);
+  letters.value_width = only_in(letters.v, letters.heads, letters.scores);
+  const std::size_t rank = letters.heads.size() + 2;
+  const bool whole = letters.query != 0 && letters.width != 0 && letters.key == letters.scores.back() &&
+                     letters.value_width != 0 && has(letters.v, letters.key) && has(letters.y, letters.query) &&
+                     has(letters.y, letters.value_width) && has(letters.scores, letters.query);
+  for (const std::string* each : {&letters.q, &letters.k, &letters.v, &letters.scores, &letters.y})
+    if (each->size() != rank) return std::nullopt;
+  return whole ? std::optional(letters) : std::nullopt;
+}
+}  // namespace
+
+AttentionLabels labels_of_attention(const Attributes& attributes) {
+  const auto& scores = attributes.get<std::string>("scores");
+  const auto& outputs = attributes.get<std::string>("outputs");
+  const std::optional<AttentionLabels> letters = labels_of(scores, outputs);
+  if (!letters) throw Error("the equations '" + scores + "' and '" + outputs + "' do not describe an attention");
+  return *letters;
+}
+
+}  // namespace xtape

@@ -1,0 +1,51 @@
+/// What kernels are made from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xtape/attributes.hpp"
+#include "xtape/op/kernel.hpp"
+#include "xtape/precision.hpp"
+
+namespace xtape {
+
+/// A call of an op, without the op: types, layouts and attributes, which the op has checked. The references are valid
+/// only while the kernel is made: it copies what it needs.
+struct KernelForm {
+  const std::vector<ValueType>& inputs;  ///< Optional inputs that are left out are missing at the end.
+  const std::vector<ValueType>& outputs;
+  const Attributes& attributes;
+  const std::vector<Layout>& in;  ///< Per input. Only kernels of ops with Lowering::strided_in read it.
+  const std::vector<Layout>& out;
+  const std::vector<bool>& fixed;  ///< As KernelCall::fixed.
+  int threads = 1;
+  Precision precision = Precision::float32;
+  std::uint64_t seed = 0;  ///< Of the player.
+  std::uint64_t site = 0;  ///< The key of the call's site.
+
+  const Shape& shape(std::size_t input) const { return inputs[input].shape; }
+  Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
+  template <class T>
+  const T& get(const std::string& name) const {
+    return attributes.get<T>(name);
+  }
+};
+
+/// The memory of an input or output, as a pointer to its elements; null for one that is not there.
+template <class T>
+const T* in(const KernelArguments& arguments, std::size_t input, bool there = true) {
+  return there ? static_cast<const T*>(arguments.in[input]) : nullptr;
+}
+template <class T>
+T* out(const KernelArguments& arguments, std::size_t output, bool there = true) {
+  return there ? static_cast<T*>(arguments.out[output]) : nullptr;
+}
+
+/// The kernels of a file: the functions that make them, by the names of their ops. (src/kernels/meson.build names the
+/// files; list_NAME() gives the kernels of NAME.cpp.)
+using KernelList = std::vector<std::pair<std::string, Kernel (*)(const KernelForm&)>>;
+
+}  // namespace xtape

@@ -1,0 +1,26 @@
+/// Kernels and tile functions that the layer kernels has under the name of an op.
+#pragma once
+
+#include "kernels.hpp"
+#include "xtape/op/op.hpp"
+
+namespace xtape {
+
+inline KernelForm form_of(const KernelCall& call, const Attributes& attributes) {
+  return {call.inputs, call.outputs, attributes,     call.in,   call.out,
+          call.fixed,  call.threads, call.precision, call.seed, call.site.key};
+}
+
+/// The kernel of the call's op, made from these attributes: those of the call, or what the op has found from them.
+inline Kernel kernel_of(const KernelCall& call, const Attributes& attributes) {
+  return kernels().make(call.op.name, form_of(call, attributes));
+}
+// For Lowering::kernel and Lowering::tile:
+inline Kernel kernel_by_name(const KernelCall& call) {
+  return kernel_of(call, call.attributes);
+}
+inline TileFunction tile_by_name(const KernelCall& call) {
+  return kernels().make_tile(call.op.name, form_of(call, call.attributes));
+}
+
+}  // namespace xtape
