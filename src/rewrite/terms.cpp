@@ -1,6 +1,7 @@
 #include "xtape/op/terms.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "mix.hpp"
@@ -43,12 +44,13 @@ namespace {
 std::size_t hash_of(const Term& term) {
   std::size_t hash = static_cast<std::size_t>(term.kind);
   mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
-  mix(hash, std::hash<double>()(term.number));
+  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number + 0.0); };  // of -0 as of 0
+  mix(hash, bits(term.number));
   for (const Term::Part& part : term.parts) {
     mix(hash, static_cast<std::size_t>(part.term));
-    mix(hash, std::hash<double>()(part.factor));
+    mix(hash, bits(part.factor));
   }
-  mix(hash, std::hash<std::string>()(term.text));
+  if (!term.text.empty()) mix(hash, std::hash<std::string>()(term.text));
   mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
                 static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
   mix(hash, term.draws);
