@@ -64,9 +64,8 @@ class Groups {
     if (groups_[group].size >= max_fused_ops || program_.regions[index] != program_.regions[root]) return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
-    return std::all_of(users.begin(), users.end(), [&](std::int32_t user) {
-      return of(user) == group || positions_[user] >= positions_[root];
-    });
+    return std::all_of(users.begin(), users.end(),
+                       [&](std::int32_t user) { return of(user) == group || positions_[user] >= positions_[root]; });
   }
 
   const Program& program_;
@@ -189,10 +188,10 @@ class Recorder {
   Rewriter& rewriter_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const Tape>> bodies_;  // by a hash of the nodes
   // Of the group being recorded:
-  std::vector<std::int32_t> nodes_;                   // per node of the body: the member, or `an_input`
+  std::vector<std::int32_t> nodes_;                  // per node of the body: the member, or `an_input`
   std::vector<std::pair<ValueId, ValueId>> inside_;  // (value of the program, value of the body)
-  std::vector<ValueId> given_;                        // values of the program that are outputs of the fused node
-  std::vector<ValueId> results_;                      // the same in the body
+  std::vector<ValueId> given_;                       // values of the program that are outputs of the fused node
+  std::vector<ValueId> results_;                     // the same in the body
 };
 }  // namespace
 
