@@ -71,9 +71,12 @@ TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   const ValueType& type = node.outputs[output];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
   if (node.op->is_source() || node.body) return terms.value({index, output}, type);
-  CanonicalCall call{terms, node, output, {}};
+  CanonicalCall call{terms, node, output, std::move(inputs_)};
+  call.inputs.clear();
   for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, stretch_.region(index)));
-  return node.op->canonical ? node.op->canonical(call) : call.as_it_stands();
+  const TermId term = node.op->canonical ? node.op->canonical(call) : call.as_it_stands();
+  inputs_ = std::move(call.inputs);
+  return term;
 }
 
 std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region) const {

@@ -55,6 +55,7 @@ class CanonicalForm {
 
   const TapeSegment& stretch_;
   ValueTable<Seen> seen_;
+  std::vector<TermId> inputs_;                         // of one call; kept for its memory
   std::vector<ValueId> first_values_;                  // per term: the first value
   std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first values in other regions
 };

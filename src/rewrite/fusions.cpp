@@ -12,36 +12,69 @@ namespace {
 constexpr int deepest_call = 2;          // searches for inputs: values that are read, then calls on such values
 constexpr std::size_t most_nodes = 200;  // nodes that a search visits: far more than any pattern has
 
-/// Whether a term of a pattern can match a term of the segment, as far as their kinds tell.
-bool is_alike(const RulePattern& pattern, TermId wanted, const Term& found) {
-  if (pattern.input_of(wanted)) return true;
-  const Term& sought = pattern.terms[wanted];
-  switch (sought.kind) {
-    case Term::Kind::call:
-      return found.kind == Term::Kind::call && found.op == sought.op;
-    case Term::Kind::product:  // one power of any term is a product
-      return found.kind == Term::Kind::product || sought.parts.size() == 1;
-    case Term::Kind::contraction:  // perhaps a multiple of it
-      return found.kind == Term::Kind::contraction || found.kind == Term::Kind::product;
-    default:
-      return found.kind == sought.kind;
+/// A quick test whether a rule's pattern can match a term of a region, as far as kinds, ops and exponents tell.
+class QuickTest {
+ public:
+  QuickTest(const RulePattern& pattern, const CanonicalForm& form, std::int32_t region)
+      : pattern_(pattern), form_(form), region_(region) {}
+
+  bool root(const Term& term) const {
+    const Term& sought = pattern_.terms[pattern_.root];
+    if (sought.kind != term.kind || sought.op != term.op || sought.parts.size() != term.parts.size()) return false;
+    return any_part(term, [&](const Term& part) { return part.kind == term.kind && part.parts.size() == 1; }) ||
+           parts(sought, term, levels);
   }
-}
 
-/// Whether some part of a term that is itself such a sum or product, of one part, may be written out.
-bool may_be_written_out(const Term& term, const std::vector<const Term*>& parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const Term* part) { return part->kind == term.kind && part->parts.size() == 1; });
-}
+ private:
+  static constexpr int levels = 4;  // below the root
 
-/// A quick test that a rule's pattern can match the term, which has such parts: the kinds of all.
-bool could_match(const RulePattern& pattern, const Term& term, const std::vector<const Term*>& parts) {
-  const Term& sought = pattern.terms[pattern.root];
-  if (sought.kind != term.kind || sought.op != term.op || sought.parts.size() != parts.size()) return false;
-  return may_be_written_out(term, parts) ||
-         std::all_of(sought.parts.begin(), sought.parts.end(), [&](const Term::Part& wanted) {
-           return std::any_of(parts.begin(), parts.end(),
-                              [&](const Term* part) { return is_alike(pattern, wanted.term, *part); });
+  bool part(TermId wanted, TermId found, int below) const {
+    if (pattern_.input_of(wanted)) return true;
+    const Term& sought = pattern_.terms[wanted];
+    const Term& term = inside(found);
+    switch (sought.kind) {
+      case Term::Kind::product:  // a term is a product of itself
+        if (term.kind != Term::Kind::product)
+          return sought.parts.size() == 1 && sought.parts[0].factor == 1 && part(sought.parts[0].term, found, below);
+        break;
+      case Term::Kind::contraction:  // perhaps a multiple of it
+        return term.kind == Term::Kind::contraction || term.kind == Term::Kind::product;
+      default:
+        if (term.kind != sought.kind || term.op != sought.op) return false;
+    }
+    // A part of the same kind may be written out.
+    const bool joins = sought.kind == Term::Kind::sum || sought.kind == Term::Kind::product;
+    if (below == 0 || (joins && any_part(term, [&](const Term& part) { return part.kind == term.kind; }))) return true;
+    return sought.parts.size() == term.parts.size() && parts(sought, term, below - 1);
+  }
+
+  bool parts(const Term& sought, const Term& term, int below) const {
+    return std::all_of(sought.parts.begin(), sought.parts.end(), [&](const Term::Part& wanted) {
+      return std::any_of(term.parts.begin(), term.parts.end(), [&](const Term::Part& found) {
+        return (sought.kind != Term::Kind::product || wanted.factor == found.factor) &&
+               part(wanted.term, found.term, below);
+      });
+    });
+  }
+
+  template <class Is>
+  bool any_part(const Term& term, const Is& is) const {
+    return std::any_of(term.parts.begin(), term.parts.end(),
+                       [&](const Term::Part& part) { return is(inside(part.term)); });
+  }
+
+  const Term& inside(TermId term) const { return form_.terms[form_.inside(term, region_)]; }
+
+  const RulePattern& pattern_;
+  const CanonicalForm& form_;
+  std::int32_t region_;
+};
+
+/// Whether a term of a pattern, with its operands, calls only such ops.
+bool calls_only(const RulePattern& pattern, TermId id, const std::unordered_set<const Op*>& ops) {
+  const Term& term = pattern.terms[id];
+  return ops.count(term.op) != 0 && std::all_of(term.parts.begin(), term.parts.end(), [&](const Term::Part& part) {
+           return calls_only(pattern, part.term, ops);
          });
 }
 
@@ -54,8 +87,12 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 
 Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
+  std::unordered_set<const Op*> called{nullptr};
+  for (std::size_t i = 0; i < form_.terms.size(); ++i) called.insert(form_.terms[static_cast<TermId>(i)].op);
   std::vector<std::pair<const Rule*, const RulePattern*>> rules;
-  for (const Rule& rule : table.rules()) rules.emplace_back(&rule, &pattern_of(rule));
+  for (const Rule& rule : table.rules())
+    if (const RulePattern& pattern = pattern_of(rule); calls_only(pattern, pattern.root, called))
+      rules.emplace_back(&rule, &pattern);
   std::stable_sort(rules.begin(), rules.end(),
                    [](const auto& a, const auto& b) { return a.second->tape.size() > b.second->tape.size(); });
   for (const auto& rule : rules)
@@ -95,11 +132,9 @@ void Fusions::look_at(std::int32_t root) {
   const Term& term = form_.terms[form_.inside(form_.of({root, 0}), region)];
   const auto& rules = rules_[static_cast<std::size_t>(term.kind)];
   if (rules.empty()) return;
-  parts_.clear();
-  for (const Term::Part& part : term.parts) parts_.push_back(&form_.terms[form_.inside(part.term, region)]);
   const auto applies = [&](bool near) {
     return std::any_of(rules.begin(), rules.end(), [&](const auto& each) {
-      return could_match(*each.second, term, parts_) && apply(*each.first, *each.second, root, near);
+      return QuickTest(*each.second, form_, region).root(term) && apply(*each.first, *each.second, root, near);
     });
   };
   if (!applies(false) && near_) applies(true);

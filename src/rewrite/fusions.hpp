@@ -77,7 +77,6 @@ class Fusions {
   /// By the kind of the pattern's root; those with the most nodes first.
   std::array<std::vector<std::pair<const Rule*, const RulePattern*>>, static_cast<std::size_t>(Term::Kind::call) + 1>
       rules_;
-  std::vector<const Term*> parts_;  // of the term being looked at
   std::vector<std::int32_t>
       at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;

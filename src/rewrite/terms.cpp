@@ -1,6 +1,7 @@
 #include "xtape/op/terms.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "mix.hpp"
@@ -43,12 +44,13 @@ namespace {
 std::size_t hash_of(const Term& term) {
   std::size_t hash = static_cast<std::size_t>(term.kind);
   mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
-  mix(hash, std::hash<double>()(term.number));
+  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number + 0.0); };  // of -0 as of 0
+  mix(hash, bits(term.number));
   for (const Term::Part& part : term.parts) {
     mix(hash, static_cast<std::size_t>(part.term));
-    mix(hash, std::hash<double>()(part.factor));
+    mix(hash, bits(part.factor));
   }
-  mix(hash, std::hash<std::string>()(term.text));
+  if (!term.text.empty()) mix(hash, std::hash<std::string>()(term.text));
   mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
                 static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
   mix(hash, term.draws);
@@ -130,6 +132,8 @@ TermId Terms::intern(Term term) {
     if (equal((*this)[it->second], term)) return it->second;
   const auto id = static_cast<TermId>(terms_.size());
   terms_.push_back(std::move(term));
+  // Each rehash moves all, so the table grows by more than the factor of 2 that is the standard library's.
+  if (by_hash_.size() >= by_hash_.bucket_count()) by_hash_.reserve(4 * by_hash_.size());
   by_hash_.emplace(hash, id);
   return id;
 }
@@ -182,34 +186,33 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
   Term result{.kind = Term::Kind::sum, .type = type};
-  const auto parts_of = [&](TermId id) {
-    const Term& inner = (*this)[split(id).term];
+  result.parts.reserve(2);
+  Term::Part operands[] = {split(a), split(b)};
+  operands[0].factor *= a_factor;
+  operands[1].factor *= b_factor;
+  const auto parts_of = [&](const Term::Part& operand) {
+    const Term& inner = (*this)[operand.term];
     return inner.kind == Term::Kind::sum ? inner.parts.size() : 1;
   };
-  const auto literal_in = [&](TermId id, double factor) {
-    const Term::Part multiple = split(id);
-    const Term& inner = (*this)[multiple.term];
+  const auto literal_in = [&](const Term::Part& operand) {
+    const Term& inner = (*this)[operand.term];
     const bool has = inner.kind == Term::Kind::number || inner.kind == Term::Kind::sum;
-    return has ? factor * multiple.factor * inner.number : 0;
+    return has ? operand.factor * inner.number : 0;
   };
   // (x + c) - c rounds x, so literals that cancel are not merged.
-  const bool cancels = literal_in(a, a_factor) * literal_in(b, b_factor) < 0;
-  const bool flat = parts_of(a) + parts_of(b) <= most_parts && !cancels;
-  const auto take = [&](TermId id, double factor) {
-    const Term::Part multiple = split(id);
-    factor *= multiple.factor;
-    const Term& inner = (*this)[multiple.term];
+  const bool cancels = literal_in(operands[0]) * literal_in(operands[1]) < 0;
+  const bool flat = parts_of(operands[0]) + parts_of(operands[1]) <= most_parts && !cancels;
+  for (const Term::Part& operand : operands) {
+    const Term& inner = (*this)[operand.term];
     if (inner.kind == Term::Kind::number) {
-      result.number += factor * inner.number;
+      result.number += operand.factor * inner.number;
     } else if (inner.kind == Term::Kind::sum && flat) {
-      result.number += factor * inner.number;
-      for (const Term::Part& part : inner.parts) add_into(result.parts, {part.term, factor * part.factor});
+      result.number += operand.factor * inner.number;
+      for (const Term::Part& part : inner.parts) add_into(result.parts, {part.term, operand.factor * part.factor});
     } else {
-      add_into(result.parts, {multiple.term, factor});
+      add_into(result.parts, operand);
     }
-  };
-  take(a, a_factor);
-  take(b, b_factor);
+  }
   if (result.parts.empty()) return number(result.number, type);
   std::sort(result.parts.begin(), result.parts.end(), before);
   const double lead = result.parts[0].factor;

@@ -18,6 +18,10 @@ std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values
   return needed;
 }
 
+const TapeData& data_of(const Tape& tape) {
+  return Copier::data(tape);
+}
+
 void Copier::replace(ValueId old, ValueId fresh) {
   now_.extend(from_, {});
   now_[old] = fresh;

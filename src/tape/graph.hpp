@@ -22,26 +22,26 @@ inline const ValueType& type_of(const Tape& tape, ValueId id) {
   return node_of(tape, id.node).outputs[id.output];
 }
 
-/// One T for each value of a tape.
+const TapeData& data_of(const Tape& tape);
+
+/// One T for each value of a tape, which must live as long as the table is used.
 template <class T>
 class ValueTable {
  public:
   ValueTable() = default;
-  ValueTable(const Tape& tape, const T& initial) {
-    first_.reserve(tape.size() + 1);
-    extend(tape, initial);
-  }
+  ValueTable(const Tape& tape, const T& initial) { extend(tape, initial); }
   /// Adds the nodes that the tape has and the table does not.
   void extend(const Tape& tape, const T& initial) {
     extend(tape, static_cast<std::int32_t>(tape.size()), initial);
   }
   /// The same for the first `size` nodes.
   void extend(const Tape& tape, std::int32_t size, const T& initial) {
-    for (auto i = static_cast<std::int32_t>(nodes()); i < size; ++i)
-      first_.push_back(first_.back() + node_of(tape, i).outputs.size());
-    values_.resize(first_.back(), initial);
+    data_ = &data_of(tape);
+    if (static_cast<std::size_t>(size) <= nodes_) return;
+    nodes_ = static_cast<std::size_t>(size);
+    values_.resize(begin(size), initial);
   }
-  std::size_t nodes() const { return first_.size() - 1; }
+  std::size_t nodes() const { return nodes_; }
   // vector<bool> has references of its own.
   typename std::vector<T>::reference operator[](ValueId id) { return values_[place(id)]; }
   typename std::vector<T>::const_reference operator[](ValueId id) const { return values_[place(id)]; }
@@ -51,9 +51,10 @@ class ValueTable {
   }
 
  private:
-  std::size_t begin(std::int32_t node) const { return first_[node]; }
+  std::size_t begin(std::int32_t node) const { return data_->values_before[node]; }
   std::size_t place(ValueId id) const { return begin(id.node) + static_cast<std::size_t>(id.output); }
-  std::vector<std::size_t> first_{0};  // per node the index of its first output in `values_`; then the end
+  const TapeData* data_ = nullptr;
+  std::size_t nodes_ = 0;
   std::vector<T> values_;
 };
 
@@ -80,6 +81,8 @@ class Copier {
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
 
  private:
+  friend const TapeData& data_of(const Tape& tape);
+  static const TapeData& data(const Tape& tape) { return *tape.data_; }
   std::int32_t place(std::int32_t index, Node&& node);
   Tape from_, to_;
   ValueTable<ValueId> now_;

@@ -266,6 +266,7 @@ ValueId push(TapeData& data, Node&& node) {
   node.serial = data.next_serial++;
   if (node.op == &input_op()) data.inputs.emplace(node.name, index);
   if (node.op == &parameter_op()) data.parameters.emplace(node.storage.data(), index);
+  data.values_before.push_back(data.values_before.back() + node.outputs.size());
   data.nodes.push_back(std::move(node));
   data.counted_before.push_back(counted_before);
   data.enclosed_from = TapeData::no_enclosed;
@@ -284,6 +285,7 @@ void drop_nodes(TapeData& data, std::size_t size) {
     if (last.op == &input_op()) forget(data.inputs, last.name, data.nodes.size() - 1);
     if (last.op == &parameter_op()) forget(data.parameters, last.storage.data(), data.nodes.size() - 1);
     data.nodes.pop_back();
+    data.values_before.pop_back();
   }
   while (!data.states.empty() && data.states.back().second.node >= static_cast<std::int32_t>(size))
     data.states.pop_back();

@@ -18,6 +18,7 @@ struct TapeData {
   Dtype default_dtype = Dtype::float32;
   const OpTable* ops = nullptr;  // null: the library's table
   Blocks<Node> nodes;
+  std::vector<std::size_t> values_before{0};  // per node: the number of outputs of the nodes before it; then of all
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's address

@@ -1,9 +1,9 @@
 // Merges equal calls on equal inputs.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <string_view>
-#include <unordered_map>
 
 #include "compare.hpp"
 #include "mix.hpp"
@@ -52,8 +52,9 @@ bool equal_calls(const Node& a, const Node& b) {
 /// For each node, the first node that makes the same call; itself if there is none before it.
 std::vector<std::int32_t> first_equals(const Program& program) {
   std::vector<std::int32_t> first(program.tape.size());
-  std::unordered_multimap<std::uint64_t, std::int32_t> seen;  // by the hash of the call
-  seen.reserve(program.order.size());
+  // A hash table of the nodes that are kept: the first node of each chain, and per node the next one.
+  std::vector<std::int32_t> chains(std::bit_ceil(program.order.size() + 1), -1), next(program.tape.size());
+  std::vector<std::uint64_t> hashes(program.tape.size());
   const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };
   const auto region_of = [&](std::int32_t index) {
     return program.node(index).op == &constant_op() ? 0 : program.regions[index];
@@ -72,12 +73,16 @@ std::vector<std::int32_t> first_equals(const Program& program) {
     std::uint64_t hash = hash_of(node, region);
     for (const ValueId& id : node.inputs)
       mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
-    const auto [begin, end] = seen.equal_range(hash);
-    const auto twin = std::find_if(begin, end, [&](const auto& each) { return same(each.second); });
-    if (twin == end)
-      seen.emplace(hash, index);
-    else
-      first[index] = twin->second;
+    std::int32_t& chain = chains[(hash ^ (hash >> 32)) & (chains.size() - 1)];
+    std::int32_t twin = chain;
+    while (twin >= 0 && !(hashes[twin] == hash && same(twin))) twin = next[twin];
+    if (twin >= 0) {
+      first[index] = twin;
+      continue;
+    }
+    hashes[index] = hash;
+    next[index] = chain;
+    chain = index;
   }
   return first;
 }

@@ -23,6 +23,8 @@ class Fuse {
         rewriter_(program) {}
 
   void run() {
+    const auto is_marked = [&](std::int32_t index) { return program_.node(index).fused; };
+    if (fusions_.found().empty() && std::none_of(program_.order.begin(), program_.order.end(), is_marked)) return;
     find_twins();
     for (const std::int32_t index : program_.order) record(index);
     rewriter_.finish();

@@ -1,12 +1,15 @@
 // Fuses elementwise ops.
 #include <algorithm>
+#include <unordered_map>
 
+#include "compare.hpp"
+#include "mix.hpp"
 #include "passes/passes.hpp"
 
 namespace xtape {
 
 namespace {
-constexpr std::size_t max_fused_ops = 64;  // nodes; the interior values of a tile of more would not fit in the cache
+constexpr std::int32_t max_fused_ops = 64;  // nodes; the interior values of a tile of more would not fit in the cache
 
 /// The groups of nodes that are fused, by number; -1 for nodes that are not elementwise.
 class Groups {
@@ -16,13 +19,17 @@ class Groups {
         users_(program),
         positions_(program.positions()),
         requested_(program.tape, false),
-        group_(program.tape.size(), -1) {
+        group_(program.tape.size(), -1),
+        next_(program.tape.size(), -1) {
     for (const ValueId& id : program.outputs) requested_[id] = true;
     for (std::size_t i = program.order.size(); i-- > 0;) place(program.order[i]);
   }
   std::int32_t of(std::int32_t node) const { return group_[node]; }
-  bool any() const { return any_; }  ///< Whether some group has two or more members.
-  const std::vector<std::int32_t>& members(std::int32_t group) const { return members_[group]; }
+  bool any() const { return groups_.size() < placed_; }  ///< Whether some group has two or more members.
+  std::int32_t size(std::int32_t group) const { return groups_[group].size; }
+  std::int32_t root(std::int32_t group) const { return groups_[group].root; }    ///< The last member.
+  std::int32_t first(std::int32_t group) const { return groups_[group].first; }  ///< The first member.
+  std::int32_t next(std::int32_t member) const { return next_[member]; }         ///< -1 after the last member.
   /// Whether the value is an output of the program, or is read outside of its group.
   bool used_outside(ValueId id) const {
     const auto users = users_.of(id);
@@ -31,87 +38,161 @@ class Groups {
   }
 
  private:
+  struct Group {
+    std::int32_t root, first, size;
+  };
+
   /// Assigns a node to a group. Called from the last node to the first. A group runs at the position of its last
   /// member, the root, so a node may join the group of a user only if no user outside that group comes before the root.
   void place(std::int32_t index) {
     if (!program_.node(index).op->lowering.tile) return;
+    ++placed_;
     for (const std::int32_t user : users_.of(index))
       if (const std::int32_t group = of(user); group >= 0 && may_join(index, group)) {
         group_[index] = group;
-        members_[group].push_back(index);
-        any_ = true;
+        next_[index] = groups_[group].first;
+        groups_[group].first = index;
+        ++groups_[group].size;
         return;
       }
-    group_[index] = static_cast<std::int32_t>(members_.size());
-    members_.push_back({index});
+    group_[index] = static_cast<std::int32_t>(groups_.size());
+    groups_.push_back({index, index, 1});
   }
 
   bool may_join(std::int32_t index, std::int32_t group) const {
-    const auto& members = members_[group];
-    const std::int32_t root = members.front();
-    if (members.size() >= max_fused_ops || program_.regions[index] != program_.regions[root]) return false;
+    const std::int32_t root = groups_[group].root;
+    if (groups_[group].size >= max_fused_ops || program_.regions[index] != program_.regions[root]) return false;
     if (program_.node(index).outputs[0].shape != program_.node(root).outputs[0].shape) return false;
     const auto users = users_.of(index);
-    return std::all_of(users.begin(), users.end(), [&](std::int32_t user) {
-      return of(user) == group || positions_[user] >= positions_[root];
-    });
+    return std::all_of(users.begin(), users.end(),
+                       [&](std::int32_t user) { return of(user) == group || positions_[user] >= positions_[root]; });
   }
 
   const Program& program_;
   Users users_;
   std::vector<std::int32_t> positions_;
   ValueTable<bool> requested_;
-  bool any_ = false;
-  std::vector<std::int32_t> group_;                 // per node
-  std::vector<std::vector<std::int32_t>> members_;  // root first, then backwards
+  std::size_t placed_ = 0;           // nodes in groups
+  std::vector<std::int32_t> group_;  // per node
+  std::vector<std::int32_t> next_;   // per node: the next member of its group
+  std::vector<Group> groups_;
 };
 
-/// Records a group as one node in place of its root. Moves the members to the body of the node.
-void record_fused(Program& program, const Groups& groups, std::int32_t group, Rewriter& rewriter) {
-  const std::vector<std::int32_t>& members = groups.members(group);
-  const std::int32_t root = members.front();
-  auto body = std::make_shared<Tape>(program.tape.blank());
-  Node fused;
-  fused.op = &fused_elementwise_op();
-  fused.site = program.node(root).site;
-  std::vector<std::pair<ValueId, ValueId>> inside;  // (value of the program, value of the body)
-  const auto find = [&](ValueId id) -> ValueId {
-    for (const auto& pair : inside)
-      if (pair.first == id) return pair.second;
-    const ValueId now = rewriter.now(id);
-    Node input;
-    input.op = &input_op();
-    const SharedList<ValueType>& types = program.node(now.node).outputs;
-    input.outputs = types.size() == 1 ? types : SharedList<ValueType>{program.type(now)};
-    input.site = fused.site;
-    fused.inputs.push_back(now);
-    return inside.emplace_back(id, body->append(std::move(input))).second;
-  };
-  std::vector<ValueId> given;    // values of the program that are outputs of the fused node
-  std::vector<ValueId> results;  // the same in the body
-  std::vector<ValueType> types;
-  for (auto member = members.rbegin(); member != members.rend(); ++member) {
-    Node node = std::move(editable(program.tape, *member));
-    for (ValueId& input : node.inputs) input = find(input);
-    const SharedList<ValueType> outputs = node.outputs;
-    const std::int32_t placed = body->append(std::move(node)).node;
-    for (std::int32_t k = 0; k < static_cast<std::int32_t>(outputs.size()); ++k) {
-      const ValueId old{*member, k};
-      inside.push_back({old, {placed, k}});
-      if (!groups.used_outside(old)) continue;
-      given.push_back(old);
-      results.push_back({placed, k});
-      types.push_back(outputs[k]);
+/// Records groups, each as one node in place of its root. Equal groups share a body: twelve equal layers need one.
+class Recorder {
+ public:
+  Recorder(Program& program, const Groups& groups, Rewriter& rewriter)
+      : program_(program), groups_(groups), rewriter_(rewriter) {}
+
+  void record(std::int32_t group) {
+    const std::int32_t root = groups_.root(group);
+    Node fused;
+    fused.op = &fused_elementwise_op();
+    fused.site = program_.node(root).site;
+    lay_out(group, fused.inputs);
+    std::vector<ValueType> types;
+    for (const ValueId& id : given_) types.push_back(program_.type(id));
+    fused.outputs = std::move(types);
+    fused.body = body(fused.inputs, fused.site);
+    const std::int32_t placed = rewriter_.tape().append(std::move(fused)).node;
+    for (std::size_t k = 0; k < given_.size(); ++k)
+      rewriter_.replace(given_[k], program_.var({placed, static_cast<std::int32_t>(k)}));
+    rewriter_.close(root);
+  }
+
+ private:
+  static constexpr std::int32_t an_input = -1;
+
+  /// Sets the nodes and results of the group's body, and `inputs` to the values that it reads. The inputs of members
+  /// become values of the body.
+  void lay_out(std::int32_t group, std::vector<ValueId>& inputs) {
+    nodes_.clear();
+    inside_.clear();
+    given_.clear();
+    results_.clear();
+    const auto find = [&](ValueId id) -> ValueId {
+      for (const auto& pair : inside_)
+        if (pair.first == id) return pair.second;
+      inputs.push_back(rewriter_.now(id));
+      nodes_.push_back(an_input);
+      return inside_.emplace_back(id, ValueId{static_cast<std::int32_t>(nodes_.size()) - 1, 0}).second;
+    };
+    for (std::int32_t member = groups_.first(group); member >= 0; member = groups_.next(member)) {
+      Node& node = editable(program_.tape, member);
+      for (ValueId& input : node.inputs) input = find(input);
+      const auto placed = static_cast<std::int32_t>(nodes_.size());
+      nodes_.push_back(member);
+      for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k) {
+        const ValueId old{member, k};
+        inside_.push_back({old, {placed, k}});
+        if (!groups_.used_outside(old)) continue;
+        given_.push_back(old);
+        results_.push_back({placed, k});
+      }
     }
   }
-  body->set_results(results);
-  fused.outputs = std::move(types);
-  fused.body = body;
-  const std::int32_t placed = rewriter.tape().append(std::move(fused)).node;
-  for (std::size_t k = 0; k < given.size(); ++k)
-    rewriter.replace(given[k], program.var({placed, static_cast<std::int32_t>(k)}));
-  rewriter.close(root);
-}
+
+  /// An equal body, or a new one of the members.
+  std::shared_ptr<const Tape> body(const std::vector<ValueId>& inputs, const Site& site) {
+    std::uint64_t hash = results_.size();
+    bool random = false;  // draws by its own site
+    for (const std::int32_t member : nodes_) {
+      if (member == an_input) continue;
+      const Node& node = program_.node(member);
+      mix(hash, reinterpret_cast<std::uintptr_t>(node.op));
+      mix(hash, hash_of(node.attributes));
+      mix(hash, static_cast<std::uint64_t>(count_of(node.outputs[0].shape)));
+      for (const ValueId& id : node.inputs) mix(hash, static_cast<std::uint64_t>(id.node));
+      random |= node.op->random;
+    }
+    const auto [begin, end] = bodies_.equal_range(hash);
+    const auto same = std::find_if(begin, end, [&](const auto& each) { return is_of(*each.second, inputs); });
+    if (same != end && !random) return same->second;
+    auto made = std::make_shared<Tape>(program_.tape.blank());
+    auto input = inputs.begin();
+    for (const std::int32_t member : nodes_) {
+      Node node;
+      if (member != an_input) {
+        node = program_.node(member);
+      } else {
+        node.op = &input_op();
+        node.outputs = {program_.type(*input++)};
+        node.site = site;
+      }
+      made->append(std::move(node));
+    }
+    made->set_results(results_);
+    return bodies_.emplace(hash, std::move(made))->second;
+  }
+
+  /// Whether a body has the nodes and results that were laid out.
+  bool is_of(const Tape& body, const std::vector<ValueId>& inputs) const {
+    if (body.size() != nodes_.size() || body.results() != results_) return false;
+    auto input = inputs.begin();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Node& there = node_of(body, static_cast<std::int32_t>(i));
+      if (nodes_[i] == an_input) {
+        if (there.op != &input_op() || there.outputs[0] != program_.type(*input++)) return false;
+        continue;
+      }
+      const Node& own = program_.node(nodes_[i]);
+      if (there.op != own.op || there.inputs != own.inputs || there.outputs != own.outputs ||
+          !same_attributes(there.attributes, own.attributes))
+        return false;
+    }
+    return true;
+  }
+
+  Program& program_;
+  const Groups& groups_;
+  Rewriter& rewriter_;
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const Tape>> bodies_;  // by a hash of the nodes
+  // Of the group being recorded:
+  std::vector<std::int32_t> nodes_;                  // per node of the body: the member, or `an_input`
+  std::vector<std::pair<ValueId, ValueId>> inside_;  // (value of the program, value of the body)
+  std::vector<ValueId> given_;                       // values of the program that are outputs of the fused node
+  std::vector<ValueId> results_;                     // the same in the body
+};
 }  // namespace
 
 const Op& fused_elementwise_op() {
@@ -137,12 +218,13 @@ void elementwise_pass(Program& program) {
   const Groups groups(program);
   if (!groups.any()) return;
   Rewriter rewriter(program);
+  Recorder recorder(program, groups, rewriter);
   for (const std::int32_t index : program.order) {
     const std::int32_t group = groups.of(index);
-    if (group < 0 || groups.members(group).size() == 1)
+    if (group < 0 || groups.size(group) == 1)
       rewriter.keep(index);
-    else if (groups.members(group).front() == index)
-      record_fused(program, groups, group, rewriter);
+    else if (groups.root(group) == index)
+      recorder.record(group);
   }
   rewriter.finish();
 }

@@ -90,18 +90,18 @@ std::string to_string(const Origin& origin) {
   return "#" + std::to_string(origin.node) + " " + origin.op->name;
 }
 
-Users::Users(const Program& program) : counts_(program.tape, 0), ends_(program.tape, 0) {
+Users::Users(const Program& program) : slices_(program.tape, {}) {
   for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) ++counts_[input];
+    for (const ValueId& input : program.node(index).inputs) ++slices_[input].count;
   std::size_t end = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
-    for (std::size_t k = 0; k < counts_.of(i).size(); ++k) {
-      ends_.of(i)[k] = end;  // the beginning for now; the loop below advances it once per user
-      end += counts_.of(i)[k];
+    for (Slice& slice : slices_.of(i)) {
+      slice.end = end;  // the beginning for now; the loop below advances it once per user
+      end += slice.count;
     }
   users_.resize(end);
   for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) users_[ends_[input]++] = index;
+    for (const ValueId& input : program.node(index).inputs) users_[slices_[input].end++] = index;
 }
 
 Vars Rewriter::vars(const std::vector<ValueId>& old) const {

@@ -56,17 +56,23 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
 class Users {
  public:
   explicit Users(const Program& program);
-  std::span<const std::int32_t> of(ValueId id) const { return {users_.data() + ends_[id] - counts_[id], counts_[id]}; }
+  std::span<const std::int32_t> of(ValueId id) const {
+    const Slice& slice = slices_[id];
+    return {users_.data() + slice.end - slice.count, slice.count};
+  }
   /// The users of all outputs of a node.
   std::span<const std::int32_t> of(std::int32_t node) const {
-    const auto counts = counts_.of(node);
-    if (counts.empty()) return {};
-    const std::size_t begin = ends_.of(node).front() - counts.front();
-    return {users_.data() + begin, ends_.of(node).back() - begin};
+    const auto slices = slices_.of(node);
+    if (slices.empty()) return {};
+    const std::size_t begin = slices.front().end - slices.front().count;
+    return {users_.data() + begin, slices.back().end - begin};
   }
 
  private:
-  ValueTable<std::size_t> counts_, ends_;
+  struct Slice {
+    std::size_t end = 0, count = 0;
+  };
+  ValueTable<Slice> slices_;
   std::vector<std::int32_t> users_;
 };
 

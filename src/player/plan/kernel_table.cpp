@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compare.hpp"
+#include "graph.hpp"
 #include "mix.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/op/terms.hpp"
@@ -14,8 +15,9 @@ namespace {
 /// scan has memory of its own.
 bool is_single(const Op& op, const Tape* body) {
   if (op.random || op.lowering.steps) return true;
-  for (std::size_t i = 0; body != nullptr && i < body->size(); ++i)
-    if (const Node& node = body->node(i); is_single(*node.op, node.body.get())) return true;
+  const auto size = static_cast<std::int32_t>(body == nullptr ? 0 : body->size());
+  for (std::int32_t i = 0; i < size; ++i)
+    if (const Node& node = node_of(*body, i); is_single(*node.op, node.body.get())) return true;
   return false;
 }
 
@@ -31,11 +33,7 @@ std::uint64_t hash_of(const KernelCall& call) {
   mix(hash, hash_of(call.attributes));
   mix_layouts(hash, call.in);
   mix_layouts(hash, call.out);
-  for (std::size_t i = 0; call.body != nullptr && i < call.body->size(); ++i) {
-    const Node& node = call.body->node(i);
-    mix(hash, reinterpret_cast<std::uintptr_t>(node.op));
-    mix(hash, hash_of(node.attributes));
-  }
+  mix(hash, reinterpret_cast<std::uintptr_t>(call.body));
   return hash;
 }
 
@@ -48,7 +46,7 @@ bool equal_layouts(const std::vector<Layout>& a, const std::vector<Layout>& b) {
 bool equal_calls(const KernelCall& a, const KernelCall& b) {
   return &a.op == &b.op && same_attributes(a.attributes, b.attributes) && a.inputs == b.inputs &&
          a.outputs == b.outputs && equal_layouts(a.in, b.in) && equal_layouts(a.out, b.out) && a.fixed == b.fixed &&
-         (a.body == b.body || (a.body != nullptr && b.body != nullptr && first_difference(*a.body, *b.body).empty()));
+         a.body == b.body;
 }
 }  // namespace
 

@@ -15,6 +15,7 @@ bool same_elements(const Placement& a, const Placement& b) {
 
 Call call_of(const Program& program, const Node& node) {
   Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+  call.inputs.reserve(node.inputs.size());
   for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
   return call;
 }
@@ -178,16 +179,19 @@ namespace {
 /// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
 /// writes the result may read such an input.
 std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
-  const std::int32_t writer = body.results()[0].node;
+  const std::int32_t writer = body.results()[0].node, size = static_cast<std::int32_t>(body.size());
+  const auto& written = node_of(body, writer).outputs;
   std::vector<std::size_t> inputs;
-  if (body.node(writer).outputs.size() > 1)
-    return inputs;  // it may read inputs after it has written the result
-  const std::vector<ValueId> given = body.inputs();
-  for (std::size_t k = 0; k < given.size(); ++k) {
+  if (written.size() > 1) return inputs;  // it may read inputs after it has written the result
+  std::size_t k = 0;
+  for (std::int32_t i = 0; i < size; ++i) {
+    const Node& node = node_of(body, i);
+    if (node.op != &input_op()) continue;
     bool read_later = false;
-    for (std::size_t i = static_cast<std::size_t>(writer) + 1; i < body.size(); ++i)
-      for (const ValueId& id : body.node(i).inputs) read_later |= id == given[k];
-    if (!read_later && body.type(given[k]).shape == body.type(body.results()[0]).shape) inputs.push_back(k);
+    for (std::int32_t later = writer + 1; later < size; ++later)
+      for (const ValueId& id : node_of(body, later).inputs) read_later |= id.node == i;
+    if (!read_later && node.outputs[0].shape == written[0].shape) inputs.push_back(k);
+    ++k;
   }
   return inputs;
 }

@@ -214,6 +214,8 @@ class Planner {
     step.node = index;
     in_.clear();
     out_.clear();
+    call.in.reserve(node.inputs.size());
+    call.out.reserve(node.outputs.size());
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
       Placement place = any_layout ? places_.of(id) : contiguous(id, index);
