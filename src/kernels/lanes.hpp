@@ -96,7 +96,7 @@ struct FirstLanes {
 
 /// Calls visit(i, lanes) for i = 0, width, 2 width … below `count`; `lanes` is AllLanes or FirstLanes.
 template <class T, class Visit>
-void for_lanes(std::int64_t count, const Visit& visit) {
+[[gnu::always_inline]] inline void for_lanes(std::int64_t count, const Visit& visit) {
   constexpr std::int64_t width = xsimd::batch<T>::size;
   std::int64_t i = 0;
   for (; i + width <= count; i += width) visit(i, AllLanes<T>{});
@@ -167,7 +167,7 @@ T add_lanes(const xsimd::batch<T>& batch) {
 /// The sums over a row of the batches in the array that term(i, lanes) returns. Lanes beyond the row's end must be
 /// zero. Blocks of a fixed size are summed in T and their sums added in double, so rounding errors do not accumulate.
 template <class T, std::size_t sums, class Term>
-std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
+[[gnu::always_inline]] inline std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
   constexpr std::int64_t step = 4 * width;  // four independent additions hide their latency
@@ -179,7 +179,8 @@ std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
     for (auto& part : parts) part.fill(Batch(T{}));
     const std::int64_t stop = std::min(count, i + block);
     for (; i + step <= stop; i += step)
-      for (std::int64_t k = 0; k < 4; ++k) {
+#pragma GCC unroll 4
+      for (std::int64_t k = 0; k < 4; ++k) {  // unrolled, so that the sums stay in registers
         const std::array<Batch, sums> terms = term(i + k * width, AllLanes<T>{});
         for (std::size_t s = 0; s < sums; ++s) parts[k][s] += terms[s];
       }
@@ -199,7 +200,7 @@ std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
 
 /// As sum_lanes for one sum: term(i, lanes) returns a batch.
 template <class T, class Term>
-double sum_of_lanes(std::int64_t count, const Term& term) {
+[[gnu::always_inline]] inline double sum_of_lanes(std::int64_t count, const Term& term) {
   return sum_lanes<T, 1>(
       count, [&term](std::int64_t i, const auto& lanes) { return std::array<xsimd::batch<T>, 1>{term(i, lanes)}; })[0];
 }

@@ -12,7 +12,7 @@ namespace philox {
 
 namespace {
 using Lanes = xsimd::batch<std::uint64_t>;
-constexpr std::size_t registers = Lanes::size >= 8 ? 2 : 4;    // computed together, to hide the multiply's latency.
+constexpr std::size_t registers = 2;                           // computed together, to hide the multiply's latency.
 constexpr std::int64_t at_once = 4 * registers * Lanes::size;  // words
 static_assert(words % at_once == 0);
 
@@ -46,6 +46,10 @@ inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* t
   const __m512i upper = _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15);
   _mm512_storeu_si512(to, _mm512_permutex2var_epi64(front, lower, back));
   _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi64(front, upper, back));
+#elif defined(__AVX2__)
+  const __m256i even = _mm256_unpacklo_epi64(front, back), odd = _mm256_unpackhi_epi64(front, back);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute2x128_si256(even, odd, 0x20));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 8), _mm256_permute2x128_si256(even, odd, 0x31));
 #else
   std::array<std::uint64_t, Lanes::size> fronts, backs;
   front.store_unaligned(fronts.data());
@@ -66,6 +70,7 @@ inline void fill_some(const RandomStream& stream, std::int64_t first, std::uint3
   std::array<Lanes, registers> a, b, c, d;
   static constexpr std::array<std::uint64_t, 8> ramp{0, 1, 2, 3, 4, 5, 6, 7};
   const Lanes start = Lanes::load_unaligned(ramp.data()) + Lanes(static_cast<std::uint64_t>(first) / 4);
+#pragma GCC unroll 4
   for (std::size_t u = 0; u < registers; ++u) {
     a[u] = start + Lanes(std::uint64_t{u * Lanes::size});
     b[u] = a[u] >> 32;
@@ -79,7 +84,8 @@ inline void fill_some(const RandomStream& stream, std::int64_t first, std::uint3
   for (int round = 0; round < 10; ++round) {
     const Lanes key0(std::uint64_t{k0});
     const Lanes key1(std::uint64_t{k1});
-    for (std::size_t u = 0; u < registers; ++u) {
+#pragma GCC unroll 4
+    for (std::size_t u = 0; u < registers; ++u) {  // unrolled, so that the lanes stay in registers
       const Lanes p0 = product(a[u], m0);
       const Lanes p1 = product(c[u], m1);
       a[u] = (p1 >> 32) ^ b[u] ^ key0;
@@ -91,9 +97,9 @@ inline void fill_some(const RandomStream& stream, std::int64_t first, std::uint3
     k1 += PHILOX_W32_1;
   }
   const Lanes low(std::uint64_t{0xFFFFFFFFu});
-  for (std::size_t u = 0; u < registers; ++u) {
+#pragma GCC unroll 4
+  for (std::size_t u = 0; u < registers; ++u)
     store_blocks((a[u] & low) | (b[u] << 32), (c[u] & low) | (d[u] << 32), out + 4 * u * Lanes::size);
-  }
 }
 }  // namespace
 

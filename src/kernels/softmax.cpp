@@ -73,23 +73,38 @@ T finite_max(const T* x, std::int64_t count) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// The softmax of a row that fits one register, as in attention over few keys.
-template <class T>
-void softmax_register(const T* x, T* y, const FirstLanes<T>& lanes) {
+/// The softmax of a row of n registers, as in attention over few keys: nothing is stored in between.
+template <std::size_t n, class T, class Lanes>
+void softmax_registers(const T* x, T* y, const Lanes& lanes) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  const Batch row = lanes.load(x, lowest);
-  const T largest = fold_lanes(row, [](const auto& p, const auto& q) { return p > q ? p : q; });
-  const Batch e = vector_math::clipped_exp(row - Batch(largest == lowest ? T{0} : largest));
-  const double total = static_cast<double>(add_lanes(e));
-  lanes.store(y, e * Batch(total == 0 ? T{0} : static_cast<T>(1 / total)));
+  std::array<Batch, n> row;
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < n; ++k) row[k] = lanes.load(x + k * Batch::size, lowest);
+  Batch most = row[0];
+#pragma GCC unroll 4
+  for (std::size_t k = 1; k < n; ++k) most = xsimd::max(most, row[k]);
+  const T largest = fold_lanes(most, [](const auto& p, const auto& q) { return p > q ? p : q; });
+  const Batch shift(largest == lowest ? T{0} : largest);
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < n; ++k) row[k] = vector_math::clipped_exp(row[k] - shift);
+  Batch sum = row[0];
+  if constexpr (n > 1) sum += row[1];
+  if constexpr (n == 4) sum += row[2] + row[3];  // as sum_of_lanes
+  const double total = static_cast<double>(add_lanes(sum));
+  const Batch scale(total == 0 ? T{0} : static_cast<T>(1 / total));
+#pragma GCC unroll 4
+  for (std::size_t k = 0; k < n; ++k) lanes.store(y + k * Batch::size, row[k] * scale);
 }
 
 template <class T>
 void softmax_row(const T* x, T* y, std::int64_t count) {
   using Batch = xsimd::batch<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  if (count <= static_cast<std::int64_t>(Batch::size)) return softmax_register(x, y, FirstLanes<T>{count});
+  constexpr auto width = static_cast<std::int64_t>(Batch::size);
+  if (count == 4 * width) return softmax_registers<4>(x, y, AllLanes<T>{});
+  if (count == 2 * width) return softmax_registers<2>(x, y, AllLanes<T>{});
+  if (count <= width) return softmax_registers<1>(x, y, FirstLanes<T>{count});
   const Batch shift(finite_max(x, count));
   const double total = sum_of_lanes<T>(count, [&](std::int64_t i, const auto& lanes) {
     const Batch e = vector_math::clipped_exp(lanes.load(x + i, lowest) - shift);

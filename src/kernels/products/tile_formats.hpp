@@ -32,8 +32,8 @@ struct Plain {
   using Number = T;  ///< Of the operands, unless they are narrow.
   using Part = T;
   using Sum = T;
-  static constexpr std::int64_t terms = 1;       ///< Of a part.
-  static constexpr bool must_pack_left = false;  ///< Whether the left operand cannot be read in place.
+  static constexpr std::int64_t terms = 1;  ///< Of a part.
+  static constexpr bool must_pack = false;  ///< Whether operands cannot be read in place.
 
   static xsimd::batch<T> add_product(const xsimd::batch<T>& sum, const xsimd::batch<T>& left,
                                      const xsimd::batch<T>& right) {
@@ -67,7 +67,7 @@ struct Pairs {
   using Part = float;
   using Sum = float;
   static constexpr std::int64_t terms = 2;
-  static constexpr bool must_pack_left = true;
+  static constexpr bool must_pack = true;
 
   static xsimd::batch<float> add_product(const xsimd::batch<float>& sum, const xsimd::batch<float>& left,
                                          const xsimd::batch<float>& right) {

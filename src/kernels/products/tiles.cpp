@@ -1,18 +1,16 @@
 #include "products/tiles.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "instruction_set.hpp"
-#include "products/tile_loops.hpp"
+#include "products/tile_operands.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
 
 namespace {
-constexpr std::int64_t panel_parts = 256;  // parts packed together: a panel has 16 or 32 KiB, for the first-level cache
-constexpr std::int64_t group_rows = 128;   // rows of a task, which share the panels of b in the second-level cache
+constexpr std::int64_t group_rows = 128;  // rows of a task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
@@ -20,31 +18,7 @@ constexpr std::int64_t products_apart = 16;        // with this many products or
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
-constexpr std::int64_t far = 4096;                 // from this stride of terms on, reading in place wastes cache lines
-constexpr std::int64_t rather_far = 256;           // the same with AVX2, if rows that are packed serve many columns
-constexpr std::int64_t many_columns = 128;         // that many
-constexpr std::int64_t lines_together = 16;        // of an operand that is packed line by line
-constexpr std::int64_t packed_bands = 8;           // bands of rows, for one task
-constexpr std::int64_t parts_together = 8;         // of each, because bands share cache lines
-constexpr std::int64_t bands_together = many_registers ? 1 : 16;  // stay in the second-level cache for all panels
-
-/// Packs lines of an operand from element `start` on: pack_lines for its element type.
-template <class F>
-using Pack = void (*)(const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
-                      std::int64_t terms, typename F::Part* to, std::int64_t to_line, std::int64_t to_part);
-template <class F, class N>
-void pack_from(const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
-               std::int64_t terms, typename F::Part* to, std::int64_t to_line, std::int64_t to_part) {
-  pack_lines<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line, to_part);
-}
-template <class F>
-Pack<F> packing_of(std::optional<Dtype> narrow) {
-  if constexpr (std::is_same_v<typename F::Number, float>) {
-    if (narrow == Dtype::bfloat16) return pack_from<F, bfloat16>;
-    if (narrow == Dtype::int8) return pack_from<F, std::int8_t>;
-  }
-  return pack_from<F, typename F::Number>;
-}
+constexpr std::int64_t bands_together = 16;        // with AVX2, of other tasks: stay there for all panels
 
 /// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
 /// all threads, and the rows of a if they cannot be read in place; then tasks compute groups of rows and columns of c.
@@ -54,42 +28,32 @@ class Tiles {
  public:
   using Part = typename F::Part;
   using Sum = typename F::Sum;
+  using Block = typename TileOperands<F>::Block;
+  using LeftRows = typename TileOperands<F>::LeftRows;
 
   explicit Tiles(const GemmPlan& plan)
-      : plan_(plan),
-        panels_(ceiling(plan.n, panel_width<F>)),
-        block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),
-        blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
-        blocks_(blocks_each_ * plan.sums.count()),
-        bands_(ceiling(plan.m, tile_rows)),
-        least_height_(plan.m / bands_),
-        higher_bands_(plan.m % bands_),
-        packs_left_(F::must_pack_left || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
-                    (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
-        interleaves_(!F::must_pack_left && plan.m_strides[0] == 1),
-        pack_{packing_of<F>(plan.narrow[0]), packing_of<F>(plan.narrow[1])},
-        stage_blocks_(blocks_),
-        stage_panels_(panels_) {
+      : plan_(plan), operands_(plan), stage_blocks_(operands_.blocks()), stage_panels_(operands_.panels()) {
+    const std::int64_t panels = operands_.panels(), bands = operands_.bands().count;
     if (!prepared()) {
       const auto part_bytes = static_cast<std::int64_t>(sizeof(Part)) * together();
-      const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (panel_size() * part_bytes));
-      stage_panels_ = ceiling(panels_, ceiling(panels_, most_panels));
-      const std::int64_t left = packs_left_ && shares_left() ? bands_ * band_size() : 0;
-      const std::int64_t block_bytes = (panel_size() * stage_panels_ + left) * part_bytes;
-      stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, blocks_);
+      const std::int64_t most_panels = std::max(group_panels, most_tile_bytes / (operands_.panel_size() * part_bytes));
+      stage_panels_ = ceiling(panels, ceiling(panels, most_panels));
+      const std::int64_t left = shares_left() ? bands * operands_.band_size() : 0;
+      const std::int64_t block_bytes = (operands_.panel_size() * stage_panels_ + left) * part_bytes;
+      stage_blocks_ = std::clamp<std::int64_t>(most_tile_bytes / block_bytes, 1, stage_blocks_);
     }
     if (by_columns()) {
-      const std::int64_t most = std::max<std::int64_t>(1, panels_ * plan.outer.count() / most_tasks);
+      const std::int64_t most = std::max<std::int64_t>(1, panels * plan.outer.count() / most_tasks);
       columns_ = std::min(few_panels, most);
-      group_bands_ = bands_;
+      group_bands_ = bands;
       row_groups_ = 1;
       return;
     }
     std::int64_t groups =
         std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
     if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
-    group_bands_ = ceiling(bands_, groups);
-    row_groups_ = ceiling(bands_, group_bands_);
+    group_bands_ = ceiling(bands, groups);
+    row_groups_ = ceiling(bands, group_bands_);
     // Products of few rows are cut along the columns, so that all threads have work.
     const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                                                          static_cast<double>(plan.k) / worth_a_task);
@@ -97,13 +61,6 @@ class Tiles {
     columns_ = ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted));
   }
 
-  /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
-  bool by_columns() const {
-    const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
-    return plan_.m <= few_rows && !narrow && !prepared() && !whole_products();
-  }
-  /// Whether rows of a that must be packed are packed once for all tasks; else each task packs its own.
-  bool shares_left() const { return plan_.m <= few_rows; }
   /// Whether b is packed before the runs.
   bool prepared() const { return plan_.fixed == 1; }
   std::size_t prepared_bytes() const { return prepared() ? bytes(plan_.outer.count() * right_size()) : 0; }
@@ -112,7 +69,7 @@ class Tiles {
   }
 
   void prepare(const void* b, Part* packed) const {
-    const Stage all{0, plan_.outer.count(), 0, blocks_, 0, panels_};
+    const Stage all{0, plan_.outer.count(), 0, operands_.blocks(), 0, operands_.panels()};
     parallel_for(plan_.threads, right_tasks(all), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t task = begin; task < finish; ++task) pack_right(b, all, task, packed);
     });
@@ -148,23 +105,37 @@ class Tiles {
     std::int64_t first_product, products, first_block, blocks, first_panel, panels;
   };
 
+  /// A block of a group of rows and columns.
+  struct Piece {
+    Block block;
+    bool add;
+    std::int64_t first_band, end_band, first_panel, panels;
+    const Part* lefts;  ///< Packed rows of a, from band `packed_from` on. Null: in place.
+    std::int64_t packed_from;
+    const Part* rights;  ///< The packed panels.
+    Part* own;           ///< The same, of a task by columns. Tiles of the first band pack panels that are in place.
+  };
+
   /// Whether a task is a whole product, packed by the thread that computes it.
   bool whole_products() const { return plan_.outer.count() >= products_apart; }
   /// How many products are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
+  /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
+  bool by_columns() const {
+    const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
+    return plan_.m <= few_rows && !narrow && !prepared() && !whole_products();
+  }
+  /// Whether rows of a are packed once for all tasks; if they are packed and it is not so, each task packs its own.
+  bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
 
-  /// Bands are the rows of tiles. Their heights differ by at most one row.
-  std::int64_t top_of(std::int64_t band) const { return band * least_height_ + std::min(band, higher_bands_); }
   // Sizes in parts:
-  std::int64_t band_size() const { return tile_rows * block_parts_; }
-  std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }
-  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * panel_size(); }  // of a product, or …
-  std::int64_t own_size() const { return columns_ * panel_size(); }                         // … of a task by columns
+  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // of a product, …
+  std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // … or of a task by columns
   /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.
   std::int64_t left_size() const {
-    if (!packs_left_) return 0;
-    return band_size() * (shares_left() ? together() * stage_blocks_ * bands_
-                                        : (whole_products() ? 1 : plan_.threads) * group_bands_);
+    if (!operands_.packs_left()) return 0;
+    return operands_.band_size() * (shares_left() ? together() * stage_blocks_ * operands_.bands().count
+                                                  : (whole_products() ? 1 : plan_.threads) * group_bands_);
   }
   static std::size_t bytes(std::int64_t parts) { return whole_lines(static_cast<std::size_t>(parts) * sizeof(Part)); }
   std::size_t memory_bytes() const {
@@ -172,74 +143,26 @@ class Tiles {
     return bytes(left_size()) + bytes(right);
   }
 
-  struct Block {
-    std::array<std::int64_t, 2> offsets;  // of its first term in a and b
-    std::int64_t terms;
-    std::int64_t parts() const { return ceiling(terms, F::terms); }
-  };
-  Block block_of(std::int64_t block) const {
-    const auto sum = plan_.sums.offsets(block / blocks_each_, plan_.sums.rank());
-    const std::int64_t first = block % blocks_each_ * block_parts_ * F::terms;
-    return {{sum[0] + first * plan_.k_strides[0], sum[1] + first * plan_.k_strides[1]},
-            std::min(block_parts_ * F::terms, plan_.k - first)};
-  }
-  std::array<std::int64_t, 3> start_of(std::int64_t product) const {
-    auto at = plan_.outer.offsets(product, plan_.outer.rank());
-    for (std::size_t i = 0; i < 3; ++i) at[i] += plan_.offsets[i];
-    return at;
-  }
-
   std::int64_t right_tasks(const Stage& stage) const { return stage.products * stage.blocks * stage.panels; }
-
-  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
-  void pack_panel(const void* b, std::int64_t product, const Block& block, std::int64_t p, Part* to) const {
-    const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
-    if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
-      std::fill_n(to, block.parts() * panel_width<F>, Part{});
-    pack_[1](b, start_of(product)[1] + block.offsets[1] + p * panel_width<F> * plan_.n_strides[1], plan_.n_strides[1],
-             plan_.k_strides[1], columns, block.terms, to, 1, panel_width<F>);
-  }
   void pack_right(const void* b, const Stage& stage, std::int64_t task, Part* packed) const {
-    const Block block = block_of(stage.first_block + task / stage.panels % stage.blocks);
-    pack_panel(b, stage.first_product + task / stage.panels / stage.blocks, block,
-               stage.first_panel + task % stage.panels, packed + task * panel_size());
-  }
-
-  /// Tasks that pack bands [first, finish) of a block of a.
-  std::int64_t left_tasks(std::int64_t first, std::int64_t finish) const {
-    return interleaves_ ? ceiling(finish - first, packed_bands)
-                        : ceiling(top_of(finish) - top_of(first), lines_together);
-  }
-  /// One of these: band after band, part after part, if rows lie next to each other; else row after row.
-  void pack_left(const void* a, std::int64_t product, const Block& block, std::int64_t first, std::int64_t finish,
-                 std::int64_t task, Part* to) const {
-    const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0];
-    const std::int64_t start = start_of(product)[0] + block.offsets[0];
-    if (!interleaves_) {
-      const std::int64_t begin = task * lines_together, row = top_of(first) + begin;
-      pack_[0](a, start + row * line, line, term, std::min(lines_together, top_of(finish) - row), block.terms,
-               to + begin * block_parts_, block_parts_, 1);
-      return;
-    }
-    const std::int64_t begin = first + task * packed_bands, end = std::min(finish, begin + packed_bands);
-    for (std::int64_t part = 0; part < block.parts(); part += parts_together)
-      for (std::int64_t band = begin; band < end; ++band)
-        pack_[0](a, start + top_of(band) * line + part * term, line, term, top_of(band + 1) - top_of(band),
-                 std::min(parts_together, block.parts() - part), to + (band - first) * band_size() + part * tile_rows,
-                 1, tile_rows);
+    const std::int64_t block = task / stage.panels, panel = task % stage.panels;
+    operands_.pack_panel(
+        b, operands_.block_of(stage.first_product + block / stage.blocks, stage.first_block + block % stage.blocks),
+        stage.first_panel + panel, packed + task * operands_.panel_size());
   }
 
   /// Computes `products` products from `first` on.
   void multiply_all(const Arrays& arrays, std::int64_t first, std::int64_t products, const Memory& memory,
                     int threads) const {
-    for (std::int64_t panel = 0; panel < panels_; panel += stage_panels_)
-      for (std::int64_t block = 0; block < blocks_; block += stage_blocks_) {
+    const std::int64_t bands = operands_.bands().count;
+    for (std::int64_t panel = 0; panel < operands_.panels(); panel += stage_panels_)
+      for (std::int64_t block = 0; block < operands_.blocks(); block += stage_blocks_) {
         const Stage stage{first, products,
-                          block, std::min(stage_blocks_, blocks_ - block),
-                          panel, std::min(stage_panels_, panels_ - panel)};
+                          block, std::min(stage_blocks_, operands_.blocks() - block),
+                          panel, std::min(stage_panels_, operands_.panels() - panel)};
         const std::int64_t of_right = prepared() || by_columns() ? 0 : right_tasks(stage);
-        const bool left_is_packed = panel > 0 && stage_blocks_ == blocks_;
-        const std::int64_t of_left = packs_left_ && shares_left() && !left_is_packed ? left_tasks(0, bands_) : 0;
+        const bool left_is_packed = panel > 0 && stage_blocks_ == operands_.blocks();
+        const std::int64_t of_left = shares_left() && !left_is_packed ? operands_.left_tasks(0, bands) : 0;
         const std::int64_t to_pack = of_right + products * stage.blocks * of_left;
         parallel_for(threads, to_pack, 1, [&](std::int64_t begin, std::int64_t finish) {
           for (std::int64_t task = begin; task < finish; ++task)
@@ -247,8 +170,9 @@ class Tiles {
               pack_right(arrays.b, stage, task, memory.right);
             } else {
               const std::int64_t number = (task - of_right) / of_left;  // of a block of all rows
-              pack_left(arrays.a, first + number / stage.blocks, block_of(block + number % stage.blocks), 0, bands_,
-                        (task - of_right) % of_left, memory.left + number * bands_ * band_size());
+              operands_.pack_left(arrays.a,
+                                  operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0,
+                                  bands, (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());
             }
         });
         const std::int64_t groups = row_groups_ * ceiling(stage.panels, columns_);
@@ -262,100 +186,83 @@ class Tiles {
   /// Adds the terms of a stage to one group of rows and columns of a product.
   void compute(const Arrays& arrays, const Memory& memory, const Stage& stage, std::int64_t product, std::int64_t group,
                std::int64_t worker) const {
-    const std::int64_t column_groups = ceiling(stage.panels, columns_);
+    const std::int64_t column_groups = ceiling(stage.panels, columns_), bands = operands_.bands().count;
     const std::int64_t left = group % column_groups * columns_;
-    const std::int64_t count = std::min(stage.panels - left, columns_);
-    const std::int64_t first_panel = stage.first_panel + left;
+    Piece piece{};
+    piece.first_band = group / column_groups * group_bands_;
+    piece.end_band = std::min(bands, piece.first_band + group_bands_);
+    piece.first_panel = stage.first_panel + left;
+    piece.panels = std::min(stage.panels - left, columns_);
     for (std::int64_t i = 0; i < stage.blocks; ++i) {
-      const Block block = block_of(stage.first_block + i);
-      const std::int64_t first = group / column_groups * group_bands_;
-      const std::int64_t finish = std::min(bands_, first + group_bands_);
-      PackedLeft lefts{nullptr, 0};
-      if (packs_left_ && shares_left()) {
-        lefts.data = memory.left + (product * stage.blocks + i) * bands_ * band_size();
-      } else if (packs_left_) {
-        Part* own = memory.left + worker * group_bands_ * band_size();
-        for (std::int64_t task = 0; task < left_tasks(first, finish); ++task)
-          pack_left(arrays.a, stage.first_product + product, block, first, finish, task, own);
-        lefts = {own, first};
+      piece.block = operands_.block_of(stage.first_product + product, stage.first_block + i);
+      piece.add = plan_.accumulate || stage.first_block + i > 0;
+      if (shares_left()) {
+        piece.lefts = memory.left + (product * stage.blocks + i) * bands * operands_.band_size();
+      } else if (operands_.packs_left()) {
+        Part* own = memory.left + worker * group_bands_ * operands_.band_size();
+        for (std::int64_t task = 0; task < operands_.left_tasks(piece.first_band, piece.end_band); ++task)
+          operands_.pack_left(arrays.a, piece.block, piece.first_band, piece.end_band, task, own);
+        piece.lefts = own;
+        piece.packed_from = piece.first_band;
       }
-      const Part* panels = nullptr;
       if (by_columns()) {
-        Part* own = memory.right + worker * own_size();
-        for (std::int64_t p = 0; p < count; ++p)
-          pack_panel(arrays.b, stage.first_product + product, block, first_panel + p, own + p * panel_size());
-        panels = own;
+        piece.own = memory.right + worker * own_size();
+        piece.rights = piece.own;
+        for (std::int64_t p = 0; p < piece.panels; ++p)
+          if (!operands_.panel_in_place(piece.first_panel + p))
+            operands_.pack_panel(arrays.b, piece.block, piece.first_panel + p,
+                                 piece.own + p * operands_.panel_size());
       } else {
         const Part* all = prepared() ? arrays.ready + (stage.first_product + product) * right_size()
-                                     : memory.right + product * stage.blocks * stage.panels * panel_size();
-        panels = all + (i * stage.panels + left) * panel_size();
+                                     : memory.right + product * stage.blocks * stage.panels * operands_.panel_size();
+        piece.rights = all + (i * stage.panels + left) * operands_.panel_size();
       }
-      fill(arrays, stage.first_product + product, stage.first_block + i, first, finish, first_panel, count, lefts,
-           panels);
+      fill(arrays, piece);
     }
   }
 
-  /// Rows of a block of a that are packed, from a band on; without data, rows are read in place.
-  struct PackedLeft {
-    const Part* data;
-    std::int64_t first_band;
-  };
-  struct LeftRows {
-    const Part* data;
-    std::int64_t row, part;  // strides
-  };
-
-  LeftRows rows_of(const void* a, std::int64_t start, std::int64_t band, const PackedLeft& packed) const {
-    if constexpr (!F::must_pack_left) {
-      if (!packs_left_)
-        return {static_cast<const Part*>(a) + start + top_of(band) * plan_.m_strides[0], plan_.m_strides[0],
-                plan_.k_strides[0]};
-      if (interleaves_) return {packed.data + (band - packed.first_band) * band_size(), 1, tile_rows};
-    }
-    return {packed.data + (top_of(band) - top_of(packed.first_band)) * block_parts_, block_parts_, 1};
+  /// Adds a block to the bands and panels of a piece.
+  void fill(const Arrays& arrays, const Piece& piece) const {
+    // What is larger stays in the second-level cache: the panels of a task by columns, else some bands.
+    const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
+    for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
+      for (std::int64_t p = 0; p < piece.panels; ++p)
+        for (std::int64_t band = some; band < std::min(piece.end_band, some + step); ++band)
+          tile(arrays, piece, band, p);
   }
 
-  /// Adds a block to bands [first, finish) of c, and `count` panels of columns.
-  void fill(const Arrays& arrays, std::int64_t product, std::int64_t number, std::int64_t first, std::int64_t finish,
-            std::int64_t first_panel, std::int64_t count, const PackedLeft& lefts, const Part* panels) const {
-    const auto start = start_of(product);
-    const Block block = block_of(number);
-    const bool add = plan_.accumulate || number > 0;
-    for (std::int64_t some = first; some < finish; some += bands_together)
-      for (std::int64_t p = 0; p < count; ++p)
-        for (std::int64_t band = some; band < std::min(finish, some + bands_together); ++band)
-          tile(top_of(band + 1) - top_of(band), rows_of(arrays.a, start[0] + block.offsets[0], band, lefts),
-               panels + p * panel_size(), block.parts(),
-               arrays.c + start[2] + top_of(band) * plan_.m_strides[2] + (first_panel + p) * panel_width<F>,
-               plan_.n - (first_panel + p) * panel_width<F>, add);
-  }
-
-  /// Computes a tile of c, of which the first `columns` columns exist.
-  void tile(std::int64_t rows, const LeftRows& from, const Part* panel, std::int64_t parts, Sum* c,
-            std::int64_t columns, bool add) const {
+  void tile(const Arrays& arrays, const Piece& piece, std::int64_t band, std::int64_t p) const {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
+    const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band), c_row = plan_.m_strides[2];
+    const std::int64_t columns = plan_.n - panel * panel_width<F>;  // that exist
     const auto row = static_cast<std::size_t>(rows - 1);
-    const Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
-    const std::int64_t c_row = plan_.m_strides[2];
+    const LeftRows left = piece.lefts == nullptr ? operands_.rows_in_place(arrays.a, piece.block, band)
+                                                 : operands_.packed_rows(piece.lefts, piece.packed_from, band);
+    Columns<F> right{piece.rights + p * operands_.panel_size(), panel_width<F>, nullptr};
+    Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
+    if constexpr (!F::must_pack)
+      if (piece.own != nullptr && band == piece.first_band && operands_.panel_in_place(panel)) {
+        right = operands_.columns_in_place(arrays.b, piece.block, panel,
+                                           piece.own + p * operands_.panel_size());
+        go = multiply_rows<F, row_registers, true>[row];
+      }
+    const std::int64_t parts = piece.block.parts();
+    Sum* c = arrays.c + piece.block.offsets[2] + operands_.bands().top_of(band) * c_row + panel * panel_width<F>;
     if (columns == width || columns >= panel_width<F>) {
-      go(parts, from.data, from.row, from.part, panel, c, c_row, add);
+      go(parts, left.data, left.row, left.part, right, c, c_row, piece.add);
       return;
     }
     Sum whole[tile_rows * panel_width<F>];
-    go(parts, from.data, from.row, from.part, panel, whole, panel_width<F>, false);
+    go(parts, left.data, left.row, left.part, right, whole, panel_width<F>, false);
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < columns; ++j) {
         Sum& to = c[i * c_row + j];
-        to = add ? to + whole[i * panel_width<F> + j] : whole[i * panel_width<F> + j];
+        to = piece.add ? to + whole[i * panel_width<F> + j] : whole[i * panel_width<F> + j];
       }
   }
 
   GemmPlan plan_;
-  std::int64_t panels_;
-  std::int64_t block_parts_, blocks_each_, blocks_;   ///< Parts of a block; blocks of one sum, and of all.
-  std::int64_t bands_, least_height_, higher_bands_;  ///< The first bands are one row higher.
-  bool packs_left_, interleaves_;
-  std::array<Pack<F>, 2> pack_;
+  TileOperands<F> operands_;
   std::int64_t stage_blocks_, stage_panels_;
   std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands of a group, and groups.
   std::int64_t columns_ = 0;                       ///< Panels of a group.

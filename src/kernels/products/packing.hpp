@@ -1,0 +1,192 @@
+/// Packing of the operands of products in register tiles.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+#include <xsimd/xsimd.hpp>
+
+#include "lanes.hpp"
+#include "products/gemm.hpp"
+#include "products/tile_formats.hpp"
+#include "products/tile_loops.hpp"
+#include "scratch.hpp"
+
+namespace xtape {
+
+/// Packs whole squares of parts, which follow each other along the parts, transposed in registers. The rows of a square,
+/// `row` elements apart, are parts of contiguous lines, or else lines of contiguous terms.
+template <class F, bool lines_run, class N>
+void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64_t squares, typename F::Part* to,
+                  std::int64_t to_part, std::int64_t to_row) {
+  using Part = typename F::Part;
+  constexpr std::int64_t side = xsimd::batch<Part>::size, line_elements = 64 / sizeof(N);
+  constexpr std::integral_constant<std::int64_t, side> count;
+  using Loose = typename Register<Part, side>::loose;
+  const std::int64_t next = lines_run ? side * row : side * F::terms;
+  for (std::int64_t square = 0; square < squares; ++square, from += next, to += side * to_part) {
+    typename Register<Part, side>::type rows[side];
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < side; ++k) {
+      alignas(64) Part read[side];
+      if (lines_run)
+        F::along_lines(from + k * row, term, count, read);
+      else
+        F::along_terms(from + k * row, count, read);
+      rows[k] = *reinterpret_cast<const Loose*>(read);
+    }
+    if (!lines_run && square * next % line_elements == 0)  // processors do not foresee steps from line to line
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < side; ++k)
+        for (std::int64_t j = 0; j < next; j += line_elements) __builtin_prefetch(from + (side + k) * row + j, 0, 2);
+    transpose_square<Part, side>(rows);
+#pragma GCC unroll 16
+    for (std::int64_t k = 0; k < side; ++k) *reinterpret_cast<Loose*>(to + k * to_row) = rows[k];
+  }
+}
+
+/// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
+/// two strides is 1.
+template <class F, class N>
+void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
+                std::int64_t to_line, std::int64_t to_part) {
+  using Part = typename F::Part;
+  const std::int64_t whole = terms / F::terms;  // parts with all their terms
+  const bool lines_run = from.line == 1, terms_run = from.term == 1;
+  const auto at = [&](std::int64_t line, std::int64_t part) {
+    return from.data + line * from.line + part * F::terms * from.term;
+  };
+  if (lines_run && to_line == 1) {
+    constexpr std::integral_constant<std::int64_t, panel_width<F>> panel;
+    constexpr std::integral_constant<std::int64_t, xsimd::batch<Part>::size> one_register;
+    const auto copy = [&](std::int64_t first, std::int64_t last, auto count) {
+      for (std::int64_t part = first; part < last; ++part)
+        F::along_lines(at(0, part), from.term, count, to + part * to_part);
+    };
+    if (lines == panel) {
+      copy(0, whole, panel);  // loads and stores instead of a loop
+    } else if (to_part <= one_register && from.term >= one_register) {
+      // Whole registers: the next part overwrites what is too much.
+      copy(0, whole - 1, one_register);
+      copy(std::max<std::int64_t>(0, whole - 1), whole, lines);
+    } else {
+      copy(0, whole, lines);
+    }
+  } else if (terms_run && to_part == 1) {
+    for (std::int64_t i = 0; i < lines; ++i) F::along_terms(at(i, 0), whole, to + i * to_line);
+  } else {
+    // Squares of parts, transposed in registers. One side of `from` is read along its terms unless its lines are
+    // contiguous; parts beyond the last are not stored.
+    constexpr std::int64_t side = xsimd::batch<Part>::size;
+    using Row = typename Register<Part, side>::type;
+    using Loose = typename Register<Part, side>::loose;
+    const bool turns = lines_run != (to_line == 1);
+    const std::int64_t step = to_line == 1 ? to_part : to_line;
+    const auto square = [&](std::int64_t i, std::int64_t part, std::int64_t height, std::int64_t width) {
+      const std::int64_t read = lines_run ? width : height, length = lines_run ? height : width;
+      Row rows[side] = {};
+      for (std::int64_t k = 0; k < read; ++k) {
+        alignas(64) Part row[side] = {};
+        if (lines_run)
+          F::along_lines(at(i, part + k), from.term, length, row);
+        else if (terms_run)
+          F::along_terms(at(i + k, part), length, row);
+        else
+          for (std::int64_t j = 0; j < length; ++j) row[j] = F::part(at(i + k, part + j), from.term, F::terms);
+        rows[k] = *reinterpret_cast<const Loose*>(row);
+      }
+      if (turns) transpose_square<Part, side>(rows);
+      const std::int64_t outer = to_line == 1 ? width : height, inner = to_line == 1 ? height : width;
+      Part* corner = to + i * to_line + part * to_part;
+      for (std::int64_t k = 0; k < outer; ++k)
+        std::memcpy(corner + k * step, &rows[k], static_cast<std::size_t>(inner) * sizeof(Part));
+    };
+    for (std::int64_t i = 0; i < lines; i += side) {
+      const std::int64_t height = std::min(side, lines - i);
+      std::int64_t part = 0;
+      if (turns && height == side && (lines_run || terms_run)) {
+        part = whole / side * side;
+        Part* corner = to + i * to_line;
+        if (lines_run)
+          turn_squares<F, true>(at(i, 0), F::terms * from.term, from.term, part / side, corner, to_part, step);
+        else
+          turn_squares<F, false>(at(i, 0), from.line, from.term, part / side, corner, to_part, step);
+      }
+      for (; part < whole; part += side) square(i, part, height, std::min(side, whole - part));
+    }
+  }
+  if (whole * F::terms < terms)
+    for (std::int64_t i = 0; i < lines; ++i)
+      to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
+}
+
+/// Rows of a product, cut into bands of at most tile_rows, whose heights differ by at most one row.
+struct Bands {
+  std::int64_t rows, count, least_height, higher;  ///< The first `higher` bands are one row higher.
+
+  explicit Bands(std::int64_t m)
+      : rows(m), count(ceiling(m, tile_rows)), least_height(m / count), higher(m % count) {}
+  std::int64_t top_of(std::int64_t band) const { return band * least_height + std::min(band, higher); }
+  std::int64_t height_of(std::int64_t band) const { return top_of(band + 1) - top_of(band); }
+};
+
+/// Packs bands [first, finish) of an operand whose rows lie next to each other: row `i` of a band and its part `p` go to
+/// `to[p * tile_rows + i]`, and the next band begins `to_band` places later. `from` is the first term of row 0.
+template <class F, class N>
+void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Bands& bands, std::int64_t first,
+                std::int64_t finish, typename F::Part* to, std::int64_t to_band) {
+  constexpr std::int64_t width = xsimd::batch<typename F::Part>::size;
+  constexpr std::int64_t together = 8;  // parts, because bands share cache lines
+  constexpr std::integral_constant<std::int64_t, ceiling(tile_rows, width) * width> registers;
+  for (std::int64_t part = 0; part < parts; part += together)
+    for (std::int64_t band = first; band < finish; ++band) {
+      const std::int64_t top = bands.top_of(band), end = std::min(parts, part + together);
+      // Whole registers: the next part overwrites what is too much.
+      const std::int64_t whole = top + registers <= bands.rows ? std::min(end, parts - 1) : part;
+      const N* row = from + part * term + top;
+      typename F::Part* place = to + (band - first) * to_band + part * tile_rows;
+      for (std::int64_t p = part; p < whole; ++p, row += term, place += tile_rows) {
+        __builtin_prefetch(row + together * term, 0, 3);  // processors do not foresee steps from line to line
+        F::along_lines(row, term, registers, place);
+      }
+      for (std::int64_t p = whole; p < end; ++p, row += term, place += tile_rows)
+        F::along_lines(row, term, bands.height_of(band), place);
+    }
+}
+
+/// pack_lines and pack_bands for an operand, from its element `start` on.
+template <class F>
+struct Packing {
+  using Part = typename F::Part;
+  void (*lines)(const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
+                std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part);
+  void (*bands)(const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
+                std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band);
+
+  /// For elements of type N.
+  template <class N>
+  static Packing of() {
+    return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
+               std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part) {
+              pack_lines<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line,
+                            to_part);
+            },
+            [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
+               std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
+              pack_bands<F>(static_cast<const N*>(operand) + start, term, parts, bands, first, finish, to, to_band);
+            }};
+  }
+  static Packing of(std::optional<Dtype> narrow) {
+    if constexpr (std::is_same_v<typename F::Number, float>) {
+      if (narrow == Dtype::bfloat16) return of<bfloat16>();
+      if (narrow == Dtype::int8) return of<std::int8_t>();
+    }
+    return of<typename F::Number>();
+  }
+};
+
+}  // namespace xtape

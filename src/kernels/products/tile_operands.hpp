@@ -1,0 +1,125 @@
+/// The operands of a product in register tiles: how they are cut, and packed.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "products/gemm.hpp"
+#include "products/packing.hpp"
+#include "products/tile_loops.hpp"
+#include "scratch.hpp"
+
+namespace xtape {
+
+/// Both operands are cut into blocks of terms. A block of b is cut into panels, as many columns as a tile has; a block
+/// of a into bands, as many rows.
+template <class F>
+class TileOperands {
+ public:
+  using Part = typename F::Part;
+  struct Block {
+    std::array<std::int64_t, 3> offsets;  // of its first terms in a and b, and of the product in c
+    std::int64_t terms;
+    std::int64_t parts() const { return ceiling(terms, F::terms); }
+  };
+  /// Rows of a for a tile, in place or packed.
+  struct LeftRows {
+    const Part* data;
+    std::int64_t row, part;  // strides
+  };
+
+  explicit TileOperands(const GemmPlan& plan)
+      : plan_(plan),
+        panels_(ceiling(plan.n, panel_width<F>)),
+        block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),
+        blocks_each_(ceiling(plan.k, block_parts_ * F::terms)),
+        bands_(plan.m),
+        packs_left_(F::must_pack || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
+                    (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
+        interleaves_(!F::must_pack && plan.m_strides[0] == 1),
+        right_in_place_(!F::must_pack && !plan.narrow[1] && plan.n_strides[1] == 1),
+        packing_{Packing<F>::of(plan.narrow[0]), Packing<F>::of(plan.narrow[1])} {}
+
+  std::int64_t panels() const { return panels_; }
+  const Bands& bands() const { return bands_; }
+  std::int64_t blocks() const { return blocks_each_ * plan_.sums.count(); }
+  /// Of a packed band and a packed panel, in parts.
+  std::int64_t band_size() const { return tile_rows * block_parts_; }
+  std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }
+
+  Block block_of(std::int64_t product, std::int64_t block) const {
+    const auto start = plan_.outer.offsets(product, plan_.outer.rank());
+    const auto sum = plan_.sums.offsets(block / blocks_each_, plan_.sums.rank());
+    const std::int64_t first = block % blocks_each_ * block_parts_ * F::terms;
+    return {{plan_.offsets[0] + start[0] + sum[0] + first * plan_.k_strides[0],
+             plan_.offsets[1] + start[1] + sum[1] + first * plan_.k_strides[1], plan_.offsets[2] + start[2]},
+            std::min(block_parts_ * F::terms, plan_.k - first)};
+  }
+
+  /// Whether tiles can read panel `p` of b in place.
+  bool panel_in_place(std::int64_t p) const { return right_in_place_ && (p + 1) * panel_width<F> <= plan_.n; }
+  Columns<F> columns_in_place(const void* b, const Block& block, std::int64_t p, Part* packed) const {
+    return {static_cast<const Part*>(b) + start_of_panel(block, p), plan_.k_strides[1], packed};
+  }
+  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
+  void pack_panel(const void* b, const Block& block, std::int64_t p, Part* to) const {
+    const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
+    if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
+      std::fill_n(to, block.parts() * panel_width<F>, Part{});
+    packing_[1].lines(b, start_of_panel(block, p), plan_.n_strides[1], plan_.k_strides[1], columns, block.terms, to, 1,
+             panel_width<F>);
+  }
+
+  /// Whether rows of a are packed; otherwise tiles read them in place.
+  bool packs_left() const { return packs_left_; }
+  /// Tasks that pack bands [first, finish) of a block of a.
+  std::int64_t left_tasks(std::int64_t first, std::int64_t finish) const {
+    return interleaves_ ? ceiling(finish - first, packed_bands)
+                        : ceiling(bands_.top_of(finish) - bands_.top_of(first), lines_together);
+  }
+  /// One of these: bands part after part, if rows lie next to each other; else row after row.
+  void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish,
+                 std::int64_t task, Part* to) const {
+    const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0], start = block.offsets[0];
+    if (interleaves_) {
+      const std::int64_t begin = task * packed_bands;
+      packing_[0].bands(a, start, term, block.parts(), bands_, first + begin,
+                        std::min(finish, first + begin + packed_bands), to + begin * band_size(), band_size());
+    } else {
+      const std::int64_t begin = task * lines_together, row = bands_.top_of(first) + begin;
+      packing_[0].lines(a, start + row * line, line, term, std::min(lines_together, bands_.top_of(finish) - row),
+                        block.terms, to + begin * block_parts_, block_parts_, 1);
+    }
+  }
+  LeftRows rows_in_place(const void* a, const Block& block, std::int64_t band) const {
+    return {static_cast<const Part*>(a) + block.offsets[0] + bands_.top_of(band) * plan_.m_strides[0],
+            plan_.m_strides[0], plan_.k_strides[0]};
+  }
+  /// Of `packed`, which begins with band `first`.
+  LeftRows packed_rows(const Part* packed, std::int64_t first, std::int64_t band) const {
+    if (interleaves_) return {packed + (band - first) * band_size(), 1, tile_rows};
+    return {packed + (bands_.top_of(band) - bands_.top_of(first)) * block_parts_, block_parts_, 1};
+  }
+
+ private:
+  static constexpr std::int64_t panel_parts = 256;   // a panel has 16 or 32 KiB, for the first-level cache
+  static constexpr std::int64_t far = 4096;          // from this stride of terms on, reading in place wastes cache lines
+  static constexpr std::int64_t rather_far = 256;    // the same with AVX2, if rows that are packed serve many columns
+  static constexpr std::int64_t many_columns = 128;  // that many
+  static constexpr std::int64_t lines_together = 16; // of an operand that is packed line by line
+  static constexpr std::int64_t packed_bands = 8;    // bands of rows, for one task
+
+  std::int64_t start_of_panel(const Block& block, std::int64_t p) const {
+    return block.offsets[1] + p * panel_width<F> * plan_.n_strides[1];
+  }
+
+  GemmPlan plan_;
+  std::int64_t panels_;
+  std::int64_t block_parts_, blocks_each_;  ///< Parts of a block; blocks of one sum.
+  Bands bands_;
+  bool packs_left_, interleaves_, right_in_place_;
+  std::array<Packing<F>, 2> packing_;
+};
+
+}  // namespace xtape
