@@ -47,8 +47,8 @@ void measure_all(const std::string& only) {
   for (float& number : x) number = normal(random);
   for (float& number : dy) number = normal(random);
 
-  for (const char* op : {"add", "exp", "tanh", "sigmoid", "erf", "log", "gelu_tanh", "gelu_erf", "gelu_grad_tanh",
-                         "gelu_grad_erf"}) {
+  for (const char* op :
+       {"add", "exp", "tanh", "sigmoid", "erf", "log", "gelu_tanh", "gelu_erf", "gelu_grad_tanh", "gelu_grad_erf"}) {
     const ElementLoop loop = all.make_element_loop({op, Dtype::float32});
     const void* in[] = {x.data(), dy.data()};
     measure(only, op, [&] { loop(in, y.data(), count); });
@@ -79,9 +79,8 @@ void measure_all(const std::string& only) {
   losses_of.row_losses(x.data(), targets.data(), loss, losses.data(), logsumexp.data(), 1);
   measure(only, "cross_entropy",
           [&] { losses_of.row_losses(x.data(), targets.data(), loss, losses.data(), logsumexp.data(), 1); });
-  measure(only, "cross_entropy_grad", [&] {
-    losses_of.cross_entropy_grad(x.data(), targets.data(), logsumexp.data(), 1.0f, loss, dx.data(), 1);
-  });
+  measure(only, "cross_entropy_grad",
+          [&] { losses_of.cross_entropy_grad(x.data(), targets.data(), logsumexp.data(), 1.0f, loss, dx.data(), 1); });
   measure(only, "dropout", [&] { of.drop({1, 2}, 0, count, 0.9, 1 / 0.9f, x.data(), y.data()); });
 }
 
