@@ -18,8 +18,8 @@
 
 namespace xtape {
 
-/// Packs whole squares of parts, which follow each other along the parts, transposed in registers. The rows of a square,
-/// `row` elements apart, are parts of contiguous lines, or else lines of contiguous terms.
+/// Packs whole squares of parts, which follow each other along the parts, transposed in registers. The rows of a
+/// square, `row` elements apart, are parts of contiguous lines, or else lines of contiguous terms.
 template <class F, bool lines_run, class N>
 void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64_t squares, typename F::Part* to,
                   std::int64_t to_part, std::int64_t to_row) {
@@ -128,14 +128,13 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
 struct Bands {
   std::int64_t rows, count, least_height, higher;  ///< The first `higher` bands are one row higher.
 
-  explicit Bands(std::int64_t m)
-      : rows(m), count(ceiling(m, tile_rows)), least_height(m / count), higher(m % count) {}
+  explicit Bands(std::int64_t m) : rows(m), count(ceiling(m, tile_rows)), least_height(m / count), higher(m % count) {}
   std::int64_t top_of(std::int64_t band) const { return band * least_height + std::min(band, higher); }
   std::int64_t height_of(std::int64_t band) const { return top_of(band + 1) - top_of(band); }
 };
 
-/// Packs bands [first, finish) of an operand whose rows lie next to each other: row `i` of a band and its part `p` go to
-/// `to[p * tile_rows + i]`, and the next band begins `to_band` places later. `from` is the first term of row 0.
+/// Packs bands [first, finish) of an operand whose rows lie next to each other: row `i` of a band and its part `p` go
+/// to `to[p * tile_rows + i]`, and the next band begins `to_band` places later. `from` is the first term of row 0.
 template <class F, class N>
 void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Bands& bands, std::int64_t first,
                 std::int64_t finish, typename F::Part* to, std::int64_t to_band) {

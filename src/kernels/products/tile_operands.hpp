@@ -68,7 +68,7 @@ class TileOperands {
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
       std::fill_n(to, block.parts() * panel_width<F>, Part{});
     packing_[1].lines(b, start_of_panel(block, p), plan_.n_strides[1], plan_.k_strides[1], columns, block.terms, to, 1,
-             panel_width<F>);
+                      panel_width<F>);
   }
 
   /// Whether rows of a are packed; otherwise tiles read them in place.
@@ -79,8 +79,8 @@ class TileOperands {
                         : ceiling(bands_.top_of(finish) - bands_.top_of(first), lines_together);
   }
   /// One of these: bands part after part, if rows lie next to each other; else row after row.
-  void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish,
-                 std::int64_t task, Part* to) const {
+  void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish, std::int64_t task,
+                 Part* to) const {
     const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0], start = block.offsets[0];
     if (interleaves_) {
       const std::int64_t begin = task * packed_bands;
@@ -103,12 +103,12 @@ class TileOperands {
   }
 
  private:
-  static constexpr std::int64_t panel_parts = 256;   // a panel has 16 or 32 KiB, for the first-level cache
-  static constexpr std::int64_t far = 4096;          // from this stride of terms on, reading in place wastes cache lines
-  static constexpr std::int64_t rather_far = 256;    // the same with AVX2, if rows that are packed serve many columns
-  static constexpr std::int64_t many_columns = 128;  // that many
-  static constexpr std::int64_t lines_together = 16; // of an operand that is packed line by line
-  static constexpr std::int64_t packed_bands = 8;    // bands of rows, for one task
+  static constexpr std::int64_t panel_parts = 256;  // a panel has 16 or 32 KiB, for the first-level cache
+  static constexpr std::int64_t far = 4096;         // from this stride of terms on, reading in place wastes cache lines
+  static constexpr std::int64_t rather_far = 256;   // the same with AVX2, if rows that are packed serve many columns
+  static constexpr std::int64_t many_columns = 128;   // that many
+  static constexpr std::int64_t lines_together = 16;  // of an operand that is packed line by line
+  static constexpr std::int64_t packed_bands = 8;     // bands of rows, for one task
 
   std::int64_t start_of_panel(const Block& block, std::int64_t p) const {
     return block.offsets[1] + p * panel_width<F> * plan_.n_strides[1];

@@ -129,8 +129,8 @@ class Tiles {
   bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
 
   // Sizes in parts:
-  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // of a product, …
-  std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // … or of a task by columns
+  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // of a product
+  std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // of a task by columns
   /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.
   std::int64_t left_size() const {
     if (!operands_.packs_left()) return 0;
@@ -170,9 +170,9 @@ class Tiles {
               pack_right(arrays.b, stage, task, memory.right);
             } else {
               const std::int64_t number = (task - of_right) / of_left;  // of a block of all rows
-              operands_.pack_left(arrays.a,
-                                  operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0,
-                                  bands, (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());
+              operands_.pack_left(
+                  arrays.a, operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0, bands,
+                  (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());
             }
         });
         const std::int64_t groups = row_groups_ * ceiling(stage.panels, columns_);
@@ -210,8 +210,7 @@ class Tiles {
         piece.rights = piece.own;
         for (std::int64_t p = 0; p < piece.panels; ++p)
           if (!operands_.panel_in_place(piece.first_panel + p))
-            operands_.pack_panel(arrays.b, piece.block, piece.first_panel + p,
-                                 piece.own + p * operands_.panel_size());
+            operands_.pack_panel(arrays.b, piece.block, piece.first_panel + p, piece.own + p * operands_.panel_size());
       } else {
         const Part* all = prepared() ? arrays.ready + (stage.first_product + product) * right_size()
                                      : memory.right + product * stage.blocks * stage.panels * operands_.panel_size();
@@ -233,7 +232,8 @@ class Tiles {
 
   void tile(const Arrays& arrays, const Piece& piece, std::int64_t band, std::int64_t p) const {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
-    const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band), c_row = plan_.m_strides[2];
+    const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band),
+                       c_row = plan_.m_strides[2];
     const std::int64_t columns = plan_.n - panel * panel_width<F>;  // that exist
     const auto row = static_cast<std::size_t>(rows - 1);
     const LeftRows left = piece.lefts == nullptr ? operands_.rows_in_place(arrays.a, piece.block, band)
@@ -242,8 +242,7 @@ class Tiles {
     Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
     if constexpr (!F::must_pack)
       if (piece.own != nullptr && band == piece.first_band && operands_.panel_in_place(panel)) {
-        right = operands_.columns_in_place(arrays.b, piece.block, panel,
-                                           piece.own + p * operands_.panel_size());
+        right = operands_.columns_in_place(arrays.b, piece.block, panel, piece.own + p * operands_.panel_size());
         go = multiply_rows<F, row_registers, true>[row];
       }
     const std::int64_t parts = piece.block.parts();
