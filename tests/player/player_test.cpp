@@ -478,3 +478,18 @@ TEST_CASE("equal calls share a kernel; calls of another shape, dtype, attribute 
           return Vars{call(counted, x, 1), call(counted, transpose(x), 1), call(counted, y, 1)};
         }) == 3);
 }
+
+TEST_CASE("equal groups of elementwise ops share a body, but each draws numbers of its own") {
+  Tape tape;
+  const Var x = tape.parameter("x", counting(30, 30)), y = tape.parameter("y", counting(30, 30));
+  const auto group = [](const Var& v) { return dropout(v * 2, 0.5) + 1; };
+  const Var a = group(x), b = group(y);
+  PlayerOptions reference;
+  reference.passes = Passes::reference();
+  Player fused(tape, {a, b}), plain(tape, {a, b}, reference);
+  for (Player* player : {&fused, &plain}) player->play({}, 3);
+  CHECK(fused.plan().steps.size() == 2);
+  CHECK(fused.value<float>(a) == plain.value<float>(a));
+  CHECK(fused.value<float>(b) == plain.value<float>(b));
+  CHECK(fused.value<float>(a) != fused.value<float>(b));
+}
