@@ -21,12 +21,13 @@ enum class JacobianMode : std::uint8_t {
 
 struct JacobianOptions {
   JacobianMode mode = JacobianMode::automatic;
-  /// How many tangents or cotangents are computed at once; 0: all. Memory is proportional to it.
+  /// How many tangents or cotangents are computed at once; 0: all. The memory of intermediate values is proportional to
+  /// it.
   std::int64_t chunk_size = 0;
 };
 
-/// The Jacobian of `output` by each input: one var per input, of the shape of the output followed by that of the input,
-/// zeros where the output does not depend on the input. The tangents or cotangents are a batch (`vmap`); with a
+/// The Jacobian of `output` by each input: one var per input, of the output's dtype and of the shape of the output followed
+/// by that of the input, zeros where the output does not depend on the input. The tangents or cotangents are a batch (`vmap`); with a
 /// `chunk_size`, a scan goes over its chunks.
 ///
 /// Throws DtypeError if a var is not a float, HandleError as `grad` does, Error if chunk_size is negative, and
@@ -36,9 +37,9 @@ Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& opti
 /// The same for one input.
 Var jacobian(const Var& output, const Var& input, const JacobianOptions& options = {}, Caller caller = Caller::here());
 
-/// The Hessian of a scalar output by one input: the Jacobian of its gradient, of the input's shape twice. Throws
+/// The Hessian of a scalar output by one input: the Jacobian of its gradient, of the input's shape twice, by default in
+/// forward mode (forward over reverse). Throws
 /// ShapeError unless the output has one element, and as `jacobian` does.
-Var hessian(const Var& output, const Var& input,
-            const JacobianOptions& options = {.mode = JacobianMode::forward}, Caller caller = Caller::here());
+Var hessian(const Var& output, const Var& input, const JacobianOptions& options = {}, Caller caller = Caller::here());
 
 }  // namespace xtape

@@ -10,7 +10,8 @@
 
 namespace xtape {
 
-/// What a random op inside of `vmap` draws. The names are those of torch.vmap.
+/// What a random op inside of `vmap` draws. The names are those of torch.vmap. An op that repeats a draw from outside (the
+/// gradient of a dropout that was recorded before) gets the numbers of that draw in either case.
 enum class Randomness : std::uint8_t {
   different,  ///< Numbers of its own for each example.
   same        ///< The same numbers for all examples.
@@ -30,12 +31,14 @@ struct VmapOptions {
 /// examples as a further axis. Other vars of the tape that `function` uses are the same for all examples. It may call
 /// grad, jvp, scan, checkpoint and vmap.
 ///
-/// Op::batch says how an op takes a batch; an op without such a rule is mapped through its expansion. `grad` inside
+/// Op::batch says how an op takes a batch. Without such a rule, the inputs of an elementwise op are aligned, and another
+/// op is mapped through its expansion. `grad` inside
 /// gives the gradients of each example: Goodfellow, 2015, Efficient per-example gradient computations.
 ///
 /// Throws ShapeError if the mapped inputs have different numbers of examples, or no such axis; HandleError for vars of
 /// another tape; Error without a function, a mapped input or a result, if the lists of axes have other lengths, for a
-/// state (`cache`, or an input that has a past), for an op with neither a batching rule nor an expansion, and what
+/// state (`cache` of a value that has a past, or a mapped input that has one), for `categorical` with Randomness::same, for
+/// an op with neither a batching rule nor an expansion, and what
 /// `function` throws. Then nothing stays recorded.
 Vars vmap(const std::function<Vars(const Vars&)>& function, const Vars& inputs, const VmapOptions& options = {},
           Caller caller = Caller::here());

@@ -110,7 +110,10 @@ Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& opti
     const bool few_inputs = elements(inputs) < elements({output});
     const bool forward = options.mode == JacobianMode::forward ||
                          (options.mode == JacobianMode::automatic && few_inputs);
-    return forward ? by_tangents(output, inputs, options.chunk_size) : by_cotangents(output, inputs, options.chunk_size);
+    Vars found = forward ? by_tangents(output, inputs, options.chunk_size)
+                         : by_cotangents(output, inputs, options.chunk_size);
+    for (Var& each : found) each = cast(each, output.dtype());  // in reverse mode they have the inputs' dtypes
+    return found;
   });
 }
 
@@ -120,7 +123,9 @@ Var jacobian(const Var& output, const Var& input, const JacobianOptions& options
 
 Var hessian(const Var& output, const Var& input, const JacobianOptions& options, Caller caller) {
   return all_or_nothing(output.tape(), caller, [&] {
-    return jacobian(grad(output, {input}, {.materialize_grads = true})[0], input, options);
+    JacobianOptions chosen = options;
+    if (chosen.mode == JacobianMode::automatic) chosen.mode = JacobianMode::forward;
+    return jacobian(grad(output, {input}, {.materialize_grads = true})[0], input, chosen);
   });
 }
 

@@ -64,6 +64,9 @@ class Tangents {
     if (needs.empty() || !reached || !node.op->differentiable) return;
     const auto in_site = tape_.in_site(node.site);
     const Vars found = through(gradient_call(tape_, index, node), given, needs);
+    if (found.size() != needs.size())
+      throw Error(node.op->name + ": its tangent rule gave " + std::to_string(found.size()) + " vars for " +
+                  std::to_string(needs.size()) + " outputs");
     for (std::size_t k = 0; k < found.size(); ++k) {
       if (found[k].empty() || !needs[k]) continue;
       const ValueId id{index, static_cast<std::int32_t>(k)};
@@ -76,11 +79,11 @@ class Tangents {
 
   /// The tangents of the outputs of one call.
   Vars through(GradientCall call, const Vars& given, const std::vector<bool>& needs) {
+    const auto of_body = [](const Vars& outputs, const Vars& inputs, const Vars& tangents) {
+      return jvp(outputs, inputs, tangents);
+    };
     if (call.op.tangent)
-      return call.op.tangent({call.op, call.node, call.inputs, call.outputs, given, needs,
-                              [](const Vars& outputs, const Vars& inputs, const Vars& tangents) {
-                                return jvp(outputs, inputs, tangents);
-                              }});
+      return call.op.tangent({call.op, call.node, call.inputs, call.outputs, given, needs, of_body});
     if (call.op.gradient)
       if (const auto found = transposed(call, given, needs)) return *found;
     if (!call.op.expand)

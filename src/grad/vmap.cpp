@@ -12,20 +12,14 @@
 namespace xtape {
 
 namespace {
-/// Whether the node, or one in its body, draws random numbers.
-bool draws(const Node& node) {
-  if (node.op->random) return true;
-  for (std::size_t i = 0; node.body && i < node.body->size(); ++i)
-    if (draws(node.body->node(i))) return true;
-  return false;
-}
-
 /// Nodes of one tape, recorded on another for a batch. Values that are the same for all examples stay as they are;
 /// others are mapped: axis 0 is the batch.
 class Batch {
  public:
-  Batch(const Tape& from, const Tape& to, std::int64_t size, Randomness randomness)
-      : from_(from), to_(to), copier_(from, to), mapped_(from, false), size_(size), randomness_(randomness) {}
+  /// `outside`: the draws outside of the function; those that repeat one are the same for all examples.
+  Batch(const Tape& from, const Tape& to, std::int64_t size, Randomness randomness, const Draws& outside)
+      : from_(from), to_(to), copier_(from, to), mapped_(from, false), size_(size), randomness_(randomness),
+        outside_(outside) {}
 
   void set(ValueId old, const Var& now, bool mapped) {
     copier_.replace(old, now.id());
@@ -50,7 +44,7 @@ class Batch {
   void visit(std::int32_t index) {
     const Node& node = node_of(from_, index);
     const auto in_site = to_.in_site(node.site);
-    const bool drawn_apart = randomness_ == Randomness::different && draws(node);
+    const bool drawn_apart = randomness_ == Randomness::different && draws_anew(node);
     const auto is_mapped = [&](ValueId id) { return mapped_[id]; };
     if (!drawn_apart && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped)) {
       copier_.copy(index);
@@ -67,20 +61,30 @@ class Batch {
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       Shape shape = node.outputs[k].shape;
       shape.insert(0, size_);
-      if (k >= made.size() || made[k].shape() != shape)
+      const ValueType type{node.outputs[k].dtype, shape};
+      if (k >= made.size() || made[k].type() != type)
         throw Error(node.op->name + ": its batching rule gave " + (k < made.size() ? to_string(made[k].type()) : "no var") +
-                    " for output " + std::to_string(k) + ", which must have shape " + to_string(shape));
-      set({index, static_cast<std::int32_t>(k)}, cast(made[k], node.outputs[k].dtype), true);
+                    " for output " + std::to_string(k) + ", which must be " + to_string(type));
+      set({index, static_cast<std::int32_t>(k)}, made[k], true);
     }
+  }
+
+  /// Whether the node, or one in its body, draws random numbers that nothing outside draws.
+  bool draws_anew(const Node& node) const {
+    if (node.op->random) return !outside_.repeats(node);
+    for (std::size_t i = 0; node.body && i < node.body->size(); ++i)
+      if (draws_anew(node.body->node(i))) return true;
+    return false;
   }
 
   Vars recorded(const BatchCall& call) {
     const Op& op = call.op;
-    const bool shares_draws = op.random && randomness_ == Randomness::same;
-    if (op.random && call.inputs.empty()) return {with_first_axis(to_, call.node, size_)};
+    const bool shares_draws = op.random && (randomness_ == Randomness::same || outside_.repeats(call.node));
     if (!shares_draws) {
       if (op.batch)
         if (Vars made = op.batch(call); !made.empty()) return made;
+      if (op.random && call.inputs.empty() && call.attributes().find("shape") != nullptr)
+        return {with_first_axis(to_, call.node, size_)};
       if (!op.batch && op.lowering.tile) return batch_elementwise(call);
     }
     if (!op.expand)
@@ -105,17 +109,19 @@ class Batch {
     }
     std::vector<ValueId> outputs;
     for (const Var& output : call.op.expand({call.op, call.node, apart, inputs})) outputs.push_back(output.id());
-    Batch inner(apart, to_, size_, randomness_);
+    Batch inner(apart, to_, size_, randomness_, outside_);
     for (std::size_t i = 0; i < inputs.size(); ++i) inner.set(inputs[i].id(), call.inputs[i], call.mapped[i]);
     inner.record(outputs);
     Vars made;
-    for (const ValueId& output : outputs) made.push_back(inner.whole(output));
+    // An expansion may compute in a wider dtype: operands of int8 are promoted to int32.
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      made.push_back(cast(inner.whole(outputs[k]), call.node.outputs[k].dtype));
     return made;
   }
 
   Tape of_body(const Tape& body, const std::vector<bool>& mapped) const {
     Tape to = body.blank();
-    Batch inner(body, to, size_, randomness_);
+    Batch inner(body, to, size_, randomness_, outside_);
     const std::vector<ValueId> inputs = body.inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       ValueType type = body.type(inputs[i]);
@@ -134,6 +140,7 @@ class Batch {
   ValueTable<bool> mapped_;
   std::int64_t size_;
   Randomness randomness_;
+  const Draws& outside_;
 };
 
 Vars no_gradient_inside(const GradientCall&) {
@@ -215,7 +222,8 @@ Vars record_vmap(Tape tape, const std::function<Vars(const Vars&)>& function, co
   if (tape.states().size() != states) throw Error("vmap: the function calls cache, whose state cannot be mapped");
 
   const auto [body, outer] = tape.enclose(size, results);
-  Batch batch(*body, tape, given.size, options.randomness);
+  const Draws drawn(tape);
+  Batch batch(*body, tape, given.size, options.randomness, drawn);
   const std::vector<ValueId> entered = body->inputs();
   std::unordered_map<ValueId, Var> outside;
   for (std::size_t i = 0; i < entered.size(); ++i) {

@@ -115,6 +115,14 @@ Var axis_to_first(const Var& x, std::int64_t axis) {
   return transpose(x, order);
 }
 
+void Draws::add(const Tape& tape) {
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    if (node.op->random) keys_.insert(node.site.key);
+    if (node.body) add(*node.body);
+  }
+}
+
 Var with_first_axis(Tape tape, const Node& node, std::int64_t size) {
   Attributes attributes = node.attributes;
   auto shape = attributes.get<Integers>("shape");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_set>
 
 #include "xtape/op/op.hpp"
 
@@ -16,18 +17,32 @@ using BatchRule = std::function<Vars(const BatchCall&)>;
 Vars batch_elementwise(const BatchCall& call);
 /// For ops that treat axes before their last ones alike: the same call.
 Vars batch_leading(const BatchCall& call);
-/// The same for ops whose further inputs (weights) belong to the last axis: only if no one of these is mapped.
+/// For ops whose other inputs (weights) have only the last axis. Declines if one of these is mapped.
 Vars batch_rows_of_input(const BatchCall& call);
 /// For ops with an axis of their first input as attribute `name`; of their first output if `of_output`.
 BatchRule batch_along(const std::string& name = "axis", bool of_output = false);
 /// For ops with a list of axes of their input, where an empty list means all of them.
 BatchRule batch_axes(const std::string& name = "axis");
-/// For ops of one input with a list of numbers, one per axis, or fewer: `first` is that of the batch.
+/// For ops with lists that have at most one number per axis. `first` is the entry for the batch.
 BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>& lists);
 
-/// `x` with its first axis as axis `axis`, and the reverse.
+/// `x` with its first axis moved to `axis`.
 Var first_axis_to(const Var& x, std::int64_t axis);
+/// `x` with `axis` moved to the front.
 Var axis_to_first(const Var& x, std::int64_t axis);
+
+/// The random numbers that a tape draws, by the keys of their sites. A node that draws with one of these keys repeats a
+/// draw, as the gradient of dropout does: it must get the same numbers, not new ones for each example or step.
+class Draws {
+ public:
+  Draws() = default;
+  explicit Draws(const Tape& tape) { add(tape); }
+  bool repeats(const Node& node) const { return keys_.count(node.site.key) != 0; }
+
+ private:
+  void add(const Tape& tape);
+  std::unordered_set<std::uint64_t> keys_;
+};
 
 /// Records a call without inputs, which has an attribute "shape", with `size` as a further axis in front.
 Var with_first_axis(Tape tape, const Node& node, std::int64_t size);

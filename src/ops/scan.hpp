@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "batching.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
@@ -89,6 +91,7 @@ class ScanStep {
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   std::vector<bool> varies_;  // per node, up to the last one that was queried
+  std::optional<Draws> draws_;  // of the outer tape
 };
 
 /// The step of a recorded scan on a tape of its own, where all that it computed when the scan played is known: the

@@ -45,7 +45,8 @@ bool ScanStep::varies(ValueId value) {
   if (sequence(value) != nullptr || is_state(value)) return true;
   for (std::size_t i = varies_.size(); i <= static_cast<std::size_t>(value.node); ++i) {
     const Node& node = step_.node(i);
-    varies_.push_back(node.op->random);
+    if (node.op->random && !draws_) draws_.emplace(outer_);
+    varies_.push_back(node.op->random && !draws_->repeats(node));
     for (const ValueId& input : node.inputs)
       if (varies(input)) varies_[i] = true;
   }
@@ -105,7 +106,7 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   for (std::size_t i = step_.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
-    const bool is_drawn = node.op->random && node.inputs.empty();
+    const bool is_drawn = node.op->random && node.inputs.empty();  // and varies, so it repeats no draw
     if (is_drawn || is_projection(node)) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
       needed[i] = false;

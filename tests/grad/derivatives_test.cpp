@@ -70,6 +70,25 @@ TEST_CASE("a Hessian is the Jacobian of the gradient; a product with it needs no
   CHECK(xt::allclose(play(jacobian(full, x))(1, 2, 3), play(grad(sum(slice(full, {1, 2}, {2, 3})), {x})[0])(3)));
 }
 
+TEST_CASE("the Jacobian through dropout has the numbers that the output was drawn with") {
+  Tape tape;
+  const Var x = tape.input("x", {6}, Dtype::float64);
+  const Var dropped = dropout(x, 0.5);
+  const Var kept = checkpoint([](const Vars& given) { return Vars{dropout(given[0], 0.5) * 3}; }, {x})[0];
+  const Numbers at = xt::ones<double>({6});
+  for (const Var& y : {dropped, kept})
+    for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse})
+      for (const std::int64_t chunk_size : {0, 2, 4}) {
+        CAPTURE(chunk_size);
+        Player player(tape, {y, jacobian(y, x, {.mode = mode, .chunk_size = chunk_size})});
+        for (const std::uint64_t step : {1, 2}) {
+          player.play({{x, at}}, step);
+          const Numbers values = player.view(y).to<double>();
+          CHECK(player.view(player.outputs()[1]).to<double>() == Numbers(xt::diag(values)));
+        }
+      }
+}
+
 TEST_CASE("scalars have Jacobians and Hessians of no axes") {
   Tape tape;
   const Var x = tape.input("x", {}, Dtype::float64);

@@ -141,6 +141,9 @@ TEST_CASE("an op's own tangent rule is used, and what it gives is checked") {
   CHECK_THROWS_WITH_AS(jvp({apply(op, {x})[0]}, {x}, {ones_like(x)}),
                        doctest::Contains("twice: its tangent rule gave float64 () for output 0, which is float64 (2,)"),
                        Error);
+  op.tangent = [](const TangentCall&) { return Vars{}; };
+  CHECK_THROWS_WITH_AS(jvp({apply(op, {x})[0]}, {x}, {ones_like(x)}),
+                       doctest::Contains("twice: its tangent rule gave 0 vars for 1 outputs"), Error);
 }
 
 TEST_CASE("jvp refuses what does not fit, and then nothing is recorded") {

@@ -316,8 +316,8 @@ TEST_CASE("an op without a rule is mapped through its expansion, and one without
   CHECK(tape.size() == size);
   op.batch = [](const BatchCall& call) { return Vars{call.inputs[0]}; };
   CHECK_THROWS_WITH_AS(vmap([&](const Vars& each) { return apply(op, {each[0]}); }, {x}),
-                       doctest::Contains("own_sum: its batching rule gave float64 (4, 3) for output 0, which must have "
-                                         "shape (4,)"),
+                       doctest::Contains("own_sum: its batching rule gave float64 (4, 3) for output 0, which must be "
+                                         "float64 (4,)"),
                        Error);
 }
 
