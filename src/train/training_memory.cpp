@@ -12,7 +12,7 @@ TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, 
     : limit_(limit), arena_(std::move(arena)), absent_(later), growth_(grown) {
   // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for
   // others.
-  constexpr std::size_t reserve = std::size_t{5} << 18;
+  constexpr std::size_t reserve = std::size_t{11} << 17;
   later_ = later + (one_shape ? reserve : 2 * reserve);
 }
 

@@ -351,7 +351,7 @@ TEST_CASE("misuse of arrays, tapes and players is an Error, or works as the tabl
 }
 
 TEST_CASE("the table has every function of tapes, vars and players that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"tape.hpp", "player.hpp"}, {"Tape::mode",          "Tape::default_dtype",
+  misuse::check_complete<World>(rows_of_all, {"attributes.hpp", "tape.hpp", "player.hpp"}, {"Tape::mode",          "Tape::default_dtype",
                                                                           "Tape::ops",           "Tape::set_ops",
                                                                           "Tape::capacity",      "Tape::states",
                                                                           "Tape::to_dot",        "Tape::blank",
