@@ -12,7 +12,7 @@ TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, 
     : limit_(limit), arena_(std::move(arena)), absent_(later), growth_(grown) {
   // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for
   // others.
-  constexpr std::size_t reserve = std::size_t{11} << 17;
+  constexpr std::size_t reserve = std::size_t{5} << 18;
   later_ = later + (one_shape ? reserve : 2 * reserve);
 }
 
@@ -33,7 +33,7 @@ void TrainingMemory::settle(std::size_t counted, const std::function<void(std::s
 
 /// The largest plan needs `most`, and the process `needed`, or what it has taken already.
 void TrainingMemory::refuse(std::size_t needed, const std::string& most) const {
-  constexpr std::size_t varies = std::size_t{1} << 19;  // how much what is resident differs between processes
+  constexpr std::size_t varies = std::size_t{3} << 18;  // how much what is resident differs between processes
   const std::size_t taken = peak_resident_bytes();
   const std::size_t least = std::max(needed, taken) + varies;
   throw MemoryError(
