@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "batching.hpp"
 #include "calls.hpp"
@@ -15,7 +16,8 @@ namespace xtape {
 namespace {
 std::int64_t elements(const Vars& vars) {
   std::int64_t count = 0;
-  for (const Var& var : vars) count += count_of(var.shape());
+  for (const Var& var : vars)
+    if (!checked_add(count, count_of(var.shape()))) return std::numeric_limits<std::int64_t>::max();
   return count;
 }
 

@@ -44,9 +44,9 @@ class Batch {
   void visit(std::int32_t index) {
     const Node& node = node_of(from_, index);
     const auto in_site = to_.in_site(node.site);
-    const bool drawn_apart = randomness_ == Randomness::different && draws_anew(node);
+    const bool draws_per_example = randomness_ == Randomness::different && draws_anew(node);
     const auto is_mapped = [&](ValueId id) { return mapped_[id]; };
-    if (!drawn_apart && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped)) {
+    if (!draws_per_example && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped)) {
       copier_.copy(index);
       return;
     }
@@ -54,8 +54,8 @@ class Batch {
                      return of_body(body, mapped);
                    }};
     for (const ValueId& input : node.inputs) {
-      call.inputs.push_back(drawn_apart && !node.body ? whole(input) : to_.var(copier_.now(input)));
-      call.mapped.push_back(mapped_[input] || (drawn_apart && !node.body));
+      call.inputs.push_back(draws_per_example && !node.body ? whole(input) : to_.var(copier_.now(input)));
+      call.mapped.push_back(mapped_[input] || (draws_per_example && !node.body));
     }
     const Vars made = recorded(call);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
@@ -63,8 +63,8 @@ class Batch {
       shape.insert(0, size_);
       const ValueType type{node.outputs[k].dtype, shape};
       if (k >= made.size() || made[k].type() != type)
-        throw Error(node.op->name + ": its batching rule gave " + (k < made.size() ? to_string(made[k].type()) : "no var") +
-                    " for output " + std::to_string(k) + ", which must be " + to_string(type));
+        throw Error(node.op->name + ": its batching rule gave " +
+                    (k < made.size() ? to_string(made[k].type()) : "no var") + " for output " + std::to_string(k) + ", which must be " + to_string(type));
       set({index, static_cast<std::int32_t>(k)}, made[k], true);
     }
   }
@@ -236,7 +236,8 @@ Vars record_vmap(Tape tape, const std::function<Vars(const Vars&)>& function, co
   batch.record(body->results());
   Vars mapped;
   for (std::size_t k = 0; k < results.size(); ++k)
-    mapped.push_back(first_axis_to(batch.whole(body->results()[k]), options.out_axes.empty() ? 0 : options.out_axes[k]));
+    mapped.push_back(
+        first_axis_to(batch.whole(body->results()[k]), options.out_axes.empty() ? 0 : options.out_axes[k]));
   return mapped;
 }
 }  // namespace

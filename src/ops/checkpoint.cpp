@@ -44,10 +44,10 @@ const Op& checkpoint_op() {
 }
 
 namespace {
-/// A body that begins with a copy of another one, of whose node the inputs are given.
-class LongerBody {
+/// A body that starts with a copy of a checkpoint's body.
+class ExtendedBody {
  public:
-  explicit LongerBody(const Tape& outer) : body_(std::make_shared<Tape>(outer.blank())) {}
+  explicit ExtendedBody(const Tape& outer) : body_(std::make_shared<Tape>(outer.blank())) {}
   /// A further input of the body, for a var of the outer tape.
   Var enter(const Var& var) {
     outer_.push_back(var);
@@ -92,7 +92,7 @@ std::vector<bool> present(const Vars& vars) {
 }
 
 Vars checkpoint_gradient(const GradientCall& call) {
-  LongerBody body(call.inputs[0].tape());
+  ExtendedBody body(call.inputs[0].tape());
   const Vars inputs = body.enter(call.inputs), cotangents = body.enter(call.cotangents);
   const Vars results = body.copy(*call.node.body, inputs);
   const std::vector<bool> reached = present(cotangents);
@@ -101,7 +101,7 @@ Vars checkpoint_gradient(const GradientCall& call) {
 }
 
 Vars checkpoint_tangent(const TangentCall& call) {
-  LongerBody body(call.inputs[0].tape());
+  ExtendedBody body(call.inputs[0].tape());
   const Vars inputs = body.enter(call.inputs), tangents = body.enter(call.tangents);
   const Vars results = body.copy(*call.node.body, inputs);
   const std::vector<bool> vary = present(tangents);

@@ -94,10 +94,10 @@ class ScanStep {
   std::optional<Draws> draws_;  // of the outer tape
 };
 
-/// The step of a recorded scan on a tape of its own, where all that it computed when the scan played is known: the
-/// sequences, the other inputs, and its results, among which are the states before it.
-struct StepAgain {
-  StepAgain(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
+/// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
+/// include the state before each step, are declared, so no step computes them again.
+struct RecordedStep {
+  RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {
     const ScanForm form(node.attributes);
     first_state = form.sequences();

@@ -7,7 +7,7 @@ namespace xtape {
 Vars scan_tangent(const TangentCall& call) {
   const ScanForm form(call.node.attributes);
   const Tape outer = call.inputs[0].tape();
-  StepAgain again(outer, call.node, call.inputs, call.outputs, form.reverse);
+  RecordedStep again(outer, call.node, call.inputs, call.outputs, form.reverse);
   ScanStep& step = again.step;
   Vars varying, tangents;
   for (std::size_t k = 0; k < again.inputs.size(); ++k) {
