@@ -123,14 +123,6 @@ void Draws::add(const Tape& tape) {
   }
 }
 
-std::int64_t joined_size(std::int64_t a, std::int64_t b) {
-  std::int64_t size = a;
-  if (!checked_multiply(size, b))
-    throw ShapeError("axes of " + std::to_string(a) + " and " + std::to_string(b) +
-                     " cannot be joined: the size exceeds 2^63 - 1");
-  return size;
-}
-
 Var with_first_axis(Tape tape, const Node& node, std::int64_t size) {
   Attributes attributes = node.attributes;
   auto shape = attributes.get<Integers>("shape");

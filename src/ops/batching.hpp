@@ -44,9 +44,6 @@ class Draws {
   std::unordered_set<std::uint64_t> keys_;
 };
 
-/// The product of two sizes. An array without elements may have axes whose product does not fit: then throws ShapeError.
-std::int64_t joined_size(std::int64_t a, std::int64_t b);
-
 /// Records a call without inputs, which has an attribute "shape", with `size` as a further axis in front.
 Var with_first_axis(Tape tape, const Node& node, std::int64_t size);
 

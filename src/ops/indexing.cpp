@@ -68,7 +68,7 @@ Var element_by_element(const Var& indices, Shape x, std::size_t axis) {
   Shape narrow = Shape::filled(x.size(), 1);
   narrow[0] = x[0];
   narrow[axis] = 1;
-  for (std::size_t i = 1; i < indices.rank(); ++i) narrow[axis] = joined_size(narrow[axis], indices.shape()[i]);
+  for (std::size_t i = 1; i < indices.rank(); ++i) narrow[axis] *= indices.shape()[i];  // fits, since the tape has the array
   x[axis] = narrow[axis];
   return broadcast_to(reshape(indices, narrow), x);
 }

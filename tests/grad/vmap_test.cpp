@@ -152,14 +152,6 @@ TEST_CASE("an index outside of one example's array is an error, not another exam
   CHECK_THROWS_WITH_AS(evaluate(y), doctest::Contains("is out of range"), Error);
 }
 
-TEST_CASE("indices without elements, whose axes together exceed 64 bits, are an error") {
-  Tape tape;
-  constexpr std::int64_t far = std::int64_t{1} << 40;
-  const Var x = tape.input("x", {0, 3}, Dtype::float64), indices = tape.input("indices", {0, far, far}, Dtype::int64);
-  const Function taking = [](const Vars& each) { return Vars{take(each[0], each[1])}; };
-  CHECK_THROWS_WITH_AS(vmap(taking, {x, indices}), doctest::Contains("2^63"), ShapeError);
-}
-
 TEST_CASE("reductions over given axes, all axes, and of scalars") {
   const Function reductions = [](const Vars& x) {
     return Vars{sum(x[0]), mean(x[0], {}, true), max(x[0], {0}), argmax(x[0], 0), var(x[0], {-1}),
