@@ -89,11 +89,11 @@ class Trained:
 
 
 def bisected(a, folder, name, least):
-    """The least limit that is accepted."""
+    """The least limit that is accepted. What is accepted must also do for the batches of other shapes that follow."""
     low, high = least - 4, least
     while high - low > 0.25:
         middle = (low + high) / 2
-        if Trained(a, folder, name, middle, 1).done:
+        if Trained(a, folder, name, middle, 3).done:
             high = middle
         else:
             low = middle

@@ -70,6 +70,8 @@ class FunctionCache {
   }
   std::int64_t planned() const { return planned_; }  ///< The number of functions planned so far.
   const PlayerOptions& options() const { return options_; }
+  /// Functions planned from now on take at most `memory` bytes (PlayerOptions::memory).
+  void plan_within(std::size_t memory) { options_.memory = memory; }
   /// Iterates from the most to the least recently used function.
   auto begin() const { return kept_.begin(); }
   auto end() const { return kept_.end(); }

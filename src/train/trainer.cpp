@@ -67,7 +67,8 @@ struct Trainer::Data {
     memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
                    has_one_shape(batches));
     memory->settle(counted, [&](std::size_t bytes) {
-      steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); });
+      steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); },
+                  [this](std::size_t plan) { return memory->affords(plan, [this] { return drop(false); }); });
       plays.largest_step();
       return_freed_memory();
     });
@@ -75,10 +76,11 @@ struct Trainer::Data {
 
   /// Drops plans until there is room for one more. Those of the other kind, updates or evaluations, leave first.
   void make_room(bool to_evaluate) {
-    memory->make_room([&] {
-      const auto drop_evaluation = [&] { return evaluator && evaluator->drop(); };
-      return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
-    });
+    memory->make_room([&] { return drop(to_evaluate); });
+  }
+  bool drop(bool to_evaluate) {
+    const auto drop_evaluation = [&] { return evaluator && evaluator->drop(); };
+    return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
   }
 
   /// How evaluations are played: if memory is bounded, in that of updates, because the two never play at once.

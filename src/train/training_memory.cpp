@@ -12,8 +12,9 @@ TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, 
     : limit_(limit), arena_(std::move(arena)), absent_(later), growth_(grown) {
   // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for
   // others.
-  constexpr std::size_t reserve = std::size_t{5} << 18;
-  later_ = later + (one_shape ? reserve : 2 * reserve);
+  constexpr std::size_t least = std::size_t{5} << 18;
+  reserve_ = one_shape ? least : 2 * least;
+  later_ = later + reserve_;
 }
 
 void TrainingMemory::settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan) {
@@ -29,6 +30,7 @@ void TrainingMemory::settle(std::size_t counted, const std::function<void(std::s
     }
   }
   if (peak_resident_bytes() > limit_) refuse(0, "");
+  counted_ = counted;
 }
 
 /// The largest plan needs `most`, and the process `needed`, or what it has taken already.
@@ -42,6 +44,13 @@ void TrainingMemory::refuse(std::size_t needed, const std::string& most) const {
                                 " are for moments, gradients and growth, and the largest batch needs " + most
                           : "the process took " + bytes_text(taken) + " to make the model and read the data"),
       least);
+}
+
+bool TrainingMemory::affords(std::size_t bytes, const std::function<bool()>& drop) {
+  if (!counted_) return false;
+  while (drop()) continue;
+  return_freed_memory();
+  return besides() + above(bytes, *counted_) + reserve_ <= limit_;
 }
 
 void TrainingMemory::make_room(const std::function<bool()>& drop) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "plan/memory.hpp"
 
@@ -28,6 +29,9 @@ class TrainingMemory {
   void settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan);
   /// Drops plans, by drop(), until there is room for another one or none is left.
   void make_room(const std::function<bool()>& drop);
+  /// Drops all plans. Returns whether a plan of that many bytes fits beside what else the process needs. None does before
+  /// settle() has returned.
+  bool affords(std::size_t bytes, const std::function<bool()>& drop);
   /// The first update has been made.
   void updated();
 
@@ -40,6 +44,8 @@ class TrainingMemory {
   [[noreturn]] void refuse(std::size_t needed, const std::string& most) const;
   std::size_t limit_;
   std::shared_ptr<Arena> arena_;
+  std::optional<std::size_t> counted_;  // what plans count, but is there anyway; known once settled
+  std::size_t reserve_;                 // for threads, files, code and the growth of the process
   std::size_t later_;
   std::size_t absent_;           // of `later_`, moments and gradients
   std::size_t growth_;           // the most by which a plan let the process grow

@@ -38,15 +38,27 @@ TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const 
     : model_(model), trained_(trained.names()), steps_(64, player_options(options)) {}
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
-  return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
-                    [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
+  const auto planned = [&]() -> TrainingStep& {
+    return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
+                      [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
+  };
+  try {
+    return planned();
+  } catch (const LimitError& error) {
+    // The limit is chosen for the largest batch. The least plan of a smaller one can need a little more than that.
+    if (!affords_ || !affords_(error.least())) throw;
+    steps_.plan_within(error.least());
+    return planned();
+  }
 }
 
-void TrainingSteps::limit(std::size_t memory, std::function<void()> make_room) {
+void TrainingSteps::limit(std::size_t memory, std::function<void()> make_room,
+                          std::function<bool(std::size_t bytes)> affords) {
   PlayerOptions options = steps_.options();
   options.memory = memory;
   options.arena = model_.player_options().arena;
   steps_ = FunctionCache<TrainingNotes>(64, options, std::move(make_room));
+  affords_ = std::move(affords);
 }
 
 void TrainingSteps::forget_seconds() {

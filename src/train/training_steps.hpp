@@ -22,8 +22,9 @@ class TrainingSteps {
   /// The step for batches of this shape. The steps share memory: a step's values are valid until the next one plays.
   TrainingStep& of(const Batch& batch);
   /// Forgets all steps. Those planned from now on take at most `memory` bytes in plans (PlayerOptions::memory), and
-  /// share the arena of the model's players. `make_room` is called before each is planned.
-  void limit(std::size_t memory, std::function<void()> make_room);
+  /// share the arena of the model's players. `make_room` is called before each is planned. If a step
+  /// needs more, affords(bytes) says whether plans may take that much from now on.
+  void limit(std::size_t memory, std::function<void()> make_room, std::function<bool(std::size_t bytes)> affords);
   /// Forgets the step that was used least recently. Returns whether there was one.
   bool drop() { return steps_.drop(); }
   /// How the players of steps are made, with the arena that they share.
@@ -38,6 +39,7 @@ class TrainingSteps {
   Model& model_;
   std::vector<std::string> trained_;
   FunctionCache<TrainingNotes> steps_;
+  std::function<bool(std::size_t bytes)> affords_;
 };
 
 }  // namespace xtape::train
