@@ -1,0 +1,23 @@
+/// Functions of the program that become bodies of nodes. Private to ops.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "xtape/op/op.hpp"
+
+namespace xtape {
+
+struct Enclosed {
+  std::shared_ptr<const Tape> body;  ///< Its inputs are the arguments in their order, then `captured`.
+  Vars captured;                     ///< The values of the tape that the function uses.
+};
+
+/// Calls `function` on values without a number, of the types `arguments`, and encloses what it records. Throws what the
+/// function throws, HandleError for results of another tape, and Error if one of its values is played or differentiated
+/// by an argument outside of it. The caller truncates the tape then.
+Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
+                  const std::function<Vars(const Vars&)>& function);
+
+}  // namespace xtape
