@@ -75,7 +75,15 @@ class Interpreter {
   bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
+  /// The module that a call of `scan` or `vmap` names first. Throws Error if it names none.
+  struct GivenModule {
+    const Module& module;
+    const ModuleSpec& spec;
+  };
+  GivenModule given_module(const std::string& function, const Arguments& arguments) const;
   Value scan_module(const Expression& expression, const At& at);
+  Value vmap_module(const Expression& expression, const At& at);
+  Value derivative(const std::string& name, const Expression& expression, const At& at);
   Value call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at);
   Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
   Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);

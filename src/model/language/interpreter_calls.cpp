@@ -38,6 +38,8 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   const Meaning meaning = names.of_callee(name);
   if (meaning == Meaning::require) return require(expression, at);
   if (meaning == Meaning::scan) return scan_module(expression, at);
+  if (meaning == Meaning::vmap) return vmap_module(expression, at);
+  if (meaning == Meaning::derivative) return derivative(name, expression, at);
   const Arguments arguments = arguments_of(expression, at);
   if (meaning == Meaning::module)
     return call_module({at.environment.module->find_module(name)}, expression, arguments, at);
@@ -121,6 +123,16 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
     }
     return reference.every ? Value(every) : threaded;
   });
+}
+
+Interpreter::GivenModule Interpreter::given_module(const std::string& function, const Arguments& arguments) const {
+  const auto* reference = arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
+  if (reference == nullptr) throw Error(function + ": its first argument must be a module, then come its inputs");
+  const ModuleList& list = *reference->list;
+  if ((list.repeated && reference->item < 0) || list.items.empty())
+    throw Error(function + ": '" + list.spec->name + "' must be one module" +
+                (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
+  return {*list.items[std::max<std::int64_t>(0, reference->item)], *list.spec};
 }
 
 Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at) {

@@ -57,14 +57,7 @@ ScanCall scan_call(const Arguments& arguments) {
 Value Interpreter::scan_module(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {
-    const auto* reference =
-        arguments.positional.empty() ? nullptr : arguments.positional[0].value.as<ModuleReference>();
-    if (reference == nullptr) throw Error("scan: its first argument must be a module, then come its sequences");
-    const ModuleList& list = *reference->list;
-    if ((list.repeated && reference->item < 0) || list.items.empty())
-      throw Error("scan: '" + list.spec->name + "' must be one module" +
-                  (list.items.empty() ? ", and it is left out" : ": choose a repeat, " + list.spec->name + "[0]"));
-    const Module& module = *list.items[std::max<std::int64_t>(0, reference->item)];
+    const GivenModule given = given_module("scan", arguments);
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
     const auto applied = applied_;
@@ -74,7 +67,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
         for (const Var& var : *vars) step.positional.push_back({var, column});
       for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
       Vars results;
-      collect_vars(call_one(module, *list.spec, step, at), results);
+      collect_vars(call_one(given.module, given.spec, step, at), results);
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");
@@ -85,7 +78,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     applied_ = applied;  // values assigned inside belong to a single step
     Tuple results(scanned.outputs.begin(), scanned.outputs.end());
     results.insert(results.end(), scanned.states.begin(), scanned.states.end());
-    return returned_[&module] = results.size() == 1 ? results[0] : Value(results);
+    return returned_[&given.module] = results.size() == 1 ? results[0] : Value(results);
   });
 }
 

@@ -9,6 +9,8 @@ namespace xtape::model {
 
 namespace {
 const std::string training = "training";
+/// Functions of values that are no ops: they record several calls.
+const std::vector<std::string> derivatives = {"grad", "jvp", "hvp", "jacobian", "hessian"};
 
 template <class List>
 void add(const List& list, std::vector<std::string>& names) {
@@ -32,6 +34,8 @@ Meaning VisibleNames::of_callee(const std::string& name) const {
   if (recording && block != nullptr && block->module_index.count(name) != 0) return Meaning::module;
   if (functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
   if (name == "scan") return Meaning::scan;
+  if (name == "vmap") return Meaning::vmap;
+  if (std::find(derivatives.begin(), derivatives.end(), name) != derivatives.end()) return Meaning::derivative;
   return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
 }
 
@@ -62,7 +66,8 @@ std::string VisibleNames::unknown_callee(const std::string& name) const {
   if (functions != nullptr) add(functions->functions, names);
   if (ops != nullptr)
     for (const auto& row : ops->ops()) names.push_back(row.first);
-  names.emplace_back("scan");
+  names.insert(names.end(), {"scan", "vmap"});
+  names.insert(names.end(), derivatives.begin(), derivatives.end());
   return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
 }
 

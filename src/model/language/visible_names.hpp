@@ -12,7 +12,20 @@
 namespace xtape::model {
 
 /// What a name refers to. Callers look up locals (inputs, sizes, assigned names) themselves, before anything else.
-enum class Meaning : std::uint8_t { unknown, parameter, weight, module, hyper, training, function, require, scan, op };
+enum class Meaning : std::uint8_t {
+  unknown,
+  parameter,
+  weight,
+  module,
+  hyper,
+  training,
+  function,
+  require,
+  scan,
+  vmap,
+  derivative,
+  op
+};
 
 inline constexpr std::size_t all_parameters = std::numeric_limits<std::size_t>::max();
 
