@@ -52,7 +52,8 @@ Numbers column(double a, double b, double c) {
 }
 const Numbers places = column(-0.9, 0.2, 1.4);
 
-std::vector<Numbers> values(const std::vector<std::string>& lines, const std::string& result, const Numbers& x = places) {
+std::vector<Numbers> values(const std::vector<std::string>& lines, const std::string& result,
+                            const Numbers& x = places) {
   const Model model = Model::parse(network(lines, result), test::in_float64());
   return test::play(model, "f", {{"n", 3}}, {x}, Mode::eval);
 }
