@@ -7,6 +7,7 @@
 #include "xtape/error.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
+#include "xtape/loops.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/optim.hpp"
