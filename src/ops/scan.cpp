@@ -14,70 +14,19 @@ namespace xtape {
 ScanForm::ScanForm(const Attributes& attributes)
     : Stepping{attributes.get<std::vector<std::int64_t>>("input_axes"),
                attributes.get<std::vector<std::int64_t>>("output_axes"), attributes.get<std::int64_t>("states"),
-               attributes.get<std::int64_t>("length"), attributes.get<bool>("reverse")} {}
+               attributes.get<std::int64_t>("length"), attributes.get<bool>("reverse"),
+               attributes.get<std::int64_t>("condition")} {}
 
 Attributes ScanForm::attributes() const {
   return {{"input_axes", input_axes},
           {"output_axes", output_axes},
           {"states", states},
           {"length", length},
-          {"reverse", reverse}};
+          {"reverse", reverse},
+          {"condition", condition}};
 }
 
 namespace {
-/// The expansion: every step recorded separately.
-Vars unrolled(const ExpandCall& call) {
-  const ScanForm form(call.attributes());
-  const Tape& body = *call.node.body;
-  constexpr std::int64_t most_steps = 1 << 20;
-  if (form.length > most_steps)
-    throw Error("scan: " + std::to_string(form.length) + " steps are too many to record separately, at most " +
-                std::to_string(most_steps) + " are allowed: play it as a scan");
-  const auto first_state = call.inputs.begin() + static_cast<std::ptrdiff_t>(form.sequences());
-  const auto first_non_sequence = first_state + static_cast<std::ptrdiff_t>(form.states);
-  Vars states(first_state, first_non_sequence);
-  std::vector<Vars> columns(form.stacked(), Vars(static_cast<std::size_t>(form.length)));
-  for (std::int64_t i = 0; i < form.length; ++i) {
-    const std::int64_t place = form.reverse ? form.length - 1 - i : i;
-    Vars inputs;
-    for (std::size_t k = 0; k < form.sequences(); ++k) {
-      const auto axis = static_cast<std::size_t>(form.input_axes[k]);
-      std::vector<std::int64_t> start(axis, 0), stop(axis, open_end);
-      start.push_back(place);
-      stop.push_back(place + 1);
-      inputs.push_back(squeeze(slice(call.inputs[k], start, stop), {form.input_axes[k]}));
-    }
-    inputs.insert(inputs.end(), states.begin(), states.end());
-    inputs.insert(inputs.end(), first_non_sequence, call.inputs.end());
-    const Vars results = inline_body(call.tape, body, inputs);
-    for (std::size_t k = 0; k < columns.size(); ++k) columns[k][place] = results[k];
-    states.assign(results.begin() + static_cast<std::ptrdiff_t>(columns.size()), results.end());
-  }
-  Vars outputs;
-  for (std::size_t k = 0; k < columns.size(); ++k) {
-    const ValueType& type = call.node.outputs[k];
-    outputs.push_back(form.length > 0 ? stack(columns[k], form.output_axes[k])
-                                      : zeros(call.tape, type.shape, type.dtype));
-  }
-  outputs.insert(outputs.end(), states.begin(), states.end());
-  return outputs;
-}
-
-/// All states are mapped, because one that begins equal for all elements need not stay so.
-Vars batch_scan(const BatchCall& call) {
-  ScanForm form(call.attributes());
-  std::vector<bool> mapped = call.mapped;
-  Vars inputs = call.inputs;
-  for (std::size_t k = 0; k < form.sequences(); ++k) form.input_axes[k] += mapped[k] ? 1 : 0;
-  for (std::size_t k = form.sequences(), end = k + static_cast<std::size_t>(form.states); k < end; ++k) {
-    inputs[k] = call.whole(k);
-    mapped[k] = true;
-  }
-  for (std::int64_t& axis : form.output_axes) ++axis;
-  const auto body = std::make_shared<Tape>(call.body(*call.node.body, mapped));
-  return record_call(call.tape, call.op, inputs, form.attributes(), body);
-}
-
 /// The types of the outputs. Checks that sequences, states and body fit together, which kernels rely on.
 std::vector<ValueType> scan_types(const Call& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
@@ -102,6 +51,11 @@ std::vector<ValueType> scan_types(const Call& call) {
     if (call.body->type(given[k]) != step || (is_state && types[form.stacked() + k - form.sequences()] != step))
       throw ShapeError("its body takes or gives another type than " + to_string(step) + " for operand " +
                        std::to_string(k));
+  }
+  if (form.condition >= 0) {
+    const auto place = static_cast<std::size_t>(form.condition);
+    if (place >= form.sequences() + states || call.body->type(given[place]) != ValueType{Dtype::boolean, {}})
+      throw ShapeError("its condition must be a sequence or a state, of one bool per step");
   }
   for (std::size_t k = 0; k < form.stacked(); ++k)
     types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
@@ -162,12 +116,16 @@ const Op& scan_op() {
                      {"output_axes", AttributeType::integers, "The same in each stacked output.", std::nullopt},
                      {"states", AttributeType::integer, "The number of states.", std::nullopt},
                      {"length", AttributeType::integer, "The number of steps.", std::nullopt},
-                     {"reverse", AttributeType::boolean, "Whether the last step comes first.", std::nullopt}},
+                     {"reverse", AttributeType::boolean, "Whether the last step comes first.", std::nullopt},
+                     {"condition", AttributeType::integer,
+                      "Which input of the body, a slice of a sequence or a state, says whether a step takes place; if "
+                      "not, the states stay and the outputs are zeros. -1: all steps do.",
+                      std::int64_t{-1}}},
       .shape = scan_types,
       .gradient = scan_gradient,
       .tangent = scan_tangent,
-      .batch = batch_scan,
-      .expand = unrolled,
+      .batch = scan_batch,
+      .expand = scan_unrolled,
       .lowering = {.steps = [](const Call& call) { return Stepping(ScanForm(call.attributes)); },
                    .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },
                    .strided_in = true,
@@ -204,40 +162,18 @@ void check_next(const Vars& next, const Vars& states) {
                        " like the state, the cell returned " + to_string(next[j].type()));
 }
 
-/// The mask `valid` of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are
-/// the first sizes of `x`.
-Var mask_for(const Var& valid, const Var& x, const char* what) {
-  Shape shape = valid.shape();
-  bool fits = shape.size() <= x.rank();
-  for (std::size_t i = 0; fits && i < shape.size(); ++i) fits = shape[i] == x.shape()[i];
-  if (!fits)
-    throw ShapeError("scan: at each step 'valid' has shape " + to_string(shape) + ", which does not fit " + what +
-                     " of shape " + to_string(x.shape()) + ": its sizes must be the first sizes of that");
-  while (shape.size() < x.rank()) shape.push_back(1);
-  return reshape(valid, shape);
-}
+}  // namespace
 
-/// Where `valid` is false, sets the outputs to 0 and the next states to the states.
-void keep_where_invalid(const Var& valid, const Vars& states, Vars& outputs, Vars& next) {
-  for (Var& output : outputs) {
-    const Var mask = mask_for(valid, output, "an output");
-    output = output.dtype() == Dtype::boolean ? output & mask : where(mask, output, 0);
-  }
-  for (std::size_t j = 0; j < next.size(); ++j)
-    next[j] = where(mask_for(valid, next[j], "a state"), next[j], states[j]);
-}
-
-/// Records the scan. With `stack_states`, the states after every step are further outputs, stacked.
 Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
-                    bool stack_states) {
+                    const ScanKind& kind) {
   const std::size_t size = tape.size();
-  const std::size_t rank = inputs[0].rank();
-  const auto axis = static_cast<std::int64_t>(normal_axis(options.axis, rank));
+  const auto axis =
+      inputs.empty() ? options.axis : static_cast<std::int64_t>(normal_axis(options.axis, inputs[0].rank()));
   Vars sequences = inputs;
   if (!options.valid.empty()) sequences.push_back(options.valid);
   if (!options.valid.empty() && options.valid.dtype() != Dtype::boolean)
     throw DtypeError("scan: 'valid' must be bool, got " + to_string(options.valid.type()));
-  const std::int64_t length = length_of(sequences, axis);
+  const std::int64_t length = sequences.empty() ? kind.length : length_of(sequences, axis);
 
   Vars slices, states;
   for (const Var& x : sequences) slices.push_back(record_call(tape, step_slice_op(), {x}, {{"axis", axis}})[0]);
@@ -249,18 +185,18 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   };
   auto [outputs, next] = call_cell();
   if (tape.states().size() != caches)
-    throw Error("scan: a cell cannot call cache: values that it carries must be its states");
+    throw Error(std::string(kind.name) + ": a cell cannot call cache: values that it carries must be its states");
   for (const Vars* vars : {&outputs, &next})
     for (const Var& var : *vars)
-      if (var.tape() != tape) throw HandleError("scan: the cell returned a var of another tape");
+      if (var.tape() != tape) throw HandleError(std::string(kind.name) + ": the cell returned a var of another tape");
   check_next(next, states);
   if (outputs.empty() && next.empty()) throw Error("scan: the cell returns neither an output nor a state");
   for (const Var& output : outputs)
     if (static_cast<std::int64_t>(output.rank()) < axis)
       throw ShapeError("scan: an output of shape " + to_string(output.shape()) + " cannot be stacked along axis " +
                        std::to_string(axis));
-  if (!options.valid.empty()) keep_where_invalid(slices.back(), states, outputs, next);
-  if (stack_states) outputs.insert(outputs.end(), next.begin(), next.end());
+  if (!options.valid.empty()) keep_where_false(slices.back(), states, outputs, next);
+  if (kind.stacks_states) outputs.insert(outputs.end(), next.begin(), next.end());
 
   Vars results = outputs;
   results.insert(results.end(), next.begin(), next.end());
@@ -272,8 +208,10 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   for (std::size_t i = 0; i < apart.size(); ++i) {
     const Node& node = apart.node(i);
     const ValueId id{static_cast<std::int32_t>(i), 0};
-    if (node.op == &step_slice_op()) step.set_sequence(id, {step.outer(node.inputs[0]), axis});
-    if (node.op == &step_state_op()) step.set_state(id, step.outer(node.inputs[0]));
+    const bool is_slice = node.op == &step_slice_op(), is_state = node.op == &step_state_op();
+    if (is_slice) step.set_sequence(id, {step.outer(node.inputs[0]), axis});
+    if (is_state) step.set_state(id, step.outer(node.inputs[0]));
+    if (kind.conditional && (is_slice || is_state) && !step.conditional()) step.set_condition(id);
   }
   std::vector<ScanStep::Stacked> stacked;
   std::vector<ValueId> carried;
@@ -287,13 +225,14 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   return {recorded.stacked, recorded.states};
 }
 
+namespace {
 /// Records the scan of tokens that have a past: each row continues from its cached states.
 Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs, const Vars& init,
                 const ScanOptions& options) {
   if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)
     throw Error("scan: in mode predict tokens must be scanned along axis 1 and not in reverse");
   CachedStates states(tape, past, init);
-  Scanned result = record_scan(tape, cell, inputs, states.before(), options, true);
+  Scanned result = record_scan(tape, cell, inputs, states.before(), options, {.stacks_states = true});
   const auto first_state = result.outputs.end() - static_cast<std::ptrdiff_t>(init.size());
   states.hold(Vars(first_state, result.outputs.end()));
   result.outputs.erase(first_state, result.outputs.end());
@@ -317,7 +256,7 @@ Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanO
       Var past;
       for (const Var& input : inputs)
         if (past.empty()) past = tape.past_of(input);
-      return past.empty() ? record_scan(tape, cell, inputs, init, options, false)
+      return past.empty() ? record_scan(tape, cell, inputs, init, options, {})
                           : scan_on(tape, past, cell, inputs, init, options);
     });
   } catch (...) {

@@ -10,6 +10,7 @@
 
 #include "batching.hpp"
 #include "xtape/op/op.hpp"
+#include "xtape/scan.hpp"
 
 namespace xtape {
 
@@ -27,6 +28,23 @@ struct ScanForm : Stepping {
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 Vars scan_tangent(const TangentCall& call);
+Vars scan_batch(const BatchCall& call);
+/// The expansion: every step recorded separately.
+Vars scan_unrolled(const ExpandCall& call);
+
+/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Its sizes must be the first
+/// sizes of each, else ShapeError.
+void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
+
+/// What a function that records a scan needs besides the options of `scan`.
+struct ScanKind {
+  const char* name = "scan";   ///< Of the function, for errors.
+  std::int64_t length = 0;     ///< Steps, if there is no sequence to tell.
+  bool conditional = false;    ///< The first sequence, or state if there is none, says whether a step takes place.
+  bool stacks_states = false;  ///< The states after every step are further outputs, stacked.
+};
+Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
+                    const ScanKind& kind);
 
 /// The body of a step with its random numbers drawn by ops without inputs. Other ops that draw, such as dropout, are
 /// replaced by their expansions. Throws Error if one of them has none.
@@ -46,7 +64,8 @@ struct Sequence {
 /// sequences, states, or vars of the outer tape. The body gets only what varies from step to step. Three kinds of nodes
 /// are recorded on the outer tape instead: those that depend on outer vars only; random arrays, drawn for all steps at
 /// once; and products of a slice with a value that does not vary, or look-ups of a slice in one (the projection of an
-/// input, an embedding), also computed for all steps at once.
+/// input, an embedding), also computed for all steps at once. In a conditional scan only random arrays are: a step that
+/// does not take place must neither cost anything nor add 0 times infinity to a gradient.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse);
@@ -55,7 +74,11 @@ class ScanStep {
   void set_sequence(ValueId value, const Sequence& sequence);
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);
+  /// Makes the scan conditional: steps take place where `value`, a slice of a sequence or a state, is true. Before any
+  /// question about values.
+  void set_condition(ValueId value) { condition_ = value; }
 
+  bool conditional() const { return condition_.node >= 0; }
   bool varies(ValueId value);  ///< Whether it may differ from step to step.
   bool is_state(ValueId value) const;
   const Sequence* sequence(ValueId value) const;  ///< Null if it is not a slice of one.
@@ -90,12 +113,14 @@ class ScanStep {
   std::unordered_map<ValueId, Sequence> sequences_;
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
+  ValueId condition_{-1, 0};
   std::vector<bool> varies_;  // per node, up to the last one that was queried
   std::optional<Draws> draws_;  // of the outer tape
 };
 
 /// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
-/// include the state before each step, are declared, so no step computes them again.
+/// include the state before each step, are declared, so no step computes them again. A condition is a sequence too: that
+/// of the flags before each step, which are false where no step took place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {
@@ -112,6 +137,7 @@ struct RecordedStep {
     results = inline_body(tape, *node.body, inputs);
     for (std::size_t k = 0; k < form.stacked(); ++k)
       step.set_sequence(results[k].id(), {outputs[k], form.output_axes[k]});
+    if (form.condition >= 0) step.set_condition(inputs[static_cast<std::size_t>(form.condition)].id());
   }
   Tape tape;
   ScanStep step;

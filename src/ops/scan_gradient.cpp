@@ -1,5 +1,6 @@
 // The gradient of a scan: a scan in the other direction over the adjoint of its body. The gradients of weights and
-// inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps.
+// inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps; in a
+// conditional scan they are added up step by step instead, because few of its steps may take place.
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -23,6 +24,7 @@ class OutgoingGradients {
 
   /// For the sum of a value over all steps.
   void ask_sum(ValueId value) {
+    if (step_.conditional()) return accumulate(value);
     if (!step_.varies(value)) return;
     switch (form_of(value)) {
       case Form::sequence:
@@ -40,6 +42,7 @@ class OutgoingGradients {
     }
   }
   Var take_sum(ValueId value, const ScanStep::Recorded& recorded) {
+    if (step_.conditional()) return accumulated(value, recorded);
     if (!step_.varies(value)) return step_.outer(value) * static_cast<double>(step_.length());
     const Node node = node_of(value);
     switch (form_of(value)) {
@@ -56,7 +59,7 @@ class OutgoingGradients {
       case Form::linear:
         return record_call(step_.outer_tape(), *node.op, {take_sum(node.inputs[0], recorded)}, node.attributes)[0];
       default:
-        return recorded.states[first_sum_ + accumulators_.at(value)];
+        return accumulated(value, recorded);
     }
   }
 
@@ -105,7 +108,7 @@ class OutgoingGradients {
 
   /// Whether the stacked value is computed after the scan: products, and additions of products.
   bool computed_after(ValueId value) {
-    if (!step_.varies(value)) return false;
+    if (step_.conditional() || !step_.varies(value)) return false;
     const Form form = form_of(value);
     if (form != Form::addition) return form == Form::product;
     const Node& node = node_of(value);
@@ -134,6 +137,10 @@ class OutgoingGradients {
     const Var before = tape.input("sum" + std::to_string(sums_.size()), type.shape, type.dtype);
     step_.set_state(before.id(), zeros(step_.outer_tape(), type.shape, type.dtype));
     sums_.push_back(add(before, tape.var(value)).id());
+  }
+
+  Var accumulated(ValueId value, const ScanStep::Recorded& recorded) const {
+    return recorded.states[first_sum_ + accumulators_.at(value)];
   }
 
   /// An einsum over all steps at once. The steps are axis `result_axis` of the result; -1 sums over them.

@@ -46,7 +46,7 @@ bool ScanStep::varies(ValueId value) {
   for (std::size_t i = varies_.size(); i <= static_cast<std::size_t>(value.node); ++i) {
     const Node& node = step_.node(i);
     if (node.op->random && !draws_) draws_.emplace(outer_);
-    varies_.push_back(node.op->random && !draws_->repeats(node));
+    varies_.push_back((node.op->random && !draws_->repeats(node)) || (conditional() && !node.inputs.empty()));
     for (const ValueId& input : node.inputs)
       if (varies(input)) varies_[i] = true;
   }
@@ -107,7 +107,7 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
     const bool is_drawn = node.op->random && node.inputs.empty();  // and varies, so it repeats no draw
-    if (is_drawn || is_projection(node)) {
+    if (is_drawn || (!conditional() && is_projection(node))) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
       needed[i] = false;
       continue;
@@ -124,6 +124,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   const std::vector<bool> needed = needed_nodes(results);
 
   std::vector<ValueId> used = results;  // values that the body reads
+  if (conditional()) used.push_back(condition_);
   for (std::size_t i = 0; i < needed.size(); ++i)
     if (needed[i]) used.insert(used.end(), step_.node(i).inputs.begin(), step_.node(i).inputs.end());
   ScanForm form;
@@ -146,6 +147,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     form.input_axes.push_back(slice_of->axis);
   }
   for (const auto& [id, first] : states_) enter(id, first);
+  if (conditional()) form.condition = into_body.now(condition_).node;  // so far, the body has inputs only
   std::unordered_map<ValueId, ValueId> captured;  // outer var -> value of the body
   for (const ValueId& id : used) {
     if (into_body.known(id) || varies(id)) continue;

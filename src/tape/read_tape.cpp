@@ -201,6 +201,8 @@ class TapeReader {
     }
     if (const auto attributes = found(json, "attributes"))
       for (const auto& [name, value] : attributes->entries()) node.attributes.set(name, attribute_of(value));
+    for (const AttributeSpec& spec : node.op->attributes)  // that an earlier version did not have
+      if (spec.initial && node.attributes.find(spec.name) == nullptr) node.attributes.set(spec.name, *spec.initial);
     if (const auto body = found(json, "body")) {
       node.body = std::make_shared<const Tape>(read(body->owned_by(""), depth + 1));
       call.body = node.body.get();

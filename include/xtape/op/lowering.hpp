@@ -33,6 +33,9 @@ struct Stepping {
   std::int64_t states = 0;                ///< How many.
   std::int64_t length = 0;                ///< Steps.
   bool reverse = false;                   ///< From the last index to the first.
+  /// The input of the body, a slice of a sequence or a state, bool of rank 0, that says whether a step takes place; -1:
+  /// all do. A step that does not leaves the states as they are, and its stacked outputs are zeros.
+  std::int64_t condition = -1;
 
   std::size_t sequences() const { return input_axes.size(); }
   std::size_t stacked() const { return output_axes.size(); }

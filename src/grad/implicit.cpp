@@ -1,0 +1,186 @@
+#include "xtape/implicit.hpp"
+
+#include <cmath>
+
+#include "calls.hpp"
+#include "enclosed.hpp"
+#include "xtape/custom_gradient.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/loops.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+using Function = std::function<Vars(const Vars&)>;
+
+std::vector<ValueType> types_of(const Vars& vars) {
+  std::vector<ValueType> types;
+  for (const Var& var : vars) types.push_back(var.type());
+  return types;
+}
+
+void check_types(const char* what, const Vars& results, const Vars& guess) {
+  if (types_of(results) == types_of(guess)) return;
+  std::string got, right;
+  for (const Var& each : results) got += (got.empty() ? "" : ", ") + to_string(each.type());
+  for (const Var& each : guess) right += (right.empty() ? "" : ", ") + to_string(each.type());
+  throw ShapeError(std::string(what) + " must give arrays of the types of the guess, " + right + ", got " + got);
+}
+
+/// The square of the norm of all arrays together, [].
+Var square_norm(const Vars& vars) {
+  Var total = sum(square(vars[0]));
+  for (std::size_t i = 1; i < vars.size(); ++i) total = total + sum(square(vars[i]));
+  return total;
+}
+
+Vars difference(const Vars& a, const Vars& b) {
+  Vars found;
+  for (std::size_t i = 0; i < a.size(); ++i) found.push_back(a[i] - b[i]);
+  return found;
+}
+
+Vars nan_unless(const Var& condition, Vars vars) {
+  for (Var& var : vars) var = where(condition, var, std::nan(""));
+  return vars;
+}
+
+/// The states without the last one.
+Vars without_last(const Vars& states) {
+  return {states.begin(), states.end() - 1};
+}
+Vars with_last(Vars states, const Var& last) {
+  states.push_back(last);
+  return states;
+}
+
+/// The results of `solver`, with the derivatives of a root of `f`.
+Vars with_root_gradient(const Function& f, const Vars& guess, const Function& solver,
+                        const LinearSolveOptions& linear) {
+  const Tape tape = guess[0].tape();
+  const Enclosed body = enclosed(tape, types_of(guess), [&](const Vars& x) {
+    const Vars residuals = f(x);
+    check_types("the function", residuals, guess);
+    return residuals;
+  });
+  const auto solve = [&](const Vars&) {
+    const Vars root = solver(guess);
+    check_types("the solver", root, guess);
+    return root;
+  };
+  if (body.captured.empty()) return solve({});
+  const auto rule = [&](const Vars& captured, const Vars& x, const Vars& cotangents) {
+    Vars inputs = x, wanted;
+    inputs.insert(inputs.end(), captured.begin(), captured.end());
+    for (const Var& each : captured)
+      if (is_floating(each.dtype())) wanted.push_back(each);
+    const Vars residuals = inline_body(tape, *body.body, inputs);
+    GradOptions zeros_too, unused_too;
+    zeros_too.materialize_grads = true;
+    unused_too.allow_unused = true;
+    const auto back = [&](const Vars& v) { return grad(residuals, x, v, zeros_too); };
+    Vars minus;
+    for (const Var& each : linear_solve(back, cotangents, linear)) minus.push_back(-each);
+    Vars gradients(captured.size());
+    if (wanted.empty()) return gradients;
+    const Vars found = grad(residuals, wanted, minus, unused_too);
+    for (std::size_t i = 0, next = 0; i < captured.size(); ++i)
+      if (is_floating(captured[i].dtype())) gradients[i] = found[next++];
+    return gradients;
+  };
+  return custom_gradient(solve, rule, body.captured);
+}
+
+/// States of the loop: x, and the square of the norm of f before the last step.
+Vars by_newton(const Function& f, const Vars& guess, const RootOptions& options) {
+  const double bound = options.atol * options.atol;
+  const auto step = [&](const Vars& states) {
+    const Vars x = without_last(states), residuals = f(x);
+    const auto forward = [&](const Vars& v) { return jvp(residuals, x, v); };
+    return with_last(difference(x, linear_solve(forward, residuals, options.linear)), square_norm(residuals));
+  };
+  const auto goes_on = [&](const Vars& states) { return greater(states.back(), bound); };
+  const Var infinite = full(guess[0].tape(), {}, INFINITY, guess[0].dtype());
+  const Vars states = while_loop(goes_on, step, with_last(guess, infinite), options.max_steps).states;
+  return nan_unless(less_equal(states.back(), bound), without_last(states));
+}
+
+/// States of the loop: x, and whether the iteration goes on.
+Vars by_iteration(const Function& g, const Vars& guess, const FixedPointOptions& options) {
+  const auto step = [&](const Vars& states) {
+    const Vars x = without_last(states), next = g(x);
+    check_types("the function", next, guess);
+    const Var bound = maximum(options.rtol * options.rtol * square_norm(next), options.atol * options.atol);
+    return with_last(next, ~less_equal(square_norm(difference(next, x)), bound));
+  };
+  const auto goes_on = [](const Vars& states) { return states.back(); };
+  const Var begins = full(guess[0].tape(), {}, true, Dtype::boolean);
+  const Vars states = while_loop(goes_on, step, with_last(guess, begins), options.max_steps).states;
+  return nan_unless(~states.back(), without_last(states));
+}
+
+void check_arguments(const char* name, const Function& function, const Vars& guess, double rtol, double atol,
+                     std::int64_t max_steps) {
+  const std::string begin = std::string(name) + ": ";
+  if (!function) throw Error(begin + "the function is empty");
+  if (guess.empty()) throw Error(begin + "needs a guess");
+  if (!(rtol >= 0) || !(atol >= 0)) throw Error(begin + "rtol and atol must not be negative");
+  if (max_steps < 1) throw Error(begin + "max_steps must be at least 1, got " + std::to_string(max_steps));
+  for (const Var& each : guess) {
+    if (each.tape() != guess[0].tape()) throw HandleError(begin + "the guess is of different tapes");
+    if (!is_floating(each.dtype()) || each.dtype() != guess[0].dtype())
+      throw DtypeError(begin + "the guess must have one float dtype, got " + to_string(guess[0].type()) + " and " +
+                       to_string(each.type()));
+  }
+}
+
+/// Runs `body`; if it throws, the tape is as before.
+template <class Body>
+Vars at_caller(Tape tape, const Caller& caller, const Body& body) {
+  const std::size_t size = tape.size();
+  try {
+    return at_place(caller, body);
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+
+Function of_lists(const std::function<Var(const Var&)>& function) {
+  if (!function) return {};
+  return [function](const Vars& x) { return Vars{function(x[0])}; };
+}
+}  // namespace
+
+Vars implicit_root(const Function& f, const Vars& guess, const RootOptions& options, Caller caller) {
+  check_arguments("implicit_root", f, guess, 0, options.atol, options.max_steps);
+  return at_caller(guess[0].tape(), caller, [&] {
+    const Function newton = [&](const Vars& start) { return by_newton(f, start, options); };
+    return with_root_gradient(f, guess, options.solver ? options.solver : newton, options.linear);
+  });
+}
+Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, const RootOptions& options,
+                  Caller caller) {
+  return implicit_root(of_lists(f), Vars{guess}, options, caller)[0];
+}
+
+Vars fixed_point(const Function& g, const Vars& guess, const FixedPointOptions& options, Caller caller) {
+  check_arguments("fixed_point", g, guess, options.rtol, options.atol, options.max_steps);
+  return at_caller(guess[0].tape(), caller, [&] {
+    const auto residual = [&](const Vars& x) {
+      const Vars next = g(x);
+      check_types("the function", next, guess);
+      return difference(x, next);
+    };
+    const auto iterate = [&](const Vars& start) { return by_iteration(g, start, options); };
+    return with_root_gradient(residual, guess, iterate, options.linear);
+  });
+}
+Var fixed_point(const std::function<Var(const Var&)>& g, const Var& guess, const FixedPointOptions& options,
+                Caller caller) {
+  return fixed_point(of_lists(g), Vars{guess}, options, caller)[0];
+}
+
+}  // namespace xtape

@@ -1,0 +1,331 @@
+// linear_solve: the solution of A x = b, where a body computes products with A.
+#include "xtape/linear_solve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "calls.hpp"
+#include "enclosed.hpp"
+#include "graph.hpp"
+#include "xtape/loops.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+const Op& linear_solve_op();
+
+namespace {
+/// The attributes of the node. Its inputs are b and what the product uses; the inputs of the body are v and the same.
+struct SolveForm {
+  SolveForm() = default;
+  explicit SolveForm(const Attributes& given)
+      : unknowns(given.get<std::int64_t>("unknowns")),
+        batch_axes(given.get<std::int64_t>("batch_axes")),
+        options{given.get<bool>("positive_definite"), given.get<double>("rtol"), given.get<double>("atol"),
+                given.get<std::int64_t>("max_steps"), given.get<std::int64_t>("restart")} {}
+  Attributes attributes() const {
+    return {{"unknowns", unknowns},
+            {"batch_axes", batch_axes},
+            {"positive_definite", options.positive_definite},
+            {"rtol", options.rtol},
+            {"atol", options.atol},
+            {"max_steps", options.max_steps},
+            {"restart", options.restart}};
+  }
+  std::int64_t unknowns = 0;    // arrays, not elements
+  std::int64_t batch_axes = 0;  // the first axes of all unknowns; each of their elements is a system of its own
+  LinearSolveOptions options;
+};
+
+std::vector<ValueType> solve_types(const Call& call) {
+  if (call.body == nullptr) throw Error("needs a body: record it with xtape::linear_solve(product, b)");
+  const SolveForm form(call.attributes);
+  if (form.unknowns < 1 || form.unknowns > static_cast<std::int64_t>(call.inputs.size()))
+    throw ShapeError("has fewer inputs than unknowns");
+  const std::vector<ValueType> unknowns(call.inputs.begin(), call.inputs.begin() + form.unknowns);
+  std::vector<ValueType> given, products;
+  for (const ValueId& id : call.body->inputs()) given.push_back(call.body->type(id));
+  for (const ValueId& id : call.body->results()) products.push_back(call.body->type(id));
+  if (given != call.inputs) throw ShapeError("the inputs of its body must have the types of its inputs");
+  if (products != unknowns) throw ShapeError("the results of its body must have the types of the unknowns");
+  for (const ValueType& type : unknowns) {
+    if (!is_floating(type.dtype) || type.dtype != unknowns[0].dtype)
+      throw DtypeError("the unknowns must have one float dtype, got " + to_string(unknowns[0]) + " and " +
+                       to_string(type));
+    const auto batch = static_cast<std::size_t>(form.batch_axes);
+    if (form.batch_axes < 0 || batch > type.shape.size() ||
+        !std::equal(type.shape.begin(), type.shape.begin() + form.batch_axes, unknowns[0].shape.begin()))
+      throw ShapeError("the unknowns must have the same sizes along the axes of the batch");
+  }
+  const LinearSolveOptions& options = form.options;
+  if (!(options.rtol >= 0) || !(options.atol >= 0)) throw Error("rtol and atol must not be negative");
+  if (options.max_steps < 0) throw Error("max_steps must not be negative, got " + std::to_string(options.max_steps));
+  if (options.restart < 1) throw Error("restart must be at least 1, got " + std::to_string(options.restart));
+  return unknowns;
+}
+
+/// The systems of a node as vectors [batch…, n].
+class Systems {
+ public:
+  Systems(const ExpandCall& call, const SolveForm& form) : call_(call), form_(form) {
+    const auto first_captured = call.inputs.begin() + form.unknowns;
+    b_ = Vars(call.inputs.begin(), first_captured);
+    captured_ = Vars(first_captured, call.inputs.end());
+    const Shape& shape = b_[0].shape();
+    batch_ = Shape(shape.begin(), shape.begin() + form.batch_axes);
+  }
+  Var b() const { return joined(b_); }
+  /// A v.
+  Var product(const Var& v) const {
+    Vars inputs = parts(v);
+    inputs.insert(inputs.end(), captured_.begin(), captured_.end());
+    return joined(inline_body(v.tape(), *call_.node.body, inputs));
+  }
+  Vars parts(const Var& x) const {
+    std::vector<std::int64_t> sizes;
+    for (const Var& each : b_) sizes.push_back(size_of(each));
+    Vars vars = split(x, sizes, -1);
+    for (std::size_t i = 0; i < vars.size(); ++i) vars[i] = reshape(vars[i], b_[i].shape());
+    return vars;
+  }
+
+ private:
+  std::int64_t size_of(const Var& var) const {
+    const Shape& shape = var.shape();
+    return count_of(Shape(shape.begin() + form_.batch_axes, shape.end()));
+  }
+  Var joined(Vars vars) const {
+    for (Var& var : vars) {
+      Shape shape = batch_;
+      shape.push_back(size_of(var));
+      var = reshape(var, shape);
+    }
+    return vars.size() == 1 ? vars[0] : concat(vars, -1);
+  }
+
+  const ExpandCall& call_;
+  const SolveForm& form_;
+  Vars b_, captured_;
+  Shape batch_;
+};
+
+/// The sum over the elements of each system, [batch…, 1].
+Var dot(const Var& a, const Var& b) {
+  return sum(a * b, {-1}, true);
+}
+/// a / b, and 0 where b is 0.
+Var quotient(const Var& a, const Var& b) {
+  return where(equal(b, 0), 0, a / b);
+}
+
+/// Conjugate gradients. States: the solution, the residual, the direction, and the square of the residual's norm.
+Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound, std::int64_t max_steps) {
+  const auto unsolved = [&](const Vars& states) { return greater(states[3], bound); };
+  const auto step = [&](const Vars& states) {
+    const Var &x = states[0], &r = states[1], &p = states[2], &square_norm = states[3];
+    const Var product = systems.product(p);
+    const Var active = unsolved(states);
+    const Var length = where(active, square_norm / dot(p, product), 0);
+    const Var next = r - length * product;
+    const Var next_square = dot(next, next);
+    return Vars{x + length * p, next, next + where(active, next_square / square_norm, 0) * p, next_square};
+  };
+  return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step,
+                    {zeros_like(b), b, b, dot(b, b)}, max_steps)
+      .states;
+}
+
+/// Simpler GMRES. With the products q_i = A p_i orthonormal, the residual is least along each new q by itself. States:
+/// the solution, the residual, the next direction, the square of the residual's norm, all p and q of this cycle, and how
+/// many there are.
+Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearSolveOptions& options,
+           std::int64_t max_steps) {
+  const std::int64_t size = std::min(options.restart, max_steps);
+  Shape kept = b.shape(), slots = Shape::filled(b.rank() + 1, 1);
+  kept.insert(0, size);
+  slots[0] = size;
+  const Tape tape = b.tape();
+  const auto unsolved = [&](const Vars& states) { return greater(states[3], bound); };
+  const auto step = [&](const Vars& states) {
+    const Var &x = states[0], &r = states[1], &square_norm = states[3], &ps = states[4], &qs = states[5],
+              &count = states[6];
+    Var p = states[2], q = systems.product(p);
+    for (int pass = 0; pass < 2; ++pass) {  // twice, for orthogonality to rounding
+      const Var along = sum(qs * q, {-1}, true);
+      q = q - sum(along * qs, {0});
+      p = p - sum(along * ps, {0});
+    }
+    const Var inverse = quotient(1, sqrt(dot(q, q)));
+    p = p * inverse;
+    q = q * inverse;
+    const Var active = unsolved(states);
+    const Var length = where(active, dot(r, q), 0);
+    const Var next = r - length * q;
+    const Var next_square = dot(next, next);
+    // The residual is the better direction where it falls, the last product where it stagnates.
+    const Var full = equal(count + 1, size);
+    const Var falls = less(next_square, 0.8 * square_norm) | full;
+    const Var direction = where(falls, next * quotient(1, sqrt(next_square)), q);
+    const Var place = equal(reshape(iota(tape, {size}), slots), count);
+    return Vars{x + length * p,
+                next,
+                direction,
+                next_square,
+                where(full, 0, where(place, expand_dims(p, 0), ps)),
+                where(full, 0, where(place, expand_dims(q, 0), qs)),
+                where(full, 0, count + 1)};
+  };
+  const Var square_norm = dot(b, b);
+  const Vars init{zeros_like(b), b, b * quotient(1, sqrt(square_norm)), square_norm, zeros(tape, kept, b.dtype()),
+                  zeros(tape, kept, b.dtype()), zeros(tape, {}, Dtype::int64)};
+  return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, init, max_steps).states;
+}
+
+Vars solve(const ExpandCall& call) {
+  const SolveForm form(call.attributes());
+  const LinearSolveOptions& options = form.options;
+  const Systems systems(call, form);
+  const Var b = systems.b();
+  std::int64_t max_steps = options.max_steps;
+  if (max_steps == 0 && !checked_multiply(max_steps = b.size(-1), 10)) max_steps = std::numeric_limits<std::int64_t>::max();
+  max_steps = std::max<std::int64_t>(max_steps, 1);
+  const Var bound = maximum(options.rtol * options.rtol * dot(b, b), options.atol * options.atol);
+  const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
+                                                : gmres(systems, b, bound, options, max_steps);
+  return systems.parts(where(less_equal(states[3], bound), states[0], std::nan("")));
+}
+
+/// The body of the transposed system, by the gradient of the product.
+std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm& form) {
+  const Tape& body = *call.node.body;
+  auto to = std::make_shared<Tape>(body.blank());
+  Vars inputs, v, cotangents;
+  for (const ValueId& id : body.inputs()) {
+    const ValueType type = body.type(id);
+    inputs.push_back(to->input("in" + std::to_string(to->size()), type.shape, type.dtype));
+  }
+  for (std::int64_t i = 0; i < form.unknowns; ++i) {
+    cotangents.push_back(inputs[i]);
+    v.push_back(zeros_like(inputs[i]));
+    inputs[i] = v.back();
+  }
+  const Vars products = inline_body(*to, body, inputs);
+  std::vector<ValueId> results;
+  for (const Var& result : call.grad(products, v, cotangents)) results.push_back(result.id());
+  const std::vector<bool> needed = needed_by(*to, results);
+  for (const Var& each : v)
+    if (static_cast<std::size_t>(each.id().node) < needed.size() && needed[each.id().node])
+      throw Error("the product must be linear in v, but its gradient depends on v");
+  to->set_results(results);
+  return to;
+}
+
+/// With A x = b: the cotangent of b solves the transposed system, and that of A is minus it times x.
+Vars solve_gradient(const GradientCall& call) {
+  const SolveForm form(call.attributes());
+  const Tape tape = call.inputs[0].tape();
+  Vars inputs = call.inputs, minus;
+  for (std::size_t i = 0; i < call.outputs.size(); ++i) inputs[i] = call.cotangent(i);
+  const auto body = form.options.positive_definite ? call.node.body : transposed(call, form);
+  Vars gradients = record_call(tape, call.op, inputs, form.attributes(), body);
+  for (const Var& gradient : gradients) minus.push_back(-gradient);
+
+  gradients.resize(inputs.size());
+  std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
+  Vars wanted;
+  for (std::size_t i = call.outputs.size(); i < inputs.size(); ++i)
+    if (call.needs[i]) wanted.push_back(inputs[i]);
+  if (wanted.empty()) return gradients;
+  const Vars found = call.grad(inline_body(tape, *call.node.body, inputs), wanted, minus);
+  for (std::size_t i = call.outputs.size(), next = 0; i < inputs.size(); ++i)
+    if (call.needs[i]) gradients[i] = found[next++];
+  return gradients;
+}
+
+Vars batch_solve(const BatchCall& call) {
+  SolveForm form(call.attributes());
+  ++form.batch_axes;
+  Vars inputs = call.inputs;
+  std::vector<bool> mapped = call.mapped;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(form.unknowns); ++i) {
+    inputs[i] = call.whole(i);
+    mapped[i] = true;
+  }
+  const auto body = std::make_shared<Tape>(call.body(*call.node.body, mapped));
+  return record_call(call.tape, call.op, inputs, form.attributes(), body);
+}
+}  // namespace
+
+const Op& linear_solve_op() {
+  static const Op entry{
+      .name = "linear_solve",
+      .doc = R"(The solution x of A x = b. Its body computes A v from v and further inputs. Conjugate gradients or GMRES
+           solve the system to a tolerance; one that is not solved gives NaN.)",
+      .inputs = {{"xs", Accept::any, Arity::many}},
+      .outputs = {"ys"},
+      .attributes = {{"unknowns", AttributeType::integer, "The number of arrays in x.", std::nullopt},
+                     {"batch_axes", AttributeType::integer, "The first axes, along which systems are separate.",
+                      std::nullopt},
+                     {"positive_definite", AttributeType::boolean, "Whether A is symmetric and positive definite.",
+                      std::nullopt},
+                     {"rtol", AttributeType::number, "The largest residual, relative to b.", std::nullopt},
+                     {"atol", AttributeType::number, "The largest residual, if that is more.", std::nullopt},
+                     {"max_steps", AttributeType::integer, "The largest number of products; 0: ten per unknown.",
+                      std::nullopt},
+                     {"restart", AttributeType::integer, "The number of directions that GMRES keeps.", std::nullopt}},
+      .shape = solve_types,
+      .gradient = solve_gradient,
+      .batch = batch_solve,
+      .expand = solve};
+  return entry;
+}
+
+namespace {
+Vars record_solve(Tape tape, const std::function<Vars(const Vars&)>& product, const Vars& b,
+                  const LinearSolveOptions& options) {
+  std::vector<ValueType> types;
+  for (const Var& each : b) {
+    if (each.tape() != tape) throw HandleError("linear_solve: its right-hand sides belong to different tapes");
+    types.push_back(each.type());
+  }
+  const Enclosed recorded = enclosed(tape, types, [&](const Vars& v) {
+    const Vars products = product(v);
+    bool same = products.size() == types.size();
+    for (std::size_t i = 0; same && i < types.size(); ++i) same = products[i].type() == types[i];
+    if (!same)
+      throw ShapeError("linear_solve: the products must have the types of b, which are " + to_string(types[0]) +
+                       (types.size() > 1 ? " …" : "") + ", got " +
+                       (products.empty() ? "none" : to_string(products[0].type())));
+    return products;
+  });
+  SolveForm form;
+  form.unknowns = static_cast<std::int64_t>(b.size());
+  form.options = options;
+  Vars inputs = b;
+  inputs.insert(inputs.end(), recorded.captured.begin(), recorded.captured.end());
+  return record_call(tape, linear_solve_op(), inputs, form.attributes(), recorded.body);
+}
+}  // namespace
+
+Vars linear_solve(const std::function<Vars(const Vars&)>& product, const Vars& b, const LinearSolveOptions& options,
+                  Caller caller) {
+  if (!product) throw Error("linear_solve: the product is empty");
+  if (b.empty()) throw Error("linear_solve: needs at least one right-hand side");
+  Tape tape = b[0].tape();
+  const std::size_t size = tape.size();
+  try {
+    return as_call(tape, &linear_solve_op(), caller, [&] { return record_solve(tape, product, b, options); });
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+
+Var linear_solve(const std::function<Var(const Var&)>& product, const Var& b, const LinearSolveOptions& options,
+                 Caller caller) {
+  if (!product) throw Error("linear_solve: the product is empty");
+  return linear_solve([&](const Vars& v) { return Vars{product(v[0])}; }, Vars{b}, options, caller)[0];
+}
+
+}  // namespace xtape

@@ -1,0 +1,307 @@
+// Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels.hpp"
+#include "passes/passes.hpp"
+#include "plan/placement.hpp"
+#include "plan/plan.hpp"
+#include "ready.hpp"
+#include "scratch.hpp"
+
+namespace xtape {
+
+namespace {
+using Copy = std::function<void(const void*, void*)>;
+
+/// The location of an operand of the body's steps in the memory of the scan's call.
+struct Operand {
+  enum class From : std::uint8_t { scratch, in, out, fixed };
+  From from = From::scratch;
+  std::size_t number = 0;      // index of the input or output
+  std::byte* fixed = nullptr;  // for kind fixed: the address
+  std::int64_t offset = 0;     // in bytes
+  std::int64_t stride = 0;     // in bytes, from step to step
+};
+
+std::byte* address(const Operand& operand, const KernelArguments& arguments) {
+  switch (operand.from) {
+    case Operand::From::in:  // steps only read inputs
+      return static_cast<std::byte*>(const_cast<void*>(arguments.in[operand.number])) + operand.offset;
+    case Operand::From::out:
+      return static_cast<std::byte*>(arguments.out[operand.number]) + operand.offset;
+    case Operand::From::fixed:
+      return operand.fixed + operand.offset;
+    default:
+      return static_cast<std::byte*>(arguments.scratch) + operand.offset;
+  }
+}
+
+/// A step of the body. The pointers of all steps are in one list.
+struct BodyStep {
+  std::shared_ptr<const Kernel> kernel;
+  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
+  Site site;
+};
+
+/// Copies a state into the body's memory before the first step, and out of it after the last one.
+struct StateCopies {
+  std::size_t input = 0, output = 0;  // of the scan
+  Operand before, after;              // in the body's memory; `before` is set only if the body reads the state
+  Copy enter, leave, skip;            // `skip` copies from input to output, if no step takes place
+};
+
+/// Writes the zeros of steps that do not take place to a stacked output.
+struct Zeros {
+  Operand first;           // the slice of the first step
+  std::size_t bytes = 0;   // of a slice that is dense, else 0
+  Copy fill;               // of a slice
+  void write(std::byte* slice, std::int64_t step, std::int64_t steps) const {
+    slice += first.stride * step;
+    const bool adjacent = bytes > 0 && static_cast<std::size_t>(std::abs(first.stride)) == bytes;
+    if (adjacent) {  // many short slices: at once
+      std::memset(std::min(slice, slice + first.stride * (steps - 1)), 0, bytes * static_cast<std::size_t>(steps));
+      return;
+    }
+    for (std::int64_t i = 0; i < steps; ++i, slice += first.stride) fill(&zero, slice);
+  }
+  static constexpr double zero = 0;  // of every dtype
+};
+
+class ScanRun {
+ public:
+  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) {
+    make(call, outer);
+  }
+
+  std::size_t scratch_bytes() const { return scratch_bytes_; }
+  Cost cost() const {
+    const auto length = static_cast<double>(form_.length);
+    return {cost_.flops * length, cost_.bytes * length};
+  }
+
+  void run(const KernelArguments& arguments) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], arguments);
+    bool begun = false;
+    for (std::int64_t step = 0; step < form_.length;) {
+      if (const std::int64_t skipped = skipped_from(step, begun, arguments); skipped > 0) {
+        for (const Zeros& zeros : zeros_) zeros.write(address(zeros.first, arguments), step, skipped);
+        advance(skipped);
+        step += skipped;
+        continue;
+      }
+      if (!begun) begin(arguments);
+      begun = true;
+      for (const BodyStep& part : steps_) run(part, arguments);
+      advance(1);
+      ++step;
+    }
+    for (const StateCopies& state : states_)
+      if (begun)
+        state.leave(address(state.after, arguments), arguments.out[state.output]);
+      else
+        state.skip(arguments.in[state.input], arguments.out[state.output]);
+  }
+
+ private:
+  /// Before the first step that takes place.
+  void begin(const KernelArguments& arguments) const {
+    for (const StateCopies& state : states_)
+      if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
+    for (const BodyStep& part : steps_)
+      if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments.step));
+  }
+
+  void advance(std::int64_t steps) {
+    for (const std::size_t i : moving_)
+      pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride * steps;
+  }
+
+  /// The number of steps from `step` on that do not take place. States stay then: if the condition is one, all others
+  /// do not either.
+  std::int64_t skipped_from(std::int64_t step, bool begun, const KernelArguments& arguments) const {
+    if (form_.condition < 0) return 0;
+    const auto place = static_cast<std::size_t>(form_.condition);
+    const auto holds = [](const void* flag) { return *static_cast<const bool*>(flag); };
+    if (place >= form_.sequences()) {
+      const StateCopies& state = states_[place - form_.sequences()];
+      return holds(begun ? address(state.after, arguments) : arguments.in[place]) ? 0 : form_.length - step;
+    }
+    const std::byte* flags = address(external_[place], arguments);
+    std::int64_t end = step;
+    while (end < form_.length && !holds(flags + external_[place].stride * end)) ++end;
+    return end - step;
+  }
+
+  void run(const BodyStep& part, const KernelArguments& arguments) const {
+    try {
+      part.kernel->run(arguments_of(part, arguments.step));
+    } catch (Error& error) {
+      name_call(error, part.site);
+      throw;
+    }
+  }
+
+  /// The layout of one slice of a stacked array; its offset is that of the array.
+  static Layout slice_of(const Layout& layout, std::int64_t axis) {
+    Layout slice = layout;
+    slice.shape.erase(static_cast<std::size_t>(axis));
+    slice.strides.erase(static_cast<std::size_t>(axis));
+    return slice;
+  }
+
+  KernelArguments arguments_of(const BodyStep& part, std::uint64_t step) const {
+    void* const* pointers = pointers_.data();
+    return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
+  }
+
+  void make(const KernelCall& call, const PlayerOptions& outer) {
+    const Tape& body = *call.body;
+    const std::vector<ValueId> inputs = body.inputs();
+    const std::size_t first_state = form_.sequences();
+    const std::size_t first_alike = first_state + static_cast<std::size_t>(form_.states);
+    PlayerOptions options;
+    options.passes = outer.passes;
+    options.seed = outer.seed;
+    options.precision = outer.precision;
+    ExternalBuffers external;
+    for (std::size_t k = 0; k < inputs.size(); ++k) {
+      if (k >= first_state && k < first_alike) {
+        options.carries.push_back({body.var(inputs[k]), body.var(body.results()[form_.stacked() + k - first_state])});
+        continue;
+      }
+      const bool moves = k < first_state;
+      external.fixed.push_back(!moves);
+      external.inputs.emplace_back(body.node(inputs[k].node).name,
+                                   moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
+      add_external(Operand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
+                  call.dtype(k));
+    }
+    Vars outputs;
+    for (std::size_t k = 0; k < form_.stacked(); ++k) {
+      outputs.push_back(body.var(body.results()[k]));
+      external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
+      add_external(Operand::From::out, k, call.out[k].strides[form_.output_axes[k]],
+                  call.outputs[k].dtype);
+      if (form_.condition >= 0) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
+    }
+    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
+    place_buffers(planned);
+    for (PlannedStep& step : planned.steps) add_step(planned, step);
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (operands_[i].stride != 0) moving_.push_back(i);
+    pointers_.resize(operands_.size());
+    for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
+  }
+
+  /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
+  void add_external(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
+    const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
+    Operand operand{from, number, nullptr, 0, bytes};
+    if (form_.reverse) {
+      operand.offset = bytes * std::max<std::int64_t>(0, form_.length - 1);
+      operand.stride = -bytes;
+    }
+    external_.push_back(operand);
+  }
+
+  /// For the output whose memory was added last.
+  void add_zeros(const Layout& slice, Dtype dtype, int threads) {
+    Layout one = slice;
+    one.offset = 0;
+    std::fill(one.strides.begin(), one.strides.end(), 0);
+    const std::size_t bytes = static_cast<std::size_t>(count_of(slice.shape)) * size_of(dtype);
+    zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, kernels().make_copy(dtype, one, slice, threads)});
+  }
+
+  /// Allocates `bytes` of the scan's scratch.
+  Operand own(std::size_t bytes) {
+    Operand operand;
+    operand.offset = static_cast<std::int64_t>(scratch_bytes_);
+    scratch_bytes_ += whole_lines(bytes);
+    return operand;
+  }
+
+  /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
+  void place_buffers(PlannedProgram& planned) {
+    own(planned.arena_bytes);
+    for (Buffer& buffer : planned.buffers) {
+      Operand operand;
+      if (buffer.kind == BufferKind::arena) {
+        operand.offset = static_cast<std::int64_t>(buffer.offset);
+      } else if (buffer.kind == BufferKind::external) {
+        operand = external_[buffer.number];
+      } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
+        operand = own(buffer.bytes);
+      } else {
+        operand.from = Operand::From::fixed;
+        operand.fixed = static_cast<std::byte*>(buffer.array.data());
+        held_.push_back(buffer.array);
+      }
+      buffers_.push_back(operand);
+    }
+  }
+
+  Operand at(const BufferRef& ref) const {
+    Operand operand = buffers_[ref.buffer];
+    operand.offset += ref.byte_offset;
+    return operand;
+  }
+
+  void add_step(const PlannedProgram& planned, PlannedStep& step) {
+    BodyStep made;
+    made.in = operands_.size();
+    for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
+    made.out = operands_.size();
+    for (const BufferRef& ref : planned.out(step)) operands_.push_back(at(ref));
+    made.scratch = operands_.size();
+    operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : Operand{});
+    made.prepared = operands_.size();
+    operands_.push_back(own(step.kernel->prepared_bytes));
+    made.kernel = std::move(step.kernel);
+    made.site = planned.site_of(step);
+    cost_ += step.cost;
+    steps_.push_back(std::move(made));
+  }
+
+  void add_state(const KernelCall& call, const PlannedProgram& planned, std::size_t j) {
+    StateCopies state;
+    state.input = form_.sequences() + j;
+    state.output = form_.stacked() + j;
+    const Layout &first = call.in[state.input], &last = call.out[state.output];
+    const Dtype dtype = call.dtype(state.input);
+    state.skip = kernels().make_copy(dtype, first, last, call.threads);
+    const int carried = planned.carried[j];
+    if (carried >= 0) {
+      state.before = at({carried, 0});
+      state.enter = kernels().make_copy(dtype, first, Layout::dense(first.shape), call.threads);
+    }
+    const PlannedOutput& output = planned.outputs[form_.stacked() + j];
+    state.after = at({output.buffer, 0});
+    state.leave = kernels().make_copy(dtype, output.layout, last, call.threads);
+    states_.push_back(std::move(state));
+  }
+
+  Stepping form_;
+  std::vector<Operand> external_;  // by index
+  std::vector<Operand> buffers_;   // the buffers of the body's plan
+  std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<BodyStep> steps_;
+  std::vector<Operand> operands_;  // of all steps
+  std::vector<void*> pointers_;    // their addresses at the current step
+  std::vector<std::size_t> moving_;  // operands whose address advances
+  std::vector<StateCopies> states_;
+  std::vector<Zeros> zeros_;  // per stacked output, if there is a condition
+  std::size_t scratch_bytes_ = 0;
+  Cost cost_;  // of one step
+};
+}  // namespace
+
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
+  const auto scan = std::make_shared<ScanRun>(call, options);
+  cost = scan->cost();
+  return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
+}
+
+}  // namespace xtape
