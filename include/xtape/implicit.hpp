@@ -17,10 +17,10 @@ struct RootOptions {
   std::function<Vars(const Vars& guess)> solver = {};
 };
 
-/// Records x with f(x) = 0, found from `guess`. `f` gives arrays of the types of x; it may use any vars of the tape. The
-/// derivatives of x by these vars are those of the implicit function theorem: one linear system, by products with the
-/// Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel et al., 2022, Efficient and
-/// modular implicit differentiation). They are of any order and in both modes. x does not depend on the guess.
+/// Records x with f(x) = 0, found from `guess`. `f` gives arrays of the types of x, and may use any vars of the tape.
+/// The derivatives of x by these vars are those of the implicit function theorem: one linear system, by products with the
+/// Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel et al., 2022, Efficient
+/// and modular implicit differentiation). They are of any order and in both modes. The guess has no gradient.
 ///
 /// Newton's method starts from the guess. If |f(x)| is not at most atol before its last step, x is NaN.
 ///
@@ -34,7 +34,7 @@ Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, con
                   Caller caller = Caller::here());
 
 struct FixedPointOptions {
-  double rtol = 1e-6;               ///< Iteration ends if |g(x) - x| is at most the larger of rtol |g(x)| and atol.
+  double rtol = 1e-6;              ///< Iteration ends if |g(x) - x| is at most the larger of rtol |g(x)| and atol.
   double atol = 1e-9;
   std::int64_t max_steps = 1000;
   LinearSolveOptions linear = {};  ///< The systems of derivatives, with the identity minus the Jacobian of g.

@@ -21,12 +21,12 @@ struct LinearSolveOptions {
 /// Records the solution x of A x = b. `product` records A v; it must be linear in v, and may use any vars of the tape.
 /// b, v and x are lists of arrays of the same types. Only products with A are computed, never A itself.
 ///
-/// Derivatives by b and by the vars that `product` uses are those of the exact solution, each at the price of another solve:
-/// with the transposed matrix in reverse mode. `vmap` solves one system per example.
+/// Derivatives by b and by the vars that `product` uses are those of the exact solution, each at the price of another
+/// solve: with the transposed matrix in reverse mode. `vmap` solves one system per example.
 ///
-/// Conjugate gradients: Hestenes and Stiefel, 1952. GMRES: Saad and Schultz, 1986, in the form of Jiranek and Rozloznik,
-/// 2010, Adaptive version of Simpler GMRES, which needs no least squares. A system that is not solved within max_steps
-/// gives NaN, as does a NaN in it.
+/// Conjugate gradients: Hestenes and Stiefel, 1952. GMRES: Saad and Schultz, 1986, in the form of Jiranek and
+/// Rozloznik, 2010, Adaptive version of Simpler GMRES, which needs no least squares. A system that is not solved within
+/// max_steps gives NaN, as does a NaN in it.
 ///
 /// Throws DtypeError unless all of b have one float dtype; ShapeError if the products have other types than b; Error
 /// without a product or b, if the product is found not to be linear, and for options out of range; HandleError for vars

@@ -28,7 +28,8 @@ struct Passes {
   bool in_place = true;     ///< An op may overwrite an input that no later op reads.
   bool reuse = true;        ///< Buffers whose lifetimes do not overlap share memory.
   bool expand = false;      ///< Replaces every op that has an expansion by it; then `fuse` has no effect.
-  /// Only `expand` on: slow, and the definition of the right results.
+  bool unroll = true;       ///< With `expand`, replaces scans too, by all of their steps.
+  /// Only `expand` and `unroll` on: slow, and the definition of the right results.
   static Passes reference();
   /// Each recorded call is computed by itself: without fuse, fold, common, accumulate and elementwise.
   static Passes unfused();
@@ -226,8 +227,8 @@ class Player {
   Owner<Data> data_;
 };
 
-/// The value of `var`, played once with Passes::reference(), for exploring and debugging. Random ops draw with seed and
-/// step 0. Throws as Player and Player::play do.
+/// The value of `var`, played once with Passes::reference() but without `unroll`, for exploring and debugging. Random
+/// ops draw with seed and step 0. Throws as Player and Player::play do.
 Array evaluate(const Var& var, const std::vector<Feed>& feeds = {});
 /// The same as an xtensor array. Also throws DtypeError unless T is the element type.
 template <class T>

@@ -113,7 +113,8 @@ Vars by_iteration(const Function& g, const Vars& guess, const FixedPointOptions&
     const Vars x = without_last(states), next = g(x);
     check_types("the function", next, guess);
     const Var bound = maximum(options.rtol * options.rtol * square_norm(next), options.atol * options.atol);
-    return with_last(next, ~less_equal(square_norm(difference(next, x)), bound));
+    const Var change = square_norm(difference(next, x));
+    return with_last(next, ~(less_equal(change, bound) & less(bound, INFINITY)));
   };
   const auto goes_on = [](const Vars& states) { return states.back(); };
   const Var begins = full(guess[0].tape(), {}, true, Dtype::boolean);

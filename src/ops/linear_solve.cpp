@@ -114,9 +114,9 @@ class Systems {
 Var dot(const Var& a, const Var& b) {
   return sum(a * b, {-1}, true);
 }
-/// a / b, and 0 where b is 0.
-Var quotient(const Var& a, const Var& b) {
-  return where(equal(b, 0), 0, a / b);
+/// 1 / |v| from the square of |v|, and 0 where v is 0.
+Var inverse_norm(const Var& square) {
+  return where(equal(square, 0), 0, rsqrt(square));
 }
 
 /// Conjugate gradients. States: the solution, the residual, the direction, and the square of the residual's norm.
@@ -137,8 +137,8 @@ Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound,
 }
 
 /// Simpler GMRES. With the products q_i = A p_i orthonormal, the residual is least along each new q by itself. States:
-/// the solution, the residual, the next direction, the square of the residual's norm, all p and q of this cycle, and how
-/// many there are.
+/// the solution, the residual, the next direction, the square of the residual's norm, all p and q of this cycle, and
+/// their number.
 Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearSolveOptions& options,
            std::int64_t max_steps) {
   const std::int64_t size = std::min(options.restart, max_steps);
@@ -156,7 +156,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
       q = q - sum(along * qs, {0});
       p = p - sum(along * ps, {0});
     }
-    const Var inverse = quotient(1, sqrt(dot(q, q)));
+    const Var inverse = inverse_norm(dot(q, q));
     p = p * inverse;
     q = q * inverse;
     const Var active = unsolved(states);
@@ -166,7 +166,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
     // The residual is the better direction where it falls, the last product where it stagnates.
     const Var full = equal(count + 1, size);
     const Var falls = less(next_square, 0.8 * square_norm) | full;
-    const Var direction = where(falls, next * quotient(1, sqrt(next_square)), q);
+    const Var direction = where(falls, next * inverse_norm(next_square), q);
     const Var place = equal(reshape(iota(tape, {size}), slots), count);
     return Vars{x + length * p,
                 next,
@@ -177,7 +177,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
                 where(full, 0, count + 1)};
   };
   const Var square_norm = dot(b, b);
-  const Vars init{zeros_like(b), b, b * quotient(1, sqrt(square_norm)), square_norm, zeros(tape, kept, b.dtype()),
+  const Vars init{zeros_like(b), b, b * inverse_norm(square_norm), square_norm, zeros(tape, kept, b.dtype()),
                   zeros(tape, kept, b.dtype()), zeros(tape, {}, Dtype::int64)};
   return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, init, max_steps).states;
 }
@@ -188,58 +188,82 @@ Vars solve(const ExpandCall& call) {
   const Systems systems(call, form);
   const Var b = systems.b();
   std::int64_t max_steps = options.max_steps;
-  if (max_steps == 0 && !checked_multiply(max_steps = b.size(-1), 10)) max_steps = std::numeric_limits<std::int64_t>::max();
+  if (max_steps == 0 && !checked_multiply(max_steps = b.size(-1), 10))
+    max_steps = std::numeric_limits<std::int64_t>::max();
   max_steps = std::max<std::int64_t>(max_steps, 1);
   const Var bound = maximum(options.rtol * options.rtol * dot(b, b), options.atol * options.atol);
   const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
                                                 : gmres(systems, b, bound, options, max_steps);
-  return systems.parts(where(less_equal(states[3], bound), states[0], std::nan("")));
+  const Var is_solved = less_equal(states[3], bound) & less(bound, INFINITY);
+  return systems.parts(where(is_solved, states[0], std::nan("")));
 }
 
-/// The body of the transposed system, by the gradient of the product.
-std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm& form) {
+/// The gradients of the products by the marked inputs of the body, on a tape of its own, on which v does not depend on
+/// what the product uses. Its inputs are those of the body, then the cotangents of the products.
+Tape pullback(const GradientCall& call, const SolveForm& form, const std::vector<bool>& marked) {
   const Tape& body = *call.node.body;
-  auto to = std::make_shared<Tape>(body.blank());
-  Vars inputs, v, cotangents;
-  for (const ValueId& id : body.inputs()) {
-    const ValueType type = body.type(id);
-    inputs.push_back(to->input("in" + std::to_string(to->size()), type.shape, type.dtype));
+  Tape tape = body.blank();
+  Vars inputs, wanted, cotangents;
+  const auto enter = [&](const ValueType& type) {
+    return tape.input("in" + std::to_string(tape.size()), type.shape, type.dtype);
+  };
+  for (const ValueId& id : body.inputs()) inputs.push_back(enter(body.type(id)));
+  for (std::int64_t i = 0; i < form.unknowns; ++i) cotangents.push_back(enter(inputs[i].type()));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (marked[i]) wanted.push_back(inputs[i]);
+  std::vector<ValueId> results;
+  for (const Var& each : call.grad(inline_body(tape, body, inputs), wanted, cotangents)) results.push_back(each.id());
+  tape.set_results(results);
+  return tape;
+}
+
+/// The body of the transposed system.
+std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm& form) {
+  std::vector<bool> marked(call.inputs.size(), false);
+  std::fill_n(marked.begin(), form.unknowns, true);
+  const Tape by_v = pullback(call, form, marked);
+  const std::vector<ValueId> places = by_v.inputs();
+  const std::vector<bool> needed = needed_by(by_v, by_v.results());
+  auto body = std::make_shared<Tape>(by_v.blank());
+  Vars inputs, cotangents;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const ValueType type = by_v.type(places[i]);
+    inputs.push_back(body->input("in" + std::to_string(i), type.shape, type.dtype));
   }
   for (std::int64_t i = 0; i < form.unknowns; ++i) {
+    const auto node = static_cast<std::size_t>(places[i].node);
+    if (node < needed.size() && needed[node])
+      throw Error("the product must be linear in v, but its gradient by v depends on v");
     cotangents.push_back(inputs[i]);
-    v.push_back(zeros_like(inputs[i]));
-    inputs[i] = v.back();
+    inputs[i] = zeros_like(inputs[i]);
   }
-  const Vars products = inline_body(*to, body, inputs);
+  inputs.insert(inputs.end(), cotangents.begin(), cotangents.end());
   std::vector<ValueId> results;
-  for (const Var& result : call.grad(products, v, cotangents)) results.push_back(result.id());
-  const std::vector<bool> needed = needed_by(*to, results);
-  for (const Var& each : v)
-    if (static_cast<std::size_t>(each.id().node) < needed.size() && needed[each.id().node])
-      throw Error("the product must be linear in v, but its gradient depends on v");
-  to->set_results(results);
-  return to;
+  for (const Var& each : inline_body(*body, by_v, inputs)) results.push_back(each.id());
+  body->set_results(results);
+  return body;
 }
 
 /// With A x = b: the cotangent of b solves the transposed system, and that of A is minus it times x.
 Vars solve_gradient(const GradientCall& call) {
   const SolveForm form(call.attributes());
   const Tape tape = call.inputs[0].tape();
-  Vars inputs = call.inputs, minus;
-  for (std::size_t i = 0; i < call.outputs.size(); ++i) inputs[i] = call.cotangent(i);
+  const auto unknowns = static_cast<std::size_t>(form.unknowns);
+  Vars inputs = call.inputs;
+  for (std::size_t i = 0; i < unknowns; ++i) inputs[i] = call.cotangent(i);
   const auto body = form.options.positive_definite ? call.node.body : transposed(call, form);
   Vars gradients = record_call(tape, call.op, inputs, form.attributes(), body);
-  for (const Var& gradient : gradients) minus.push_back(-gradient);
 
   gradients.resize(inputs.size());
-  std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
-  Vars wanted;
-  for (std::size_t i = call.outputs.size(); i < inputs.size(); ++i)
-    if (call.needs[i]) wanted.push_back(inputs[i]);
-  if (wanted.empty()) return gradients;
-  const Vars found = call.grad(inline_body(tape, *call.node.body, inputs), wanted, minus);
-  for (std::size_t i = call.outputs.size(), next = 0; i < inputs.size(); ++i)
-    if (call.needs[i]) gradients[i] = found[next++];
+  std::vector<bool> marked = call.needs;
+  std::fill_n(marked.begin(), unknowns, false);
+  if (std::find(marked.begin(), marked.end(), true) != marked.end()) {
+    std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
+    for (std::size_t i = 0; i < unknowns; ++i) inputs.push_back(-gradients[i]);
+    const Vars found = inline_body(tape, pullback(call, form, marked), inputs);
+    for (std::size_t i = 0, next = 0; i < marked.size(); ++i)
+      if (marked[i]) gradients[i] = found[next++];
+  }
   return gradients;
 }
 

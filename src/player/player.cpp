@@ -383,6 +383,7 @@ const PlayerOptions& Player::options() const {
 Array evaluate(const Var& var, const std::vector<Feed>& feeds) {
   PlayerOptions options;
   options.passes = Passes::reference();
+  options.passes.unroll = false;
   Player player(var.tape(), {var}, options);
   player.play(feeds);
   return Array(player.view(var));

@@ -10,7 +10,8 @@ namespace {
 bool must_expand(const Op& op) { return op.expand && !op.lowering.runs(); }
 
 bool expands(const Node& node, Expand which) {
-  if (which == Expand::all) return static_cast<bool>(node.op->expand);
+  const bool is_kept_scan = which == Expand::all_but_scans && node.op->lowering.steps;
+  if (which >= Expand::all_but_scans) return node.op->expand && !is_kept_scan;
   return must_expand(*node.op) || (which == Expand::fused && node.fused && node.op->expand);
 }
 

@@ -13,7 +13,9 @@ bool applies_rules(const Passes& passes) {
 /// The program to which rules are applied.
 Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
-  const Expand which = passes.expand ? Expand::all : passes.fuse ? Expand::without_kernel : Expand::fused;
+  const Expand which = passes.expand ? (passes.unroll ? Expand::all : Expand::all_but_scans)
+                       : passes.fuse ? Expand::without_kernel
+                                     : Expand::fused;
   Program program = extract(tape, outputs, options.carries);
   expand_pass(program, which);
   return program;

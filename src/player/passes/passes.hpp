@@ -9,7 +9,7 @@ namespace xtape {
 
 /// Which ops are replaced by their expansions: those that the player cannot run otherwise (checkpoint); these and the
 /// calls that `grad` fused; or all that have one.
-enum class Expand : std::uint8_t { without_kernel, fused, all };
+enum class Expand : std::uint8_t { without_kernel, fused, all_but_scans, all };
 void expand_pass(Program& program, Expand which);
 /// Records the expansion of node `index` in place of the node.
 void expand_node(Rewriter& rewriter, std::int32_t index);
