@@ -62,4 +62,22 @@ Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
   return {body, captured};
 }
 
+Tape pullback(const Tape& body, const std::vector<bool>& marked,
+              const std::function<Vars(const Vars&, const Vars&, const Vars&)>& grad) {
+  Tape tape = body.blank();
+  const auto enter = [&](ValueId id) {
+    const ValueType type = body.type(id);
+    return tape.input("in" + std::to_string(tape.size()), type.shape, type.dtype);
+  };
+  Vars inputs, wanted, cotangents;
+  for (const ValueId& id : body.inputs()) inputs.push_back(enter(id));
+  for (const ValueId& id : body.results()) cotangents.push_back(enter(id));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (marked[i]) wanted.push_back(inputs[i]);
+  std::vector<ValueId> results;
+  for (const Var& each : grad(inline_body(tape, body, inputs), wanted, cotangents)) results.push_back(each.id());
+  tape.set_results(results);
+  return tape;
+}
+
 }  // namespace xtape

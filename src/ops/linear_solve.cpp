@@ -198,30 +198,11 @@ Vars solve(const ExpandCall& call) {
   return systems.parts(where(is_solved, states[0], std::nan("")));
 }
 
-/// The gradients of the products by the marked inputs of the body, on a tape of its own, on which v does not depend on
-/// what the product uses. Its inputs are those of the body, then the cotangents of the products.
-Tape pullback(const GradientCall& call, const SolveForm& form, const std::vector<bool>& marked) {
-  const Tape& body = *call.node.body;
-  Tape tape = body.blank();
-  Vars inputs, wanted, cotangents;
-  const auto enter = [&](const ValueType& type) {
-    return tape.input("in" + std::to_string(tape.size()), type.shape, type.dtype);
-  };
-  for (const ValueId& id : body.inputs()) inputs.push_back(enter(body.type(id)));
-  for (std::int64_t i = 0; i < form.unknowns; ++i) cotangents.push_back(enter(inputs[i].type()));
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (marked[i]) wanted.push_back(inputs[i]);
-  std::vector<ValueId> results;
-  for (const Var& each : call.grad(inline_body(tape, body, inputs), wanted, cotangents)) results.push_back(each.id());
-  tape.set_results(results);
-  return tape;
-}
-
 /// The body of the transposed system.
 std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm& form) {
   std::vector<bool> marked(call.inputs.size(), false);
   std::fill_n(marked.begin(), form.unknowns, true);
-  const Tape by_v = pullback(call, form, marked);
+  const Tape by_v = pullback(*call.node.body, marked, call.grad);
   const std::vector<ValueId> places = by_v.inputs();
   const std::vector<bool> needed = needed_by(by_v, by_v.results());
   auto body = std::make_shared<Tape>(by_v.blank());
@@ -260,7 +241,7 @@ Vars solve_gradient(const GradientCall& call) {
   if (std::find(marked.begin(), marked.end(), true) != marked.end()) {
     std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
     for (std::size_t i = 0; i < unknowns; ++i) inputs.push_back(-gradients[i]);
-    const Vars found = inline_body(tape, pullback(call, form, marked), inputs);
+    const Vars found = inline_body(tape, pullback(*call.node.body, marked, call.grad), inputs);
     for (std::size_t i = 0, next = 0; i < marked.size(); ++i)
       if (marked[i]) gradients[i] = found[next++];
   }
