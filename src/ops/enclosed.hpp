@@ -20,7 +20,7 @@ struct Enclosed {
 Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
                   const std::function<Vars(const Vars&)>& function);
 
-/// The gradients of the results of a body by the inputs that are marked, on a tape of its own, where no input depends on
+/// The gradients of the results of a body by the marked inputs, on a tape of its own, where no input depends on
 /// another. Its inputs are those of the body, then a cotangent for each result. `grad` is xtape::grad, with zeros
 /// where no gradient flows.
 Tape pullback(const Tape& body, const std::vector<bool>& marked,
