@@ -32,8 +32,8 @@ Vars scan_batch(const BatchCall& call);
 /// The expansion: every step recorded separately.
 Vars scan_unrolled(const ExpandCall& call);
 
-/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Its sizes must be the first
-/// sizes of each, else ShapeError.
+/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Throws ShapeError unless
+/// its sizes are the first sizes of each of them.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
 /// What a function that records a scan needs besides the options of `scan`.
