@@ -119,8 +119,8 @@ class ScanStep {
 };
 
 /// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
-/// include the state before each step, are declared, so no step computes them again. A condition is a sequence too: that
-/// of the flags before each step, which are false where no step took place.
+/// include the state before each step, are declared, so no step computes them again. A condition is a sequence, too:
+/// stacked, a state is false where no step took place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {

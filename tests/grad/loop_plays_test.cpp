@@ -57,7 +57,8 @@ TEST_CASE("loops: values of one play do not reach a play with fewer steps") {
   const Looped loop = shrunk(y, w, b, 40);
   const Vars gradients = grad(sum(loop.states[0]) + loop.states[1], {y, w, b});
   Vars outputs = gradients;
-  for (const Var& second : grad(sum(sin(gradients[0])) + sum(square(gradients[1])), {y, w, b})) outputs.push_back(second);
+  const Var of_gradients = sum(sin(gradients[0])) + sum(square(gradients[1]));
+  for (const Var& second : grad(of_gradients, {y, w, b})) outputs.push_back(second);
   Player often(tape, outputs);
   for (const double scale : {30.0, 0.9, 0.1, 2.0, 0.5}) {
     const std::vector<Feed> feeds{{y, Numbers{scale, -scale}}, {w, Numbers(turn(0.3) * scale)}, {b, Numbers{0.1, 0.0}}};
@@ -126,7 +127,8 @@ TEST_CASE("loops: saved tapes") {
   Tape tape;
   const Var x = tape.input("x", {}, Dtype::float64);
   const Looped loop = root(x);
-  const Var y = cond(x < 3, [](const Vars& v) { return Vars{sin(v[0])}; }, [](const Vars& v) { return v; }, loop.states)[0];
+  const auto sine = [](const Vars& v) { return Vars{sin(v[0])}; };
+  const Var y = cond(x < 3, sine, [](const Vars& v) { return v; }, loop.states)[0];
   const test::Folder folder;
   tape.save(folder / "tape", {{"y", y}});
   const SavedTape saved = Tape::load(folder / "tape");
@@ -148,7 +150,7 @@ TEST_CASE("loops: narrow states stay narrow") {
   for (const bool reference : {false, true}) {
     PlayerOptions options;
     if (reference) options.passes = Passes::reference();
-    const std::vector<Numbers> found = values(tape, {loop.states[0], loop.states[1]}, {{x, xt::xarray<float>{1, 3}}}, options);
+    const std::vector<Numbers> found = values(tape, loop.states, {{x, xt::xarray<float>{1, 3}}}, options);
     CHECK(found[0] == Numbers{8, 24});
     CHECK(found[1] == Numbers{3, 3});
   }

@@ -64,10 +64,10 @@ TEST_CASE("while_loop: states of any dtype: Collatz's sequences") {
     }
     const std::vector<Numbers> found = values(tape, {loop.steps, loop.states[1], loop.states[2], loop.states[0]},
                                               {{start, xt::xarray<std::int64_t>(n)}});
-    const std::vector<double> truth{static_cast<double>(steps), static_cast<double>(highest), static_cast<double>(odd), 1};
+    const std::vector<std::int64_t> truth{steps, highest, odd, 1};
     for (std::size_t i = 0; i < truth.size(); ++i) {
-      CHECK(found[i]() == truth[i]);
-      CHECK(together[i](static_cast<std::size_t>(n - 1)) == truth[i]);
+      CHECK(found[i]() == static_cast<double>(truth[i]));
+      CHECK(together[i](static_cast<std::size_t>(n - 1)) == static_cast<double>(truth[i]));
     }
   }
 }
@@ -86,9 +86,10 @@ TEST_CASE("while_loop: gradients by states and weights, in both modes") {
     for (const Var& tangent : jvp({loss}, v, {v[0], v[1], v[2]})) all.push_back(tangent);
     return all;
   };
-  const std::vector<Numbers> found = everywhere(derivatives, {Numbers{1.0, -1.0}, turn(0.4), Numbers{0.1, 0.02}});
+  const std::vector<Numbers> points{Numbers{1.0, -1.0}, turn(0.4), Numbers{0.1, 0.02}};
+  const std::vector<Numbers> found = everywhere(derivatives, points);
   double along = 0;  // the tangent along the inputs themselves is the sum of the gradients times them
-  along += xt::sum(found[2] * Numbers{1.0, -1.0})() + xt::sum(found[3] * turn(0.4))() + xt::sum(found[4] * Numbers{0.1, 0.02})();
+  for (std::size_t i = 0; i < points.size(); ++i) along += xt::sum(found[2 + i] * points[i])();
   CHECK(found.back()() == doctest::Approx(along));
 }
 
@@ -134,16 +135,17 @@ TEST_CASE("loops: derivatives that are infinite where no step takes place add no
   CHECK(found[2]() == doctest::Approx(all / 4));
   CHECK(found[3]() == doctest::Approx(up));
   CHECK(std::isfinite(found[4]()));
-  const std::vector<Numbers> none =
-      values(tape, {y, slopes[0], slopes[1]}, {{x, Numbers(0.0)}, {w, Numbers(std::numeric_limits<double>::infinity())}});
+  const Numbers infinity(std::numeric_limits<double>::infinity());
+  const std::vector<Numbers> none = values(tape, {y, slopes[0], slopes[1]}, {{x, Numbers(0.0)}, {w, infinity}});
   for (const Numbers& each : none) CHECK(each() == 0);
 
   // Examples that are ready wait for others at such a state.
   const Var many = tape.input("many", {3}, Dtype::float64);
-  const Var mapped = vmap([&](const Vars& v) { return Vars{roots(v[0], v[0].tape().constant(Literal(4.0), Dtype::float64))}; }, {many})[0];
-  const Numbers each = values(tape, {grad(sum(mapped), {many})[0]}, {{many, Numbers{3.0, 0.0, 1.0}}})[0];
-  CHECK(are_close(each, Numbers{up, 0.0, 1.0}));
-  CHECK(are_close(values(tape, {jvp({mapped}, {many}, {ones_like(many)})[0]}, {{many, Numbers{3.0, 0.0, 1.0}}})[0], each));
+  const Var four = tape.constant(4.0, Dtype::float64);
+  const Var mapped = vmap([&](const Vars& v) { return Vars{roots(v[0], four)}; }, {many})[0];
+  const Vars derivatives{grad(sum(mapped), {many})[0], jvp({mapped}, {many}, {ones_like(many)})[0]};
+  for (const Numbers& each : values(tape, derivatives, {{many, Numbers{3.0, 0.0, 1.0}}}))
+    CHECK(are_close(each, Numbers{up, 0.0, 1.0}));
 }
 
 TEST_CASE("loops: vmap takes examples with different numbers of steps") {
@@ -178,7 +180,10 @@ TEST_CASE("loops: vmap takes examples with different numbers of steps") {
   const std::vector<Numbers> found = everywhere(outside, {starts, weights[0], weights[1]});
   CHECK(are_close(found[0], together[4]));
   CHECK(are_close(found[1], summed));
-  check([](const Vars& v) { return vmap([](const Vars& each) { return shrunk(each[0], each[1], each[0] * 0 + 0.1).states; }, {v[0], v[1]}, {.in_axes = {0, std::nullopt}}); }, {Numbers{{0.1, 0.1}, {1.0, -0.8}}, turn(0.3)});
+  const Function pair = [](const Vars& v) {
+    return vmap([&](const Vars& each) { return shrunk(each[0], v[1], each[0] * 0 + 0.1).states; }, {v[0]});
+  };
+  check(pair, {Numbers{{0.1, 0.1}, {1.0, -0.8}}, turn(0.3)});
 }
 
 TEST_CASE("loops: inside of checkpoints, scans and loops") {
@@ -249,7 +254,9 @@ TEST_CASE("loops: inside of checkpoints, scans and loops") {
 TEST_CASE("cond: plays the branch that is taken, in gradients too") {
   Tape tape;
   const Var x = tape.input("x", {}, Dtype::float64), w = tape.input("w", {}, Dtype::float64);
-  const Function logarithm = [&](const Vars& v) { return Vars{log(counted(v[0])) * w, cast(v[0] * 0 + 7, Dtype::int64)}; };
+  const Function logarithm = [&](const Vars& v) {
+    return Vars{log(counted(v[0])) * w, cast(v[0] * 0 + 7, Dtype::int64)};
+  };
   const Function square_of = [&](const Vars& v) { return Vars{v[0] * v[0], cast(v[0], Dtype::int64)}; };
   const Vars results = cond(x > 0, logarithm, square_of, {x});
   const Vars slopes = grad(results[0], {x, w});
@@ -291,9 +298,9 @@ TEST_CASE("cond: gradients, vmap, and branches that give what they get") {
   // A predicate that is the same for all examples still chooses.
   Tape tape;
   const Var x = tape.input("x", {3}, Dtype::float64), flag = tape.input("flag", {1}, Dtype::boolean);
-  const Var y = vmap([&](const Vars& v) {
-    return cond(flag, [](const Vars& u) { return Vars{counted(u[0])}; }, [](const Vars& u) { return Vars{u[0] * 2}; }, v);
-  }, {x})[0];
+  const auto count = [](const Vars& u) { return Vars{counted(u[0])}; };
+  const auto twice = [](const Vars& u) { return Vars{u[0] * 2}; };
+  const Var y = vmap([&](const Vars& v) { return cond(flag, count, twice, v); }, {x})[0];
   Player player(tape, {y});
   CHECK(runs_of(player, {{x, Numbers{1, 2, 3}}, {flag, xt::xarray<bool>{false}}}) == 0);
   CHECK(player.view(y).to<double>() == Numbers{2, 4, 6});

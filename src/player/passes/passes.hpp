@@ -61,8 +61,8 @@ bool runs_in_tiles(const Op& op);
 /// The kernel of an op for which runs_in_tiles() is true.
 Kernel make_elementwise(const KernelCall& call);
 
-/// Per stacked output of a node that is played step by step: whether steps that do not take place must leave zeros there.
-/// They need not if it is read only by other such nodes of which the same steps take place, such as the gradient.
+/// Per stacked output of a node that is played step by step: whether steps that do not take place must leave zeros
+/// there. They need not if it is read only by other such nodes of which the same steps take place, such as the gradient.
 std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index);
 
 /// The kernel of an op whose body is played step by step. The body is planned once, with the passes and the seed of

@@ -104,8 +104,9 @@ std::vector<bool> needed_zeros(const Program& program, const Users& users, std::
     const ValueId value{index, static_cast<std::int32_t>(k)};
     if (flags.node < 0 || value == flags) continue;
     const auto readers = users.of(value);
+    const auto skips = [&](std::int32_t user) { return skips_the_same(user, value); };
     needed[k] = std::find(program.outputs.begin(), program.outputs.end(), value) != program.outputs.end() ||
-                !std::all_of(readers.begin(), readers.end(), [&](std::int32_t user) { return skips_the_same(user, value); });
+                !std::all_of(readers.begin(), readers.end(), skips);
   }
   return needed;
 }

@@ -170,7 +170,8 @@ class ScanRun {
     one.offset = 0;
     std::fill(one.strides.begin(), one.strides.end(), 0);
     const std::size_t bytes = static_cast<std::size_t>(count_of(slice.shape)) * size_of(dtype);
-    zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, kernels().make_copy(dtype, one, slice, threads)});
+    const CopyFunction fill = kernels().make_copy(dtype, one, slice, threads);
+    zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, fill});
   }
 
   /// Allocates `bytes` of the scan's scratch.
