@@ -296,6 +296,16 @@ TEST_CASE("what cannot be saved is an error") {
   CHECK(saved.tape.ops() == &table);
 }
 
+TEST_CASE("an attribute that the version of a tape did not have has its default") {
+  const Example example;
+  const Folder folder;
+  const std::string path = folder / "tape";
+  example.tape.save(path, {{"loss", example.loss}});
+  write(path + "/tape.json", replaced(read(path + "/tape.json"), ",\"condition\":-1", ""));
+  const SavedTape saved = Tape::load(path);
+  CHECK(text_of(saved.tape, saved.outputs).text == text_of(example.tape, {{"loss", example.loss}}).text);
+}
+
 TEST_CASE("a damaged file is one error with its line") {
   Example example;
   const Folder folder;
