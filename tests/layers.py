@@ -14,7 +14,7 @@ PUBLIC = {
     "array": ["array", "attributes", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
     "kernels": ["op/kernel"],
     "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
-    "ops": ["ops", "scan"],
+    "ops": ["ops", "scan", "loops"],
     "grad": ["derivatives", "grad", "vmap"],
     "player": ["gradcheck", "player", "trace"],
     "optim": ["core", "optim"],  # core includes all up to here

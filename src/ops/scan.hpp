@@ -32,8 +32,8 @@ Vars scan_batch(const BatchCall& call);
 /// The expansion: every step recorded separately.
 Vars scan_unrolled(const ExpandCall& call);
 
-/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Its sizes must be the first
-/// sizes of each, else ShapeError.
+/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Throws ShapeError unless
+/// its sizes are the first sizes of each of them.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
 /// What a function that records a scan needs besides the options of `scan`.
@@ -119,8 +119,8 @@ class ScanStep {
 };
 
 /// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
-/// include the state before each step, are declared, so no step computes them again. A condition is a sequence too: that
-/// of the flags before each step, which are false where no step took place.
+/// include the state before each step, are declared, so no step computes them again. A condition is a sequence, too:
+/// stacked, a state is false where no step took place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {

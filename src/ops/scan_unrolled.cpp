@@ -5,8 +5,8 @@
 namespace xtape {
 
 namespace {
-/// The mask of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are the first
-/// sizes of `x`.
+/// The mask of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are the
+/// first sizes of `x`.
 Var mask_for(const Var& mask, const Var& x, const char* what) {
   Shape shape = mask.shape();
   bool fits = shape.size() <= x.rank();

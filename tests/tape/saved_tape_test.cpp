@@ -296,6 +296,16 @@ TEST_CASE("what cannot be saved is an error") {
   CHECK(saved.tape.ops() == &table);
 }
 
+TEST_CASE("an attribute that the version of a tape did not have has its default") {
+  const Example example;
+  const Folder folder;
+  const std::string path = folder / "tape";
+  example.tape.save(path, {{"loss", example.loss}});
+  write(path + "/tape.json", replaced(read(path + "/tape.json"), ",\"condition\":-1", ""));
+  const SavedTape saved = Tape::load(path);
+  CHECK(text_of(saved.tape, saved.outputs).text == text_of(example.tape, {{"loss", example.loss}}).text);
+}
+
 TEST_CASE("a damaged file is one error with its line") {
   Example example;
   const Folder folder;
@@ -323,7 +333,7 @@ TEST_CASE("a damaged file is one error with its line") {
   is_error("\"version\": 1", "\"version\": 1, \"more\": 3", "the key \"more\" is not known here");
   is_error("\"op\":\"parameter\"", "\"op\":\"paramter\"", "unknown op 'paramter'");
   is_error("\"op\":\"checkpoint\"", "\"op\":\"checkpoints\"", "unknown op 'checkpoints'");
-  is_error("\"keepdims\":false", "\"keepdim\":false", "attribute 'keepdims' is missing");
+  is_error("\"keepdims\":false", "\"keepdim\":false", "has no attribute 'keepdim'; did you mean 'keepdims'?");
   is_error("\"keepdims\":false", "\"keepdims\":0", "attribute 'keepdims' takes true or false, not 0");
   is_error("\"keepdims\":false", "\"keepdims\":false,\"more\":1", "has no attribute 'more'");
   is_error("\"mode\": \"train\"", "\"mode\": \"trian\"", "unknown mode 'trian'");

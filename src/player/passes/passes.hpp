@@ -61,8 +61,12 @@ bool runs_in_tiles(const Op& op);
 /// The kernel of an op for which runs_in_tiles() is true.
 Kernel make_elementwise(const KernelCall& call);
 
+/// Per stacked output of a node that is played step by step: whether steps that do not take place must leave zeros
+/// there. They need not if it is read only by other such nodes of which the same steps take place, such as the gradient.
+std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index);
+
 /// The kernel of an op whose body is played step by step. The body is planned once, with the passes and the seed of
-/// `options`. `cost` is set to the cost of all steps.
-Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost);
+/// `options`. `zeros` are needed_zeros. `cost` is set to the cost of all steps.
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Removes the outputs of scans that nothing reads.
+// Which outputs of scans, and which of their zeros, something reads.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -68,6 +68,47 @@ void scan_pass(Program& program) {
     rewriter.close(index);
   }
   rewriter.finish();
+}
+
+namespace {
+/// The sequence that says which steps of a conditional scan take place; its node is -1 if the player cannot know it.
+ValueId flags_of(const Program& program, std::int32_t index, const Stepping& form) {
+  const Node& node = program.node(index);
+  const auto place = static_cast<std::size_t>(form.condition);
+  if (place < form.sequences()) return node.inputs[place];
+  const ValueId state = node.body->inputs()[place];
+  for (std::size_t k = 0; k < form.stacked(); ++k)
+    if (node.body->results()[k] == state) return {index, static_cast<std::int32_t>(k)};
+  return {};
+}
+}  // namespace
+
+std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index) {
+  const Node& node = program.node(index);
+  const Stepping form = node.op->lowering.steps(call_of(program, node));
+  std::vector<bool> needed(form.stacked(), true);
+  if (form.condition < 0) return needed;
+  const ValueId flags = flags_of(program, index, form);
+  const auto skips_the_same = [&](std::int32_t user, ValueId value) {
+    const Node& reader = program.node(user);
+    if (!reader.op->lowering.steps) return false;
+    const Stepping steps = reader.op->lowering.steps(call_of(program, reader));
+    if (steps.condition < 0 || flags_of(program, user, steps) != flags) return false;
+    for (std::size_t u = 0; u < reader.inputs.size(); ++u)
+      if (reader.inputs[u] == value &&
+          (u >= steps.sequences() || steps.input_axes[u] != form.output_axes[static_cast<std::size_t>(value.output)]))
+        return false;
+    return true;
+  };
+  for (std::size_t k = 0; k < needed.size(); ++k) {
+    const ValueId value{index, static_cast<std::int32_t>(k)};
+    if (flags.node < 0 || value == flags) continue;
+    const auto readers = users.of(value);
+    const auto skips = [&](std::int32_t user) { return skips_the_same(user, value); };
+    needed[k] = std::find(program.outputs.begin(), program.outputs.end(), value) != program.outputs.end() ||
+                !std::all_of(readers.begin(), readers.end(), skips);
+  }
+  return needed;
 }
 
 }  // namespace xtape

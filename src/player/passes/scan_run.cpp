@@ -1,10 +1,9 @@
 // Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "kernels.hpp"
 #include "passes/passes.hpp"
+#include "passes/scan_memory.hpp"
 #include "plan/placement.hpp"
 #include "plan/plan.hpp"
 #include "ready.hpp"
@@ -13,31 +12,6 @@
 namespace xtape {
 
 namespace {
-using Copy = std::function<void(const void*, void*)>;
-
-/// The location of an operand of the body's steps in the memory of the scan's call.
-struct Operand {
-  enum class From : std::uint8_t { scratch, in, out, fixed };
-  From from = From::scratch;
-  std::size_t number = 0;      // index of the input or output
-  std::byte* fixed = nullptr;  // for kind fixed: the address
-  std::int64_t offset = 0;     // in bytes
-  std::int64_t stride = 0;     // in bytes, from step to step
-};
-
-std::byte* address(const Operand& operand, const KernelArguments& arguments) {
-  switch (operand.from) {
-    case Operand::From::in:  // steps only read inputs
-      return static_cast<std::byte*>(const_cast<void*>(arguments.in[operand.number])) + operand.offset;
-    case Operand::From::out:
-      return static_cast<std::byte*>(arguments.out[operand.number]) + operand.offset;
-    case Operand::From::fixed:
-      return operand.fixed + operand.offset;
-    default:
-      return static_cast<std::byte*>(arguments.scratch) + operand.offset;
-  }
-}
-
 /// A step of the body. The pointers of all steps are in one list.
 struct BodyStep {
   std::shared_ptr<const Kernel> kernel;
@@ -48,31 +22,15 @@ struct BodyStep {
 /// Copies a state into the body's memory before the first step, and out of it after the last one.
 struct StateCopies {
   std::size_t input = 0, output = 0;  // of the scan
-  Operand before, after;              // in the body's memory; `before` is set only if the body reads the state
-  Copy enter, leave, skip;            // `skip` copies from input to output, if no step takes place
-};
-
-/// Writes the zeros of steps that do not take place to a stacked output.
-struct Zeros {
-  Operand first;           // the slice of the first step
-  std::size_t bytes = 0;   // of a slice that is dense, else 0
-  Copy fill;               // of a slice
-  void write(std::byte* slice, std::int64_t step, std::int64_t steps) const {
-    slice += first.stride * step;
-    const bool adjacent = bytes > 0 && static_cast<std::size_t>(std::abs(first.stride)) == bytes;
-    if (adjacent) {  // many short slices: at once
-      std::memset(std::min(slice, slice + first.stride * (steps - 1)), 0, bytes * static_cast<std::size_t>(steps));
-      return;
-    }
-    for (std::int64_t i = 0; i < steps; ++i, slice += first.stride) fill(&zero, slice);
-  }
-  static constexpr double zero = 0;  // of every dtype
+  StepOperand before, after;              // in the body's memory; `before` is set only if the body reads the state
+  CopyFunction enter, leave, skip;            // `skip` copies from input to output, if no step takes place
 };
 
 class ScanRun {
  public:
-  ScanRun(const KernelCall& call, const PlayerOptions& outer) : form_(call.op.lowering.steps(call)) {
-    make(call, outer);
+  ScanRun(const KernelCall& call, const PlayerOptions& outer, const std::vector<bool>& zeros)
+      : form_(call.op.lowering.steps(call)) {
+    make(call, outer, zeros);
   }
 
   std::size_t scratch_bytes() const { return scratch_bytes_; }
@@ -86,7 +44,7 @@ class ScanRun {
     bool begun = false;
     for (std::int64_t step = 0; step < form_.length;) {
       if (const std::int64_t skipped = skipped_from(step, begun, arguments); skipped > 0) {
-        for (const Zeros& zeros : zeros_) zeros.write(address(zeros.first, arguments), step, skipped);
+        for (const StepZeros& zeros : zeros_) zeros.write(address(zeros.first, arguments), step, skipped);
         advance(skipped);
         step += skipped;
         continue;
@@ -156,7 +114,7 @@ class ScanRun {
     return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
   }
 
-  void make(const KernelCall& call, const PlayerOptions& outer) {
+  void make(const KernelCall& call, const PlayerOptions& outer, const std::vector<bool>& zeros) {
     const Tape& body = *call.body;
     const std::vector<ValueId> inputs = body.inputs();
     const std::size_t first_state = form_.sequences();
@@ -175,16 +133,16 @@ class ScanRun {
       external.fixed.push_back(!moves);
       external.inputs.emplace_back(body.node(inputs[k].node).name,
                                    moves ? slice_of(call.in[k], form_.input_axes[k]) : call.in[k]);
-      add_external(Operand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
+      add_external(StepOperand::From::in, k, moves ? call.in[k].strides[form_.input_axes[k]] : 0,
                   call.dtype(k));
     }
     Vars outputs;
     for (std::size_t k = 0; k < form_.stacked(); ++k) {
       outputs.push_back(body.var(body.results()[k]));
       external.outputs.push_back(slice_of(call.out[k], form_.output_axes[k]));
-      add_external(Operand::From::out, k, call.out[k].strides[form_.output_axes[k]],
+      add_external(StepOperand::From::out, k, call.out[k].strides[form_.output_axes[k]],
                   call.outputs[k].dtype);
-      if (form_.condition >= 0) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
+      if (form_.condition >= 0 && zeros[k]) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
     }
     PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
     place_buffers(planned);
@@ -196,9 +154,9 @@ class ScanRun {
   }
 
   /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
-  void add_external(Operand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
+  void add_external(StepOperand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
-    Operand operand{from, number, nullptr, 0, bytes};
+    StepOperand operand{from, number, nullptr, 0, bytes};
     if (form_.reverse) {
       operand.offset = bytes * std::max<std::int64_t>(0, form_.length - 1);
       operand.stride = -bytes;
@@ -212,12 +170,13 @@ class ScanRun {
     one.offset = 0;
     std::fill(one.strides.begin(), one.strides.end(), 0);
     const std::size_t bytes = static_cast<std::size_t>(count_of(slice.shape)) * size_of(dtype);
-    zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, kernels().make_copy(dtype, one, slice, threads)});
+    const CopyFunction fill = kernels().make_copy(dtype, one, slice, threads);
+    zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, fill});
   }
 
   /// Allocates `bytes` of the scan's scratch.
-  Operand own(std::size_t bytes) {
-    Operand operand;
+  StepOperand own(std::size_t bytes) {
+    StepOperand operand;
     operand.offset = static_cast<std::int64_t>(scratch_bytes_);
     scratch_bytes_ += whole_lines(bytes);
     return operand;
@@ -227,7 +186,7 @@ class ScanRun {
   void place_buffers(PlannedProgram& planned) {
     own(planned.arena_bytes);
     for (Buffer& buffer : planned.buffers) {
-      Operand operand;
+      StepOperand operand;
       if (buffer.kind == BufferKind::arena) {
         operand.offset = static_cast<std::int64_t>(buffer.offset);
       } else if (buffer.kind == BufferKind::external) {
@@ -235,7 +194,7 @@ class ScanRun {
       } else if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) {
         operand = own(buffer.bytes);
       } else {
-        operand.from = Operand::From::fixed;
+        operand.from = StepOperand::From::fixed;
         operand.fixed = static_cast<std::byte*>(buffer.array.data());
         held_.push_back(buffer.array);
       }
@@ -243,8 +202,8 @@ class ScanRun {
     }
   }
 
-  Operand at(const BufferRef& ref) const {
-    Operand operand = buffers_[ref.buffer];
+  StepOperand at(const BufferRef& ref) const {
+    StepOperand operand = buffers_[ref.buffer];
     operand.offset += ref.byte_offset;
     return operand;
   }
@@ -256,7 +215,7 @@ class ScanRun {
     made.out = operands_.size();
     for (const BufferRef& ref : planned.out(step)) operands_.push_back(at(ref));
     made.scratch = operands_.size();
-    operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : Operand{});
+    operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : StepOperand{});
     made.prepared = operands_.size();
     operands_.push_back(own(step.kernel->prepared_bytes));
     made.kernel = std::move(step.kernel);
@@ -284,22 +243,22 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<Operand> external_;  // by index
-  std::vector<Operand> buffers_;   // the buffers of the body's plan
+  std::vector<StepOperand> external_;  // by index
+  std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<BodyStep> steps_;
-  std::vector<Operand> operands_;  // of all steps
+  std::vector<StepOperand> operands_;  // of all steps
   std::vector<void*> pointers_;    // their addresses at the current step
   std::vector<std::size_t> moving_;  // operands whose address advances
   std::vector<StateCopies> states_;
-  std::vector<Zeros> zeros_;  // per stacked output, if there is a condition
+  std::vector<StepZeros> zeros_;         // of stacked outputs that need them
   std::size_t scratch_bytes_ = 0;
   Cost cost_;  // of one step
 };
 }  // namespace
 
-Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, Cost& cost) {
-  const auto scan = std::make_shared<ScanRun>(call, options);
+Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost) {
+  const auto scan = std::make_shared<ScanRun>(call, options, zeros);
   cost = scan->cost();
   return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
 }

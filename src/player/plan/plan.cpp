@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "kernels.hpp"
@@ -237,7 +238,7 @@ class Planner {
     const SharedKernel made = made_.of(call, [&] {
       Cost cost = cost_of(call);
       Kernel kernel = tiled   ? make_elementwise(call)
-                      : steps ? make_stepped(call, options_, cost)
+                      : steps ? make_stepped(call, options_, zeros_of(index), cost)
                               : node.op->lowering.kernel(call);
       if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
       return SharedKernel{std::make_shared<const Kernel>(std::move(kernel)), cost};
@@ -247,6 +248,13 @@ class Planner {
     if (const std::size_t bytes = step.kernel->scratch_bytes; bytes > 0)
       step.scratch = places_.make_buffer({index, 0}, Buffer::Role::scratch, BufferKind::arena, bytes);
     add_step(std::move(step), in_, out_);
+  }
+
+  /// What is hashed must not depend on what the memory was before.
+  std::vector<bool> zeros_of(std::int32_t index) {
+    if (options_.digests) return std::vector<bool>(program_.node(index).outputs.size(), true);
+    if (!users_) users_.emplace(program_);
+    return needed_zeros(program_, *users_, index);
   }
 
   bool is_fixed(const Placement& place) const {
@@ -371,6 +379,7 @@ class Planner {
   const ExternalBuffers& external_;
   Placements places_;
   KernelTable made_;
+  std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
   std::vector<BufferRef> in_, out_;  // of the step being planned
 };

@@ -1,5 +1,7 @@
 #include "record.hpp"
 
+#include "calls.hpp"
+#include "scan.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 
@@ -88,6 +90,26 @@ const Vars& Recorder::record_checkpoint(const Step& step, const std::function<Va
   return values_[step.id];
 }
 
+namespace {
+/// A scan that does not play the steps that are not valid. Its values are those of a scan that does.
+Scanned skipping(const Cell& cell, Vars sequences, const Vars& init, ScanOptions options) {
+  sequences.insert(sequences.begin(), options.valid);
+  options.valid = {};
+  const Cell inner = [&](const Vars& slices, const Vars& states) {
+    return cell(Vars(slices.begin() + 1, slices.end()), states);
+  };
+  Tape tape = sequences[0].tape();
+  const std::size_t size = tape.size();
+  try {
+    return as_call(tape, &scan_op(), Caller::here(),
+                   [&] { return record_scan(tape, inner, sequences, init, options, {.conditional = true}); });
+  } catch (...) {
+    tape.truncate(size);
+    throw;
+  }
+}
+}  // namespace
+
 const Vars& Recorder::record_scan(const Step& step, const Cell& cell) {
   const Vars vars = vars_of(step.operands);
   ScanOptions options;
@@ -96,7 +118,9 @@ const Vars& Recorder::record_scan(const Step& step, const Cell& cell) {
   auto last = vars.end();
   if (step.attributes.get<bool>("valid")) options.valid = *--last;
   const auto states = vars.begin() + step.attributes.get<std::int64_t>("sequences");
-  const Scanned scanned = scan(cell, Vars(vars.begin(), states), Vars(states, last), options);
+  const Vars sequences(vars.begin(), states), init(states, last);
+  const bool whole_steps = !options.valid.empty() && options.valid.rank() == 1 && subject_.tape.capacity() == 0;
+  const Scanned scanned = whole_steps ? skipping(cell, sequences, init, options) : scan(cell, sequences, init, options);
   Vars results = scanned.outputs;
   results.insert(results.end(), scanned.states.begin(), scanned.states.end());
   set(step.id, results);

@@ -51,6 +51,13 @@ TEST_CASE("tapes: random programs call every op, ops of users, scans, checkpoint
   for (const char* name : {"scan", "checkpoint", "grad"}) CHECK(counts[name] >= 50);
 }
 
+TEST_CASE("tapes: random programs have conditional scans") {
+  std::size_t conditional = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed)
+    if (recorded(draw(seed)).find("condition=0") != std::string::npos) ++conditional;
+  CHECK(conditional >= 5);
+}
+
 TEST_CASE("tapes: a seed determines the program, and the program determines the tape") {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const Program first = draw(seed), second = draw(seed);
