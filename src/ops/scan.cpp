@@ -61,47 +61,6 @@ std::vector<ValueType> scan_types(const Call& call) {
     types[k].shape.insert(static_cast<std::size_t>(form.output_axes[k]), form.length);
   return types;
 }
-
-constexpr const char* inside_cell =
-    "scan: the cell is only being recorded, so what it is given has no value and no gradient yet; play the scan, or "
-    "differentiate its results, outside the cell";
-
-/// What the ops that stand for a cell's inputs do if they are differentiated or planned before the scan is complete.
-Vars no_gradient_inside(const GradientCall&) {
-  throw Error(inside_cell);
-}
-Kernel no_kernel_inside(const KernelCall&) {
-  throw Error(inside_cell);
-}
-
-/// Stands for a step's slice of an input while the cell is recorded.
-const Op& step_slice_op() {
-  static const Op entry{.name = "step_slice",
-                        .doc = "The slice of a scan's input at one step.",
-                        .inputs = {{"x", Accept::any}},
-                        .attributes = {{"axis", AttributeType::integer, "The axis of the steps.", std::nullopt}},
-                        .shape =
-                            [](const Call& call) {
-                              Shape shape = call.shape(0);
-                              shape.erase(normal_axis(call.integer("axis"), shape.size()));
-                              return std::vector<ValueType>{{call.dtype(0), shape}};
-                            },
-                        .gradient = no_gradient_inside,
-                        .lowering = {.kernel = no_kernel_inside}};
-  return entry;
-}
-
-/// Stands for a state at the beginning of a step while the cell is recorded.
-const Op& step_state_op() {
-  static const Op entry{.name = "step_state",
-                        .doc = "The state of a scan at the beginning of a step; its input is the initial state.",
-                        .inputs = {{"first", Accept::any}},
-                        .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; },
-                        .gradient = no_gradient_inside,
-                        .lowering = {.kernel = no_kernel_inside}};
-  return entry;
-}
-
 }  // namespace
 
 const Op& scan_op() {
@@ -173,6 +132,10 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
   if (!options.valid.empty()) sequences.push_back(options.valid);
   if (!options.valid.empty() && options.valid.dtype() != Dtype::boolean)
     throw DtypeError("scan: 'valid' must be bool, got " + to_string(options.valid.type()));
+  for (const std::int64_t steps : options.checkpoint_every)
+    if (steps < 1)
+      throw Error("scan: 'checkpoint_every' must be a number of steps, at least 1, got " + std::to_string(steps) +
+                  "; leave it empty to keep the values of all steps");
   const std::int64_t length = sequences.empty() ? kind.length : length_of(sequences, axis);
 
   Vars slices, states;
@@ -200,28 +163,15 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
 
   Vars results = outputs;
   results.insert(results.end(), next.begin(), next.end());
-  const auto [body, outer] = tape.enclose(size, results);
-  const Tape apart = with_fused_calls(with_draws_apart(*body));
-  ScanStep step(tape, apart, length, options.reverse);
-  const std::vector<ValueId> given = apart.inputs();
-  for (std::size_t i = 0; i < given.size(); ++i) step.set_outer(given[i], outer[i]);
-  for (std::size_t i = 0; i < apart.size(); ++i) {
-    const Node& node = apart.node(i);
-    const ValueId id{static_cast<std::int32_t>(i), 0};
-    const bool is_slice = node.op == &step_slice_op(), is_state = node.op == &step_state_op();
-    if (is_slice) step.set_sequence(id, {step.outer(node.inputs[0]), axis});
-    if (is_state) step.set_state(id, step.outer(node.inputs[0]));
-    if (kind.conditional && (is_slice || is_state) && !step.conditional()) step.set_condition(id);
-  }
-  std::vector<ScanStep::Stacked> stacked;
-  std::vector<ValueId> carried;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (i < outputs.size())
-      stacked.push_back({apart.results()[i], axis});
-    else
-      carried.push_back(apart.results()[i]);
-  }
-  const ScanStep::Recorded recorded = step.record(stacked, carried);
+  ScanForm form;
+  form.length = length;
+  form.reverse = options.reverse;
+  form.states = static_cast<std::int64_t>(next.size());
+  form.output_axes.assign(outputs.size(), axis);
+  // A tape with caches only predicts, so nothing is kept for a gradient.
+  const ScanStep::Recorded recorded =
+      record_step(tape, size, results, form, tape.capacity() > 0 ? Segments() : options.checkpoint_every,
+                  kind.conditional);
   return {recorded.stacked, recorded.states};
 }
 

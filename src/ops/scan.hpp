@@ -25,6 +25,9 @@ struct ScanForm : Stepping {
   Attributes attributes() const;
 };
 
+/// ScanOptions::checkpoint_every.
+using Segments = std::vector<std::int64_t>;
+
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 Vars scan_tangent(const TangentCall& call);
@@ -68,7 +71,7 @@ struct Sequence {
 /// does not take place must neither cost anything nor add 0 times infinity to a gradient.
 class ScanStep {
  public:
-  ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse);
+  ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});
 
   /// Declare what a value is. If a value is declared twice, the first declaration counts.
   void set_sequence(ValueId value, const Sequence& sequence);
@@ -110,6 +113,7 @@ class ScanStep {
   Tape step_;
   std::int64_t length_;
   bool reverse_;
+  Segments segments_;  // those shorter than the scan
   std::unordered_map<ValueId, Sequence> sequences_;
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
@@ -117,6 +121,22 @@ class ScanStep {
   std::vector<bool> varies_;  // per node, up to the last one that was queried
   std::optional<Draws> draws_;  // of the outer tape
 };
+
+/// While a step is recorded on the outer tape, these stand for its slice of a sequence and for a state before it.
+const Op& step_slice_op();
+const Op& step_state_op();
+
+/// Records the scan whose step is the nodes from `size` on, with these results: the outputs, then the next states. The
+/// nodes leave the tape. `form` need not have the axes of inputs. In a conditional scan, the first slice or state says
+/// whether a step takes place.
+ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results, const ScanForm& form,
+                               const Segments& segments, bool conditional = false);
+
+/// Records what the scan of `body` computes as a scan over segments of segments[0] steps. The step of this scan is a
+/// checkpoint, whose body is the scan of one segment; so the states before each segment are kept, and the gradient
+/// computes the values of one segment at a time again. A shorter segment that is left over is the last one, a scan
+/// without checkpoint: the gradient begins with it. Returns the outputs of the scan of `body`.
+Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const ScanForm& form, const Segments& segments);
 
 /// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
 /// include the state before each step, are declared, so no step computes them again. A condition is a sequence, too:

@@ -17,8 +17,15 @@ bool is_kept(const Node& node) {
 }
 }  // namespace
 
-ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse)
-    : outer_(std::move(outer)), step_(std::move(step)), length_(length), reverse_(reverse) {}
+ScanStep::ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments)
+    : outer_(std::move(outer)),
+      step_(std::move(step)),
+      length_(length),
+      reverse_(reverse),
+      segments_(std::move(segments)) {
+  const auto whole = [&](std::int64_t steps) { return steps >= length_; };
+  segments_.erase(std::remove_if(segments_.begin(), segments_.end(), whole), segments_.end());
+}
 
 void ScanStep::set_sequence(ValueId value, const Sequence& sequence) {
   if (outers_.count(value) == 0) sequences_.emplace(value, sequence);
@@ -107,7 +114,9 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
     const bool is_drawn = node.op->random && node.inputs.empty();  // and varies, so it repeats no draw
-    if (is_drawn || (!conditional() && is_projection(node))) {
+    // Random arrays are drawn for all segments, so that they do not depend on the segments. Projections are computed
+    // for the steps of one segment, so that no more of them is kept.
+    if (is_drawn || (segments_.empty() && !conditional() && is_projection(node))) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
       needed[i] = false;
       continue;
@@ -177,14 +186,17 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     given.push_back(id);
     form.output_axes.push_back(0);
   };
-  for (const auto& state : states_) offer(into_body.now(state.first));
-  for (std::size_t i = 0; i < body->size(); ++i)
+  // The scans of segments keep what their gradients read. Without inputs there are no gradients.
+  const bool keeps = segments_.empty() || inputs.empty();
+  for (std::size_t i = 0; keeps && i < states_.size(); ++i) offer(into_body.now(states_[i].first));
+  for (std::size_t i = 0; keeps && i < body->size(); ++i)
     for (std::size_t k = 0; is_kept(body->node(i)) && k < body->node(i).outputs.size(); ++k)
       offer({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
   for (const ValueId& id : next) given.push_back(into_body.now(id));
   body->set_results(given);
 
-  const Vars outputs = record_call(outer_, scan_op(), inputs, form.attributes(), body);
+  const Vars outputs = keeps ? record_call(outer_, scan_op(), inputs, form.attributes(), body)
+                             : record_segments(outer_, *body, inputs, form, segments_);
   const auto at = [&](std::size_t i) { return outputs.begin() + static_cast<std::ptrdiff_t>(i); };
   return {Vars(at(0), at(stacked.size())), Vars(at(form.stacked()), outputs.end())};
 }

@@ -109,6 +109,27 @@ TEST_CASE("scan in a definition: the gradients of the weights of its module") {
   for (std::size_t i = 0; i < 2; ++i) CHECK(same(scanned[i], steps[i]));
 }
 
+TEST_CASE("scan in a definition: segments that the gradient computes again") {
+  const std::vector<std::string> names = {"2", "(3, 2)", "9", "none"};
+  const std::vector<Array2> plain = f({"ys, last = scan(cell, x, init=h)"}, "ys, last");
+  std::vector<std::size_t> scans;
+  for (const std::string& every : names) {
+    CAPTURE(every);
+    const std::string line = "ys, last = scan(cell, x, init=h, checkpoint_every=" + every + ")";
+    const std::vector<Array2> found = f({line}, "ys, last");
+    for (std::size_t i = 0; i < 2; ++i) CHECK(same(found[i], plain[i]));
+    const Model model = Model::parse(recurrent({line}, "ys, last"), test::in_float64());
+    Tape tape(Mode::train);
+    model.record(tape, "f", model.inputs(tape, "f", {{"b", 2}, {"t", 4}}));
+    scans.push_back(0);
+    for (std::size_t i = 0; i < tape.size(); ++i) {
+      const Node& node = tape.node(i);
+      scans.back() += node.op->name == "scan" && node.body->node(node.body->size() - 1).op->name == "checkpoint";
+    }
+  }
+  CHECK(scans == std::vector<std::size_t>{1, 1, 0, 0});
+}
+
 TEST_CASE("scan in a definition: several inputs and states, in reverse, with a mask") {
   const std::vector<Array2> scanned =
       f({"ys, a, c = scan(pair, x, y, init=(h, 2 * h), axis=1, reverse=true, real=y[..., 0] > 0.2)"}, "ys, a, c");
@@ -137,6 +158,9 @@ TEST_CASE("scan in a definition: what every step is given as it is") {
 }
 
 TEST_CASE("scan in a definition: what is wrong is said where it stands") {
+  CHECK(error("out = scan(cell, x, init=h, checkpoint_every=0)").find("at least 1, got 0") != std::string::npos);
+  CHECK(error("out = scan(cell, x, init=h, checkpoint_every=true)")
+            .find("scan: 'checkpoint_every' must be an integer or a tuple of integers, not") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=h, axs=1)").find("scan has no 'axs'; did you mean 'axis'?") !=
         std::string::npos);
   CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a module") != std::string::npos);

@@ -20,6 +20,16 @@ T setting(const Arguments::Named& given, const char* wanted) {
   throw Error("scan: '" + given.name + "' must be " + wanted + ", not " + describe(given.value));
 }
 
+std::vector<std::int64_t> lengths(Arguments::Named given) {
+  std::vector<std::int64_t> found;
+  const Tuple* several = given.value.as<Tuple>();
+  for (const Value& each : several != nullptr ? Tuple(*several) : Tuple{given.value}) {
+    given.value = each;
+    found.push_back(setting<std::int64_t>(given, "an integer or a tuple of integers"));
+  }
+  return found;
+}
+
 ScanCall scan_call(const Arguments& arguments) {
   ScanCall call;
   for (std::size_t i = 1; i < arguments.positional.size(); ++i) {
@@ -44,9 +54,11 @@ ScanCall scan_call(const Arguments& arguments) {
       call.options.reverse = setting<bool>(given, "a flag");
     } else if (given.name == "valid") {
       if (!given.value.is_none()) call.options.valid = setting<Var>(given, "an array");
+    } else if (given.name == "checkpoint_every") {
+      if (!given.value.is_none()) call.options.checkpoint_every = lengths(given);
     } else {
       throw Error("scan has no '" + given.name + "'" +
-                  did_you_mean(given.name, {"init", "non_sequences", "axis", "reverse", "valid"}));
+                  did_you_mean(given.name, {"checkpoint_every", "init", "non_sequences", "axis", "reverse", "valid"}));
     }
   }
   return call;
