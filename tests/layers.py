@@ -16,7 +16,7 @@ PUBLIC = {
     "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["ops", "scan", "loops"],
     "grad": ["derivatives", "grad", "vmap"],
-    "player": ["gradcheck", "player", "trace"],
+    "player": ["gradcheck", "player", "sparse", "trace"],
     "optim": ["core", "optim"],  # core includes all up to here
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],

@@ -18,6 +18,7 @@
 #include "xtape/player.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/sparse.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/trace.hpp"
 #include "xtape/vmap.hpp"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "batching.hpp"
-#include "calls.hpp"
+#include "chunks.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
@@ -27,28 +27,34 @@ Shape joined(const Shape& first, const Shape& second) {
   return shape;
 }
 
-/// Runs `body`; if it throws, the tape is as before.
-template <class Body>
-auto all_or_nothing(Tape tape, const Caller& caller, const Body& body) {
-  const std::size_t size = tape.size();
-  return at_place(caller, [&] {
-    try {
-      const auto in_call = tape.in_call(nullptr, caller);
-      return body();
-    } catch (...) {
-      tape.truncate(size);
-      throw;
-    }
-  });
-}
-
 /// The unit vectors of an array of this type, [n, …].
 Var unit_vectors(const Var& like) {
   const std::int64_t count = count_of(like.shape());
   return reshape(eye(like.tape(), count, count, like.dtype()), joined({count}, like.shape()));
 }
 
-/// `function` of all rows of `rows` [n, …], in chunks one after the other. Results are [n, …].
+Vars by_tangents(const Var& output, const Vars& inputs, std::int64_t chunk_size) {
+  Vars jacobians;
+  for (const Var& input : inputs) {
+    const auto along = [&](const Vars& tangent) { return jvp({output}, {input}, tangent); };
+    const Var columns = over_chunks(along, unit_vectors(input), chunk_size)[0];  // [n, …output]
+    const Var last = first_axis_to(columns, -1);
+    jacobians.push_back(reshape(last, joined(output.shape(), input.shape())));
+  }
+  return jacobians;
+}
+
+Vars by_cotangents(const Var& output, const Vars& inputs, std::int64_t chunk_size) {
+  const auto back = [&](const Vars& cotangent) {
+    return grad({output}, inputs, cotangent, {.materialize_grads = true});
+  };
+  Vars jacobians = over_chunks(back, unit_vectors(output), chunk_size);  // [m, …input]
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    jacobians[i] = reshape(jacobians[i], joined(output.shape(), inputs[i].shape()));
+  return jacobians;
+}
+}  // namespace
+
 Vars over_chunks(const std::function<Vars(const Vars&)>& function, const Var& rows, std::int64_t chunk_size) {
   const std::int64_t count = rows.size(0);
   if (chunk_size == 0 || chunk_size >= count) return vmap(function, {rows});
@@ -73,28 +79,6 @@ Vars over_chunks(const std::function<Vars(const Vars&)>& function, const Var& ro
   for (std::size_t k = 0; k < results.size(); ++k) results[k] = concat({results[k], last[k]}, 0);
   return results;
 }
-
-Vars by_tangents(const Var& output, const Vars& inputs, std::int64_t chunk_size) {
-  Vars jacobians;
-  for (const Var& input : inputs) {
-    const auto along = [&](const Vars& tangent) { return jvp({output}, {input}, tangent); };
-    const Var columns = over_chunks(along, unit_vectors(input), chunk_size)[0];  // [n, …output]
-    const Var last = first_axis_to(columns, -1);
-    jacobians.push_back(reshape(last, joined(output.shape(), input.shape())));
-  }
-  return jacobians;
-}
-
-Vars by_cotangents(const Var& output, const Vars& inputs, std::int64_t chunk_size) {
-  const auto back = [&](const Vars& cotangent) {
-    return grad({output}, inputs, cotangent, {.materialize_grads = true});
-  };
-  Vars jacobians = over_chunks(back, unit_vectors(output), chunk_size);  // [m, …input]
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    jacobians[i] = reshape(jacobians[i], joined(output.shape(), inputs[i].shape()));
-  return jacobians;
-}
-}  // namespace
 
 Vars hvp(const Var& output, const Vars& inputs, const Vars& directions, Caller caller) {
   return all_or_nothing(output.tape(), caller, [&] {

@@ -1,6 +1,7 @@
 #include "batching.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "xtape/ops.hpp"
 
@@ -115,10 +116,16 @@ Var axis_to_first(const Var& x, std::int64_t axis) {
   return transpose(x, order);
 }
 
+std::uint64_t Draws::key_of(const Node& node) {
+  // A fused call draws with the key of the call that it replaces.
+  const Attribute* draws = node.attributes.find("draws");
+  return draws ? std::bit_cast<std::uint64_t>(std::get<std::int64_t>(*draws)) : node.site.key;
+}
+
 void Draws::add(const Tape& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
-    if (node.op->random) keys_.insert(node.site.key);
+    if (node.op->random) keys_.insert(key_of(node));
     if (node.body) add(*node.body);
   }
 }

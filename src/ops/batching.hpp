@@ -37,9 +37,10 @@ class Draws {
  public:
   Draws() = default;
   explicit Draws(const Tape& tape) { add(tape); }
-  bool repeats(const Node& node) const { return keys_.count(node.site.key) != 0; }
+  bool repeats(const Node& node) const { return keys_.count(key_of(node)) != 0; }
 
  private:
+  static std::uint64_t key_of(const Node& node);
   void add(const Tape& tape);
   std::unordered_set<std::uint64_t> keys_;
 };

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "xtape/grad.hpp"
+#include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 #include "xtape/xtensor.hpp"
@@ -87,6 +88,24 @@ TEST_CASE("the Jacobian through dropout has the numbers that the output was draw
           CHECK(player.view(player.outputs()[1]).to<double>() == Numbers(xt::diag(values)));
         }
       }
+}
+
+TEST_CASE("the Jacobian through attention has the numbers of its dropout") {
+  Tape tape;
+  const Var q = tape.input("q", {1, 2, 2, 1}, Dtype::float64), v = tape.input("v", {1, 2, 2, 2}, Dtype::float64);
+  const Var y = apply(builtin_ops().at("attention"), {q, q, v},
+                      {{"scores", std::string("bqhe,bkhe->bhqk")}, {"outputs", std::string("bhqk,bkhd->bqhd")},
+                       {"scale", 1.0}, {"rate", 0.5}, {"draws", std::int64_t{58}}})[0];
+  Numbers queries = xt::zeros<double>({1, 2, 2, 1}), ones = xt::ones<double>({1, 2, 2, 2});
+  queries(0, 1, 0, 0) = 0.7;
+  for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse}) {
+    const Var sums = sum(jacobian(y, v, {.mode = mode, .chunk_size = 0}), {4, 5, 6, 7});
+    Player player(tape, {y, sums});
+    for (const std::uint64_t step : {0, 1, 2}) {
+      player.play({{q, queries}, {v, ones}}, step);  // y is linear in v
+      CHECK(xt::allclose(player.view(sums).to<double>(), player.view(y).to<double>()));
+    }
+  }
 }
 
 TEST_CASE("scalars have Jacobians and Hessians of no axes") {

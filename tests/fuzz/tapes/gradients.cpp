@@ -8,6 +8,7 @@
 #include "random.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/sparse.hpp"
 
 namespace xtape::fuzz {
 
@@ -199,6 +200,61 @@ Check adjoint() {
             out.precision(17);
             out << "<v, J' u> is " << a << ", <J v, u> is " << b << ", by jvp " << c;
             return out.str();
+          }};
+}
+
+Check sparse_as_dense() {
+  return {"sparse as dense Jacobians", [](Trial& trial) -> Result {
+            const auto function = function_of(trial.recipe());
+            if (!function) return std::nullopt;
+            const Tape& tape = function->subject.tape;
+            for (std::size_t i = 0; i < tape.size(); ++i)  // vmap needs one axis more
+              for (const ValueType& type : tape.node(i).outputs)
+                if (type.shape.size() == Shape::max_rank) return std::nullopt;
+            constexpr std::int64_t most = 2000;
+            std::vector<SparseMatrix> sparse;
+            Vars outputs = function->outputs, played;
+            const Var f = inner(outputs, numbers_like(tape, outputs, weights_seed));
+            for (const Var& slope : grad(f, function->inputs, {.materialize_grads = true})) outputs.push_back(slope);
+            for (const Var& output : outputs)
+              for (const Var& input : function->inputs) {
+                if (output.rank() + input.rank() > Shape::max_rank) continue;
+                if (count_of(output.shape()) > most / count_of(input.shape())) continue;
+                sparse.push_back(sparse_jacobian(output, input));
+                played.push_back(sparse.back().values);
+                played.push_back(jacobian(output, input));
+              }
+            if (played.empty()) return std::nullopt;
+            PlayerOptions options;
+            options.threads = 1;
+            options.seed = 7;
+            options.arena = trial.arena();
+            Player player(tape, played, options);
+            for (std::size_t play = 0; play < 2; ++play) {
+              player.play(function->subject.feeds(play), play);
+              for (std::size_t k = 0; k < sparse.size(); ++k) {
+                const SparsityPattern& pattern = sparse[k].pattern;
+                const Array values(player.view(played[2 * k])), dense(player.view(played[2 * k + 1]));
+                const double* elements = dense.as<double>();
+                double largest = 0;
+                for (std::int64_t i = 0; i < dense.count(); ++i) largest = std::max(largest, std::abs(elements[i]));
+                const auto is_finite = [](double x) { return std::isfinite(x); };
+                if (!std::all_of(elements, elements + dense.count(), is_finite)) continue;
+                std::vector<double> found(static_cast<std::size_t>(dense.count()), 0);
+                for (std::size_t i = 0; i < pattern.size(); ++i)
+                  found[static_cast<std::size_t>(pattern.rows[i] * pattern.shape[1] + pattern.columns[i])] =
+                      values.as<double>()[i];
+                for (std::size_t i = 0; i < found.size(); ++i) {
+                  if (std::abs(found[i] - elements[i]) <= 1e-7 * (1 + largest)) continue;
+                  std::ostringstream out;
+                  out.precision(9);
+                  out << "Jacobian " << k << ", element " << i << " of " << dense.shape() << ": sparse " << found[i]
+                      << ", dense " << elements[i];
+                  return out.str();
+                }
+              }
+            }
+            return std::nullopt;
           }};
 }
 

@@ -145,7 +145,7 @@ std::vector<Check> all_checks() {
                                same_bits_again(all_on()), same_bits_without_reuse(), same_bits_in_least_memory(),
                                buffers_apart(true),       finite_differences(),      adjoint(),
                                same_as_definition(),      same_after_saving(1),      same_after_saving(3),
-                               mapped_as_alone()};
+                               mapped_as_alone(),         sparse_as_dense()};
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
@@ -185,6 +185,7 @@ std::vector<Check> checks_for(std::uint64_t seed) {
       break;
     case 6:
       checks.push_back(adjoint());
+      checks.push_back(sparse_as_dense());
       break;
     case 7:
       checks.push_back(same_as_definition());

@@ -38,6 +38,8 @@ Check single_as_twofold(const Way& way);
 Check finite_differences();
 /// - <J v, u> = <v, J' u>, where J v is computed by differentiating the first gradient, and by jvp.
 Check adjoint();
+/// - Sparse Jacobians, whose patterns are found on the tape, have all elements of dense ones that are not 0.
+Check sparse_as_dense();
 /// - The program mapped over the inputs of two plays gives the values of both.
 Check mapped_as_alone();
 /// - The program, written as a definition, gives the same values.

@@ -1,0 +1,99 @@
+#include "sparse/dependence.hpp"
+
+#include <algorithm>
+
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+namespace {
+/// How many nodes a call with a body is when it is expanded; the largest number if they cannot be counted.
+std::int64_t nodes_in(const DependenceCall& call) {
+  const Node& node = call.node;
+  if (!node.body) return 0;
+  auto count = static_cast<std::int64_t>(node.body->size());
+  if (!node.op->lowering.steps) return count;
+  const std::int64_t length = node.op->lowering.steps(call.recorded()).length;
+  return checked_multiply(count, length) ? count : std::numeric_limits<std::int64_t>::max();
+}
+}  // namespace
+
+std::vector<Dependence> DependenceWalk::run(const std::vector<ValueId>& outputs) {
+  std::size_t begin = tape_.size(), finish = 0;
+  for (const auto& [id, dependence] : found_) begin = std::min(begin, static_cast<std::size_t>(id.node));
+  for (const ValueId& id : outputs) finish = std::max(finish, static_cast<std::size_t>(id.node) + 1);
+  mark_constants(finish);
+  const std::vector<bool> needed = needed_by(tape_, outputs);
+  for (std::size_t index = begin; index < finish; ++index)
+    if (needed[index]) visit(static_cast<std::int32_t>(index));
+  std::vector<Dependence> results;
+  for (const ValueId& id : outputs) {
+    const auto found = found_.find(id);
+    results.push_back(found == found_.end() ? nullptr : found->second);
+  }
+  return results;
+}
+
+void DependenceWalk::mark_constants(std::size_t finish) {
+  constant_.resize(finish);
+  for (std::size_t index = 0; index < finish; ++index) {
+    const Node& node = node_of(tape_, static_cast<std::int32_t>(index));
+    const auto is_constant = [&](ValueId id) { return constant_[id.node]; };
+    constant_[index] = node.op == &constant_op() || (!node.op->is_source() && !node.op->random && !node.body &&
+                                                     std::all_of(node.inputs.begin(), node.inputs.end(), is_constant));
+  }
+  for (const auto& [id, dependence] : found_)
+    if (static_cast<std::size_t>(id.node) < finish) constant_[id.node] = false;
+}
+
+const Array* DependenceWalk::known(ValueId id) {
+  if (!constant_[id.node]) return nullptr;
+  const Node& node = node_of(tape_, id.node);
+  if (node.op == &constant_op()) return &node.storage;
+  const auto present = known_.find(id);
+  if (present != known_.end()) return &present->second;
+  return &known_.emplace(id, evaluate(tape_.var(id))).first->second;
+}
+
+void DependenceWalk::visit(std::int32_t index) {
+  const Node& node = node_of(tape_, index);
+  DependenceCall call{node, tape_, {}, {}, [&](std::size_t input) { return known(node.inputs[input]); }, sets_};
+  bool reached = false;
+  for (const ValueId& id : node.inputs) {
+    call.inputs.push_back(type_of(tape_, id));
+    const auto found = found_.find(id);
+    call.given.push_back(found == found_.end() ? nullptr : found->second);
+    reached = reached || call.given.back();
+  }
+  if (!reached || !node.op->differentiable) return;
+  Dependences outputs;
+  for (const auto rule : {through_moves, through_elements, through_sums, through_product, through_running_sum})
+    if (!outputs) outputs = rule(call);
+  if (!outputs) outputs = through_expansion(call);
+  if (!outputs) outputs = through_anything(call);
+  for (std::size_t k = 0; k < outputs->size(); ++k)
+    if ((*outputs)[k] && is_floating(node.outputs[k].dtype))
+      found_[{index, static_cast<std::int32_t>(k)}] = (*outputs)[k];
+}
+
+Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
+  const Node& node = call.node;
+  const std::int64_t nodes = nodes_in(call);
+  if (!node.op->expand || nodes > nodes_) return std::nullopt;
+  nodes_ -= nodes;
+  Tape apart = tape_.blank();
+  const auto in_site = apart.in_site(node.site);
+  DependenceWalk inside(apart, sets_, nodes_);
+  Vars inputs;
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const Array* value = call.known(i);
+    inputs.push_back(value ? apart.constant(*value)
+                           : apart.input("in" + std::to_string(i), call.inputs[i].shape, call.inputs[i].dtype));
+    if (call.given[i]) inside.set(inputs[i].id(), call.given[i]);
+  }
+  std::vector<ValueId> outputs;
+  for (const Var& output : node.op->expand({*node.op, node, apart, inputs})) outputs.push_back(output.id());
+  return inside.run(outputs);
+}
+
+}  // namespace xtape
