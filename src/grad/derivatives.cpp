@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "batching.hpp"
+#include "calls.hpp"
 #include "chunks.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
@@ -81,13 +82,13 @@ Vars over_chunks(const std::function<Vars(const Vars&)>& function, const Var& ro
 }
 
 Vars hvp(const Var& output, const Vars& inputs, const Vars& directions, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&] {
+  return all_or_nothing(output.tape(), nullptr, caller, [&] {
     return jvp(grad(output, inputs, {.materialize_grads = true}), inputs, directions);
   });
 }
 
 Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& options, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&] {
+  return all_or_nothing(output.tape(), nullptr, caller, [&] {
     if (options.chunk_size < 0)
       throw Error("jacobian: chunk_size must not be negative, got " + std::to_string(options.chunk_size));
     if (inputs.empty()) throw Error("jacobian: needs at least one input");
@@ -108,7 +109,7 @@ Var jacobian(const Var& output, const Var& input, const JacobianOptions& options
 }
 
 Var hessian(const Var& output, const Var& input, const JacobianOptions& options, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&] {
+  return all_or_nothing(output.tape(), nullptr, caller, [&] {
     JacobianOptions chosen = options;
     if (chosen.mode == JacobianMode::automatic) chosen.mode = JacobianMode::forward;
     return jacobian(grad(output, {input}, {.materialize_grads = true})[0], input, chosen);

@@ -137,18 +137,6 @@ void check_arguments(const char* name, const Function& function, const Vars& gue
   }
 }
 
-/// Runs `body`; if it throws, the tape is as before.
-template <class Body>
-Vars at_caller(Tape tape, const Caller& caller, const Body& body) {
-  const std::size_t size = tape.size();
-  try {
-    return at_place(caller, body);
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
-}
-
 Function of_lists(const std::function<Var(const Var&)>& function) {
   if (!function) return {};
   return [function](const Vars& x) { return Vars{function(x[0])}; };
@@ -157,7 +145,7 @@ Function of_lists(const std::function<Var(const Var&)>& function) {
 
 Vars implicit_root(const Function& f, const Vars& guess, const RootOptions& options, Caller caller) {
   check_arguments("implicit_root", f, guess, 0, options.atol, options.max_steps);
-  return at_caller(guess[0].tape(), caller, [&] {
+  return all_or_nothing(guess[0].tape(), nullptr, caller, [&] {
     const Function newton = [&](const Vars& start) { return by_newton(f, start, options); };
     return with_root_gradient(f, guess, options.solver ? options.solver : newton, options.linear);
   });
@@ -169,7 +157,7 @@ Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, con
 
 Vars fixed_point(const Function& g, const Vars& guess, const FixedPointOptions& options, Caller caller) {
   check_arguments("fixed_point", g, guess, options.rtol, options.atol, options.max_steps);
-  return at_caller(guess[0].tape(), caller, [&] {
+  return all_or_nothing(guess[0].tape(), nullptr, caller, [&] {
     const auto residual = [&](const Vars& x) {
       const Vars next = g(x);
       check_types("the function", next, guess);

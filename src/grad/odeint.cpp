@@ -274,17 +274,11 @@ Vars record_odeint(const OdeFunction& f, const Vars& y0, const Var& times, const
 
 Vars odeint(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options, Caller caller) {
   Tape tape = times.tape();
-  const std::size_t size = tape.size();
-  try {
-    return at_place(caller, [&] {
-      if (!f) throw Error("odeint: the function is empty");
-      check_arguments(y0, times, options);
-      return record_odeint(f, y0, times, options);
-    });
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  return all_or_nothing(tape, nullptr, caller, [&] {
+    if (!f) throw Error("odeint: the function is empty");
+    check_arguments(y0, times, options);
+    return record_odeint(f, y0, times, options);
+  });
 }
 
 Var odeint(const std::function<Var(const Var&, const Var&)>& f, const Var& y0, const Var& times,

@@ -247,16 +247,7 @@ Vars vmap(const std::function<Vars(const Vars&)>& function, const Vars& inputs, 
   if (!function) throw Error("vmap: the function is empty");
   if (inputs.empty()) throw Error("vmap: needs at least one input");
   Tape tape = inputs[0].tape();
-  const std::size_t size = tape.size();
-  return at_place(caller, [&] {
-    try {
-      const auto in_call = tape.in_call(nullptr, caller);
-      return record_vmap(tape, function, inputs, options);
-    } catch (...) {
-      tape.truncate(size);
-      throw;
-    }
-  });
+  return all_or_nothing(tape, nullptr, caller, [&] { return record_vmap(tape, function, inputs, options); });
 }
 
 }  // namespace xtape

@@ -181,13 +181,7 @@ Vars custom_gradient(const std::function<Vars(const Vars&)>& function, const Gra
   if (!rule) throw Error("custom_gradient: the rule is empty");
   if (inputs.empty()) throw Error("custom_gradient: needs at least one input");
   Tape tape = inputs[0].tape();
-  const std::size_t size = tape.size();
-  try {
-    return as_call(tape, &custom_gradient_op(), caller, [&] { return record_custom(tape, function, rule, inputs); });
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  return all_or_nothing(tape, &custom_gradient_op(), caller, [&] { return record_custom(tape, function, rule, inputs); });
 }
 
 }  // namespace xtape

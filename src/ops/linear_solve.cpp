@@ -318,13 +318,7 @@ Vars linear_solve(const std::function<Vars(const Vars&)>& product, const Vars& b
   if (!product) throw Error("linear_solve: the product is empty");
   if (b.empty()) throw Error("linear_solve: needs at least one right-hand side");
   Tape tape = b[0].tape();
-  const std::size_t size = tape.size();
-  try {
-    return as_call(tape, &linear_solve_op(), caller, [&] { return record_solve(tape, product, b, options); });
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  return all_or_nothing(tape, &linear_solve_op(), caller, [&] { return record_solve(tape, product, b, options); });
 }
 
 Var linear_solve(const std::function<Var(const Var&)>& product, const Var& b, const LinearSolveOptions& options,

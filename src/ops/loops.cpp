@@ -21,18 +21,6 @@ Var one_bool(const Var& flag, const std::string& what) {
   return reshape(flag, {});
 }
 
-/// Runs `record` as a call; if it fails, nothing stays recorded.
-template <class Record>
-auto as_loop(Tape tape, const Caller& caller, const Record& record) {
-  const std::size_t size = tape.size();
-  try {
-    return as_call(tape, &scan_op(), caller, record);
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
-}
-
 /// Calls one of the user's functions; its nodes get the source locations of its own calls.
 template <class Function>
 auto called(Tape tape, const Function& function, const Vars& vars) {
@@ -54,7 +42,7 @@ Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::f
   if (init.empty()) throw Error("while_loop: needs at least one state");
   if (max_steps < 0) throw Error("while_loop: max_steps must not be negative, got " + std::to_string(max_steps));
   Tape tape = init[0].tape();
-  return as_loop(tape, caller, [&] {
+  return all_or_nothing(tape, &scan_op(), caller, [&] {
     check_tape(tape, init, "while_loop: a state is");
     const auto holds = [&](const Vars& states) {
       const Var flag = called(tape, condition, states);
@@ -90,7 +78,7 @@ Vars cond(const Var& predicate, const std::function<Vars(const Vars&)>& if_true,
           const std::function<Vars(const Vars&)>& if_false, const Vars& inputs, Caller caller) {
   if (!if_true || !if_false) throw Error("cond: a branch is empty");
   Tape tape = predicate.tape();
-  return as_loop(tape, caller, [&] {
+  return all_or_nothing(tape, &scan_op(), caller, [&] {
     check_tape(tape, inputs, "cond: an input is");
     const Var flag = one_bool(predicate, "cond: the predicate");
     const auto branch = [&](const std::function<Vars(const Vars&)>& function) {

@@ -197,22 +197,16 @@ Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanO
   const auto check = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("scan: its inputs and states belong to different tapes");
   };
-  const std::size_t size = tape.size();
-  try {
-    return as_call(tape, &scan_op(), caller, [&] {
-      for (const Var& input : inputs) check(input);
-      for (const Var& first : init) check(first);
-      if (!options.valid.empty()) check(options.valid);
-      Var past;
-      for (const Var& input : inputs)
-        if (past.empty()) past = tape.past_of(input);
-      return past.empty() ? record_scan(tape, cell, inputs, init, options, {})
-                          : scan_on(tape, past, cell, inputs, init, options);
-    });
-  } catch (...) {
-    tape.truncate(size);
-    throw;
-  }
+  return all_or_nothing(tape, &scan_op(), caller, [&] {
+    for (const Var& input : inputs) check(input);
+    for (const Var& first : init) check(first);
+    if (!options.valid.empty()) check(options.valid);
+    Var past;
+    for (const Var& input : inputs)
+      if (past.empty()) past = tape.past_of(input);
+    return past.empty() ? record_scan(tape, cell, inputs, init, options, {})
+                        : scan_on(tape, past, cell, inputs, init, options);
+  });
 }
 
 }  // namespace xtape

@@ -26,4 +26,18 @@ auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   });
 }
 
+/// The same; if `body` throws, nothing stays recorded.
+template <class Body>
+auto all_or_nothing(Tape tape, const Op* op, const Caller& caller, const Body& body) {
+  const std::size_t size = tape.size();
+  return as_call(tape, op, caller, [&] {
+    try {
+      return body();
+    } catch (...) {
+      tape.truncate(size);
+      throw;
+    }
+  });
+}
+
 }  // namespace xtape

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "folders.hpp"
-#include "loops.hpp"
+#include "played_loops.hpp"
 
 using namespace xtape;
 using namespace xtape::test;

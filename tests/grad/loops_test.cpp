@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "loops.hpp"
+#include "played_loops.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/vmap.hpp"

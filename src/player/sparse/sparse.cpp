@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "calls.hpp"
 #include "chunks.hpp"
 #include "sparse/colouring.hpp"
 #include "sparse/dependence.hpp"
@@ -146,7 +147,7 @@ SparsityPattern jacobian_sparsity(const Var& output, const Var& input, Caller ca
 }
 
 SparsityPattern hessian_sparsity(const Var& output, const Var& input, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&] {
+  return all_or_nothing(output.tape(), nullptr, caller, [&] {
     check_vars(output, input, "hessian_sparsity");
     Tape tape = output.tape();
     const std::size_t size = tape.size();
@@ -158,7 +159,7 @@ SparsityPattern hessian_sparsity(const Var& output, const Var& input, Caller cal
 }
 
 SparseMatrix sparse_jacobian(const Var& output, const Var& input, const SparseOptions& options, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&]() -> SparseMatrix {
+  return all_or_nothing(output.tape(), nullptr, caller, [&]() -> SparseMatrix {
     check_vars(output, input, "sparse_jacobian");
     const std::int64_t m = count_of(output.shape()), n = count_of(input.shape());
     SparsityPattern pattern =
@@ -177,7 +178,7 @@ SparseMatrix sparse_jacobian(const Var& output, const Var& input, const SparseOp
 }
 
 SparseMatrix sparse_hessian(const Var& output, const Var& input, const SparseOptions& options, Caller caller) {
-  return all_or_nothing(output.tape(), caller, [&]() -> SparseMatrix {
+  return all_or_nothing(output.tape(), nullptr, caller, [&]() -> SparseMatrix {
     check_vars(output, input, "sparse_hessian");
     const std::int64_t n = count_of(input.shape());
     const Var gradient = grad(output, {input}, {.materialize_grads = true})[0];
