@@ -234,6 +234,12 @@ std::vector<Row> rows_of_tapes(World& w) {
       {"checkpoint", "empty", "the function is empty", [&w] { checkpoint({}, {w.x}); }},
       {"checkpoint", "no input", "at least one input", [] { checkpoint([](const Vars& v) { return v; }, {}); }},
       {"scan", "empty", "the cell is empty", [&w] { scan({}, {w.x}, {}); }},
+      {"while_loop", "empty", "the condition or the body is empty", [&w] { while_loop({}, {}, {w.x}, 1); }},
+      {"cond", "empty", "an empty var",
+       [&w] {
+         const auto same = [](const Vars& v) { return v; };
+         cond(Var(), same, same, {w.x});
+       }},
       {"grad", "no output", "at least one output", [&w] { grad(Vars{}, {w.x}); }},
       {"grad", "foreign", "of another tape", [&w] { grad(sum(w.y), {w.foreign}); }},
       {"grad", "empty", "an empty var", [&w] { grad(sum(w.y), {Var()}); }},
