@@ -20,8 +20,9 @@ struct ScanOptions {
   /// For long scans: the gradient keeps only the states before every k-th step, and computes the values of one segment
   /// of k steps at a time again (Chen et al., 2016, Training deep nets with sublinear memory cost). So it needs the
   /// memory of T / k states and of the values of k steps in place of T. Further numbers divide segments in shorter
-  /// ones; numbers of at least T have no effect. Outputs and random numbers stay the same. Products of slices with
-  /// values that do not vary are computed for a segment's steps at once, not for all steps. Empty: no segments.
+  /// ones; numbers of at least T have no effect. Outputs and random numbers stay the same, up to rounding in products
+  /// of slices with values that do not vary: those are computed for a segment's steps at once, not for all steps.
+  /// Empty: no segments.
   std::vector<std::int64_t> checkpoint_every = {};
 };
 
