@@ -224,6 +224,12 @@ Check sparse_as_dense() {
                 played.push_back(sparse.back().values);
                 played.push_back(jacobian(output, input));
               }
+            for (const Var& input : function->inputs) {
+              if (2 * input.rank() > Shape::max_rank || count_of(input.shape()) > 40) continue;
+              sparse.push_back(sparse_hessian(f, input));
+              played.push_back(sparse.back().values);
+              played.push_back(hessian(f, input));
+            }
             if (played.empty()) return std::nullopt;
             PlayerOptions options;
             options.threads = 1;
@@ -248,7 +254,7 @@ Check sparse_as_dense() {
                   if (std::abs(found[i] - elements[i]) <= 1e-7 * (1 + largest)) continue;
                   std::ostringstream out;
                   out.precision(9);
-                  out << "Jacobian " << k << ", element " << i << " of " << dense.shape() << ": sparse " << found[i]
+                  out << "matrix " << k << ", element " << i << " of " << dense.shape() << ": sparse " << found[i]
                       << ", dense " << elements[i];
                   return out.str();
                 }
