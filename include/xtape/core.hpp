@@ -10,6 +10,7 @@
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/optim.hpp"
+#include "xtape/per_example.hpp"
 #include "xtape/player.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/scan.hpp"

@@ -1,6 +1,7 @@
 #include "batching.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "xtape/ops.hpp"
 
@@ -97,6 +98,12 @@ BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>
   };
 }
 
+Var sum_rows(const Var& x) {
+  Axes axes;
+  for (std::size_t i = 1; i + 1 < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return axes.empty() ? x : sum(x, axes);
+}
+
 Var first_axis_to(const Var& x, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.rank());
   if (at == 0) return x;
@@ -113,6 +120,13 @@ Var axis_to_first(const Var& x, std::int64_t axis) {
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.rank()); ++i)
     if (i != at) order.push_back(i);
   return transpose(x, order);
+}
+
+bool Draws::repeats(const Node& node) const {
+  const Attribute* replaced = node.attributes.find("draws");
+  return keys_.count(node.site.key) != 0 ||
+         (replaced != nullptr &&
+          keys_.count(std::bit_cast<std::uint64_t>(node.attributes.get<std::int64_t>("draws"))) != 0);
 }
 
 void Draws::add(const Tape& tape) {
