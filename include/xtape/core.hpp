@@ -12,6 +12,7 @@
 #include "xtape/optim.hpp"
 #include "xtape/per_example.hpp"
 #include "xtape/player.hpp"
+#include "xtape/privacy.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/scan.hpp"
 #include "xtape/tape.hpp"
