@@ -46,4 +46,12 @@ struct ClippedGradients {
 ClippedGradients clipped_gradients(const ExampleLoss& loss, const Vars& weights, const Vars& inputs, double clip_norm,
                                    const VmapOptions& options = {}, Caller caller = Caller::here());
 
+/// Records each of `xs` plus Gaussian noise of standard deviation `deviation`, drawn in float64 (Box and Muller, 1958)
+/// by seed, step and element as all draws. Clipped gradients with noise of noise_multiplier * clip_norm are the updates
+/// that PrivacyAccountant counts. The generator is not cryptographic: who knows the seed can subtract the noise.
+///
+/// Throws DtypeError for vars that are not floats, HandleError for vars of two tapes, Error without vars and unless
+/// `deviation` is finite and at least 0. Then nothing stays recorded.
+Vars with_noise(const Vars& xs, double deviation, Caller caller = Caller::here());
+
 }  // namespace xtape

@@ -44,6 +44,14 @@ PerExample record_per_example(const std::string& name, const ExampleLoss& loss, 
   return found;
 }
 
+/// Standard normal float64 numbers: two for each pair of uniform ones.
+Var normal_like(const Var& x) {
+  const std::int64_t count = count_of(x.shape()), pairs = count / 2 + count % 2;
+  const Var distance = sqrt(log(1.0 - uniform(x.tape(), {pairs}, 0, 1, Dtype::float64)) * -2.0);
+  const Var angle = uniform(x.tape(), {pairs}, 0, 2 * std::acos(-1.0), Dtype::float64);
+  return reshape(slice(concat({distance * cos(angle), distance * sin(angle)}), {0}, {count}), x.shape());
+}
+
 /// Runs `body`, which gets the name. If it throws, the tape is as before.
 template <class Body>
 auto whole_or_nothing(const std::string& name, const Vars& inputs, const Caller& caller, const Body& body) {
@@ -80,6 +88,20 @@ ClippedGradients clipped_gradients(const ExampleLoss& loss, const Vars& weights,
     ClippedGradients clipped{{}, found.losses, found.norms};
     for (const Var& gradient : found.gradients) clipped.gradients.push_back(weighted_sum(gradient, factors));
     return clipped;
+  });
+}
+
+Vars with_noise(const Vars& xs, double deviation, Caller caller) {
+  return whole_or_nothing("with_noise", xs, caller, [&](const std::string& name) {
+    if (!(deviation >= 0 && std::isfinite(deviation)))
+      throw Error(name + ": deviation must be finite and at least 0, got " + to_string(Literal(deviation)));
+    Vars noisy;
+    for (const Var& x : xs) {
+      if (x.tape() != xs[0].tape()) throw HandleError(name + ": its vars belong to different tapes");
+      if (!is_floating(x.dtype())) throw DtypeError(name + ": needs float arrays, got " + to_string(x.type()));
+      noisy.push_back(x + cast(normal_like(x) * deviation, x.dtype()));
+    }
+    return noisy;
   });
 }
 
