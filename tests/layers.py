@@ -15,9 +15,9 @@ PUBLIC = {
     "kernels": ["op/kernel"],
     "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["ops", "scan"],
-    "grad": ["derivatives", "grad", "vmap"],
+    "grad": ["derivatives", "grad", "per_example", "vmap"],
     "player": ["gradcheck", "player", "trace"],
-    "optim": ["core", "optim"],  # core includes all up to here
+    "optim": ["core", "optim", "privacy"],  # core includes all up to here
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
