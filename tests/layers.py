@@ -14,10 +14,10 @@ PUBLIC = {
     "array": ["array", "attributes", "bfloat16", "communicator", "error", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
     "kernels": ["op/kernel"],
     "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
-    "ops": ["ops", "scan", "loops"],
-    "grad": ["derivatives", "grad", "vmap"],
+    "ops": ["custom_gradient", "linear_solve", "loops", "ops", "scan"],
+    "grad": ["derivatives", "grad", "implicit", "odeint", "per_example", "vmap"],
     "player": ["gradcheck", "player", "sparse", "trace"],
-    "optim": ["core", "optim"],  # core includes all up to here
+    "optim": ["core", "optim", "privacy"],  # core includes all up to here
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],

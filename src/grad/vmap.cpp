@@ -53,9 +53,11 @@ class Batch {
     BatchCall call{*node.op, node, to_, {}, {}, size_, [this](const Tape& body, const std::vector<bool>& mapped) {
                      return of_body(body, mapped);
                    }};
+    // A draw of what is the same for all examples differs between them: its inputs are made to be of the whole batch.
+    const bool spread = !node.body && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped);
     for (const ValueId& input : node.inputs) {
-      call.inputs.push_back(draws_per_example && !node.body ? whole(input) : to_.var(copier_.now(input)));
-      call.mapped.push_back(mapped_[input] || (draws_per_example && !node.body));
+      call.inputs.push_back(spread ? whole(input) : to_.var(copier_.now(input)));
+      call.mapped.push_back(spread || mapped_[input]);
     }
     const Vars made = recorded(call);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {

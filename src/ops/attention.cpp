@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attention_labels.hpp"
+#include "batching.hpp"
 #include "by_name.hpp"
 #include "equation.hpp"
 #include "floating.hpp"
@@ -101,6 +102,26 @@ Var weights(const ExpandCall& call) {
   return softmax(scores);
 }
 
+/// The batch is one more label of all arrays but the mask, which broadcasts.
+Vars batch_heads(const BatchCall& call) {
+  const std::size_t arrays = call.op.inputs.size() - 1;  // all but the mask
+  Vars inputs = call.all_whole();
+  inputs.resize(arrays);
+  Attributes attributes = call.attributes();
+  for (const char* name : {"scores", "outputs"})
+    attributes.set(name, with_axis(attributes.get<std::string>(name), 0, 0, 0));
+  if (call.inputs.size() > arrays) {
+    Var mask = call.inputs[arrays];
+    if (call.mapped[arrays]) {
+      Shape shape = mask.shape();
+      while (shape.size() < labels_of_attention(attributes).scores.size()) shape.insert(1, 1);
+      mask = reshape(mask, shape);
+    }
+    inputs.push_back(mask);
+  }
+  return record_call(call.tape, call.op, inputs, attributes);
+}
+
 const Op& attention_grad_op() {
   static const Op entry{
       .name = "attention_grad",
@@ -120,6 +141,7 @@ const Op& attention_grad_op() {
             require_shape(call, 3, output_shape(call, letters), "that of the output");
             return std::vector<ValueType>{call.inputs[0], call.inputs[1], call.inputs[2]};
           },
+      .batch = batch_heads,
       .expand =
           [](const ExpandCall& call) {
             const AttentionLabels of = labels_of_attention(call.attributes());
@@ -165,6 +187,7 @@ const Op& attention_op() {
             gradients.resize(call.inputs.size());
             return gradients;
           },
+      .batch = batch_heads,
       .expand =
           [](const ExpandCall& call) {
             const Var y = drop(call, weights(call));

@@ -98,6 +98,12 @@ BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>
   };
 }
 
+Var sum_rows(const Var& x) {
+  Axes axes;
+  for (std::size_t i = 1; i + 1 < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  return axes.empty() ? x : sum(x, axes);
+}
+
 Var first_axis_to(const Var& x, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.rank());
   if (at == 0) return x;

@@ -26,13 +26,17 @@ BatchRule batch_axes(const std::string& name = "axis");
 /// For ops with lists that have at most one number per axis. `first` is the entry for the batch.
 BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>& lists);
 
+/// The sum of `x` [b, …, n] over all axes but the first and the last, [b, n].
+Var sum_rows(const Var& x);
+
 /// `x` with its first axis moved to `axis`.
 Var first_axis_to(const Var& x, std::int64_t axis);
 /// `x` with `axis` moved to the front.
 Var axis_to_first(const Var& x, std::int64_t axis);
 
 /// The random numbers that a tape draws, by the keys of their sites. A node that draws with one of these keys repeats a
-/// draw, as the gradient of dropout does: it must get the same numbers, not new ones for each example or step.
+/// draw, as the gradient of dropout does: it must get the same numbers, not new ones for each example or step. A call
+/// of attention draws with the key of the dropout that it replaces, its attribute "draws".
 class Draws {
  public:
   Draws() = default;

@@ -55,6 +55,29 @@ Vars expand_cross_entropy(const ExpandCall& call) {
           sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
+/// The losses of the elements, from what the kernel computes of each row: no further array of the size of the logits is
+/// needed. Where a target is no class, the loss is NaN, since the kernel would throw for the whole batch.
+Vars batch_cross_entropy(const BatchCall& call) {
+  const Var logits = call.whole(0), targets = call.whole(1);
+  const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
+  const Var known = (targets >= 0) & (targets < loss.classes), real = targets != loss.ignore;
+  const Var total = record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)},
+                                call.attributes())[2];
+  const Var chosen = gather(logits, expand_dims(where(known, targets, 0), -1), -1);
+  Var losses = (total - squeeze(chosen, {-1})) * (1 - loss.smoothing);
+  if (loss.spread() != 0) {
+    const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());
+    const Var all = loss.excluded < 0 ? logits : where(classes == loss.excluded, 0, logits);
+    const auto count = static_cast<double>(loss.classes - (loss.excluded < 0 ? 0 : 1));
+    losses = losses + (total * count - sum(all, {-1})) * loss.spread();
+  }
+  losses = where(real, where(known, losses, std::numeric_limits<double>::quiet_NaN()), 0);
+  Axes rows;
+  for (std::size_t i = 1; i < targets.rank(); ++i) rows.push_back(static_cast<std::int64_t>(i));
+  const auto summed = [&](const Var& x) { return rows.empty() ? x : sum(x, rows); };
+  return {summed(losses), summed(cast(real, Dtype::int64)), total};
+}
+
 /// Removes a reshape of the logits that keeps their last axis: the rows may have any number of axes.
 TermId canonical_cross_entropy(const CanonicalCall& call) {
   Terms& terms = call.terms;
@@ -133,6 +156,7 @@ const Op& cross_entropy_op() {
                       call.attributes());
             return Vars{dlogits[0], Var()};
           },
+      .batch = batch_cross_entropy,
       .expand = expand_cross_entropy,
       .canonical = canonical_cross_entropy,
       .lowering = {.kernel = kernel_by_name}};

@@ -57,6 +57,20 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
   return gradients;
 }
 
+/// The kernel gives dx for all rows. The other gradients are sums over the rows of each element.
+Vars batch_layer_norm_grad(const BatchCall& call) {
+  if (call.inputs.size() > 4 && call.mapped[4]) return {};
+  Vars inputs = call.all_whole();
+  if (call.inputs.size() > 4) inputs[4] = call.inputs[4];
+  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes());
+  outputs.resize(1);
+  const Var& dy = inputs[0];
+  if (call.inputs.size() > 4)
+    outputs.push_back(sum_rows(dy * (inputs[1] - expand_dims(inputs[2], -1)) * expand_dims(inputs[3], -1)));
+  if (call.attributes().get<bool>("bias")) outputs.push_back(sum_rows(dy));
+  return outputs;
+}
+
 const Op& layer_norm_grad_op() {
   static const Op entry{
       .name = "layer_norm_grad",
@@ -71,6 +85,7 @@ const Op& layer_norm_grad_op() {
       .outputs = {"dx", "dweight", "dbias"},
       .attributes = {{"bias", AttributeType::boolean, "Whether dbias is computed.", false}},
       .shape = layer_norm_grad_shape,
+      .batch = batch_layer_norm_grad,
       .expand = expand_layer_norm_grad,
       .lowering = {.kernel = kernel_by_name, .overwrites = {0, 1}}};
   return entry;

@@ -37,6 +37,16 @@ Vars expand_rms_norm_grad(const ExpandCall& call) {
   return gradients;
 }
 
+/// The kernel gives dx for all rows. dweight is a sum over the rows of each element.
+Vars batch_rms_norm_grad(const BatchCall& call) {
+  if (call.inputs.size() > 3 && call.mapped[3]) return {};
+  Vars inputs = call.all_whole();
+  if (call.inputs.size() > 3) inputs[3] = call.inputs[3];
+  Vars outputs = record_call(call.tape, call.op, inputs, call.attributes());
+  if (outputs.size() > 1) outputs[1] = sum_rows(inputs[0] * inputs[1] * expand_dims(inputs[2], -1));
+  return outputs;
+}
+
 const Op& rms_norm_grad_op() {
   static const Op entry{
       .name = "rms_norm_grad",
@@ -49,6 +59,7 @@ const Op& rms_norm_grad_op() {
                  {"weight", Accept::floating, Arity::optional}},
       .outputs = {"dx", "dweight"},
       .shape = rms_norm_grad_shape,
+      .batch = batch_rms_norm_grad,
       .expand = expand_rms_norm_grad,
       .lowering = {.kernel = kernel_by_name, .overwrites = {0, 1}}};
   return entry;

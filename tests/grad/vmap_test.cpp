@@ -359,3 +359,30 @@ TEST_CASE("states cannot be mapped") {
   const Function caching = [&](const Vars& each) { return Vars{each[0] + sum(cache(take(table, tokens)))}; };
   CHECK_THROWS_WITH_AS(vmap(caching, {x}), doctest::Contains("vmap: the function calls cache"), Error);
 }
+
+TEST_CASE("attention draws for each example, and repeats what an attention outside has drawn") {
+  Tape tape;
+  tape.set_default_dtype(Dtype::float64);
+  const Function attention = [](const Vars& x) {
+    const Var weights = softmax(einsum("bqhe,bkhe->bhqk", x[0], x[1]) * 0.3);
+    return Vars{einsum("bhqk,bkhd->bqhd", dropout(weights, 0.5), x[1])};
+  };
+  const Var q = tape.constant(floats({2, 3, 2, 4})), k = tape.constant(floats({2, 5, 2, 4}));
+  const Var y = attention({q, k})[0], cotangents = tape.constant(floats({3, 2, 3, 2, 4}));
+  const Var together = vmap([&](const Vars& c) { return grad({y}, {k}, {c[0]}); }, {cotangents})[0];
+  Vars alone;
+  for (const Var& cotangent : unstack(cotangents)) alone.push_back(grad({y}, {k}, {cotangent})[0]);
+  // With k the same for all examples, their results differ by the draws only; the gradients use the same draws.
+  const Vars spread = vmap(
+      [&](const Vars& x) {
+        const Var each = attention({x[0], k})[0];
+        return Vars{each, grad(sum(each * each), {k})[0], sum(each * each)};
+      },
+      {stack({q, q})});
+  const Vars outside = grad(sum(spread[2]), {k});
+  const std::vector<Numbers> values =
+      played(tape, {together, stack(alone), spread[0], sum(spread[1], {0}), outside[0]});
+  CHECK(is_close(values[0], values[1]));
+  CHECK_FALSE(is_close(xt::view(values[2], 0), xt::view(values[2], 1)));
+  CHECK(is_close(values[3], values[4]));
+}
