@@ -150,9 +150,9 @@ Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeO
 }
 
 /// f, as a body of the state, the time and what f uses.
-class Equation {
+class OdeEquation {
  public:
-  Equation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
+  OdeEquation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
     std::vector<ValueType> types;
     for (const Var& each : y0) types.push_back(each.type());
     types.push_back({times.dtype(), {}});
@@ -200,7 +200,7 @@ Var inner_product(const Vars& a, const Vars& b) {
 
 /// The gradients by y0, times and `captured`, given the solution and its cotangents. Between two times the state, its
 /// cotangent a and the gradients g by `captured` solve dy/dt = f, da/dt = -a df/dy, dg/dt = -a df/dcaptured.
-Vars by_adjoint(const Equation& equation, const Var& times, const Vars& captured, const Vars& solution,
+Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captured, const Vars& solution,
                 const Vars& cotangents, const OdeOptions& options) {
   const std::size_t arrays = solution.size();
   const auto backward = [&](const Vars& state, const Var& t) {
@@ -259,7 +259,7 @@ void check_arguments(const Vars& y0, const Var& times, const OdeOptions& options
 }
 
 Vars record_odeint(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options) {
-  const Equation equation(times.tape(), f, y0, times);
+  const OdeEquation equation(times.tape(), f, y0, times);
   const OdeFunction slope = [&](const Vars& y, const Var& t) { return equation.slope(y, t, equation.captured()); };
   if (options.gradient == OdeGradient::steps) return by_steps(slope, y0, times, options);
   const auto solve = [&](const Vars&) { return by_steps(slope, y0, times, options); };

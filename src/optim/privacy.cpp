@@ -13,7 +13,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Terms of the series below exp of this are left out: they are small beside A, which is at least 1.
 constexpr double negligible = -30;
-constexpr int most_terms = 1 << 20;
+constexpr int most_summands = 1 << 20;
 
 /// log(exp(a) + exp(b)).
 double log_sum(double a, double b) {
@@ -52,7 +52,7 @@ double log_moment_of_fraction(double q, double sigma, double order) {
   double left = -infinity, right = -infinity;
   double log_choices = 0;  // of |order choose i|
   bool negative = false;
-  for (int i = 0; i < most_terms; ++i) {
+  for (int i = 0; i < most_summands; ++i) {
     const double k = i, j = order - k;
     const double left_term = log_choices + k * std::log(q) + j * std::log1p(-q) + k * (k - 1) / (2 * variance) +
                              log_half_erfc((k - z0) / (std::sqrt(2.0) * sigma));
