@@ -70,7 +70,11 @@ Vars with_root_gradient(const Function& f, const Vars& guess, const Function& so
     check_types("the solver", root, guess);
     return root;
   };
-  if (body.captured.empty()) return solve({});
+  if (body.captured.empty()) {
+    Vars root = solve({});
+    for (Var& each : root) each = stop_gradient(each);
+    return root;
+  }
   const auto rule = [&](const Vars& captured, const Vars& x, const Vars& cotangents) {
     Vars inputs = x, wanted;
     inputs.insert(inputs.end(), captured.begin(), captured.end());

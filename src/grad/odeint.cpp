@@ -65,7 +65,10 @@ class Solver {
     const auto step = [&](const Vars& states) { return stepped(Point::of(states), end).states(); };
     const Looped loop = while_loop(goes_on, step, from.states(), options_.max_steps);
     Point reached = Point::of(loop.states);
-    for (Var& each : reached.y) each = where(loop.unfinished, std::nan(""), each);
+    // Adds 0, with the derivative by `end` if no step was taken; a factor of NaN reaches gradients, too.
+    const Var left = where(loop.unfinished, std::nan(""), end - reached.t);
+    for (std::size_t i = 0; i < reached.y.size(); ++i)
+      reached.y[i] = reached.y[i] * where(loop.unfinished, std::nan(""), ones_like(end)) + left * reached.slope[i];
     reached.t = end;
     return reached;
   }
@@ -244,8 +247,8 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
 
 void check_arguments(const Vars& y0, const Var& times, const OdeOptions& options) {
   if (y0.empty()) throw Error("odeint: needs y0");
-  if (!(options.rtol >= 0) || !(options.atol >= 0) || options.rtol + options.atol == 0)
-    throw Error("odeint: rtol and atol must not be negative, nor both 0");
+  if (!(options.rtol >= 0) || !(options.atol > 0))
+    throw Error("odeint: rtol must not be negative, and atol must be above 0");
   if (options.max_steps < 1)
     throw Error("odeint: max_steps must be at least 1, got " + std::to_string(options.max_steps));
   for (const Var& each : y0) {

@@ -46,6 +46,8 @@ Tape with_draws_apart(const Tape& body) {
     current = rerecorded(current, [&](Tape& next, std::int32_t index, const Now& now) {
       const Node& node = current.node(index);
       if (!hides_draws(node)) return Vars{};
+      if (node.body && node.op != &scan_op() && node.op->name != "checkpoint")
+        throw Error("scan: the body of " + node.op->name + " draws random numbers: draw them in the cell, outside of it");
       if (!node.op->expand)
         throw Error("scan: " + node.op->name +
                     " cannot draw its random numbers for all steps at once: use uniform in its place");
