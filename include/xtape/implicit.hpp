@@ -10,7 +10,8 @@
 namespace xtape {
 
 struct RootOptions {
-  double atol = 1e-6;            ///< The largest norm of f(x).
+  double rtol = 1e-6;            ///< Newton's method ends if its step is at most rtol |x|,
+  double atol = 1e-6;            ///< or |f(x)| before the step is at most atol.
   std::int64_t max_steps = 50;   ///< Of Newton's method.
   LinearSolveOptions linear = {};  ///< The systems with the Jacobian of f: of each step, and of derivatives.
   /// Records the root from the guess, in place of Newton's method. Its ops need no gradients.
@@ -18,15 +19,15 @@ struct RootOptions {
 };
 
 /// Records x with f(x) = 0, found from `guess`. `f` gives arrays of the types of x, and may use any vars of the tape.
-/// The derivatives of x by these vars are those of the implicit function theorem: one linear system, by products with the
-/// Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel et al., 2022, Efficient
-/// and modular implicit differentiation). They are of any order and in both modes. The guess has no gradient.
+/// The derivatives of x by these vars are those of the implicit function theorem: one linear system, by products with
+/// the Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel et al., 2022,
+/// Efficient and modular implicit differentiation). They are of any order and in both modes. The guess has no gradient.
 ///
-/// Newton's method starts from the guess. If |f(x)| is not at most atol before its last step, x is NaN.
+/// Newton's method starts from the guess. If it does not end within max_steps, x is NaN.
 ///
-/// Throws Error without a function or guess and for options out of range; DtypeError unless the guess has one float
-/// dtype; ShapeError if f or the solver gives other types than the guess; HandleError for vars of another tape. Then
-/// nothing stays recorded.
+/// Throws Error without a function or guess, if f draws random numbers, and for options out of range; DtypeError unless
+/// the guess has one float dtype; ShapeError if f or the solver gives other types than the guess; HandleError for vars
+/// of another tape. Then nothing stays recorded.
 Vars implicit_root(const std::function<Vars(const Vars&)>& f, const Vars& guess, const RootOptions& options = {},
                    Caller caller = Caller::here());
 /// The same for one array.

@@ -11,10 +11,10 @@ namespace xtape {
 struct LinearSolveOptions {
   /// The matrix is symmetric and positive definite: conjugate gradients solve the system. Otherwise GMRES does.
   bool positive_definite = false;
-  /// The residual |b - A x| of a solution is at most the larger of rtol * |b| and atol.
+  /// The iteration ends if the residual |b - A x|, which it updates, is at most the larger of rtol * |b| and atol.
   double rtol = 1e-6;
   double atol = 0;
-  std::int64_t max_steps = 0;  ///< Products with the matrix; 0: ten per unknown.
+  std::int64_t max_steps = 0;  ///< Products with the matrix; 0: ten per unknown, at most a million.
   std::int64_t restart = 30;   ///< GMRES keeps this many directions, and begins anew after them.
 };
 
@@ -26,11 +26,12 @@ struct LinearSolveOptions {
 ///
 /// Conjugate gradients: Hestenes and Stiefel, 1952. GMRES: Saad and Schultz, 1986, in the form of Jiranek and
 /// Rozloznik, 2010, Adaptive version of Simpler GMRES, which needs no least squares. A system that is not solved within
-/// max_steps gives NaN, as does a NaN in it.
+/// max_steps gives NaN. So does one whose residual, computed anew, is above ten times the bound and above the root of
+/// the dtype's precision times |b|: because of its condition, a NaN in it, or a product that is not linear.
 ///
 /// Throws DtypeError unless all of b have one float dtype; ShapeError if the products have other types than b; Error
-/// without a product or b, if the product is found not to be linear, and for options out of range; HandleError for vars
-/// of another tape. Then nothing stays recorded.
+/// without a product or b, if the product draws random numbers, and for options out of range; HandleError for vars of
+/// another tape. Then nothing stays recorded.
 Vars linear_solve(const std::function<Vars(const Vars&)>& product, const Vars& b,
                   const LinearSolveOptions& options = {}, Caller caller = Caller::here());
 /// The same for one array.

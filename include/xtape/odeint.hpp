@@ -11,8 +11,9 @@ namespace xtape {
 /// How a solution is differentiated.
 enum class OdeGradient : std::uint8_t {
   /// By another equation, solved backward in time (Chen et al., 2018, Neural ordinary differential equations). Memory
-  /// does not grow with the number of steps. The state is computed backward too: where the equation forgets its past
-  /// (stiff, dissipative), errors grow on the way back and the gradient is wrong. Use `steps` there.
+  /// does not grow with the number of steps. The state is computed backward too. Where the equation forgets its past
+  /// (stiff, dissipative), errors grow on the way back; if they exceed 100 tolerances, the gradient is NaN. Use `steps`
+  /// there.
   adjoint,
   /// Through the steps that were taken: the gradient of what was computed. Keeps values of max_steps steps per time.
   steps

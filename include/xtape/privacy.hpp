@@ -22,7 +22,7 @@ struct PrivacySpent {
 /// the sampled Gaussian mechanism). Neighbouring data sets differ by one example that one of them lacks.
 class PrivacyAccountant {
  public:
-  /// `orders` are finite and above 1; empty: default_orders(). Throws Error for others.
+  /// `orders` are above 1 and at most 2^20; empty: default_orders(). Throws Error for others.
   explicit PrivacyAccountant(std::vector<double> orders = {});
   /// 1.1, 1.2 … 10.9 and 12, 13 … 63, as in Opacus.
   static std::vector<double> default_orders();

@@ -1,6 +1,7 @@
 #include "xtape/implicit.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "calls.hpp"
 #include "enclosed.hpp"
@@ -19,14 +20,6 @@ std::vector<ValueType> types_of(const Vars& vars) {
   std::vector<ValueType> types;
   for (const Var& var : vars) types.push_back(var.type());
   return types;
-}
-
-void check_types(const char* what, const Vars& results, const Vars& guess) {
-  if (types_of(results) == types_of(guess)) return;
-  std::string got, right;
-  for (const Var& each : results) got += (got.empty() ? "" : ", ") + to_string(each.type());
-  for (const Var& each : guess) right += (right.empty() ? "" : ", ") + to_string(each.type());
-  throw ShapeError(std::string(what) + " must give arrays of the types of the guess, " + right + ", got " + got);
 }
 
 /// The square of the norm of all arrays together, [].
@@ -57,17 +50,20 @@ Vars with_last(Vars states, const Var& last) {
 }
 
 /// The results of `solver`, with the derivatives of a root of `f`.
-Vars with_root_gradient(const Function& f, const Vars& guess, const Function& solver,
+Vars with_root_gradient(const std::string& name, const Function& f, const Vars& guess, const Function& solver,
                         const LinearSolveOptions& linear) {
   const Tape tape = guess[0].tape();
-  const Enclosed body = enclosed(tape, types_of(guess), [&](const Vars& x) {
+  const std::vector<ValueType> types = types_of(guess);
+  const Enclosed body = enclosed(tape, types, [&](const Vars& x) {
     const Vars residuals = f(x);
-    check_types("the function", residuals, guess);
+    require_types(name + ": the function", residuals, types);
     return residuals;
   });
+  if (draws(*body.body))
+    throw Error(name + ": the function draws random numbers, which differ from step to step: draw them outside");
   const auto solve = [&](const Vars&) {
     const Vars root = solver(guess);
-    check_types("the solver", root, guess);
+    require_types(name + ": the solver", root, types);
     return root;
   };
   if (body.captured.empty()) {
@@ -97,33 +93,43 @@ Vars with_root_gradient(const Function& f, const Vars& guess, const Function& so
   return custom_gradient(solve, rule, body.captured);
 }
 
-/// States of the loop: x, and the square of the norm of f before the last step.
-Vars by_newton(const Function& f, const Vars& guess, const RootOptions& options) {
-  const double bound = options.atol * options.atol;
-  const auto step = [&](const Vars& states) {
-    const Vars x = without_last(states), residuals = f(x);
-    const auto forward = [&](const Vars& v) { return jvp(residuals, x, v); };
-    return with_last(difference(x, linear_solve(forward, residuals, options.linear)), square_norm(residuals));
-  };
-  const auto goes_on = [&](const Vars& states) { return greater(states.back(), bound); };
-  const Var infinite = full(guess[0].tape(), {}, INFINITY, guess[0].dtype());
-  const Vars states = while_loop(goes_on, step, with_last(guess, infinite), options.max_steps).states;
-  return nan_unless(less_equal(states.back(), bound), without_last(states));
-}
-
-/// States of the loop: x, and whether the iteration goes on.
-Vars by_iteration(const Function& g, const Vars& guess, const FixedPointOptions& options) {
-  const auto step = [&](const Vars& states) {
-    const Vars x = without_last(states), next = g(x);
-    check_types("the function", next, guess);
-    const Var bound = maximum(options.rtol * options.rtol * square_norm(next), options.atol * options.atol);
-    const Var change = square_norm(difference(next, x));
-    return with_last(next, ~(less_equal(change, bound) & less(bound, INFINITY)));
+/// Repeats `step`, which gives the next x and whether it is the last one; NaN if none is. States: x, and whether the
+/// iteration goes on.
+Vars iterated(const std::function<std::pair<Vars, Var>(const Vars& x)>& step, const Vars& guess,
+              std::int64_t max_steps) {
+  const auto body = [&](const Vars& states) {
+    auto [next, is_last] = step(without_last(states));
+    return with_last(next, ~is_last);
   };
   const auto goes_on = [](const Vars& states) { return states.back(); };
   const Var begins = full(guess[0].tape(), {}, true, Dtype::boolean);
-  const Vars states = while_loop(goes_on, step, with_last(guess, begins), options.max_steps).states;
+  const Vars states = while_loop(goes_on, body, with_last(guess, begins), max_steps).states;
   return nan_unless(~states.back(), without_last(states));
+}
+
+/// Whether the change to x is small beside x.
+Var is_small(const Vars& change, const Vars& x, double rtol, double atol) {
+  const Var bound = maximum(rtol * rtol * square_norm(x), atol * atol);
+  return less_equal(square_norm(change), bound) & less(bound, INFINITY);
+}
+
+Vars by_newton(const Function& f, const Vars& guess, const RootOptions& options) {
+  const auto step = [&](const Vars& x) {
+    const Vars residuals = f(x);
+    const auto forward = [&](const Vars& v) { return jvp(residuals, x, v); };
+    const Vars change = linear_solve(forward, residuals, options.linear), next = difference(x, change);
+    const Var is_root = less_equal(square_norm(residuals), options.atol * options.atol);
+    return std::make_pair(next, is_root | is_small(change, next, options.rtol, 0));
+  };
+  return iterated(step, guess, options.max_steps);
+}
+
+Vars by_iteration(const Function& g, const Vars& guess, const FixedPointOptions& options) {
+  const auto step = [&](const Vars& x) {
+    const Vars next = g(x);
+    return std::make_pair(next, is_small(difference(next, x), next, options.rtol, options.atol));
+  };
+  return iterated(step, guess, options.max_steps);
 }
 
 void check_arguments(const char* name, const Function& function, const Vars& guess, double rtol, double atol,
@@ -136,8 +142,8 @@ void check_arguments(const char* name, const Function& function, const Vars& gue
   for (const Var& each : guess) {
     if (each.tape() != guess[0].tape()) throw HandleError(begin + "the guess is of different tapes");
     if (!is_floating(each.dtype()) || each.dtype() != guess[0].dtype())
-      throw DtypeError(begin + "the guess must have one float dtype, got " + to_string(guess[0].type()) + " and " +
-                       to_string(each.type()));
+      throw DtypeError(begin + "the arrays of the guess must have one float dtype, got " + to_string(guess[0].type()) +
+                       (each.type() == guess[0].type() ? "" : " and " + to_string(each.type())));
   }
 }
 
@@ -148,10 +154,12 @@ Function of_lists(const std::function<Var(const Var&)>& function) {
 }  // namespace
 
 Vars implicit_root(const Function& f, const Vars& guess, const RootOptions& options, Caller caller) {
-  check_arguments("implicit_root", f, guess, 0, options.atol, options.max_steps);
-  return all_or_nothing(guess[0].tape(), nullptr, caller, [&] {
-    const Function newton = [&](const Vars& start) { return by_newton(f, start, options); };
-    return with_root_gradient(f, guess, options.solver ? options.solver : newton, options.linear);
+  return at_place(caller, [&] {
+    check_arguments("implicit_root", f, guess, options.rtol, options.atol, options.max_steps);
+    return all_or_nothing(guess[0].tape(), &custom_gradient_op(), caller, [&] {
+      const Function newton = [&](const Vars& start) { return by_newton(f, start, options); };
+      return with_root_gradient("implicit_root", f, guess, options.solver ? options.solver : newton, options.linear);
+    });
   });
 }
 Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, const RootOptions& options,
@@ -160,15 +168,17 @@ Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, con
 }
 
 Vars fixed_point(const Function& g, const Vars& guess, const FixedPointOptions& options, Caller caller) {
-  check_arguments("fixed_point", g, guess, options.rtol, options.atol, options.max_steps);
-  return all_or_nothing(guess[0].tape(), nullptr, caller, [&] {
-    const auto residual = [&](const Vars& x) {
-      const Vars next = g(x);
-      check_types("the function", next, guess);
-      return difference(x, next);
-    };
-    const auto iterate = [&](const Vars& start) { return by_iteration(g, start, options); };
-    return with_root_gradient(residual, guess, iterate, options.linear);
+  return at_place(caller, [&] {
+    check_arguments("fixed_point", g, guess, options.rtol, options.atol, options.max_steps);
+    return all_or_nothing(guess[0].tape(), &custom_gradient_op(), caller, [&] {
+      const auto residual = [&](const Vars& x) {
+        const Vars next = g(x);
+        require_types("fixed_point: the function", next, types_of(guess));
+        return difference(x, next);
+      };
+      const auto iterate = [&](const Vars& start) { return by_iteration(g, start, options); };
+      return with_root_gradient("fixed_point", residual, guess, iterate, options.linear);
+    });
   });
 }
 Var fixed_point(const std::function<Var(const Var&)>& g, const Var& guess, const FixedPointOptions& options,

@@ -27,6 +27,8 @@ constexpr double stage_weights[6][6] = {
 constexpr double error_weights[7] = {71.0 / 57600,      0,           -71.0 / 16695, 71.0 / 1920,
                                      -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
+constexpr double most_tolerances = 100;  // that the state of the adjoint equation may be off
+
 Vars appended(Vars first, const Vars& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -73,6 +75,19 @@ class Solver {
     return reached;
   }
 
+  /// The root of the mean square of all elements, each relative to what its error may be.
+  Var norm(const Vars& values, const Vars& before, const Vars& after) const {
+    Var total;
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const Var most = options_.atol + options_.rtol * maximum(abs(before[i]), abs(after[i]));
+      const Var part = sum(square(values[i] / most));
+      total = total.empty() ? part : total + part;
+      count += count_of(values[i].shape());
+    }
+    return sqrt(total / static_cast<double>(std::max<std::int64_t>(count, 1)));
+  }
+
  private:
   /// One step, at most to `end`. If its error is too large, the point stays and the next step is smaller.
   Point stepped(const Point& at, const Var& end) const {
@@ -115,19 +130,6 @@ class Solver {
     }
   }
 
-  /// The root of the mean square of all elements, each relative to what its error may be.
-  Var norm(const Vars& values, const Vars& before, const Vars& after) const {
-    Var total;
-    std::int64_t count = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Var most = options_.atol + options_.rtol * maximum(abs(before[i]), abs(after[i]));
-      const Var part = sum(square(values[i] / most));
-      total = total.empty() ? part : total + part;
-      count += count_of(values[i].shape());
-    }
-    return sqrt(total / static_cast<double>(std::max<std::int64_t>(count, 1)));
-  }
-
   OdeFunction f_;
   const OdeOptions& options_;
 };
@@ -160,13 +162,8 @@ class OdeEquation {
     for (const Var& each : y0) types.push_back(each.type());
     types.push_back({times.dtype(), {}});
     body_ = enclosed(tape, types, [&](const Vars& given) {
-      const Vars y = part(given, 0, arrays_), slope = f(y, given.back());
-      bool same = slope.size() == y.size();
-      for (std::size_t i = 0; same && i < y.size(); ++i) same = slope[i].type() == y[i].type();
-      if (!same)
-        throw ShapeError("odeint: the function must give arrays of the types of y0, which are " +
-                         to_string(y[0].type()) + (y.size() > 1 ? " …" : "") + ", got " +
-                         (slope.empty() ? "none" : to_string(slope[0].type())));
+      const Vars slope = f(part(given, 0, arrays_), given.back());
+      require_types("odeint: the function", slope, {types.begin(), types.end() - 1});
       return slope;
     });
     std::vector<bool> marked;
@@ -202,7 +199,8 @@ Var inner_product(const Vars& a, const Vars& b) {
 }
 
 /// The gradients by y0, times and `captured`, given the solution and its cotangents. Between two times the state, its
-/// cotangent a and the gradients g by `captured` solve dy/dt = f, da/dt = -a df/dy, dg/dt = -a df/dcaptured.
+/// cotangent a and the gradients g by `captured` solve dy/dt = f, da/dt = -a df/dy, dg/dt = -a df/dcaptured. They are
+/// NaN if the state does not arrive where it was: then its errors have grown on the way back.
 Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captured, const Vars& solution,
                 const Vars& cotangents, const OdeOptions& options) {
   const std::size_t arrays = solution.size();
@@ -215,16 +213,22 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
   const Solver solver(backward, options);
   const auto to_earlier = [&](const Vars& given, const Vars& states) {
     const Vars y = part(given, 0, arrays), arriving = part(given, arrays, arrays);
-    const Var &t = given[2 * arrays], &earlier = given[2 * arrays + 1];
+    const Vars before = part(given, 2 * arrays, arrays);
+    const Var &t = given[3 * arrays], &earlier = given[3 * arrays + 1];
     Vars augmented = appended(y, states);
     for (std::size_t i = 0; i < arrays; ++i) augmented[arrays + i] = augmented[arrays + i] + arriving[i];
     const Vars reached = solver.advance(solver.begin(augmented, t), earlier).y;
+    Vars off = part(reached, 0, arrays), next = part(reached, arrays, reached.size() - arrays);
+    for (std::size_t i = 0; i < arrays; ++i) off[i] = off[i] - before[i];
+    const Var factor = where(less_equal(solver.norm(off, before, before), most_tolerances), 1, std::nan(""));
+    for (Var& each : next) each = each * cast(stop_gradient(factor), each.dtype());
     const Var by_time = inner_product(arriving, equation.slope(y, t, captured));
-    return std::make_pair(Vars{by_time}, part(reached, arrays, reached.size() - arrays));
+    return std::make_pair(Vars{by_time}, next);
   };
   Vars sequences, init;
   for (const Vars* rows : {&solution, &cotangents})
     for (const Var& each : *rows) sequences.push_back(slice(each, {1}, {open_end}));
+  for (const Var& each : solution) sequences.push_back(slice(each, {0}, {-1}));
   sequences.push_back(slice(times, {1}, {open_end}));
   sequences.push_back(slice(times, {0}, {-1}));
   const auto first = [](const Var& rows) { return squeeze(slice(rows, {0}, {1}), {0}); };
@@ -276,11 +280,11 @@ Vars record_odeint(const OdeFunction& f, const Vars& y0, const Var& times, const
 }  // namespace
 
 Vars odeint(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options, Caller caller) {
-  Tape tape = times.tape();
-  return all_or_nothing(tape, nullptr, caller, [&] {
+  return at_place(caller, [&] {
     if (!f) throw Error("odeint: the function is empty");
     check_arguments(y0, times, options);
-    return record_odeint(f, y0, times, options);
+    return all_or_nothing(times.tape(), &custom_gradient_op(), caller,
+                          [&] { return record_odeint(f, y0, times, options); });
   });
 }
 

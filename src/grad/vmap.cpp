@@ -66,7 +66,8 @@ class Batch {
       const ValueType type{node.outputs[k].dtype, shape};
       if (k >= made.size() || made[k].type() != type)
         throw Error(node.op->name + ": its batching rule gave " +
-                    (k < made.size() ? to_string(made[k].type()) : "no var") + " for output " + std::to_string(k) + ", which must be " + to_string(type));
+                    (k < made.size() ? to_string(made[k].type()) : "no var") + " for output " + std::to_string(k) +
+                    ", which must be " + to_string(type));
       set({index, static_cast<std::int32_t>(k)}, made[k], true);
     }
   }
@@ -209,7 +210,10 @@ Vars record_vmap(Tape tape, const std::function<Vars(const Vars&)>& function, co
   const std::size_t size = tape.size(), states = tape.states().size();
   Vars arguments = given.inputs;
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (given.mapped[i]) arguments[i] = record_call(tape, example_op(), {given.inputs[i]}, {})[0];
+    if (given.mapped[i]) {
+      const auto in_site = tape.in_site(given.inputs[i].node().site);  // sums of its cotangents get this site
+      arguments[i] = record_call(tape, example_op(), {given.inputs[i]}, {})[0];
+    }
   const auto call = [&] {
     const auto out_of_call = tape.out_of_call();  // the nodes get the source locations of the function's own calls
     return function(arguments);

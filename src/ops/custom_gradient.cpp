@@ -9,8 +9,6 @@
 
 namespace xtape {
 
-const Op& custom_gradient_op();
-
 namespace {
 /// The attributes of the node. Its inputs are the values, the inputs of the function, and what else the rule reads. The
 /// inputs of the body are the same, with a cotangent for each value that is a float before what else the rule reads.
@@ -104,7 +102,8 @@ const Op& custom_gradient_op() {
       .expand =
           [](const ExpandCall& call) {
             return Vars(call.inputs.begin(), call.inputs.begin() + CustomForm(call.attributes()).values);
-          }};
+          },
+      .own_derivative = true};
   return entry;
 }
 
@@ -177,11 +176,14 @@ Vars record_custom(Tape tape, const std::function<Vars(const Vars&)>& function, 
 
 Vars custom_gradient(const std::function<Vars(const Vars&)>& function, const GradientRule& rule, const Vars& inputs,
                      Caller caller) {
-  if (!function) throw Error("custom_gradient: the function is empty");
-  if (!rule) throw Error("custom_gradient: the rule is empty");
-  if (inputs.empty()) throw Error("custom_gradient: needs at least one input");
-  Tape tape = inputs[0].tape();
-  return all_or_nothing(tape, &custom_gradient_op(), caller, [&] { return record_custom(tape, function, rule, inputs); });
+  return at_place(caller, [&] {
+    if (!function) throw Error("custom_gradient: the function is empty");
+    if (!rule) throw Error("custom_gradient: the rule is empty");
+    if (inputs.empty()) throw Error("custom_gradient: needs at least one input");
+    const Tape tape = inputs[0].tape();
+    return all_or_nothing(tape, &custom_gradient_op(), caller,
+                          [&] { return record_custom(tape, function, rule, inputs); });
+  });
 }
 
 }  // namespace xtape

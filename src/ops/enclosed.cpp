@@ -62,6 +62,23 @@ Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
   return {body, captured};
 }
 
+bool draws(const Tape& tape) {
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
+  return false;
+}
+
+void require_types(const std::string& what, const Vars& results, const std::vector<ValueType>& types) {
+  std::string got, right;
+  bool same = results.size() == types.size();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    same = same && results[i].type() == types[i];
+    got += (i > 0 ? ", " : "") + to_string(results[i].type());
+  }
+  for (const ValueType& type : types) right += (right.empty() ? "" : ", ") + to_string(type);
+  if (!same) throw ShapeError(what + " must give " + right + ", got " + (got.empty() ? "nothing" : got));
+}
+
 Tape pullback(const Tape& body, const std::vector<bool>& marked,
               const std::function<Vars(const Vars&, const Vars&, const Vars&)>& grad) {
   Tape tape = body.blank();

@@ -3,11 +3,15 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "xtape/op/op.hpp"
 
 namespace xtape {
+
+/// The op of custom_gradient, also for the sites of functions that are made of it.
+const Op& custom_gradient_op();
 
 struct Enclosed {
   std::shared_ptr<const Tape> body;  ///< Its inputs are the arguments in their order, then `captured`.
@@ -19,6 +23,12 @@ struct Enclosed {
 /// by an argument outside of it. The caller truncates the tape then.
 Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
                   const std::function<Vars(const Vars&)>& function);
+
+/// Whether a node of the tape, or of a body on it, draws random numbers.
+bool draws(const Tape& tape);
+
+/// Throws ShapeError, which begins with `what`, unless `results` have these types.
+void require_types(const std::string& what, const Vars& results, const std::vector<ValueType>& types);
 
 /// The gradients of the results of a body by the marked inputs, on a tape of its own, where no input depends on
 /// another. Its inputs are those of the body, then a cotangent for each result. `grad` is xtape::grad, with zeros

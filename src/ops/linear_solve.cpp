@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "calls.hpp"
 #include "enclosed.hpp"
-#include "graph.hpp"
 #include "xtape/loops.hpp"
 #include "xtape/ops.hpp"
 
@@ -16,6 +14,8 @@ namespace xtape {
 const Op& linear_solve_op();
 
 namespace {
+constexpr std::int64_t most_unknowns = 100'000;  // that the default of max_steps counts
+
 /// The attributes of the node. Its inputs are b and what the product uses; the inputs of the body are v and the same.
 struct SolveForm {
   SolveForm() = default;
@@ -182,20 +182,33 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
   return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, init, max_steps).states;
 }
 
+/// The relative rounding error of a float dtype.
+double precision_of(Dtype dtype) {
+  return dtype == Dtype::float64 ? 0x1p-52 : dtype == Dtype::float32 ? 0x1p-23 : 0x1p-7;
+}
+
+/// Systems are scaled by their largest right-hand side, so that no square overflows or vanishes. At the end, b - A x is
+/// computed once: it also shows a product that is not linear.
 Vars solve(const ExpandCall& call) {
   const SolveForm form(call.attributes());
   const LinearSolveOptions& options = form.options;
   const Systems systems(call, form);
-  const Var b = systems.b();
-  std::int64_t max_steps = options.max_steps;
-  if (max_steps == 0 && !checked_multiply(max_steps = b.size(-1), 10))
-    max_steps = std::numeric_limits<std::int64_t>::max();
-  max_steps = std::max<std::int64_t>(max_steps, 1);
-  const Var bound = maximum(options.rtol * options.rtol * dot(b, b), options.atol * options.atol);
+  const Var given = systems.b();
+  const std::int64_t count = given.size(-1);
+  if (count == 0) return systems.parts(given);
+  const Var largest = max(abs(given), {-1}, true);
+  const Var scale = where(greater(largest, 0) & less(largest, INFINITY), largest, 1);
+  const Var b = given / scale, square_norm = dot(b, b);
+  const std::int64_t max_steps = options.max_steps > 0 ? options.max_steps : 10 * std::min(count, most_unknowns);
+  // An atol far above |b| is capped, so that its square is finite.
+  const Var bound = maximum(options.rtol * options.rtol * square_norm, square(minimum(options.atol / scale, 1e15)));
   const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
                                                 : gmres(systems, b, bound, options, max_steps);
-  const Var is_solved = less_equal(states[3], bound) & less(bound, INFINITY);
-  return systems.parts(where(is_solved, states[0], std::nan("")));
+  const Var residual = b - systems.product(states[0]);
+  // Of the squares: ten times the bound of the residual, or half of the digits.
+  const Var allowed = maximum(100 * bound, precision_of(b.dtype()) * square_norm);
+  const Var is_solved = less_equal(states[3], bound) & less_equal(dot(residual, residual), allowed);
+  return systems.parts(where(is_solved, states[0] * scale, std::nan("")));
 }
 
 /// The body of the transposed system.
@@ -204,7 +217,6 @@ std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm
   std::fill_n(marked.begin(), form.unknowns, true);
   const Tape by_v = pullback(*call.node.body, marked, call.grad);
   const std::vector<ValueId> places = by_v.inputs();
-  const std::vector<bool> needed = needed_by(by_v, by_v.results());
   auto body = std::make_shared<Tape>(by_v.blank());
   Vars inputs, cotangents;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -212,11 +224,8 @@ std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm
     inputs.push_back(body->input("in" + std::to_string(i), type.shape, type.dtype));
   }
   for (std::int64_t i = 0; i < form.unknowns; ++i) {
-    const auto node = static_cast<std::size_t>(places[i].node);
-    if (node < needed.size() && needed[node])
-      throw Error("the product must be linear in v, but its gradient by v depends on v");
     cotangents.push_back(inputs[i]);
-    inputs[i] = zeros_like(inputs[i]);
+    inputs[i] = zeros_like(inputs[i]);  // v: the gradient of a linear function is the same everywhere
   }
   inputs.insert(inputs.end(), cotangents.begin(), cotangents.end());
   std::vector<ValueId> results;
@@ -282,7 +291,8 @@ const Op& linear_solve_op() {
       .shape = solve_types,
       .gradient = solve_gradient,
       .batch = batch_solve,
-      .expand = solve};
+      .expand = solve,
+      .own_derivative = true};
   return entry;
 }
 
@@ -296,14 +306,12 @@ Vars record_solve(Tape tape, const std::function<Vars(const Vars&)>& product, co
   }
   const Enclosed recorded = enclosed(tape, types, [&](const Vars& v) {
     const Vars products = product(v);
-    bool same = products.size() == types.size();
-    for (std::size_t i = 0; same && i < types.size(); ++i) same = products[i].type() == types[i];
-    if (!same)
-      throw ShapeError("linear_solve: the products must have the types of b, which are " + to_string(types[0]) +
-                       (types.size() > 1 ? " …" : "") + ", got " +
-                       (products.empty() ? "none" : to_string(products[0].type())));
+    require_types("linear_solve: the product", products, types);
     return products;
   });
+  if (draws(*recorded.body))
+    throw Error(
+        "linear_solve: the product draws random numbers, which differ from product to product: draw them outside");
   SolveForm form;
   form.unknowns = static_cast<std::int64_t>(b.size());
   form.options = options;
@@ -315,16 +323,19 @@ Vars record_solve(Tape tape, const std::function<Vars(const Vars&)>& product, co
 
 Vars linear_solve(const std::function<Vars(const Vars&)>& product, const Vars& b, const LinearSolveOptions& options,
                   Caller caller) {
-  if (!product) throw Error("linear_solve: the product is empty");
-  if (b.empty()) throw Error("linear_solve: needs at least one right-hand side");
-  Tape tape = b[0].tape();
-  return all_or_nothing(tape, &linear_solve_op(), caller, [&] { return record_solve(tape, product, b, options); });
+  return at_place(caller, [&] {
+    if (!product) throw Error("linear_solve: the product is empty");
+    if (b.empty()) throw Error("linear_solve: needs at least one right-hand side");
+    const Tape tape = b[0].tape();
+    return all_or_nothing(tape, &linear_solve_op(), caller, [&] { return record_solve(tape, product, b, options); });
+  });
 }
 
 Var linear_solve(const std::function<Var(const Var&)>& product, const Var& b, const LinearSolveOptions& options,
                  Caller caller) {
-  if (!product) throw Error("linear_solve: the product is empty");
-  return linear_solve([&](const Vars& v) { return Vars{product(v[0])}; }, Vars{b}, options, caller)[0];
+  std::function<Vars(const Vars&)> listed;
+  if (product) listed = [&](const Vars& v) { return Vars{product(v[0])}; };
+  return linear_solve(listed, Vars{b}, options, caller)[0];
 }
 
 }  // namespace xtape

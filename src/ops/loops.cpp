@@ -38,9 +38,11 @@ Scanned record_if(const Var& flag, const Cell& cell, const Vars& init) {
 
 Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::function<Vars(const Vars&)>& body,
                   const Vars& init, std::int64_t max_steps, Caller caller) {
-  if (!condition || !body) throw Error("while_loop: the condition or the body is empty");
-  if (init.empty()) throw Error("while_loop: needs at least one state");
-  if (max_steps < 0) throw Error("while_loop: max_steps must not be negative, got " + std::to_string(max_steps));
+  at_place(caller, [&] {
+    if (!condition || !body) throw Error("while_loop: the condition or the body is empty");
+    if (init.empty()) throw Error("while_loop: needs at least one state");
+    if (max_steps < 0) throw Error("while_loop: max_steps must not be negative, got " + std::to_string(max_steps));
+  });
   Tape tape = init[0].tape();
   return all_or_nothing(tape, &scan_op(), caller, [&] {
     check_tape(tape, init, "while_loop: a state is");
@@ -76,7 +78,9 @@ Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::f
 
 Vars cond(const Var& predicate, const std::function<Vars(const Vars&)>& if_true,
           const std::function<Vars(const Vars&)>& if_false, const Vars& inputs, Caller caller) {
-  if (!if_true || !if_false) throw Error("cond: a branch is empty");
+  at_place(caller, [&] {
+    if (!if_true || !if_false) throw Error("cond: a branch is empty");
+  });
   Tape tape = predicate.tape();
   return all_or_nothing(tape, &scan_op(), caller, [&] {
     check_tape(tape, inputs, "cond: an input is");

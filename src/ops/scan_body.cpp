@@ -1,4 +1,5 @@
 // Prepares the body of a scan: separates random draws from other ops, and applies rules.
+#include "enclosed.hpp"
 #include "fusions.hpp"
 #include "graph.hpp"
 #include "scan.hpp"
@@ -6,13 +7,6 @@
 namespace xtape {
 
 namespace {
-/// Whether a node of the tape, or of a body on it, draws random numbers.
-bool draws(const Tape& tape) {
-  for (std::size_t i = 0; i < tape.size(); ++i)
-    if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
-  return false;
-}
-
 /// Whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at once.
 bool hides_draws(const Node& node) {
   return (node.op->random && !node.inputs.empty()) || (node.body && draws(*node.body));
@@ -46,8 +40,9 @@ Tape with_draws_apart(const Tape& body) {
     current = rerecorded(current, [&](Tape& next, std::int32_t index, const Now& now) {
       const Node& node = current.node(index);
       if (!hides_draws(node)) return Vars{};
-      if (node.body && node.op != &scan_op() && node.op->name != "checkpoint")
-        throw Error("scan: the body of " + node.op->name + " draws random numbers: draw them in the cell, outside of it");
+      if (node.op->own_derivative)
+        throw Error("scan: the body of " + node.op->name +
+                    " draws random numbers: draw them in the cell, outside of it");
       if (!node.op->expand)
         throw Error("scan: " + node.op->name +
                     " cannot draw its random numbers for all steps at once: use uniform in its place");

@@ -91,8 +91,8 @@ std::vector<double> PrivacyAccountant::default_orders() {
 PrivacyAccountant::PrivacyAccountant(std::vector<double> orders)
     : orders_(orders.empty() ? default_orders() : std::move(orders)), divergences_(orders_.size(), 0) {
   for (const double order : orders_)
-    if (!(order > 1 && std::isfinite(order)))
-      throw Error("privacy: orders must be finite and above 1, got " + to_string(Literal(order)));
+    if (!(order > 1 && order <= most_summands))  // a whole order has as many summands
+      throw Error("privacy: orders must be above 1 and at most 2^20, got " + to_string(Literal(order)));
 }
 
 void PrivacyAccountant::count(double noise_multiplier, double sample_rate, std::int64_t updates) {

@@ -158,6 +158,15 @@ TEST_CASE("mistakes are errors, and leave the tape as it was") {
   const auto too_long = [](const Vars&, const Vars&, const Vars& cotangents) {
     return Vars{concat({cotangents[0], cotangents[0]}, 0)};
   };
+  const auto noisy = [&](const Vars&, const Vars&, const Vars& cotangents) {
+    return Vars{cotangents[0] * uniform(tape, {})};
+  };
+  const auto cell = [&](const Vars& given, const Vars&) {
+    return std::make_pair(custom_gradient(same, noisy, given), Vars{});
+  };
+  ScanOptions along;
+  along.axis = 0;
+  CHECK_THROWS_WITH_AS(scan(cell, {x}, {}, along), doctest::Contains("custom_gradient draws random numbers"), Error);
   CHECK_THROWS_WITH_AS(custom_gradient(same, too_long, {x}), doctest::Contains("must be float32 (4,)"), ShapeError);
   CHECK(tape.size() == size);
 }

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "differences.hpp"
+#include "folders.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
@@ -69,14 +71,8 @@ TEST_CASE("implicit_root: a system of several arrays, by what its function uses,
   Reals* const points[] = {&at_w, &at_b, &at_c};
   for (std::size_t k = 0; k < 3; ++k)
     for (std::size_t i = 0; i < points[k]->size(); ++i) {
-      double& element = points[k]->flat(i);
-      const double before = element, h = 1e-5;
-      element = before + h;
-      const double above = play(y)();
-      element = before - h;
-      const double below = play(y)();
-      element = before;
-      CHECK(found[k].flat(i) == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
+      const double expected = test::slope_by(points[k]->flat(i), [&] { return play(y)(); });
+      CHECK(found[k].flat(i) == doctest::Approx(expected).epsilon(1e-6));
     }
 }
 
@@ -133,15 +129,40 @@ TEST_CASE("fixed_point: an equilibrium layer, against iteration and differences"
   Reals* const points[] = {&at_w, &at_u};
   for (std::size_t k = 0; k < 2; ++k)
     for (std::size_t i = 0; i < points[k]->size(); ++i) {
-      double& element = points[k]->flat(i);
-      const double before = element, h = 1e-5;
-      element = before + h;
-      const double above = expected();
-      element = before - h;
-      const double below = expected();
-      element = before;
-      CHECK(found[k].flat(i) == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
+      CHECK(found[k].flat(i) == doctest::Approx(test::slope_by(points[k]->flat(i), expected)).epsilon(1e-6));
     }
+}
+
+TEST_CASE("implicit_root: roots of any size in float32") {
+  Tape tape;
+  const Var a = tape.input("a", {});
+  const Var x = implicit_root([&](const Var& v) { return v * v - a; }, ones_like(a));
+  for (const float square : {1e-4f, 3.0f, 30.0f, 1000.0f, 1e8f})
+    CHECK(evaluate(x, {{a, xt::xarray<float>(square)}}).to<float>()() ==
+          doctest::Approx(std::sqrt(square)).epsilon(1e-5));
+}
+
+TEST_CASE("implicit_root: the guess has no gradient, whatever the function uses") {
+  Tape tape;
+  const Var a = tape.input("a", {}, Dtype::float64), guess = tape.input("guess", {}, Dtype::float64);
+  CHECK_THROWS_AS(grad(implicit_root([](const Var& v) { return v * v - 2; }, guess), {guess}), Error);
+  CHECK_THROWS_AS(grad(implicit_root([&](const Var& v) { return v * v - a; }, guess), {guess}), Error);
+}
+
+TEST_CASE("implicit functions and gradients inside vmap can be saved and loaded") {
+  const test::Folder folder;
+  Tape tape;
+  const Var a = tape.input("a", {2}, Dtype::float64);
+  const Var x = implicit_root([&](const Var& v) { return v * v - a; }, ones_like(a), close_root());
+  const auto slope = [](const Vars& v) { return grad(v[0] * v[0], {v[0]}); };
+  const Vars found{x, grad(sum(x), {a})[0], vmap(slope, {a})[0]};
+  const auto path = folder / "tape";
+  tape.save(path, {{"x", found[0]}, {"slope", found[1]}, {"mapped", found[2]}});
+  const SavedTape saved = Tape::load(path);
+  const Reals at{2.0, 9.0};
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(evaluate(saved.outputs[i].value, {{saved.inputs[0].value, at}}).to<double>() ==
+          evaluate(found[i], {{a, at}}).to<double>());
 }
 
 TEST_CASE("implicit functions: NaN if nothing was found, in float32, without parameters") {
@@ -173,7 +194,7 @@ TEST_CASE("implicit functions: mistakes are errors, and leave the tape as it was
   CHECK_THROWS_WITH_AS(fixed_point(same, {x, wide}), doctest::Contains("one float dtype"), DtypeError);
   CHECK_THROWS_AS(fixed_point(same, {x, far}), HandleError);
   const auto shorter = [](const Var& v) { return slice(v, {0}, {2}); };
-  CHECK_THROWS_WITH_AS(implicit_root(shorter, x), doctest::Contains("types of the guess, float32 (3,), got float32 (2,)"),
+  CHECK_THROWS_WITH_AS(implicit_root(shorter, x), doctest::Contains("function must give float32 (3,), got float32 (2,)"),
                        ShapeError);
   CHECK_THROWS_AS(fixed_point(shorter, x), ShapeError);
   CHECK_THROWS_AS(implicit_root([&](const Var&) { return far; }, x), HandleError);
@@ -184,6 +205,8 @@ TEST_CASE("implicit functions: mistakes are errors, and leave the tape as it was
   options.max_steps = 0;
   CHECK_THROWS_WITH_AS(implicit_root(same, {x}, options), doctest::Contains("max_steps must be at least 1"), Error);
   options = {};
+  CHECK_THROWS_WITH_AS(fixed_point([](const Var& v) { return dropout(v, 0.5); }, x), doctest::Contains("draws random"),
+                       Error);
   options.solver = [&](const Vars&) { return Vars{wide}; };
   CHECK_THROWS_WITH_AS(implicit_root(same, {x}, options), doctest::Contains("the solver must give"), ShapeError);
   CHECK(tape.size() == size);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "differences.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -74,15 +75,9 @@ TEST_CASE("odeint: an equation that depends on time, with several arrays, and de
     for (std::size_t n = 0; n < 5; ++n) {
       const Series found = played(slopes[n], feeds());
       for (std::size_t i = 0; i < points[n]->size(); ++i) {
-        double& element = points[n]->flat(i);
-        const double before = element, h = 1e-4;
-        element = before + h;
-        const double above = value();
-        element = before - h;
-        const double below = value();
-        element = before;
         CAPTURE(n);
-        CHECK(found.flat(i) == doctest::Approx((above - below) / (2 * h)).epsilon(1e-5));
+        const double expected = test::slope_by(points[n]->flat(i), value, 1e-4);
+        CHECK(found.flat(i) == doctest::Approx(expected).epsilon(1e-5));
       }
     }
   }
@@ -138,6 +133,43 @@ TEST_CASE("odeint: one time, float32, and NaN where a time is not reached") {
   CHECK(std::isnan(found(2, 1)));
 }
 
+TEST_CASE("odeint: gradients by equal times, and NaN where the solution is") {
+  for (const OdeGradient gradient : both) {
+    Tape tape;
+    const Var y0 = tape.input("y0", {}, Dtype::float64), times = tape.input("times", {4}, Dtype::float64);
+    const auto f = [](const Var& y, const Var& t) { return -y * t; };  // y = y0 exp((t0² - t²) / 2)
+    const Var y = odeint(f, y0, times, close_to(gradient));
+    const Series start(2.0), at{0.5, 1.0, 1.0, 2.0};
+    const Series found = played(grad(sum(y * (iota(tape, {4}) + 1)), {times})[0], {{y0, start}, {times, at}});
+    const auto value = [&](std::size_t i) { return 2 * std::exp((0.25 - at(i) * at(i)) / 2); };
+    for (std::size_t i = 1; i < 4; ++i)
+      CHECK(found(i) == doctest::Approx(-at(i) * value(i) * static_cast<double>(i + 1)).epsilon(1e-6));
+    CHECK(found(0) == doctest::Approx(0.5 * (2 * value(1) + 3 * value(2) + 4 * value(3))).epsilon(1e-6));
+
+    OdeOptions brief = close_to(gradient);
+    brief.max_steps = 2;
+    const Var unreached = odeint(f, y0, times, brief);
+    CHECK(std::isnan(played(grad(sum(unreached), {y0})[0], {{y0, start}, {times, at}})()));
+  }
+}
+
+TEST_CASE("odeint: the adjoint of an equation that forgets its past is NaN, and steps give its gradient") {
+  Tape tape;
+  const Var k = tape.input("k", {}, Dtype::float64), times = tape.input("times", {2}, Dtype::float64);
+  const auto f = [&](const Var& y, const Var& t) { return -k * sin(y) + 0.1 * sin(t); };
+  const Series span{0.0, 10.0};
+  const auto slope = [&](OdeGradient gradient, double at) {
+    OdeOptions options;
+    options.gradient = gradient;
+    const Var y = odeint(f, ones_like(k), times, options);
+    return played(grad(sum(slice(y, {1}, {2})), {k})[0], {{k, Series(at)}, {times, span}})();
+  };
+  // A slope of 0.00069 by differences of solutions.
+  CHECK(slope(OdeGradient::steps, 5.0) == doctest::Approx(0.00069).epsilon(0.02));
+  CHECK(std::isnan(slope(OdeGradient::adjoint, 5.0)));
+  CHECK(slope(OdeGradient::adjoint, 0.5) == doctest::Approx(slope(OdeGradient::steps, 0.5)).epsilon(1e-3));
+}
+
 TEST_CASE("odeint: mistakes are errors, and leave the tape as it was") {
   Tape tape, other;
   const Var y = tape.input("y", {2}), times = tape.input("t", {3}), wide = tape.input("w", {3}, Dtype::float64),
@@ -154,10 +186,13 @@ TEST_CASE("odeint: mistakes are errors, and leave the tape as it was") {
   CHECK_THROWS_WITH_AS(odeint(same, y, table), doctest::Contains("must be a vector"), ShapeError);
   CHECK_THROWS_AS(odeint(same, y, none), ShapeError);
   CHECK_THROWS_WITH_AS(odeint([](const Var& state, const Var&) { return sum(state); }, y, times),
-                       doctest::Contains("types of y0, which are float32 (2,), got float32 ()"), ShapeError);
+                       doctest::Contains("function must give float32 (2,), got float32 ()"), ShapeError);
   OdeOptions options;
   options.max_steps = 0;
   CHECK_THROWS_AS(odeint(same, y, times, options), Error);
+  options = {};
+  options.atol = 0;
+  CHECK_THROWS_WITH_AS(odeint(same, y, times, options), doctest::Contains("atol must be above 0"), Error);
   options = {};
   options.rtol = NAN;
   CHECK_THROWS_AS(odeint(same, y, times, options), Error);

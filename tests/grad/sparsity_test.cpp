@@ -2,7 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "grad/sparse_functions.hpp"
+#include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/implicit.hpp"
+#include "xtape/loops.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/player.hpp"
 #include "xtape/scan.hpp"
@@ -128,6 +131,22 @@ TEST_CASE("where the rules know nothing, every element depends on all, and no de
   CHECK(jacobian_sparsity(mixed, x) == pattern_of(2, 3, {{0, 1}, {0, 2}, {1, 1}, {1, 2}}));
   CHECK(jacobian_sparsity(take(x, index), x).size() == 6);
   CHECK(jacobian_sparsity(index_add(x, index, slice(x, {0}, {2})), x).size() == 9);
+}
+
+TEST_CASE("values with a derivative of their own depend on all that it reads, and huge loops are followed or refused") {
+  Tape tape;
+  const Var x = tape.input("x", {3}, Dtype::float64);
+  const Var root = implicit_root([&](const Var& v) { return v * v - exp(x); }, ones_like(x));
+  CHECK(jacobian_sparsity(root, x).size() == 9);
+  const auto pass = [](const Vars&, const Vars&, const Vars& cotangents) { return cotangents; };
+  const Var rounded = custom_gradient([](const Vars& v) { return Vars{floor(v[0])}; }, pass, {x})[0];
+  CHECK(jacobian_sparsity(rounded, x).size() == 9);
+  const auto goes_on = [](const Vars& states) { return sum(states[0]) < 100; };
+  const auto grows = [](const Vars& states) { return Vars{states[0] * states[0] + 1}; };
+  for (const std::int64_t steps : {std::int64_t{10'000'000}, std::int64_t{1} << 40}) {
+    const Var y = while_loop(goes_on, grows, {x}, steps).states[0];
+    CHECK(jacobian_sparsity(y, x).size() == 9);
+  }
 }
 
 TEST_CASE("the pattern by an intermediate value, by itself, and by values that do not matter") {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "definitions.hpp"
+#include "differences.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
@@ -111,14 +112,7 @@ TEST_CASE("a loss with derivatives in it trains: its gradient by the weights, ag
   const Numbers found = evaluate(gradient, {{inputs[0].value, places}}).to<double>();
   Array weight = model.weight("u.bias");
   for (std::size_t i = 0; i < 5; ++i) {
-    double& element = weight.as<double>()[i];
-    const double before = element, h = 1e-5;
-    element = before + h;
-    const double above = loss();
-    element = before - h;
-    const double below = loss();
-    element = before;
-    CHECK(found(i) == doctest::Approx((above - below) / (2 * h)).epsilon(1e-6));
+    CHECK(found(i) == doctest::Approx(test::slope_by(weight.as<double>()[i], loss)).epsilon(1e-6));
   }
 }
 

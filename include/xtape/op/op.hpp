@@ -159,6 +159,7 @@ struct Op {
   // Traits.
   bool differentiable = true;  ///< False: no gradient flows through it (comparisons, argmax …).
   bool random = false;         ///< Draws random numbers: a function of seed, key of the site, step and element.
+  bool own_derivative = false;  ///< Its derivative is not that of its expansion, which stands for its value only.
   Lowering lowering = {};      ///< How it is played.
 
   /// Whether it is input_op(), parameter_op() or constant_op(), which have no shape rule.

@@ -24,6 +24,11 @@ std::vector<Dependence> DependenceWalk::run(const std::vector<ValueId>& outputs)
   for (const ValueId& id : outputs) finish = std::max(finish, static_cast<std::size_t>(id.node) + 1);
   mark_constants(finish);
   const std::vector<bool> needed = needed_by(tape_, outputs);
+  read_ = ValueTable<bool>(tape_, false);
+  for (const ValueId& id : outputs) read_[id] = true;
+  for (std::size_t index = begin; index < finish; ++index)
+    if (needed[index])
+      for (const ValueId& id : node_of(tape_, static_cast<std::int32_t>(index)).inputs) read_[id] = true;
   for (std::size_t index = begin; index < finish; ++index)
     if (needed[index]) visit(static_cast<std::int32_t>(index));
   std::vector<Dependence> results;
@@ -57,7 +62,9 @@ const Array* DependenceWalk::known(ValueId id) {
 
 void DependenceWalk::visit(std::int32_t index) {
   const Node& node = node_of(tape_, index);
-  DependenceCall call{node, tape_, {}, {}, [&](std::size_t input) { return known(node.inputs[input]); }, sets_};
+  DependenceCall call{node, tape_, {}, {}, {}, [&](std::size_t input) { return known(node.inputs[input]); }, sets_};
+  for (std::size_t k = 0; k < node.outputs.size(); ++k)
+    call.read.push_back(read_[{index, static_cast<std::int32_t>(k)}]);
   bool reached = false;
   for (const ValueId& id : node.inputs) {
     call.inputs.push_back(type_of(tape_, id));
@@ -79,7 +86,7 @@ void DependenceWalk::visit(std::int32_t index) {
 Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
   const Node& node = call.node;
   const std::int64_t nodes = nodes_in(call);
-  if (!node.op->expand || nodes > nodes_) return std::nullopt;
+  if (!node.op->expand || node.op->own_derivative || nodes > nodes_) return std::nullopt;
   nodes_ -= nodes;
   Tape apart = tape_.blank();
   const auto in_site = apart.in_site(node.site);
@@ -91,9 +98,15 @@ Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
                            : apart.input("in" + std::to_string(i), call.inputs[i].shape, call.inputs[i].dtype));
     if (call.given[i]) inside.set(inputs[i].id(), call.given[i]);
   }
-  std::vector<ValueId> outputs;
-  for (const Var& output : node.op->expand({*node.op, node, apart, inputs})) outputs.push_back(output.id());
-  return inside.run(outputs);
+  std::vector<ValueId> read;
+  const Vars made = node.op->expand({*node.op, node, apart, inputs});
+  for (std::size_t k = 0; k < made.size(); ++k)
+    if (call.read[k]) read.push_back(made[k].id());
+  const std::vector<Dependence> found = inside.run(read);
+  std::vector<Dependence> outputs(made.size());
+  for (std::size_t k = 0, next = 0; k < made.size(); ++k)
+    if (call.read[k]) outputs[k] = found[next++];
+  return outputs;
 }
 
 }  // namespace xtape

@@ -24,6 +24,7 @@ struct DependenceCall {
   Tape tape;                      ///< Of the node.
   std::vector<ValueType> inputs;  ///< Types.
   std::vector<Dependence> given;  ///< Per input.
+  std::vector<bool> read;         ///< Per output: whether its dependence is needed. Rules may leave out others.
   /// The value of an input that depends on constants only; null for others. Plays it when first asked.
   std::function<const Array*(std::size_t input)> known;
   IndexSets& sets;
@@ -86,6 +87,7 @@ class DependenceWalk {
   Tape tape_;
   IndexSets& sets_;
   std::int64_t& nodes_;
+  ValueTable<bool> read_;       // whether a needed node reads the value
   std::vector<bool> constant_;  // per node: whether it depends on constants only
   std::unordered_map<ValueId, Array> known_;
   std::unordered_map<ValueId, Dependence> found_;

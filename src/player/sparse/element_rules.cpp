@@ -207,8 +207,15 @@ Dependences through_anything(const DependenceCall& call) {
     if (given) all.insert(all.end(), given->begin(), given->end());
   const IndexSets::Id everything = call.sets.united(all);
   std::vector<Dependence> outputs;
-  for (const ValueType& type : call.node.outputs)
-    outputs.push_back(shared(Ids(static_cast<std::size_t>(count_of(type.shape)), everything)));
+  for (std::size_t k = 0; k < call.node.outputs.size(); ++k) {
+    outputs.emplace_back();
+    if (!call.read[k]) continue;
+    const std::int64_t count = count_of(call.node.outputs[k].shape);
+    if (count > IndexSets::most)
+      throw Error("sparsity: " + call.node.op->name + " gives " + to_string(call.node.outputs[k]) +
+                  ", which has too many elements to follow");
+    outputs.back() = shared(Ids(static_cast<std::size_t>(count), everything));
+  }
   return outputs;
 }
 

@@ -12,7 +12,6 @@ namespace xtape {
 
 namespace {
 /// The most indices that all sets may have together: 4 GiB.
-constexpr std::size_t most_indices = std::size_t{1} << 30;
 }  // namespace
 
 IndexSets::IndexSets(std::int64_t count) : table_(64, none) {
@@ -68,7 +67,7 @@ IndexSets::Id IndexSets::interned(std::span<const std::int32_t> set) {
     const auto present = of(id);
     if (hashes_[id] == hash && std::equal(present.begin(), present.end(), set.begin(), set.end())) return id;
   }
-  if (indices_.size() + set.size() > most_indices)
+  if (indices_.size() + set.size() > static_cast<std::size_t>(most))
     throw Error(
         "sparsity: the sets of dependencies have more than 2^30 elements together: the Jacobian is not sparse, "
         "or give a pattern");

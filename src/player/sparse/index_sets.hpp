@@ -13,6 +13,7 @@ class IndexSets {
  public:
   using Id = std::int32_t;
   static constexpr Id none = 0;  ///< The empty set.
+  static constexpr std::int64_t most = std::int64_t{1} << 30;  ///< Indices in all sets together.
 
   /// Throws ShapeError if there are more than 2^31 - 1 indices.
   explicit IndexSets(std::int64_t count);
