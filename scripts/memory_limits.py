@@ -113,10 +113,13 @@ def main():
         folder = Path(scratch)
         make_data(folder)
         for name in a.only.split(","):
-            free, least = Trained(a, folder, name), Trained(a, folder, name, 1 / 1024).least
+            free = Trained(a, folder, name)
+            # What is resident varies by 0.9 MiB from process to process, and with it the least that is said.
+            said = [Trained(a, folder, name, 1 / 1024).least for _ in range(5)]
+            least = max(said)
             print(f"{name}: unlimited: peak {free.peak:.1f} MiB, {free.seconds:.1f} s; said to need {least:.2f} MiB",
                   flush=True)
-            most = max(least, free.peak + 0.5)  # what is resident varies a little from process to process
+            most = max(least, free.peak + 0.5)
             for i in range(a.limits):
                 limit = most - (most - least) * i / max(1, a.limits - 1)
                 made = Trained(a, folder, name, limit)
@@ -126,8 +129,8 @@ def main():
                       f"{'' if good else '  WRONG: ' + made.printed.strip()[-200:]}", flush=True)
             if a.bisect:
                 found = bisected(a, folder, name, least)
-                failed += least - found > 1
-                print(f"  least by bisection {found:.2f} MiB, said {least:.2f}", flush=True)
+                failed += min(said) - found > 1.25  # 0.75 MiB are said more, for what is resident elsewhere
+                print(f"  least by bisection {found:.2f} MiB, said {min(said):.2f} to {least:.2f}", flush=True)
     print(f"{failed} wrong")
     sys.exit(failed > 0)
 

@@ -96,7 +96,7 @@ holds "a profile leaves no files" [ ! -e runs ]
 # Ctrl-C saves a checkpoint; resuming gives the same losses as an uninterrupted run.
 "$xtape" train "$recipe" --out parts "${small[@]}" --set steps=100000 --seed 3 >out 2>err &
 training=$!
-more_losses() { [ "$(grep -c loss "$1" 2>/dev/null)" -gt "$2" ]; } # more_losses FILE COUNT
+more_losses() { [ -e "$1" ] && [ "$(grep -c loss "$1")" -gt "$2" ]; } # more_losses FILE COUNT
 wait_until more_losses parts/metrics.jsonl 25
 kill -INT $training
 wait $training
