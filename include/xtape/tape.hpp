@@ -49,6 +49,7 @@ struct Node {
   SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
   bool fused = false;                ///< Recorded by `grad` or `scan`, which applied a rule.
+  bool early = false;                ///< Recorded by `jvp`: played as soon as its inputs are known.
   std::shared_ptr<const Tape> body;  ///< For ops that repeat, recompute or fuse nodes (scan, checkpoint): these nodes.
   Array storage;                     ///< For constants and parameters: the array.
   std::string name;                  ///< For inputs and parameters.

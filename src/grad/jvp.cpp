@@ -172,6 +172,7 @@ Vars jvp(const Vars& outputs, const Vars& inputs, const Vars& tangents, Caller c
       Vars found = Tangents(tape, begin).run(outputs, inputs, tangents);
       for (std::size_t i = 0; i < outputs.size(); ++i)
         if (found[i].empty()) found[i] = zeros_like(outputs[i]);
+      for (std::size_t i = size; i < tape.size(); ++i) editable(tape, static_cast<std::int32_t>(i)).early = true;
       return found;
     } catch (...) {
       tape.truncate(size);

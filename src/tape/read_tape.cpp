@@ -169,13 +169,15 @@ class TapeReader {
     const std::size_t index = tape.size();
     const JsonNode op = json.at("op");
     const JsonNode owned = json.owned_by("node " + std::to_string(index) + " (" + op.text() + ")");
-    owned.only({"node", "op", "name", "inputs", "attributes", "outputs", "fused", "value", "array", "site", "body"});
+    owned.only(
+        {"node", "op", "name", "inputs", "attributes", "outputs", "fused", "early", "value", "array", "site", "body"});
     if (owned.at("node").integer(0, most) != static_cast<std::int64_t>(index))
       owned.at("node").fail("this is node " + std::to_string(index) + " of its tape");
     Node node;
     node.op = op_named(owned.at("op"));
     for (const JsonNode& type : owned.at("outputs").elements()) node.outputs.own().push_back(type_of(type));
     if (const auto fused = found(owned, "fused")) node.fused = fused->flag();
+    if (const auto early = found(owned, "early")) node.early = early->flag();
     node.site = site_of(owned.at("site"));
     if (node.op->is_source())
       read_source(owned, node, tape, depth);

@@ -111,6 +111,7 @@ class TapeWriter {
     json["outputs"] = Json::array();
     for (const ValueType& type : node.outputs) json["outputs"].push_back(json_of(type));
     if (node.fused) json["fused"] = true;
+    if (node.early) json["early"] = true;
     if (node.op == &constant_op() && node.storage.shape().empty())
       json["value"] = json_of_element(node.storage);
     else if (node.storage)

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "folders.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -104,6 +105,36 @@ TEST_CASE("the tangent of a checkpoint is that of its body") {
   for (std::size_t i = 0; i < 2; ++i)
     CHECK(xt::allclose(evaluate(a[i], {{x, at}, {w, weight}}).to<double>(),
                        evaluate(b[i], {{x, at}, {w, weight}}).to<double>()));
+}
+
+TEST_CASE("the memory of tangents does not grow with depth") {
+  const auto bytes = [](int depth, bool checkpointed, bool again) {
+    Tape tape;
+    const Var x = input(tape, "x", {16, 32}), t = input(tape, "t", {16, 32});
+    Var y = x;
+    for (int i = 0; i < depth; ++i) {
+      const Var w = input(tape, ("w" + std::to_string(i)).c_str(), {32, 32});
+      const auto layer = [&](const Vars& given) { return Vars{gelu(layer_norm(matmul(given[0], w)) * sigmoid(given[0]))}; };
+      y = checkpointed ? checkpoint(layer, {y})[0] : layer({y})[0];
+    }
+    Var tangent = jvp({y}, {x}, {t})[0];
+    if (again) tangent = jvp({tangent}, {x}, {t})[0];
+    PlayerOptions options;
+    options.threads = 1;
+    const std::size_t planned = Player(tape, {y, tangent}, options).plan().arena_bytes;
+    const test::Folder folder;
+    tape.save(folder / "tape", {{"y", y}, {"tangent", tangent}});
+    const SavedTape saved = Tape::load(folder / "tape");
+    CHECK(Player(saved.tape, {saved.outputs.at("y"), saved.outputs.at("tangent")}, options).plan().arena_bytes ==
+          planned);
+    return planned;
+  };
+  for (const bool checkpointed : {false, true})
+    for (const bool again : {false, true}) {
+      CAPTURE(checkpointed);
+      CAPTURE(again);
+      CHECK(bytes(24, checkpointed, again) == bytes(6, checkpointed, again));
+    }
 }
 
 TEST_CASE("an op without rules is differentiated through its expansion, and one without anything is an error") {

@@ -18,6 +18,7 @@ Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& opt
                                      : Expand::fused;
   Program program = extract(tape, outputs, options.carries);
   expand_pass(program, which);
+  early_pass(program);
   return program;
 }
 }  // namespace

@@ -14,6 +14,10 @@ void expand_pass(Program& program, Expand which);
 /// Records the expansion of node `index` in place of the node.
 void expand_node(Rewriter& rewriter, std::int32_t index);
 
+/// Moves nodes that are played early behind the last of their inputs: tangents beside their primals. So the primals of
+/// all layers need not be kept.
+void early_pass(Program& program);
+
 /// Applies the rules of the tape's op table. A fused call and the call that `grad` recorded for it become one.
 void fuse_pass(Program& program);
 /// The places where fuse_pass applies a rule, and its near misses with their reasons.

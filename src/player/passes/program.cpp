@@ -129,10 +129,12 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
   if (seen_ == program_.tape.size()) return;
   program_.origins.extend(program_.tape, {});  // of new nodes: none yet
   const Origin whole = program_.origins[{index, 0}];
+  const bool early = program_.node(index).early;
   for (; seen_ < program_.tape.size(); ++seen_) {
     const auto fresh = static_cast<std::int32_t>(seen_);
     for (Origin& origin : program_.origins.of(fresh))
       if (origin.node < 0) origin = whole;  // computed on the way to its outputs
+    editable(program_.tape, fresh).early |= early;
     order_.push_back(fresh);
   }
   program_.regions.resize(program_.tape.size(), region);
