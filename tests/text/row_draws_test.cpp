@@ -72,9 +72,9 @@ TEST_CASE("draws have every row at the same rate, each row on its own") {
 }
 
 TEST_CASE("a draw depends on the seed and its number alone, and the parts of a draw on its rows") {
-  const RowBatches batches(numbered(50), numbered(3), {.rows = 20, .seed = 3, .draws = 1});
-  const RowBatches parts(numbered(50), numbered(3), {.rows = 4, .seed = 3, .draws = 5});
-  const RowBatches other(numbered(50), numbered(3), {.rows = 20, .seed = 4, .draws = 1});
+  const RowBatches batches(numbered(50), numbered(3), {.rows = 20, .bucket = 1, .seed = 3, .draws = 1});
+  const RowBatches parts(numbered(50), numbered(3), {.rows = 4, .bucket = 1, .seed = 3, .draws = 5});
+  const RowBatches other(numbered(50), numbered(3), {.rows = 20, .bucket = 1, .seed = 4, .draws = 1});
   std::map<std::uint64_t, std::vector<int>> first;
   for (const std::uint64_t draw : {7, 0, 3, 1}) first[draw] = drawn_in(batches, draw).rows;
   for (const std::uint64_t draw : {0, 1, 3, 7}) {

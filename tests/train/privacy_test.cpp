@@ -151,6 +151,53 @@ TEST_CASE("a private update is the sum of the rows' clipped gradients over the e
   CHECK(report.tokens == static_cast<std::int64_t>(rows.size()));
 }
 
+TEST_CASE("rows of padding have no effect, also of numbers, which cannot be ignored") {
+  DataRows rows = {{{"x", Column::Kind::number, 0, 2}, {"y", Column::Kind::number}}, {}};
+  for (int i = 0; i < 40; ++i) {
+    const float x = 0.1F * static_cast<float>(i % 7) - 0.2F, z = 0.5F - 0.03F * static_cast<float>(i);
+    rows.rows.push_back({{{}, {x, z}, 0}, {{}, {1 + x * z}, 0}});
+  }
+  // The bias gives a row of zeros a gradient.
+  const char* definition = R"json({
+    "xtape": 1, "name": "line",
+    "model": {
+      "weights": {"w": {"shape": [2], "init": "ones"}, "bias": {"shape": [1], "init": "ones"}},
+      "functions": {"loss": {
+        "inputs": {"x": "float [b, 2]", "y": "float [b]"},
+        "result": "sum((matmul(x, w) + bias - y) ** 2), sum(y * 0 + 1)"
+      }}
+    }
+  })json";
+  const RowBatches batches(rows, rows, {.rows = 9, .seed = 3, .draws = 1});
+  Model model = Model::parse(definition, {}, "line.json");
+  Batch batch = batches.blank();
+  batches.training(0, batch);
+  const Array used = batch.at(drawn_rows), x = batch.at("x"), y = batch.at("y");
+  double sum[3] = {0, 0, 0}, losses = 0;
+  int count = 0;
+  for (std::int64_t i = 0; i < used.count(); ++i) {
+    if (used.as<float>()[i] == 0) continue;
+    ++count;
+    const double a = x.as<float>()[2 * i], b = x.as<float>()[2 * i + 1], error = a + b + 1 - y.as<float>()[i];
+    const double norm = 2 * std::abs(error) * std::sqrt(a * a + b * b + 1), factor = std::min(1.0, 0.8 / norm);
+    losses += error * error;
+    sum[0] += factor * 2 * error * a;
+    sum[1] += factor * 2 * error * b;
+    sum[2] += factor * 2 * error;
+  }
+  REQUIRE(count < used.count());
+  TrainerOptions options;
+  options.optimizer.kind = OptimizerOptions::Kind::sgd;
+  options.schedule.rate = 1;
+  options.privacy = {.clip_norm = 0.8, .noise_multiplier = 0, .delta = 1e-3};
+  Trainer trainer(model, batches, options);
+  CHECK(trainer.update().loss == doctest::Approx(losses / count).epsilon(1e-5));
+  const Array w = model.weights().at("w").clone(), bias = model.weights().at("bias").clone();
+  CHECK(w.as<float>()[0] == doctest::Approx(1 - sum[0] / 9).epsilon(1e-5));
+  CHECK(w.as<float>()[1] == doctest::Approx(1 - sum[1] / 9).epsilon(1e-5));
+  CHECK(bias.as<float>()[0] == doctest::Approx(1 - sum[2] / 9).epsilon(1e-5));
+}
+
 TEST_CASE("neither the number of micro-batches nor that of shards changes a private update") {
   Private whole(24), parts(4, 6), shards(24);
   shards.options.shards = 3;
