@@ -23,8 +23,8 @@ struct DistributedOptions {
   bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not during it.
 };
 
-/// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has its
-/// own by (seed, weight, element, update).
+/// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has
+/// its own by (seed, weight, element, update).
 struct GradientNoise {
   double deviation = 0;  ///< Of each element of the sums; 0: no noise.
   std::uint64_t seed = 0;

@@ -23,10 +23,10 @@ class Draws {
 
   /// Two independent numbers in (0, 1).
   std::pair<double, double> uniform(std::uint64_t block, std::uint64_t attempt = 0) const {
-    const auto bits = r123::Philox4x32()(
-        {{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
-          static_cast<std::uint32_t>(attempt), static_cast<std::uint32_t>(attempt >> 32)}},
-        key_);
+    const auto bits =
+        r123::Philox4x32()({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                             static_cast<std::uint32_t>(attempt), static_cast<std::uint32_t>(attempt >> 32)}},
+                           key_);
     return {unit(bits[0], bits[1]), unit(bits[2], bits[3])};
   }
 

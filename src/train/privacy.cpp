@@ -49,8 +49,7 @@ void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& wei
     if (!gradients[i].empty()) reached.push_back(weights[i]);
   const ExampleLoss loss_of_row = [&](const Vars& row) {
     NamedVars batch;  // of one row
-    for (std::size_t i = 0; i < recorded.inputs.size(); ++i)
-      batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
+    for (std::size_t i = 0; i < recorded.inputs.size(); ++i) batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
     const Loss loss = loss_of(model, model.record(tape, "loss", batch));
     const auto as_loss = [&](const Var& x) { return cast(reshape(x, {}), whole.sum.dtype()); };
     return as_loss(loss.sum) / maximum(as_loss(loss.count), 1) * as_loss(row.back());

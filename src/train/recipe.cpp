@@ -174,10 +174,12 @@ void read_privacy(Section& root, Recipe& recipe) {
   if (!root.has("privacy")) return;
   recipe.trainer.privacy = train::read_privacy(root.section("privacy"));
   if (!recipe.data.has_rows())
-    root.fail("privacy", "protects rows, which data of kind 'text' does not have: documents, pairs and tables have them");
+    root.fail("privacy",
+              "protects rows, which data of kind 'text' does not have: documents, pairs and tables have them");
   if (recipe.batch_tokens > 0)
-    root.fail("privacy", "needs 'batch.size', so that an update has each row with the same probability, not "
-                         "'batch.tokens'");
+    root.fail("privacy",
+              "needs 'batch.size', so that an update has each row with the same probability, not "
+              "'batch.tokens'");
   if (recipe.trainer.precision == Precision::bf16)
     root.fail("privacy", "needs 'precision' \"float32\" or \"bf16x3\": norms of gradients are not exact in \"bf16\"");
 }

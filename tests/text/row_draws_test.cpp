@@ -20,7 +20,7 @@ DataRows numbered(int count) {
 }
 
 struct Drawn {
-  std::vector<int> rows;   // by their numbers
+  std::vector<int> rows;      // by their numbers
   std::vector<Shape> shapes;  // of the batches
 };
 
@@ -124,9 +124,7 @@ TEST_CASE("the blank batch of draws is as large as almost all, and evaluation ba
 TEST_CASE("draws know where their rows come from") {
   DataRows rows = numbered(20);
   for (std::uint32_t i = 0; i < 20; ++i) rows.texts.push_back(i);
-  rows.place = [](std::size_t text, std::size_t column) {
-    return std::to_string(text) + " " + std::to_string(column);
-  };
+  rows.place = [](std::size_t text, std::size_t column) { return std::to_string(text) + " " + std::to_string(column); };
   const RowBatches batches(rows, numbered(3), {.rows = 3, .draws = 2});
   Batch batch = batches.blank();
   batches.training(5, batch);

@@ -356,9 +356,9 @@ TEST_CASE("what does not combine with privacy is refused") {
             [&](TrainerOptions& options) { options.privacy.noise_multiplier = bad; });
   }
   for (const double bad : {0.0, 1.0, -1.0, nan})
-    refused("privacy: delta must be above 0 and below 1", [&](TrainerOptions& options) { options.privacy.delta = bad; });
-  refused("precision must be float32 or bf16x3",
-          [](TrainerOptions& options) { options.precision = Precision::bf16; });
+    refused("privacy: delta must be above 0 and below 1",
+            [&](TrainerOptions& options) { options.privacy.delta = bad; });
+  refused("precision must be float32 or bf16x3", [](TrainerOptions& options) { options.precision = Precision::bf16; });
   refused("one draw of 1 batches, but accumulate is 2", [](TrainerOptions& options) { options.accumulate = 2; });
   Private made(12);
   const CharacterTokenizer tokenizer(tiny::sums_text());

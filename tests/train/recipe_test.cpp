@@ -183,8 +183,8 @@ TEST_CASE("a private recipe, and errors in it") {
   says("precision=bf16", "'privacy' needs 'precision' \"float32\" or \"bf16x3\"");
   says(R"(batch={"tokens": 64})", "'privacy' needs 'batch.size'");
   const std::string text = R"(data={"kind": "text", "text": "a"})";
-  CHECK(complaint(text, {"measure=[]", privacy}).find("'privacy' protects rows, which data of kind 'text' does not have") !=
-        std::string::npos);
+  CHECK(complaint(text, {"measure=[]", privacy})
+            .find("'privacy' protects rows, which data of kind 'text' does not have") != std::string::npos);
 }
 
 TEST_CASE("errors in the file have their line; files that are not recipes are errors") {
