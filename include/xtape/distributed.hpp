@@ -23,6 +23,14 @@ struct DistributedOptions {
   bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not during it.
 };
 
+/// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has
+/// its own by (seed, weight, element, update).
+struct GradientNoise {
+  double deviation = 0;  ///< Of each element of the sums; 0: no noise.
+  std::uint64_t seed = 0;
+  std::uint64_t update = 0;
+};
+
 /// An optimiser for gradients that are computed in shards. Each rank computes a contiguous range of them; the sum over
 /// all is that of one binary tree, whose shape depends on the number of shards alone. Each rank then updates its share
 /// of the weights, and holds the moments of only these (ZeRO stage 1: Rajbhandari et al., 2020). While a play goes on,
@@ -56,8 +64,8 @@ class DistributedOptimizer {
   /// rank's shards, one shard after the other; a rank without shards gives those of one, which do not count.
   std::vector<double> sum(const std::vector<double>& values);
   /// Then, unless the update is given up: updates the weights, as Optimizer::update does. Throws as it does, on all
-  /// ranks.
-  double update(double rate, double scale = 1, double clip = 0);
+  /// ranks. The noise is added before anything else is done with the sums.
+  double update(double rate, double scale = 1, double clip = 0, const GradientNoise& noise = {});
   /// Seconds spent waiting for other ranks since the last call.
   double take_waited();
 

@@ -48,6 +48,18 @@ Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::in
 /// The arrays of a batch, named like the inputs of the loss function: int64 ("int" in definitions) and float32.
 using Batch = Named<Array>;
 
+/// How batches draw rows by chance (Poisson sampling): each row of the training split is in a draw with probability
+/// expected / rows, whatever other rows are.
+struct RowDraws {
+  std::int64_t batches = 0;   ///< So many batches in a row hold one draw; 0: rows are not drawn so.
+  std::int64_t expected = 0;  ///< Rows of a draw, on average.
+  std::int64_t rows = 0;      ///< Of the training split.
+  /// The probability of a row.
+  double rate() const { return rows == 0 ? 0 : static_cast<double>(expected) / static_cast<double>(rows); }
+};
+/// The array of drawn batches that tells drawn rows from rows of padding: float32 [rows], 1 or 0.
+inline constexpr const char* drawn_rows = "drawn rows";
+
 /// A data set in batches of a few shapes. A batch depends only on the seed and its index, so that a checkpoint needs
 /// only the index to resume. For one thread at a time.
 class Batches {
@@ -60,6 +72,7 @@ class Batches {
   virtual Batch blank() const;
   /// The number of batches of an epoch; 0 if training batches are drawn at random.
   virtual std::int64_t epoch_batches() const { return 0; }
+  virtual RowDraws draws() const { return {}; }
   /// Batch `index` of the training split, in the order of the seed, for any index.
   virtual void training(std::uint64_t index, Batch& batch) const = 0;
   /// Where row `row` of an array of training batch `index` comes from, for errors: "train.csv, line 12"; "" if that is
@@ -163,22 +176,29 @@ struct RowBatchesOptions {
   std::int64_t tokens = 0;  ///< If not 0: as many rows as have at most this many tokens in any column, at least one.
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that there are few shapes.
   std::uint64_t seed = 0;   ///< Of the data order.
+  /// Not 0: training batches are draws, each in so many batches, of `rows` * `draws` rows on average.
+  std::int64_t draws = 0;
 };
 
 /// Batches of rows: pairs of sentences, single texts, or texts with labels and numbers. A batch has rows of similar
 /// length. The rest is padding, with ignored targets and labels; a batch with numbers, which cannot be ignored, has no
 /// padding rows. An epoch reads all training rows once: rows of equal length are shuffled among their batches, and the
 /// batches are shuffled.
+///
+/// Draws: whether a row is in a draw depends on the seed and the numbers of row and draw alone. Its rows, sorted by
+/// length, are cut into batches of equally many, padded to a multiple of 8 rows; the array `drawn_rows` says which are
+/// padding. An epoch reads all rows once on average.
 class RowBatches : public Batches {
  public:
   /// Throws Error if a split has no row, the splits differ in columns, a text has fewer than two tokens, or an option
-  /// is out of range.
+  /// is out of range, also if a draw has more rows on average than there are.
   RowBatches(DataRows training, DataRows validation, const RowBatchesOptions& options);
   ~RowBatches() override;
   std::int64_t rows() const override;
   std::int64_t columns() const override;
   Batch blank() const override;  ///< Of the shape with the most elements; others may have more rows or longer ones.
   std::int64_t epoch_batches() const override;
+  RowDraws draws() const override;
   void training(std::uint64_t index, Batch& batch) const override;
   std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;

@@ -21,6 +21,15 @@
 
 namespace xtape {
 
+/// How a training keeps its rows private. It is then (epsilon, delta)-differentially private for each row of the
+/// training split: DP-SGD (Abadi et al., 2016, Deep learning with differential privacy), with epsilon as
+/// PrivacyAccountant counts it.
+struct PrivacyOptions {
+  double clip_norm = 0;         ///< To which the gradient of each row's mean loss is clipped; 0: nothing is private.
+  double noise_multiplier = 0;  ///< The noise on sums of clipped gradients has this times clip_norm as deviation.
+  double delta = 0;             ///< Above 0 and below 1; far below 1 / rows.
+};
+
 /// The report of an update.
 struct StepReport {
   std::int64_t step = 0;    ///< The number of updates, this one included.
@@ -42,6 +51,7 @@ struct Evaluation {
   std::optional<double> exact_match;  ///< The share of greedy answers that are exactly right, if the recipe asks …
   std::int64_t questions = 0;         ///< … and the number of these answers.
   std::optional<double> bleu;         ///< Of greedy answers, if the recipe asks for it.
+  std::optional<double> epsilon;      ///< Of all updates so far, if the training is private.
 };
 
 /// What a module returns in a play, and the gradient of the mean loss by it; of absolute values. A number that the
@@ -82,6 +92,9 @@ struct TrainerOptions {
   std::shared_ptr<Communicator> communicator;
   Precision precision = Precision::float32;  ///< Of products, in updates; weights and moments stay float32.
   double clip = 0;                           ///< The global norm to which gradients are clipped; 0: no clipping.
+  /// Needs batches that are draws of rows (Batches::draws), of `accumulate` batches each. Losses of updates are then
+  /// means over rows, each with its mean loss, and gradients are divided by the expected number of rows.
+  PrivacyOptions privacy = {};
   std::uint64_t seed = 0;                    ///< Of the random ops.
   int threads = 0;                           ///< 0: omp_get_max_threads().
   bool profile = false;                      ///< Measures the time of every op, for Trainer::profile.
@@ -119,7 +132,7 @@ class Trainer {
   /// `model` and `batches` must outlive the trainer. Records and plans the training step for the largest batch; steps
   /// for other shapes follow when they occur. Throws DefinitionError if `loss` does not take the batches' arrays or
   /// depends on no trained weight, a state changes its type, or a pattern matches no weight, and Error for options out
-  /// of range.
+  /// of range, also for a private training with carried states, Precision::bf16 or batches that are not such draws.
   Trainer(Model& model, const Batches& batches, const TrainerOptions& options);
 
   std::int64_t step() const;     ///< The number of updates so far.
@@ -186,7 +199,7 @@ class Trainer {
   void save(const std::string& path) const;
   /// Continues from a checkpoint: the following updates are bit for bit those of the run that wrote it. If the number
   /// of batches per epoch has changed, the current epoch starts again. Throws FileError if it is not a checkpoint, or
-  /// one of another model, optimiser or seed; then nothing has changed.
+  /// one of another model, optimiser or seed, or of updates with another privacy; then nothing has changed.
   void load(const std::string& path);
 
   /// Makes `updates` updates twice on the same batches, first to plan and warm up, then to measure. Throws Error if

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "agreement.hpp"
+#include "gradient_noise.hpp"
 #include "gradient_sum.hpp"
 #include "piece_optimizer.hpp"
 #include "plan/memory.hpp"
@@ -230,7 +231,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
   return sums;
 }
 
-double DistributedOptimizer::update(double rate, double scale, double clip) {
+double DistributedOptimizer::update(double rate, double scale, double clip, const GradientNoise& noise) {
   Data& d = *data_;
   check_numbers(rate, clip);
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
@@ -241,7 +242,11 @@ double DistributedOptimizer::update(double rate, double scale, double clip) {
     const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0;
     d.of_piece[i] = updated ? d.gradients->place(i) : nullptr;
   }
-  SharedUpdate shared{[&](std::size_t i) { d.gradients->sum(i); }, {}, {}};
+  const auto complete = [&](std::size_t i) {
+    d.gradients->sum(i);
+    if (noise.deviation != 0) ranks::add_noise(d.weights.weights(), layout.pieces[i], noise, d.gradients->place(i));
+  };
+  SharedUpdate shared{complete, {}, {}};
   if (d.group.size() > 1) {
     shared.share = [&](std::vector<double>& sums) { d.share(sums); };
     shared.all_gather = [&](const std::string& own) { return d.group.all_gather(own); };

@@ -29,7 +29,7 @@ class GradientSum {
   Shards present(int rank) const;
   /// Adds up piece `index`, which this rank owns, over all shards, and writes the sum to place(index).
   void sum(std::size_t index);
-  const void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
+  void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
   std::size_t bytes() const;         ///< Of all memory for gradients.
   std::size_t absent_bytes() const;  ///< Of these, what takes no memory yet, because nothing was written there.
 

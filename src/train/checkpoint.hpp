@@ -11,6 +11,13 @@
 
 namespace xtape::train {
 
+/// What updates reveal depends on these numbers; both 0: the training is not private.
+struct UpdatePrivacy {
+  double noise_multiplier = 0;
+  double rate = 0;  ///< RowDraws::rate.
+  bool operator==(const UpdatePrivacy&) const = default;
+};
+
 /// The state that a run continues from, in addition to its arrays.
 struct State {
   std::int64_t step = 0;           ///< Updates made; the schedule counts these.
@@ -21,6 +28,7 @@ struct State {
   std::int64_t stale = 0;          ///< Evaluations since the best one.
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
+  UpdatePrivacy privacy = {};      ///< Of all updates.
   bool evaluation_due = false;     ///< This step is to be evaluated, and its evaluation was not completed.
 };
 

@@ -25,6 +25,8 @@ void write_state(const std::string& path, const State& state) {
     json["best_step"] = state.best_step;
     json["best"] = state.best;
   }
+  if (state.privacy.rate > 0)
+    json["privacy"] = {{"noise_multiplier", state.privacy.noise_multiplier}, {"rate", state.privacy.rate}};
   if (state.evaluation_due) json["evaluation_due"] = true;
   write_file(path + state_file, json.dump(2) + "\n");
 }
@@ -46,6 +48,10 @@ State read_state(const std::string& path) {
   state.stale = whole("evaluations_since", state.stale, 0, most);
   state.best_step = whole("best_step", state.best_step, -1, state.step);
   if (json.has("best_step")) state.best = json.at("best").number();
+  if (json.has("privacy")) {
+    const JsonNode privacy = json.at("privacy");
+    state.privacy = {privacy.at("noise_multiplier").number(), privacy.at("rate").number()};
+  }
   if (json.has("evaluation_due")) state.evaluation_due = json.at("evaluation_due").flag();
   return state;
 }

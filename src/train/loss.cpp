@@ -64,7 +64,7 @@ void check_loss(const Model& model, const Batches& batches) {
   for (const auto& field : batch) longest.push_back(length(field.value));
   const auto check_longer = [&] {
     bool longer = false;
-    for (std::size_t i = 0; i < longest.size(); ++i) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {  // drawn rows, which only training has, are last
       const std::int64_t columns = length(batch[i].value);
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);

@@ -96,6 +96,7 @@ void Metrics::add(const Evaluation& evaluation) {
   if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
   if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
   if (evaluation.bleu) line["bleu"] = *evaluation.bleu;
+  if (evaluation.epsilon) line["epsilon"] = *evaluation.epsilon;
   if (evaluation.exact_match) line["exact_match"] = *evaluation.exact_match;
   write(line.dump());
 }

@@ -170,6 +170,20 @@ std::size_t read_memory(Section& root) {
   return *bytes;
 }
 
+void read_privacy(Section& root, Recipe& recipe) {
+  if (!root.has("privacy")) return;
+  recipe.trainer.privacy = train::read_privacy(root.section("privacy"));
+  if (!recipe.data.has_rows())
+    root.fail("privacy",
+              "protects rows, which data of kind 'text' does not have: documents, pairs and tables have them");
+  if (recipe.batch_tokens > 0)
+    root.fail("privacy",
+              "needs 'batch.size', so that an update has each row with the same probability, not "
+              "'batch.tokens'");
+  if (recipe.trainer.precision == Precision::bf16)
+    root.fail("privacy", "needs 'precision' \"float32\" or \"bf16x3\": norms of gradients are not exact in \"bf16\"");
+}
+
 Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Setting>& settings) {
   Recipe recipe;
   TrainerOptions& trainer = recipe.trainer;
@@ -210,6 +224,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit);
   root.read("clip", trainer.clip, {.low = 0, .words = "at least 0 (0: gradients are not clipped)"});
   root.read("precision", trainer.precision, {"float32", "bf16x3", "bf16"});
+  read_privacy(root, recipe);
   trainer.memory = read_memory(root);
   recipe.search = train::read_search(root.section("search"));
   root.read("seed", trainer.seed);

@@ -92,6 +92,17 @@ TokenizerSettings read_tokenizer(Section section) {
   return settings;
 }
 
+PrivacyOptions read_privacy(Section section) {
+  constexpr double least = std::numeric_limits<double>::denorm_min();
+  PrivacyOptions options;
+  section.need({"clip_norm", "noise_multiplier", "delta"});
+  section.read("clip_norm", options.clip_norm, {least, infinity, "above 0"});
+  section.read("noise_multiplier", options.noise_multiplier, at_least_0);
+  section.read("delta", options.delta, {least, 1, "above 0 and below 1"});
+  section.done();
+  return options;
+}
+
 SearchOptions read_search(Section section) {
   SearchOptions options;
   section.read("beam_size", options.beam_size, {1, 4096});

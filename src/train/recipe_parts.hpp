@@ -18,6 +18,7 @@ TokenizerSettings read_tokenizer(Section section);
 void read_batch(Section section, Recipe& recipe);
 SearchOptions read_search(Section section);
 OptimizerOptions read_optimizer(Section section);
+PrivacyOptions read_privacy(Section section);
 /// Linear and cosine schedules end by default with the steps of `fit`, or without steps with its epochs.
 ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit);
 

@@ -176,7 +176,9 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
     return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);
   }
   DataRows training = rows(recipe, training_, tokenizers, recipe.data.max_length);
-  return std::make_unique<RowBatches>(std::move(training), rows(recipe, other, tokenizers, 0), row_options(recipe));
+  RowBatchesOptions options = row_options(recipe);
+  if (recipe.trainer.privacy.clip_norm > 0) options.draws = recipe.trainer.accumulate;
+  return std::make_unique<RowBatches>(std::move(training), rows(recipe, other, tokenizers, 0), options);
 }
 
 PairTexts Texts::answers(const Recipe& recipe, bool on_test) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "privacy.hpp"
 #include "xtape/grad.hpp"
 
 namespace xtape::train {
@@ -19,14 +20,15 @@ PlayerOptions player_options(const TrainerOptions& options) {
 }
 
 FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const NamedSizes& sizes,
-                                                       const std::vector<std::string>& trained) {
+                                                       const std::vector<std::string>& trained, double clip_norm) {
   Tape tape(Mode::train);
-  const RecordedLoss recorded = record_loss(model, tape, sizes);
+  RecordedLoss recorded = record_loss(model, tape, sizes);
   Vars by;
   for (const std::string& name : trained) by.push_back(model.weight(tape, name));
-  const Vars gradients = grad(recorded.loss.sum, by, {.allow_unused = true});
+  Vars gradients = grad(recorded.loss.sum, by, {.allow_unused = true});
   if (std::all_of(gradients.begin(), gradients.end(), [](const Var& gradient) { return gradient.empty(); }))
     throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
+  if (clip_norm > 0) clip_rows(model, tape, clip_norm, by, recorded, gradients);
   NamedVars results = recorded.results;
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (!gradients[i].empty()) results.add("grad." + trained[i], gradients[i]);
@@ -35,12 +37,15 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
 }  // namespace
 
 TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained)
-    : model_(model), trained_(trained.names()), steps_(64, player_options(options)) {}
+    : model_(model),
+      trained_(trained.names()),
+      clip_norm_(options.privacy.clip_norm),
+      steps_(64, player_options(options)) {}
 
 TrainingStep& TrainingSteps::of(const Batch& batch) {
   const auto planned = [&]() -> TrainingStep& {
     return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
-                      [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_); });
+                      [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_, clip_norm_); });
   };
   try {
     return planned();

@@ -11,7 +11,9 @@ namespace xtape::train {
 struct TrainingNotes {
   Loss loss;
   std::vector<CarriedState> states;
-  Vars gradients;  ///< Of the sum of losses, by trained weight; an empty Var for a weight that it does not depend on.
+  /// Of the sum of losses, by trained weight; an empty Var for a weight that it does not depend on. In a private
+  /// training, sums of the clipped gradients of rows.
+  Vars gradients;
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
@@ -38,6 +40,7 @@ class TrainingSteps {
  private:
   Model& model_;
   std::vector<std::string> trained_;
+  double clip_norm_;  // of PrivacyOptions
   FunctionCache<TrainingNotes> steps_;
   std::function<bool(std::size_t bytes)> affords_;
 };

@@ -126,6 +126,22 @@ expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" 
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set data.folder=sums --set hyper.n_embd=9 --set hyper.n_head=2
 expect 2 "" "'epochs' needs epochs, which this data does not have" train "$source/models/recipes/shakespeare_char.json" --out none \
   --set data.text=words.txt --set epochs=2
+# Privacy: evaluations say epsilon, which depends on updates, noise and the share of rows alone; resuming goes on.
+private=(--set 'privacy={"clip_norm": 1, "noise_multiplier": 2, "delta": 1e-3}' --set batch.size=10 --set batch.accumulate=4
+  --set evaluate_every=2 --set schedule.steps=10)
+expect 0 "^private: step 4  validation loss [0-9.]+  exact match [0-9.]+ % of 20  epsilon 1\.922$" "step 2  .*  epsilon 1\.360$" \
+  train "$recipe" --out private "${small[@]}" "${private[@]}" --set steps=4
+holds "epsilon is a metric" grep -q '"step":4,.*"epsilon":1\.92' private/metrics.jsonl
+expect 0 "^private: step 10  .*  epsilon 3\.115$" "step 10 of 10" train private --resume --set steps=10  # as Opacus has it
+"$xtape" train "$recipe" --out unresumed "${small[@]}" "${private[@]}" --set steps=10 >out 2>err
+holds "a resumed private run has the same bits" \
+  cmp private/checkpoints/00000010/weights.safetensors unresumed/checkpoints/00000010/weights.safetensors
+expect 2 "" "is of a training with other privacy" train private --resume --set steps=12 --set privacy.noise_multiplier=1
+expect 2 "" "'privacy.delta' must be above 0 and below 1" train "$recipe" --out none "${small[@]}" "${private[@]}" --set privacy.delta=1
+expect 2 "" "a draw has 50 \* 4 rows on average .* more than the 80 of" train "$recipe" --out none "${small[@]}" "${private[@]}" \
+  --set batch.size=50
+expect 2 "" "'privacy' protects rows, which data of kind 'text' does not have" train "$source/models/recipes/shakespeare_char.json" \
+  --out none --set data.text=words.txt --set schedule.warmup=1 "${private[@]}"
 holds "errors leave no run" [ ! -e none ]
 expect 2 "" "is not a run" train none --out none --resume
 expect 0 "^[0-9+=]*$" "" generate whole --prompt "" --tokens 1 # texts begin with a start token

@@ -162,6 +162,31 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
     CHECK_THROWS_WITH_AS(Setting::parse(wrong), doctest::Contains("must have the form key=value"), DefinitionError);
 }
 
+TEST_CASE("a private recipe, and errors in it") {
+  const std::string privacy = R"(privacy={"clip_norm": 0.5, "noise_multiplier": 1.5, "delta": 1e-5})";
+  const tiny::Directory directory;
+  const PrivacyOptions read = tiny::load(directory, {Setting::parse(privacy)}).trainer.privacy;
+  CHECK(read.clip_norm == 0.5);
+  CHECK(read.noise_multiplier == 1.5);
+  CHECK(read.delta == 1e-5);
+  CHECK(tiny::load(directory).trainer.privacy.clip_norm == 0);
+  const auto says = [&](const std::string& setting, const char* what) {
+    CHECK_MESSAGE(complaint(privacy, {setting}).find(what) != std::string::npos, setting);
+  };
+  says("privacy={}", "'privacy' needs the key 'clip_norm'");
+  says("privacy.clip_norm=0", "'privacy.clip_norm' must be above 0");
+  says("privacy.clip_norm=true", "'privacy.clip_norm' must be a number");
+  says("privacy.noise_multiplier=-1", "'privacy.noise_multiplier' must be at least 0");
+  says("privacy.delta=0", "'privacy.delta' must be above 0 and below 1");
+  says("privacy.delta=1", "'privacy.delta' must be above 0 and below 1");
+  says("privacy.epsilon=1", "'privacy.epsilon' is not a known key");
+  says("precision=bf16", "'privacy' needs 'precision' \"float32\" or \"bf16x3\"");
+  says(R"(batch={"tokens": 64})", "'privacy' needs 'batch.size'");
+  const std::string text = R"(data={"kind": "text", "text": "a"})";
+  CHECK(complaint(text, {"measure=[]", privacy})
+            .find("'privacy' protects rows, which data of kind 'text' does not have") != std::string::npos);
+}
+
 TEST_CASE("errors in the file have their line; files that are not recipes are errors") {
   const tiny::Directory directory;
   std::string text = tiny::recipe;

@@ -18,7 +18,7 @@ using namespace xtape;
 namespace fs = std::filesystem;
 
 namespace {
-Trainer::Callbacks stopping_at(std::int64_t step, Run& run) {
+Trainer::Callbacks stopped_at(std::int64_t step, Run& run) {
   Trainer::Callbacks callbacks;
   callbacks.stop = [step, &run] { return run.trainer().step() == step; };
   return callbacks;
@@ -75,7 +75,7 @@ TEST_CASE("a lock ends with its process, and a lock file that is left over does 
 TEST_CASE("a trainer is an error if another one has trained the run further") {
   const tiny::Directory directory;
   Run run = Run::create(tiny::load(directory), directory / "run");
-  CHECK(!run.train(stopping_at(3, run)));
+  CHECK(!run.train(stopped_at(3, run)));
   CHECK(Run::resume(directory / "run").train());
   CHECK_THROWS_WITH_AS(run.train(), doctest::Contains("has been trained on meanwhile, to step 12"), FileError);
 }
@@ -243,7 +243,7 @@ TEST_CASE("readers try again if a training replaces the checkpoint that they rea
   const tiny::Directory directory;
   Run run = Run::create(tiny::load(directory, {{"keep", "1"}, {"checkpoint_every", "1"}, {"evaluate_every", "0"}}),
                         directory / "run");
-  REQUIRE(!run.train(stopping_at(1, run)));  // the first checkpoint
+  REQUIRE(!run.train(stopped_at(1, run)));  // the first checkpoint
   std::atomic<bool> over = false;
   Trainer::Callbacks callbacks;
   callbacks.stop = [&] { return over.load(); };

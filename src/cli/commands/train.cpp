@@ -106,6 +106,7 @@ std::string sentence(const Evaluation& evaluation) {
   if (evaluation.bleu) add("  BLEU %.2f", *evaluation.bleu);
   if (evaluation.exact_match)
     add("  exact match %.2f %% of %lld", *evaluation.exact_match * 100, static_cast<long long>(evaluation.questions));
+  if (evaluation.epsilon) add("  epsilon %.3f", *evaluation.epsilon);
   return line;
 }
 

@@ -1,0 +1,12 @@
+/// Noise on sums of gradients.
+#pragma once
+
+#include "piece_optimizer.hpp"
+#include "xtape/distributed.hpp"
+
+namespace xtape::ranks {
+
+/// Adds the noise of a piece of one of the weights to `sums`, the piece's elements.
+void add_noise(const Store& weights, const Piece& piece, const GradientNoise& noise, void* sums);
+
+}  // namespace xtape::ranks
