@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "differences.hpp"
+#include "function.hpp"
 #include "oracles.hpp"
-#include "random.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/sparse.hpp"
@@ -25,59 +25,6 @@ bool withholds(const Tape& tape) {
     if (op == "stop_gradient" || op == "cache" || (node.body && withholds(*node.body))) return true;
   }
   return false;
-}
-
-Vars floats_among(const Vars& vars) {
-  Vars floats;
-  for (const Var& var : vars)
-    if (is_floating(var.dtype()) && count_of(var.shape()) > 0) floats.push_back(var);
-  return floats;
-}
-
-/// sum_i <a_i, b_i>
-Var inner(const Vars& a, const Vars& b) {
-  Var total;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const Var product = sum(a[i] * b[i]);
-    total = total.empty() ? product : total + product;
-  }
-  return total;
-}
-
-/// Constants with fixed numbers, of the types of `vars`.
-Vars numbers_like(Tape tape, const Vars& vars, std::uint64_t seed) {
-  Vars numbers;
-  for (const Var& var : vars)
-    numbers.push_back(
-        tape.parameter("n" + std::to_string(tape.size()), made(var.type(), {-1, 1, seed + numbers.size()}, 0)));
-  return numbers;
-}
-
-/// The program in float64, without carries, and fed with distinct numbers, because equal numbers are kinks of some ops.
-struct Function {
-  explicit Function(const Recipe& recipe) : subject(recipe.mode, Floats::twofold) {
-    recipe.record(subject);
-    if (recipe.mode == Mode::predict) return;
-    subject.carries.clear();
-    subject.avoid_ties();
-    inputs = floats_among(subject.inputs);
-    outputs = floats_among(subject.outputs);
-  }
-  Subject subject;
-  Vars inputs, outputs;
-};
-
-/// The program as a function of floats in float64; null if it is not such a function.
-std::unique_ptr<Function> function_of(const Recipe& recipe) {
-  try {
-    auto function = std::make_unique<Function>(recipe);
-    if (function->inputs.empty() || function->outputs.empty()) return nullptr;
-    for (const Var& output : function->outputs)
-      if (output.dtype() != Dtype::float64) return nullptr;  // a mean of integers
-    return function;
-  } catch (const Error&) {  // the program mixes widths and cannot be recorded in one width
-    return nullptr;
-  }
 }
 
 /// The value of the player's first output at x + step * direction.

@@ -23,7 +23,7 @@ using namespace xtape::fuzz;
 
 namespace {
 constexpr const char* usage =
-    "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all] [--keep]\n"
+    "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all | --nested] [--keep]\n"
     "                                                                  draws and checks the programs of M seeds\n"
     "tapes --seed N [--op NAME]                                        prints one program and runs every check\n"
     "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
@@ -32,6 +32,7 @@ constexpr const char* usage =
     "\n"
     "  --op NAME   draws this op often\n"
     "  --all       runs every check on every program; otherwise each seed runs some of them\n"
+    "  --nested    runs only the check of nested transformations, on every program\n"
     "  --keep      continues after a failure\n";
 
 constexpr double unlimited = 1e9;
@@ -39,7 +40,7 @@ constexpr double unlimited = 1e9;
 struct Wanted {
   std::uint64_t first = 0, count = 0;  ///< count 0: 1000, or as many as `minutes` allows.
   double minutes = unlimited;
-  bool all = false, one = false, keep = false, ops = false, digests = false;
+  bool all = false, nested = false, one = false, keep = false, ops = false, digests = false;
   DrawOptions draw;
 };
 
@@ -47,11 +48,13 @@ struct Wanted {
 bool read(int count, char** arguments, Wanted& wanted) {
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
-    if (name == "--all" || name == "--keep" || name == "--ops" || name == "--digests") {
-      (name == "--all"    ? wanted.all
-       : name == "--keep" ? wanted.keep
-       : name == "--ops"  ? wanted.ops
-                          : wanted.digests) = true;
+    const std::map<std::string, bool*> flags = {{"--all", &wanted.all},
+                                                {"--nested", &wanted.nested},
+                                                {"--keep", &wanted.keep},
+                                                {"--ops", &wanted.ops},
+                                                {"--digests", &wanted.digests}};
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+      *flag->second = true;
       continue;
     }
     if (i + 1 == count) return false;
@@ -78,7 +81,10 @@ bool read(int count, char** arguments, Wanted& wanted) {
 bool agrees(std::uint64_t seed, const Wanted& wanted) {
   const Program program = draw(seed, wanted.draw);
   if (wanted.one) std::cout << as_cpp(program, {"seed " + std::to_string(seed), ""});
-  const auto failure = first_failure(recipe_of(program), wanted.one || wanted.all ? all_checks() : checks_for(seed));
+  const std::vector<Check> checks = wanted.nested                ? std::vector{nested(seed)}
+                                    : wanted.one || wanted.all ? all_checks()
+                                                               : checks_for(seed);
+  const auto failure = first_failure(recipe_of(program), checks);
   if (!failure) return true;
   std::cout << "seed " << seed << (wanted.draw.focus.empty() ? "" : " (--op " + wanted.draw.focus + ")") << ": "
             << failure->check << ": " << failure->what << std::endl;

@@ -146,6 +146,7 @@ std::vector<Check> all_checks() {
                                buffers_apart(true),       finite_differences(),      adjoint(),
                                same_as_definition(),      same_after_saving(1),      same_after_saving(3),
                                mapped_as_alone(),         sparse_as_dense()};
+  for (std::uint64_t seed = 0; seed < 8; ++seed) checks.push_back(nested(seed));
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
@@ -164,7 +165,7 @@ std::vector<Check> checks_for(std::uint64_t seed) {
                                same_bits_again(all_on()), same_bits_on_threads(all_on(), threads)};
   const Way way = random.pick(other_ways());
   checks.push_back(same_as_reference(way));
-  switch (random.below(12)) {
+  switch (random.below(14)) {
     case 0:
       checks.push_back(same_bits_on_threads(way, threads));
       break;
@@ -196,6 +197,10 @@ std::vector<Check> checks_for(std::uint64_t seed) {
     case 9:
     case 10:
       checks.push_back(mapped_as_alone());
+      break;
+    case 11:
+    case 12:
+      checks.push_back(nested(seed));
       break;
     default:
       checks.push_back(same_as_reference(random.pick(other_ways())));
