@@ -26,6 +26,7 @@ inline std::size_t normal(Drawer& d, Ref x, std::int64_t axis) {
 
 Hints hints_of_shapes();
 Hints hints_of_products();  ///< Also of losses and normalisations.
+Hints hints_of_linear_algebra();
 Hints hints_of_indexing();
 
 }  // namespace xtape::fuzz

@@ -195,7 +195,81 @@ Drawn rowwise_grad(Drawer& d) {
   return Draft{{y, d.fitting(y)}, {{"axis", d.axis_of(y)}}};
 }
 
+/// Diagonally dominant matrices, far from singular: positive definite, and with distinct eigenvalues. The triangles are
+/// not equal.
+Ref dominant(Drawer& d) {
+  const std::int64_t n = d.random.between(1, 4);
+  Shape shape{n, n};
+  if (d.random.one_in(3)) shape.insert(0, d.random.between(1, 3));
+  const Ref count = d.must("iota", {{}, {{"shape", List{n}}, {"axis", std::int64_t{0}}, {"dtype", d.real()}}});
+  const Ref diagonal = d.must("diag_embed", {{d.must("add", {{count, 1.0}})}});
+  const Ref small = d.must("mul", {{d.must("tanh", {{d.fitting({d.real(), shape})}}), 0.06}});
+  return d.must("add", {{small, diagonal}});
+}
+
+Drawn one_matrix(Drawer& d) {
+  return Draft{{dominant(d)}};
+}
+
+Drawn system(Drawer& d) {
+  const Ref a = dominant(d);
+  Shape b = d.shape(a);
+  b.back() = d.random.between(1, 3);
+  return Draft{{a, d.fitting(ValueType{d.real(), b})}};
+}
+
+Drawn triangular_solve(Drawer& d) {
+  Drawn draft = system(d);
+  for (const char* flag : {"upper", "transposed", "unit_diagonal"}) draft->attributes.set(flag, d.random.one_in(2));
+  return draft;
+}
+
+Drawn lu_solve(Drawer& d) {
+  Drawn draft = system(d);
+  const Ref lu = d.must("lu", {{draft->operands[0]}});
+  draft->operands.push_back(lu);
+  draft->operands.push_back(Ref{lu.step, 1});
+  draft->attributes = {{"transposed", d.random.one_in(2)}};
+  return draft;
+}
+
+Drawn matrix_power(Drawer& d) {
+  return Draft{{dominant(d)}, {{"n", d.random.between(-2, 3)}}};
+}
+
+Drawn matrix_norm(Drawer& d) {
+  return Draft{{dominant(d)}, {{"ord", d.random.pick<std::string>({"fro", "nuc", "1", "2", "inf"})}}};
+}
+
+Drawn kron(Drawer& d) {
+  return Draft{{dominant(d), dominant(d)}};
+}
+
 }  // namespace
+
+Hints hints_of_linear_algebra() {
+  return {
+      {"cholesky", {one_matrix}},
+      {"triangular_solve", {triangular_solve}},
+      {"lu", {one_matrix}},
+      {"lu_solve", {lu_solve}},
+      {"qr", {one_matrix}},
+      {"eigh", {one_matrix}},
+      {"svd", {one_matrix}},
+      {"pinv", {one_matrix}},
+      {"solve", {system}},
+      {"inv", {one_matrix}},
+      {"det", {one_matrix, false, true}},
+      {"slogdet", {one_matrix}},
+      {"cholesky_solve", {system}},
+      {"lstsq", {system}},
+      {"matrix_rank", {one_matrix, true}},
+      {"matrix_norm", {matrix_norm}},
+      {"matrix_power", {matrix_power, false, true}},
+      {"trace", {one_matrix}},
+      {"kron", {kron, false, true}},
+  };
+}
 
 Hints hints_of_products() {
   return {

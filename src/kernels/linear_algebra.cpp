@@ -1,0 +1,216 @@
+#include "linear_algebra.hpp"
+
+#include <algorithm>
+
+#include "lapack.hpp"
+#include "matrix_batches.hpp"
+
+namespace xtape {
+
+namespace {
+template <class T>
+Kernel make_cholesky(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const int n = matrices.rows;
+  return each_matrix<T>(matrices, {}, form, form.get<bool>("check"), "not positive definite",
+                        [=](const KernelArguments& arguments, std::int64_t number, const Place<T>&) {
+                          const std::int64_t size = matrices.size();
+                          T* l = out<T>(arguments, 0) + number * size;
+                          symmetrise(l, in<T>(arguments, 0) + number * size, n);
+                          const bool finite = all_finite(l, size);
+                          int info = 0;
+                          // The upper triangle of the columns is the lower one of the rows.
+                          if (finite && n > 0) Lapack<T>::potrf("U", &n, l, &n, &info, 1);
+                          for (std::int64_t i = 0; i < n; ++i) {
+                            if (!finite || info != 0) fill_nan(l + i * n, i + 1);
+                            std::fill(l + i * n + i + 1, l + (i + 1) * n, T{0});
+                          }
+                          return info == 0;
+                        });
+}
+
+/// Columns of the right-hand side that one task solves: a number that does not depend on the threads.
+constexpr int columns_a_task = 256;
+
+template <class T>
+Kernel make_triangular_solve(const KernelForm& form) {
+  const Matrices matrices(form.shape(1)), factors(form.shape(0));
+  const int n = matrices.rows, columns = matrices.columns;
+  const bool shared = factors.batch.size() < matrices.batch.size(), checks = form.get<bool>("check");
+  const CBLAS_UPLO side = form.get<bool>("upper") ? CblasUpper : CblasLower;
+  const CBLAS_TRANSPOSE turned = form.get<bool>("transposed") ? CblasTrans : CblasNoTrans;
+  const CBLAS_DIAG diagonal = form.get<bool>("unit_diagonal") ? CblasUnit : CblasNonUnit;
+  reserve_blas();
+  return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+    const T* a = in<T>(arguments, 0);
+    for (std::int64_t k = 0; checks && diagonal == CblasNonUnit && k < factors.count; ++k)
+      for (std::int64_t i = 0; i < n; ++i)
+        if (a[k * factors.size() + i * n + i] == 0)
+          throw Error(factors.name(k) + " is singular: element " + std::to_string(i) + " of its diagonal is 0");
+    const T* b = in<T>(arguments, 1);
+    T* x = out<T>(arguments, 0);
+    const std::int64_t tasks = ceiling(columns, columns_a_task);
+    const std::int64_t grain = std::max<std::int64_t>(1, 20'000 / (matrices.size() * n + 1));
+    if (n == 0) return;
+    parallel_for(threads, matrices.count * tasks, grain, [=](std::int64_t from, std::int64_t to) {
+      for (std::int64_t task = from; task < to; ++task) {
+        const std::int64_t number = task / tasks;
+        const auto first = static_cast<int>(task % tasks * columns_a_task);
+        const int width = std::min(columns_a_task, columns - first);
+        const std::int64_t at = number * matrices.size() + first;
+        for (std::int64_t i = 0; b != x && i < n; ++i) std::copy_n(b + at + i * columns, width, x + at + i * columns);
+        Lapack<T>::trsm(CblasRowMajor, CblasLeft, side, turned, diagonal, n, width, 1,
+                        a + (shared ? 0 : number * factors.size()), n, x + at, columns);
+      }
+    });
+  }};
+}
+
+template <class T>
+Kernel make_lu(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const int n = matrices.rows;
+  const std::int64_t size = matrices.size();
+  return each_matrix<T>(
+      matrices, {size, 0, n}, form, form.get<bool>("check"), "singular",
+      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+        const T* a = in<T>(arguments, 0) + number * size;
+        T* lu = out<T>(arguments, 0) + number * size;
+        auto* permutation = out<std::int64_t>(arguments, 1) + number * n;
+        T& sign = out<T>(arguments, 2)[number];
+        for (int i = 0; i < n; ++i) permutation[i] = i;
+        sign = 1;
+        if (!all_finite(a, size)) {
+          fill_nan(lu, size);
+          fill_nan(&sign, 1);
+          return true;
+        }
+        transpose_to(place.elements, a, n, n);
+        int info = 0;
+        if (n > 0) Lapack<T>::getrf(&n, &n, place.elements, &n, place.integers, &info);
+        transpose_to(lu, place.elements, n, n);
+        for (int i = 0; i < n; ++i) {
+          const int row = place.integers[i] - 1;
+          std::swap(permutation[i], permutation[row]);
+          const T pivot = lu[std::int64_t{i} * n + i];
+          sign *= (row == i ? T{1} : T{-1}) * static_cast<T>((pivot > 0) - (pivot < 0));
+        }
+        return info == 0;
+      });
+}
+
+template <class T>
+Kernel make_qr(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const int m = matrices.rows, n = matrices.columns, k = matrices.least(), step = std::max(1, m), query = -1;
+  T work[2] = {};
+  int info = 0;
+  Lapack<T>::geqrf(&m, &n, nullptr, &step, nullptr, &work[0], &query, &info);
+  Lapack<T>::orgqr(&m, &k, &k, nullptr, &step, nullptr, &work[1], &query, &info);
+  const std::int64_t size = matrices.size();
+  return each_matrix<T>(
+      matrices, {size + k, std::max(asked(work[0]), asked(work[1])), 0}, form, false, "",
+      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+        const T* a = in<T>(arguments, 0) + number * size;
+        T* q = out<T>(arguments, 0) + number * m * k;
+        T* r = out<T>(arguments, 1) + number * k * n;
+        if (k == 0) return true;
+        if (!all_finite(a, size)) {
+          fill_nan(q, std::int64_t{m} * k);
+          fill_nan(r, std::int64_t{k} * n);
+          return true;
+        }
+        T *columns = place.elements, *tau = columns + size;
+        transpose_to(columns, a, m, n);
+        int done = 0;
+        Lapack<T>::geqrf(&m, &n, columns, &m, tau, place.lapack, &place.lapack_size, &done);
+        by_tiles(k, n, [&](std::int64_t i, std::int64_t j) { r[i * n + j] = i <= j ? columns[j * m + i] : T{0}; });
+        Lapack<T>::orgqr(&m, &k, &k, columns, &m, tau, place.lapack, &place.lapack_size, &done);
+        transpose_to(q, columns, k, m);
+        return true;
+      });
+}
+
+template <class T>
+Kernel make_eigh(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const int n = matrices.rows, step = std::max(1, n), query = -1;
+  T work = 0;
+  int integers = 0, info = 0;
+  Lapack<T>::syevd("V", "U", &n, nullptr, &step, nullptr, &work, &query, &integers, &query, &info, 1, 1);
+  const double least = n == 0 ? 1 : 1 + 6.0 * n + 2.0 * n * n;  // LAPACK counts in 32 bits
+  return each_matrix<T>(
+      matrices, {0, asked(std::max(static_cast<double>(work), least)), std::max(1, integers)}, form,
+      form.get<bool>("check"), "beyond LAPACK's syevd, which does not converge",
+      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+        const std::int64_t size = matrices.size();
+        T* w = out<T>(arguments, 0) + number * n;
+        T* v = out<T>(arguments, 1) + number * size;
+        symmetrise(v, in<T>(arguments, 0) + number * size, n);
+        const bool finite = all_finite(v, size);
+        int failed = 0;
+        if (finite && n > 0)
+          Lapack<T>::syevd("V", "U", &n, v, &n, w, place.lapack, &place.lapack_size, place.integers, &integers,
+                           &failed, 1, 1);
+        if (!finite || failed != 0) {
+          fill_nan(w, n);
+          fill_nan(v, size);
+        }
+        by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
+          if (j < i) std::swap(v[i * n + j], v[j * n + i]);
+        });
+        return failed == 0;
+      });
+}
+
+template <class T>
+Kernel make_svd(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const int m = matrices.rows, n = matrices.columns, k = matrices.least(), query = -1;
+  const int row = std::max(1, n), part = std::max(1, k);
+  T work = 0;
+  int info = 0, integer = 0;
+  // LAPACK reads the rows as columns: it decomposes aᵀ = V S Uᵀ, and writes the rows of both.
+  Lapack<T>::gesdd("S", &n, &m, nullptr, &row, nullptr, nullptr, &row, nullptr, &part, &work, &query, &integer, &info,
+                   1);
+  const std::int64_t size = matrices.size();
+  return each_matrix<T>(
+      matrices, {size, asked(work), std::int64_t{8} * part}, form, form.get<bool>("check"),
+      "beyond LAPACK's gesdd, which does not converge",
+      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+        const T* a = in<T>(arguments, 0) + number * size;
+        T* u = out<T>(arguments, 0) + number * m * k;
+        T* s = out<T>(arguments, 1) + number * k;
+        T* vh = out<T>(arguments, 2) + number * k * n;
+        if (k == 0) return true;
+        const bool finite = all_finite(a, size);
+        int failed = 0;
+        std::copy_n(a, size, place.elements);
+        if (finite)
+          Lapack<T>::gesdd("S", &n, &m, place.elements, &n, s, vh, &n, u, &k, place.lapack, &place.lapack_size,
+                           place.integers, &failed, 1);
+        if (!finite || failed != 0) {
+          fill_nan(u, std::int64_t{m} * k);
+          fill_nan(s, k);
+          fill_nan(vh, std::int64_t{k} * n);
+        }
+        return failed == 0;
+      });
+}
+
+template <class T>
+Kernel make_of(const std::string& op, const KernelForm& form) {
+  if (op == "cholesky") return make_cholesky<T>(form);
+  if (op == "triangular_solve") return make_triangular_solve<T>(form);
+  if (op == "lu") return make_lu<T>(form);
+  if (op == "qr") return make_qr<T>(form);
+  if (op == "eigh") return make_eigh<T>(form);
+  return make_svd<T>(form);
+}
+}  // namespace
+
+Kernel make_linear_algebra(const std::string& op, const KernelForm& form) {
+  return form.dtype(0) == Dtype::float64 ? make_of<double>(op, form) : make_of<float>(op, form);
+}
+
+}  // namespace xtape

@@ -1,0 +1,132 @@
+/// Loops over the matrices of a batch, and over the elements of a matrix.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+
+#include "kernel_form.hpp"
+#include "products/blas_core.hpp"
+#include "scratch.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+/// The matrices of an input: their batch and their sizes, of which LAPACK takes 32 bits.
+struct Matrices {
+  explicit Matrices(const Shape& shape) : batch(shape.begin(), shape.end() - 2), count(count_of(batch)) {
+    if (std::max(shape[shape.size() - 2], shape.back()) > std::numeric_limits<int>::max())
+      throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
+    rows = static_cast<int>(shape[shape.size() - 2]);
+    columns = static_cast<int>(shape.back());
+  }
+  int least() const { return std::min(rows, columns); }
+  std::int64_t size() const { return std::int64_t{rows} * columns; }
+  /// The matrix with this number, for errors: "matrix (1, 2) of the batch (3, 4)".
+  std::string name(std::int64_t number) const {
+    if (batch.empty()) return "the matrix";
+    Shape index = batch;
+    for (std::size_t axis = batch.size(); axis-- > 0; number /= batch[axis]) index[axis] = number % batch[axis];
+    return "matrix " + to_string(index) + " of the batch " + to_string(batch);
+  }
+
+  Shape batch;
+  std::int64_t count;
+  int rows = 0, columns = 0;
+};
+
+/// The memory that a thread needs for a matrix: elements, of which some are LAPACK's own, and LAPACK's integers.
+struct Work {
+  std::int64_t elements = 0, lapack = 0, integers = 0;
+};
+/// What LAPACK asks for, which it tells as a float: rounded up. Throws Error if LAPACK cannot take it.
+template <class T>
+std::int64_t asked(T size) {
+  const double exact = static_cast<double>(size) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
+  if (!(exact < std::numeric_limits<int>::max()))
+    throw Error("the matrices are too large for LAPACK, whose sizes have 32 bits");
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
+}
+
+/// A thread's part of the scratch memory.
+template <class T>
+struct Place {
+  T* elements;
+  T* lapack;
+  int* integers;
+  int lapack_size;
+};
+
+/// A kernel that calls solve(arguments, number, place) for each matrix. It returns whether the matrix has a solution; if
+/// one has none, the run throws Error, "… is " + `refused`, where `checks` is set.
+template <class T, class Solve>
+Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks,
+                   const char* refused, const Solve& solve) {
+  reserve_blas();
+  const auto threads = static_cast<int>(std::clamp<std::int64_t>(matrices.count, 1, form.threads));
+  std::int64_t bytes = work.elements, lapack_bytes = work.lapack, integer_bytes = work.integers, all = threads;
+  if (!checked_add(bytes, work.lapack) || !checked_multiply(bytes, sizeof(T)) ||
+      !checked_multiply(lapack_bytes, sizeof(T)) || !checked_multiply(integer_bytes, sizeof(int)) ||
+      !checked_add(bytes, integer_bytes + 128) || !checked_multiply(all, bytes))
+    throw Error("the matrices are too large");
+  const std::size_t each = whole_lines(static_cast<std::size_t>(bytes));
+  const double multiply_adds = std::pow(static_cast<double>(std::max(matrices.rows, matrices.columns)) + 1, 3);
+  const auto grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / multiply_adds));
+  return Kernel{
+      [=](const KernelArguments& arguments) {
+        std::atomic<std::int64_t> first{matrices.count};
+        parallel_pieces(threads, matrices.count, grain, [&](std::int64_t from, std::int64_t to, std::int64_t worker) {
+          auto* memory = static_cast<std::byte*>(arguments.scratch) + static_cast<std::size_t>(worker) * each;
+          T* elements = reinterpret_cast<T*>(memory);
+          T* lapack = elements + work.elements;
+          const Place<T> place{elements, lapack, reinterpret_cast<int*>(lapack + work.lapack),
+                               static_cast<int>(work.lapack)};
+          for (std::int64_t i = from; i < to; ++i) {
+            if (solve(arguments, i, place)) continue;
+            std::int64_t before = first;
+            while (i < before && !first.compare_exchange_weak(before, i)) {
+            }
+          }
+        });
+        if (checks && first < matrices.count) throw Error(matrices.name(first) + " is " + refused);
+      },
+      each * static_cast<std::size_t>(threads)};
+}
+
+inline constexpr std::int64_t matrix_tile = 32;  // of rows and columns, so that both fit the cache
+
+/// Calls body(i, j) for the elements of [rows, columns], tile by tile.
+template <class Body>
+void by_tiles(std::int64_t rows, std::int64_t columns, const Body& body) {
+  for (std::int64_t r = 0; r < rows; r += matrix_tile)
+    for (std::int64_t c = 0; c < columns; c += matrix_tile)
+      for (std::int64_t i = r; i < std::min(rows, r + matrix_tile); ++i)
+        for (std::int64_t j = c; j < std::min(columns, c + matrix_tile); ++j) body(i, j);
+}
+/// to[j, i] = from[i, j].
+template <class T>
+void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
+  by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
+}
+/// to = (a + aᵀ) / 2. Both may be one array.
+template <class T>
+void symmetrise(T* to, const T* a, std::int64_t n) {
+  by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
+    if (j <= i) to[i * n + j] = to[j * n + i] = a[i * n + j] / 2 + a[j * n + i] / 2;
+  });
+}
+template <class T>
+bool all_finite(const T* x, std::int64_t count) {
+  T zero = 0;
+  for (std::int64_t i = 0; i < count; ++i) zero += x[i] * 0;
+  return zero == 0;
+}
+template <class T>
+void fill_nan(T* x, std::int64_t count) {
+  std::fill_n(x, count, std::numeric_limits<T>::quiet_NaN());
+}
+
+}  // namespace xtape

@@ -1,0 +1,225 @@
+// Ops of linear algebra that are recorded as factorisations, products and sums.
+#include <map>
+
+#include "matrix_ops.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/linear_algebra.hpp"
+
+namespace xtape {
+
+const Op& lu_solve_op();
+
+namespace {
+Var identity_like(const Var& a) { return broadcast_to(eye(a.tape(), a.size(-1), -1, a.dtype()), a.shape()); }
+
+void require_square(const Var& a) { batch_of(a.shape(), "a", true); }
+void require_matrices(const Var& a) { batch_of(a.shape(), "a", false); }
+
+Var with_batch(const Var& x, const Shape& batch) {
+  return broadcast_to(x, joined(batch, {x.size(-2), x.size(-1)}));
+}
+
+/// A vector b [n] is a matrix of one column for `compute`, whose result loses it again.
+template <class Compute>
+Vars for_columns(const Var& b, const Compute& compute) {
+  if (b.rank() != 1) return {compute(b)};
+  return {squeeze(compute(expand_dims(b, -1)), {-1})};
+}
+
+Vars record_solve_by_lu(const Vars& in, const Attributes& given) {
+  require_square(in[0]);
+  return for_columns(in[1], [&](const Var& b) {
+    const Shape of_b = batch_of(b.shape(), "b", false);
+    const Shape batch = broadcast_shapes({batch_of(in[0].shape(), "a", true), of_b});
+    const Var a = in[0].rank() == 2 ? in[0] : with_batch(in[0], batch);
+    const linalg::Lu factors = linalg::lu(stop_gradient(a), given.get<bool>("check"));
+    return apply(lu_solve_op(), {a, with_batch(b, batch), factors.lu, factors.permutation})[0];
+  });
+}
+
+Vars record_inv(const Vars& in, const Attributes& given) {
+  require_square(in[0]);
+  return {linalg::solve(in[0], identity_like(in[0]), given.get<bool>("check"))};
+}
+
+Vars record_slogdet(const Vars& in, const Attributes&) {
+  require_square(in[0]);
+  const linalg::Lu factors = linalg::lu(in[0], false);
+  return {stop_gradient(factors.sign), sum(log(abs(diagonal(factors.lu, -2, -1))), {-1})};
+}
+
+Vars record_det(const Vars& in, const Attributes&) {
+  const linalg::SignLogDet found = linalg::slogdet(in[0]);
+  return {found.sign * exp(found.logabsdet)};
+}
+
+Vars record_cholesky_solve(const Vars& in, const Attributes& given) {
+  linalg::TriangularOptions options;
+  options.check = given.get<bool>("check");
+  const Var half = linalg::triangular_solve(in[0], in[1], options);
+  options.transposed = true;
+  return {linalg::triangular_solve(in[0], half, options)};
+}
+
+Vars record_lstsq(const Vars& in, const Attributes& given) {
+  require_matrices(in[0]);
+  return for_columns(in[1], [&](const Var& b) { return matmul(linalg::pinv(in[0], given.get<double>("rtol")), b); });
+}
+
+Vars record_matrix_rank(const Vars& in, const Attributes& given) {
+  require_matrices(in[0]);
+  return {sum(significant(linalg::svd(stop_gradient(in[0])).s, in[0], given.get<double>("rtol")), {-1})};
+}
+
+/// The root of a sum of squares, whose gradient at 0 is 0.
+Var root(const Var& squares) {
+  const Var none = equal(squares, 0);
+  return where(none, 0, sqrt(where(none, 1, squares)));
+}
+
+Vars record_matrix_norm(const Vars& in, const Attributes& given) {
+  const Var& a = in[0];
+  const std::string& ord = given.get<std::string>("ord");
+  require_matrices(a);
+  if (ord == "fro") return {root(sum(square(a), {-2, -1}))};
+  if (ord == "1") return {max(sum(abs(a), {-2}), {-1})};
+  if (ord == "inf") return {max(sum(abs(a), {-1}), {-1})};
+  if (ord == "nuc") return {sum(linalg::svd(a).s, {-1})};
+  if (ord == "2") return {max(linalg::svd(a).s, {-1})};
+  throw Error("ord must be 'fro', 'nuc', '1', '2' or 'inf', got '" + ord + "'");
+}
+
+Vars record_matrix_power(const Vars& in, const Attributes& given) {
+  require_square(in[0]);
+  const auto n = given.get<std::int64_t>("n");
+  Var base = n < 0 ? linalg::inv(in[0]) : in[0], result;
+  for (auto left = n < 0 ? -static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); left > 0; left /= 2) {
+    if (left % 2 == 1) result = result.empty() ? base : matmul(result, base);
+    if (left > 1) base = matmul(base, base);
+  }
+  return {result.empty() ? identity_like(in[0]) : result};
+}
+
+Vars record_trace(const Vars& in, const Attributes&) {
+  require_matrices(in[0]);
+  const std::int64_t k = std::min(in[0].size(-2), in[0].size(-1));
+  std::vector<std::int64_t> stop(in[0].rank(), open_end);
+  stop[stop.size() - 2] = stop.back() = k;
+  const Var square = slice(in[0], std::vector<std::int64_t>(in[0].rank(), 0), stop);
+  return {sum(diagonal(square, -2, -1), {-1})};
+}
+
+Vars record_outer(const Vars& in, const Attributes&) { return {einsum("...i,...j->...ij", in)}; }
+
+Vars record_kron(const Vars& in, const Attributes&) {
+  for (const Var& each : in) require_matrices(each);
+  std::int64_t rows = in[0].size(-2), columns = in[0].size(-1);
+  const Var product = einsum("...ij,...kl->...ikjl", in);
+  if (!checked_multiply(rows, in[1].size(-2)) || !checked_multiply(columns, in[1].size(-1)))
+    throw ShapeError("the product of " + to_string(in[0].shape()) + " and " + to_string(in[1].shape()) + " is too large");
+  return {reshape(product, joined(Shape(product.shape().begin(), product.shape().end() - 4), {rows, columns}))};
+}
+
+using Record = Vars (*)(const Vars&, const Attributes&);
+/// An op that is always recorded as others: `record` says which.
+struct Row {
+  const char* name;
+  const char* doc;
+  std::vector<const char*> inputs;
+  std::vector<AttributeSpec> attributes;
+  Record record;
+  std::vector<std::string> outputs = {"y"};
+  bool differentiable = true;
+};
+
+std::vector<Row> rows() {
+  const AttributeSpec singular = check_attribute("singular");
+  const AttributeSpec rtol{"rtol", AttributeType::number, "As in pinv.", -1.0};
+  return {
+      {"solve", "X with A X = B, for A [..., n, n] and B [..., n, k] or a vector [n]. Batches broadcast. By lu.",
+       {"a", "b"}, {singular}, record_solve_by_lu},
+      {"inv", "The inverse of A [..., n, n], by lu.", {"a"}, {singular}, record_inv},
+      {"det", "The determinants of A [..., n, n], from slogdet.", {"a"}, {}, record_det},
+      {"slogdet", "Sign and log |det A| of A [..., n, n], by lu; 0 and -inf for a singular matrix.", {"a"}, {},
+       record_slogdet, {"sign", "logabsdet"}},
+      {"cholesky_solve", "X with L Lᵀ X = B, for L [..., n, n] from cholesky, and B [..., n, k].", {"l", "b"},
+       {singular}, record_cholesky_solve},
+      {"lstsq", "X of least norm that minimises |A X - B|: pinv(A) B. B is [..., m, k] or a vector [m].", {"a", "b"},
+       {rtol}, record_lstsq},
+      {"matrix_rank", "How many singular values of A [..., m, n] are larger than rtol times the largest.", {"a"},
+       {rtol}, record_matrix_rank, {"y"}, false},
+      {"matrix_norm", "The norm of A [..., m, n]: 'fro', 'nuc' and '2' by singular values, '1' by columns, 'inf' by rows.",
+       {"a"}, {{"ord", AttributeType::text, "fro, nuc, 1, 2 or inf.", "fro"}}, record_matrix_norm},
+      {"matrix_power", "A [..., n, n] multiplied n times; its inverse for a negative n.", {"a"},
+       {{"n", AttributeType::integer, "The power.", std::nullopt}}, record_matrix_power},
+      {"trace", "The sum of the diagonal of A [..., m, n].", {"a"}, {}, record_trace},
+      {"outer", "y[..., i, j] = a[..., i] * b[..., j].", {"a", "b"}, {}, record_outer},
+      {"kron", "The Kronecker product of matrices: [..., m p, n q] of [..., m, n] and [..., p, q].", {"a", "b"}, {},
+       record_kron},
+  };
+}
+
+Op op_of(const Row& row) {
+  Op op;
+  op.name = row.name;
+  op.doc = row.doc;
+  for (const char* input : row.inputs) op.inputs.push_back({input, Accept::floating});
+  op.outputs = row.outputs;
+  op.attributes = row.attributes;
+  op.differentiable = row.differentiable;
+  const Record record = row.record;
+  op.shape = [record](const Call& call) {  // that of the recording
+    Tape tape;
+    Vars inputs;
+    for (const ValueType& type : call.inputs)
+      inputs.push_back(tape.input("x" + std::to_string(inputs.size()), type.shape, type.dtype));
+    std::vector<ValueType> types;
+    for (const Var& output : record(inputs, call.attributes)) types.push_back(output.type());
+    return types;
+  };
+  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes()); };
+  op.record = [record](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
+    return record(inputs, attributes);
+  };
+  return op;
+}
+
+const std::map<std::string, Op>& recorded_ops() {
+  static const std::map<std::string, Op> ops = [] {
+    std::map<std::string, Op> all;
+    for (const Row& row : rows()) all.emplace(row.name, op_of(row));
+    return all;
+  }();
+  return ops;
+}
+
+Vars call(const char* name, const std::vector<Operand>& operands, const Attributes& attributes = {}) {
+  return apply(recorded_ops().at(name), operands, attributes);
+}
+}  // namespace
+
+namespace linalg {
+Var solve(const Argument& a, const Var& b, bool check) { return call("solve", {a, b}, {{"check", check}})[0]; }
+Var inv(const Argument& a, bool check) { return call("inv", {a}, {{"check", check}})[0]; }
+Var det(const Argument& a) { return call("det", {a})[0]; }
+SignLogDet slogdet(const Argument& a) {
+  const Vars found = call("slogdet", {a});
+  return {found[0], found[1]};
+}
+Var cholesky_solve(const Argument& l, const Var& b, bool check) {
+  return call("cholesky_solve", {l, b}, {{"check", check}})[0];
+}
+Var lstsq(const Argument& a, const Var& b, double rtol) { return call("lstsq", {a, b}, {{"rtol", rtol}})[0]; }
+Var matrix_rank(const Argument& a, double rtol) { return call("matrix_rank", {a}, {{"rtol", rtol}})[0]; }
+Var matrix_norm(const Argument& a, const std::string& ord) { return call("matrix_norm", {a}, {{"ord", ord}})[0]; }
+Var matrix_power(const Argument& a, std::int64_t n) { return call("matrix_power", {a}, {{"n", n}})[0]; }
+Var trace(const Argument& a) { return call("trace", {a})[0]; }
+Var outer(const Argument& a, const Var& b) { return call("outer", {a, b})[0]; }
+Var kron(const Argument& a, const Var& b) { return call("kron", {a, b})[0]; }
+}  // namespace linalg
+
+void list_linear_algebra(OpTable& table) {
+  for (const auto& [name, op] : recorded_ops()) table.add(op);
+}
+
+}  // namespace xtape

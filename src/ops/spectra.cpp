@@ -1,0 +1,213 @@
+// qr, eigh, svd and pinv.
+#include "batching.hpp"
+#include "matrix_ops.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/linear_algebra.hpp"
+
+namespace xtape {
+
+namespace {
+std::int64_t least_size(const Shape& shape) { return std::min(shape[shape.size() - 2], shape.back()); }
+
+Var identity(const Var& x, std::int64_t n) { return eye(x.tape(), n, -1, x.dtype()); }
+
+/// x [..., m, n] times s [..., n] along the columns.
+Var columns_times(const Var& x, const Var& s) { return x * expand_dims(s, -2); }
+
+/// The differences of all pairs, d[..., i, j] = values[j] - values[i], with 1 on the diagonal.
+Var differences(const Var& values) {
+  const Var all = expand_dims(values, -2) - expand_dims(values, -1);
+  return all + identity(values, values.size(-1));
+}
+
+/// The cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
+Var tall_qr_gradient(const Var& q, const Var& r, const Var& q_cotangent, const Var& r_cotangent) {
+  const Var m = matmul(r, turned(r_cotangent)) - matmul(turned(q_cotangent), q);
+  const Var mirrored = tril(m) + turned(tril(m, -1));
+  linalg::TriangularOptions upper;
+  upper.upper = true;
+  upper.check = false;
+  return turned(linalg::triangular_solve(r, turned(q_cotangent + matmul(q, mirrored)), upper));
+}
+
+Vars qr_gradient(const GradientCall& call) {
+  const Var &q = call.outputs[0], &r = call.outputs[1];
+  const Var dq = call.cotangent(0), dr = call.cotangent(1);
+  const std::int64_t rest = r.size(-1) - r.size(-2);
+  if (rest == 0) return {tall_qr_gradient(q, r, dq, dr)};
+  // A = [X Y], X = Q U, Y = Q V.
+  const std::vector<std::int64_t> sizes{r.size(-2), rest};
+  const Vars of_r = split(r, sizes, -1), of_dr = split(dr, sizes, -1), of_a = split(call.inputs[0], sizes, -1);
+  const Var x = tall_qr_gradient(q, of_r[0], dq + matmul(of_a[1], turned(of_dr[1])), of_dr[0]);
+  return {concat({x, matmul(q, of_dr[1])}, -1)};
+}
+
+const Op& qr_op() {
+  static const Op entry{
+      .name = "qr",
+      .doc = R"(A = Q R for A [..., m, n], with orthonormal columns Q [..., m, k] and upper triangular R [..., k, n], where
+           k = min(m, n). By LAPACK's geqrf, whose signs they have; gradient by Walter and Lehmann (2018) and Liao et al.
+           (2019), NaN or infinite where the first k columns are dependent.)",
+      .inputs = {{"a", Accept::floating}},
+      .outputs = {"q", "r"},
+      .shape =
+          [](const Call& call) {
+            const Shape& a = call.shape(0);
+            const Shape batch = batch_of(a, "a", false);
+            const std::int64_t k = least_size(a);
+            return std::vector<ValueType>{{call.dtype(0), joined(batch, {a[a.size() - 2], k})},
+                                          {call.dtype(0), joined(batch, {k, a.back()})}};
+          },
+      .gradient = qr_gradient,
+      .batch = batch_leading,
+      .lowering = {.kernel = linear_algebra_kernel}};
+  return entry;
+}
+
+Vars eigh_gradient(const GradientCall& call) {
+  const Var &w = call.outputs[0], &v = call.outputs[1];
+  Var inside;
+  if (!call.cotangents[1].empty()) {
+    const Var product = matmul(turned(v), call.cotangents[1]);
+    inside = (product - diag_embed(diagonal(product, -2, -1))) / differences(w);
+    if (!call.cotangents[0].empty()) inside = inside + diag_embed(call.cotangents[0]);
+    inside = matmul(v, inside);
+  } else {
+    inside = columns_times(v, call.cotangent(0));
+  }
+  return {symmetric(matmul(inside, turned(v)))};
+}
+
+const Op& eigh_op() {
+  static const Op entry{
+      .name = "eigh",
+      .doc = R"(A = V diag(w) Vᵀ: ascending eigenvalues w [..., n] and the vectors V [..., n, n], in columns, of A, which
+           stands for (A + Aᵀ) / 2. By LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ with F = 1 / (w_j - w_i):
+           NaN or infinite where two eigenvalues are equal. That through w alone has no such term.)",
+      .inputs = {{"a", Accept::floating}},
+      .outputs = {"w", "v"},
+      .attributes = {check_attribute("one for which LAPACK does not converge")},
+      .shape =
+          [](const Call& call) {
+            const Shape batch = batch_of(call.shape(0), "a", true);
+            return std::vector<ValueType>{{call.dtype(0), joined(batch, {call.shape(0).back()})}, call.inputs[0]};
+          },
+      .gradient = eigh_gradient,
+      .batch = batch_leading,
+      .lowering = {.kernel = linear_algebra_kernel}};
+  return entry;
+}
+
+/// With skew(X) = X - Xᵀ and E_ij = s_j² - s_i²: U ((skew(UᵀŪ) / E) S + S (skew(VᵀV̄) / E) + S̄) Vᵀ, and the parts of Ū
+/// and V̄ that are orthogonal to U and V, divided by S.
+Vars svd_gradient(const GradientCall& call) {
+  const Var &u = call.outputs[0], &s = call.outputs[1], &vh = call.outputs[2];
+  const bool of_u = !call.cotangents[0].empty(), of_v = !call.cotangents[2].empty();
+  if (!of_u && !of_v) return {matmul(columns_times(u, call.cotangent(1)), vh)};
+  const Var apart = differences(square(s));
+  const auto rotation = [&](const Var& product) { return (product - turned(product)) / apart; };
+  Var inside = diag_embed(call.cotangent(1));
+  const Var dv = of_v ? turned(call.cotangents[2]) : Var();
+  if (of_u) inside = inside + columns_times(rotation(matmul(turned(u), call.cotangents[0])), s);
+  if (of_v) inside = inside + expand_dims(s, -1) * rotation(matmul(vh, dv));
+  Var all = matmul(matmul(u, inside), vh);
+  if (of_u && u.size(-2) > s.size(-1)) {
+    const Var rest = call.cotangents[0] - matmul(u, matmul(turned(u), call.cotangents[0]));
+    all = all + matmul(rest / expand_dims(s, -2), vh);
+  }
+  if (of_v && vh.size(-1) > s.size(-1)) {
+    const Var rest = dv - matmul(turned(vh), matmul(vh, dv));
+    all = all + matmul(u, turned(rest / expand_dims(s, -2)));
+  }
+  return {all};
+}
+
+const Op& svd_op() {
+  static const Op entry{
+      .name = "svd",
+      .doc = R"(A = U diag(s) Vh for A [..., m, n], with U [..., m, k], descending s [..., k] and Vh [..., k, n], where
+           k = min(m, n). By LAPACK's gesdd. The gradient through U and Vh divides by s_j² - s_i², and by s unless A is
+           square: NaN or infinite where this is 0. That through s alone is U S̄ Vh.)",
+      .inputs = {{"a", Accept::floating}},
+      .outputs = {"u", "s", "vh"},
+      .attributes = {check_attribute("one for which LAPACK does not converge")},
+      .shape =
+          [](const Call& call) {
+            const Shape& a = call.shape(0);
+            const Shape batch = batch_of(a, "a", false);
+            const std::int64_t k = least_size(a);
+            return std::vector<ValueType>{{call.dtype(0), joined(batch, {a[a.size() - 2], k})},
+                                          {call.dtype(0), joined(batch, {k})},
+                                          {call.dtype(0), joined(batch, {k, a.back()})}};
+          },
+      .gradient = svd_gradient,
+      .batch = batch_leading,
+      .lowering = {.kernel = linear_algebra_kernel}};
+  return entry;
+}
+
+/// -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
+Vars pinv_gradient(const GradientCall& call) {
+  const Var &a = call.inputs[0], &p = call.outputs[0], g = call.cotangent();
+  const Var turned_p = turned(p), turned_g = turned(g);
+  const Var left = matmul(matmul(turned_g, p), turned_p), right = matmul(turned_p, matmul(p, turned_g));
+  return {left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a) -
+          matmul(matmul(turned_p, g), turned_p)};
+}
+
+const Op& pinv_op() {
+  static const Op entry{
+      .name = "pinv",
+      .doc = R"(The pseudoinverse [..., n, m] of A [..., m, n], from its svd. The gradient is that for constant rank (Golub
+           and Pereyra, 1973), which is right for equal singular values too.)",
+      .inputs = {{"a", Accept::floating}},
+      .attributes = {{"rtol", AttributeType::number,
+                      "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.",
+                      -1.0}},
+      .shape =
+          [](const Call& call) {
+            const Shape& a = call.shape(0);
+            return std::vector<ValueType>{{call.dtype(0), joined(batch_of(a, "a", false), {a.back(), a[a.size() - 2]})}};
+          },
+      .gradient = pinv_gradient,
+      .batch = batch_leading,
+      .expand =
+          [](const ExpandCall& call) {
+            const linalg::Svd found = linalg::svd(call.inputs[0]);
+            const Var kept = significant(found.s, call.inputs[0], call.attributes().get<double>("rtol"));
+            const Var inverse = where(kept, 1 / where(kept, found.s, 1.0), 0.0 * found.s);
+            return Vars{matmul(columns_times(turned(found.vh), inverse), turned(found.u))};
+          },
+      .own_derivative = true};
+  return entry;
+}
+}  // namespace
+
+Var significant(const Var& s, const Var& a, double rtol) {
+  if (s.size(-1) == 0) return greater(s, 0);
+  const double precision = a.dtype() == Dtype::float64 ? 0x1p-52 : 0x1p-23;
+  if (rtol < 0) rtol = static_cast<double>(std::max(a.size(-1), a.size(-2))) * precision;
+  return greater(s, max(s, {-1}, true) * rtol);
+}
+
+namespace linalg {
+Qr qr(const Argument& a) {
+  const Vars found = apply(qr_op(), {a});
+  return {found[0], found[1]};
+}
+Eigh eigh(const Argument& a, bool check) {
+  const Vars found = apply(eigh_op(), {a}, {{"check", check}});
+  return {found[0], found[1]};
+}
+Svd svd(const Argument& a, bool check) {
+  const Vars found = apply(svd_op(), {a}, {{"check", check}});
+  return {found[0], found[1], found[2]};
+}
+Var pinv(const Argument& a, double rtol) { return apply(pinv_op(), {a}, {{"rtol", rtol}})[0]; }
+}  // namespace linalg
+
+void list_spectra(OpTable& table) {
+  for (const Op* op : {&qr_op(), &eigh_op(), &svd_op(), &pinv_op()}) table.add(*op);
+}
+
+}  // namespace xtape

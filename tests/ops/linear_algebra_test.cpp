@@ -1,0 +1,160 @@
+// The ops that are recorded as factorisations, products and sums.
+#include <doctest/doctest.h>
+
+#include "golden.hpp"
+#include "matrices.hpp"
+#include "played.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/linear_algebra.hpp"
+
+using namespace xtape;
+using namespace xtape::tests;
+
+namespace {
+constexpr const char* golden = "ops_linear_algebra.json";
+Doubles played_loosely(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
+  return played([&](const Vars& x) { return Vars{record(x)}; }, points, 1e-11, 1e-3)[0];
+}
+}  // namespace
+
+TEST_CASE("op solve: A X = B, batches broadcast, vectors, singular matrices, gradients") {
+  check_golden(golden, "solve", 1e-10, 1e-3);
+  const auto record = [](const Vars& x) { return linalg::solve(x[0], x[1]); };
+  const Doubles a = positive({2, 3, 3}), b = numbers({2, 3, 2});
+  CHECK(near(product(a, played_loosely(record, {a, b})), b, 1e-11));
+  const Doubles vector = played_loosely(record, {positive({3, 3}), numbers({3})});
+  const Doubles column = product(positive({3, 3}), made_from({3, 1}, [&](const Shape& i) { return element(vector, {i[0]}); }));
+  CHECK(near(column, numbers({3, 1}), 1e-11));
+  CHECK(shape_of(played_loosely(record, {positive({4, 1, 3, 3}), b})) == Shape{4, 2, 3, 2});
+  CHECK(shape_of(played_loosely(record, {a, numbers({3})})) == Shape{2, 3});
+  CHECK(played_loosely(record, {positive({0, 0}), numbers({0, 2})}).size() == 0);
+  check_gradient(record, {a, b});
+  check_gradient(record, {positive({3, 3}), b});
+  check_gradient(record, {positive({2, 1, 2, 2}), numbers({2, 1})});
+  check_gradient(record, {positive({2, 2}), numbers({2})});
+  const std::string error =
+      message_of([](const Vars& x) { return linalg::solve(x[0], x[0]); }, xt::zeros<double>({2, 2}));
+  CHECK(error.find("linear_algebra_test.cpp, line") != std::string::npos);
+  CHECK(error.find("solve: the matrix is singular") != std::string::npos);
+  CHECK(message_of([](const Vars& x) { return linalg::solve(x[0], x[0], false); }, xt::zeros<double>({2, 2})).empty());
+  Tape tape;
+  CHECK_THROWS_AS(linalg::solve(tape.input("a", {2, 3}), tape.input("b", {2})), ShapeError);
+  CHECK_THROWS_AS(linalg::solve(tape.input("c", {2, 2}), tape.input("d", {3, 1})), ShapeError);
+  CHECK(tape.size() == 4);
+}
+
+TEST_CASE("op inv: A times its inverse is the identity") {
+  check_golden(golden, "inv", 1e-10, 1e-3);
+  const auto record = [](const Vars& x) { return linalg::inv(x[0]); };
+  const Doubles a = positive({2, 3, 3}), all = product(a, played_loosely(record, {a}));
+  for_each_index({2, 3, 3}, [&](const Shape& i) { CHECK(std::abs(element(all, i) - (i[1] == i[2])) < 1e-12); });
+  check_gradient(record, {positive({2, 2, 2})});
+}
+
+TEST_CASE("op det: sums over permutations, also of singular and empty matrices") {
+  check_golden(golden, "det", 1e-10, 1e-3);
+  const auto record = [](const Vars& x) { return linalg::det(x[0]); };
+  const Doubles a = numbers({3, 2, 2}, 4);
+  const Doubles found = played_loosely(record, {a});
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(found(i) == doctest::Approx(a(i, 0, 0) * a(i, 1, 1) - a(i, 0, 1) * a(i, 1, 0)).epsilon(1e-12));
+  CHECK(played_loosely(record, {xt::ones<double>({2, 2})})() == 0);
+  CHECK(played_loosely(record, {xt::ones<double>({0, 0})})() == 1);
+  check_gradient(record, {numbers({2, 3, 3}, 4)});
+}
+
+TEST_CASE("op slogdet: no overflow; 0 and -inf for singular matrices") {
+  check_golden(golden, "slogdet", 1e-10, 1e-3);
+  const auto record = [](const Vars& x) {
+    const linalg::SignLogDet f = linalg::slogdet(x[0]);
+    return Vars{f.sign, f.logabsdet};
+  };
+  Doubles large = -1e30 * xt::eye<double>(21);
+  auto found = played(record, {large}, 1e-12, 1e-4);
+  CHECK(found[0]() == -1);
+  CHECK(found[1]() == doctest::Approx(21 * std::log(1e30)));
+  found = played(record, {xt::zeros<double>({2, 2})}, 1e-12, 1e-4);
+  CHECK(found[0]() == 0);
+  CHECK(found[1]() == -HUGE_VAL);
+  check_gradients(record, {numbers({2, 3, 3}, 4)});
+}
+
+TEST_CASE("op cholesky_solve: solves with the factor") {
+  check_golden(golden, "cholesky_solve", 1e-10, 1e-3);
+  const auto record = [](const Vars& x) { return linalg::cholesky_solve(linalg::cholesky(x[0]), x[1]); };
+  const Doubles a = positive({2, 3, 3}), b = numbers({2, 3, 2});
+  CHECK(near(product(a, played_loosely(record, {a, b})), b, 1e-12));
+  check_gradient(record, {a, b});
+}
+
+TEST_CASE("op lstsq: residuals are orthogonal to the columns") {
+  check_golden(golden, "lstsq", 1e-10, 1e-2);
+  const auto record = [](const Vars& x) { return linalg::lstsq(x[0], x[1]); };
+  const Doubles a = numbers({5, 2}), b = numbers({5, 1}, 3);
+  const Doubles residual = b - product(a, played_loosely(record, {a, b}));
+  CHECK(near(product(Doubles(xt::transpose(a)), residual), xt::zeros<double>({2, 1}), 1e-12));
+  CHECK(shape_of(played_loosely(record, {a, numbers({5})})) == Shape{2});
+  check_gradient(record, {numbers({2, 4, 2}, 6), numbers({2, 4, 1})});
+}
+
+TEST_CASE("op matrix_rank: counts singular values") {
+  check_golden(golden, "matrix_rank");
+  const auto record = [](const Vars& x) { return linalg::matrix_rank(x[0]); };
+  const Doubles low = product(numbers({4, 2}, 1), numbers({2, 3}, 2));
+  CHECK(played_one(record, {low})() == 2);
+  CHECK(played_one(record, {xt::zeros<double>({2, 3})})() == 0);
+  CHECK(played_one(record, {xt::zeros<double>({0, 3})})() == 0);
+  CHECK(played_one([](const Vars& x) { return linalg::matrix_rank(x[0], 0.5); }, {positive({1, 1})})() == 1);
+}
+
+TEST_CASE("op matrix_norm: all norms, gradients, 0, unknown names") {
+  check_golden(golden, "matrix_norm", 1e-10, 1e-3);
+  const Doubles a = numbers({2, 2, 3}, 9);
+  const Doubles found = played_one([](const Vars& x) { return linalg::matrix_norm(x[0], "inf"); }, {a});
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto row = [&](std::size_t r) { return std::abs(a(i, r, 0)) + std::abs(a(i, r, 1)) + std::abs(a(i, r, 2)); };
+    CHECK(found(i) == doctest::Approx(std::max(row(0), row(1))));
+  }
+  for (const char* ord : {"fro", "nuc", "1", "2", "inf"})
+    check_gradient([&](const Vars& x) { return linalg::matrix_norm(x[0], ord); }, {a});
+  Tape tape;
+  const Var none = tape.constant(ArrayView(Doubles(xt::zeros<double>({2, 2}))));
+  CHECK(as_doubles(evaluate(grad(linalg::matrix_norm(none), {none})[0])) == xt::zeros<double>({2, 2}));
+  CHECK_THROWS_WITH_AS(linalg::matrix_norm(none, "frob"),
+                       "matrix_norm: ord must be 'fro', 'nuc', '1', '2' or 'inf', got 'frob'", Error);
+}
+
+TEST_CASE("op matrix_power: products, the identity, inverses") {
+  check_golden(golden, "matrix_power", 1e-9, 1e-2);
+  const Doubles a = numbers({2, 3, 3}, 3);
+  const auto power = [](std::int64_t n) { return [n](const Vars& x) { return linalg::matrix_power(x[0], n); }; };
+  Doubles all = a;
+  for (std::int64_t n = 1; n < 8; ++n, all = product(all, a)) CHECK(near(played_one(power(n), {a}), all, 1e-12));
+  CHECK(near(product(played_loosely(power(-2), {positive({3, 3})}), played_loosely(power(2), {positive({3, 3})})),
+             xt::eye<double>(3), 1e-11));
+  check_gradient(power(3), {a});
+}
+
+TEST_CASE("op trace: of square and other matrices") {
+  check_golden(golden, "trace", 1e-10);
+  const auto record = [](const Vars& x) { return linalg::trace(x[0]); };
+  const Doubles a = numbers({2, 3}, 1);
+  CHECK(played_one(record, {a})() == doctest::Approx(a(0, 0) + a(1, 1)));
+  CHECK(played_one(record, {numbers({0, 3})})() == 0);
+  check_gradient(record, {numbers({2, 3, 2})});
+}
+
+TEST_CASE("op outer: all products of two vectors") {
+  check_golden(golden, "outer", 1e-10);
+  check_gradient([](const Vars& x) { return linalg::outer(x[0], x[1]); }, {numbers({2, 3}), numbers({2, 2}, 1)});
+}
+
+TEST_CASE("op kron: blocks that are multiples of the second matrix") {
+  check_golden(golden, "kron", 1e-10);
+  const Doubles a = numbers({2, 3}), b = numbers({4, 2}, 1);
+  CHECK(near(played_one([](const Vars& x) { return linalg::kron(x[0], x[1]); }, {a, b}),
+             made_from({8, 6}, [&](const Shape& i) { return element(a, {i[0] / 4, i[1] / 2}) * element(b, {i[0] % 4, i[1] % 2}); }),
+             1e-12));
+  check_gradient([](const Vars& x) { return linalg::kron(x[0], x[1]); }, {numbers({2, 1, 2, 2}), numbers({2, 1}, 1)});
+}
