@@ -28,5 +28,6 @@ Hints hints_of_shapes();
 Hints hints_of_products();  ///< Also of losses and normalisations.
 Hints hints_of_linear_algebra();
 Hints hints_of_indexing();
+Hints hints_of_channels();  ///< Convolutions, pooling, norms of channels.
 
 }  // namespace xtape::fuzz

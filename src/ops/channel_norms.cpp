@@ -1,0 +1,160 @@
+// group_norm, instance_norm and batch_norm: norms of arrays [batch, channels, ...]. Recorded in other ops.
+#include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/convolution.hpp"
+
+namespace xtape {
+
+namespace {
+const Shape& with_channels(const Shape& x) {
+  if (x.size() < 2) throw ShapeError("needs x with a batch and channels as its first axes, got " + to_string(x));
+  return x;
+}
+
+/// One number for each channel of x, as an array that broadcasts with x.
+Var for_channels(const Var& numbers, const Var& x) {
+  const std::int64_t channels = with_channels(x.shape())[1];
+  if (numbers.shape() != Shape{channels})
+    throw ShapeError("needs one number for each of the " + std::to_string(channels) + " channels of x, " +
+                     to_string(x.shape()) + ", got an array of shape " + to_string(numbers.shape()));
+  Shape shape = Shape::filled(x.rank() - 1, 1);
+  shape[0] = channels;
+  return reshape(numbers, shape);
+}
+
+/// x times the weight plus the bias, if they are among the inputs from `first` on.
+Var scaled(Var x, const Vars& inputs, std::size_t first) {
+  if (inputs.size() > first) x = x * for_channels(inputs[first], x);
+  if (inputs.size() > first + 1) x = x + for_channels(inputs[first + 1], x);
+  return x;
+}
+
+Vars grouped(const Vars& inputs, const Attributes& attributes) {
+  const Var& x = inputs[0];
+  const Shape& shape = with_channels(x.shape());
+  const Attribute* given = attributes.find("groups");  // instance_norm has no groups: each channel is one
+  const std::int64_t groups = given == nullptr ? shape[1] : std::get<std::int64_t>(*given);
+  if (groups < 1 || shape[1] % groups != 0)
+    throw ShapeError("groups must divide the channels of x, " + to_string(shape) + ", got " + std::to_string(groups));
+  const std::int64_t size = shape[0] == 0 ? 0 : count_of(shape) / shape[0] / groups;
+  const Var normal = layer_norm(reshape(x, {shape[0], groups, size}), attributes.get<double>("epsilon"));
+  return {scaled(reshape(normal, shape), inputs, 1)};
+}
+
+Vars by_given(const Vars& inputs, const Attributes& attributes) {
+  const Var& x = inputs[0];
+  const Var rstd = rsqrt(inputs[2] + attributes.get<double>("epsilon"));
+  return {scaled((x - for_channels(inputs[1], x)) * for_channels(rstd, x), inputs, 3)};
+}
+
+Vars by_batch(const Vars& inputs, const Attributes& attributes) {
+  const Var& x = inputs[0];
+  const Shape& shape = with_channels(x.shape());
+  Axes axes{0};
+  std::int64_t count = shape[0];
+  for (std::size_t axis = 2; axis < shape.size(); ++axis) {
+    axes.push_back(static_cast<std::int64_t>(axis));
+    count *= shape[axis];
+  }
+  const Var centre = mean(x, axes);
+  const Var centred = x - for_channels(centre, x);
+  const Var variance = mean(square(centred), axes);
+  const Var normal = centred * for_channels(rsqrt(variance + attributes.get<double>("epsilon")), x);
+  const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
+  return {scaled(normal, inputs, 1), centre, variance * unbiased};
+}
+
+/// A norm: its name, what it records, and its other inputs between x and the weight.
+struct Norm {
+  const char *name, *doc;
+  Vars (*record)(const Vars&, const Attributes&);
+  std::vector<std::string> inputs, outputs;
+};
+
+Op norm(const Norm& given) {
+  Op op;
+  op.name = given.name;
+  op.doc = given.doc;
+  op.inputs = {{"x", Accept::floating}};
+  for (const std::string& name : given.inputs) op.inputs.push_back({name, Accept::floating});
+  for (const char* name : {"weight", "bias"}) op.inputs.push_back({name, Accept::floating, Arity::optional});
+  op.outputs = given.outputs;
+  op.attributes = {{"epsilon", AttributeType::number, "Added to the variance, inside the square root.", 1e-5}};
+  op.shape = [](const Call& call) {
+    std::vector<ValueType> types{call.inputs[0]};
+    types.resize(call.op.outputs.size(), {call.dtype(0), {with_channels(call.shape(0))[1]}});
+    return types;
+  };
+  const auto record = given.record;
+  op.expand = [record](const ExpandCall& call) { return record(call.inputs, call.attributes()); };
+  op.record = [record](Tape, const Op&, const Vars& inputs, const Attributes& attributes) {
+    return record(inputs, attributes);
+  };
+  return op;
+}
+
+const Op& group_norm_op() {
+  static const Op entry = [] {
+    Op op = norm({"group_norm",
+      R"(The channels of x [b, c, ...] are cut into groups; each group of each example is brought to
+           mean 0 and variance 1, times weight plus bias, one number of each for a channel. Recorded as
+           layer_norm.)", grouped, {}, {"y"}});
+    op.attributes.push_back({"groups", AttributeType::integer, "How many; they divide the channels.", std::nullopt});
+    return op;
+  }();
+  return entry;
+}
+const Op& instance_norm_op() {
+  static const Op entry = norm({"instance_norm",
+      R"(group_norm with each channel as a group of its own.)", grouped, {},
+                                {"y"}});
+  return entry;
+}
+const Op& batch_norm_op() {
+  static const Op entry =
+      norm({"batch_norm",
+      R"((x - mean) / sqrt(variance + epsilon) * weight + bias, where all but x [b, c, ...] have one
+           number for each channel: the norm with given statistics, for evaluation.)", by_given,
+            {"mean", "variance"}, {"y"}});
+  return entry;
+}
+const Op& batch_norm_training_op() {
+  static const Op entry =
+      norm({"batch_norm_training",
+      R"(batch_norm with the mean and the biased variance of x over all axes but that of the
+           channels. Also gives what running averages are made from: the mean and the unbiased variance.)",
+            by_batch, {}, {"y", "mean", "variance"}});
+  return entry;
+}
+
+Vars recorded(const Op& op, std::vector<Operand> operands, const Var& weight, const Var& bias,
+              const Attributes& attributes) {
+  const Var& x = operands[0].var();
+  if (!weight.empty()) operands.emplace_back(weight);
+  if (weight.empty() && !bias.empty()) operands.emplace_back(ones(x.tape(), bias.shape(), bias.dtype()));
+  if (!bias.empty()) operands.emplace_back(bias);
+  return apply(op, operands, attributes);
+}
+}  // namespace
+
+Var group_norm(const Argument& x, std::int64_t groups, const Var& weight, const Var& bias, double epsilon) {
+  return recorded(group_norm_op(), {x}, weight, bias, {{"groups", groups}, {"epsilon", epsilon}})[0];
+}
+Var instance_norm(const Argument& x, const Var& weight, const Var& bias, double epsilon) {
+  return recorded(instance_norm_op(), {x}, weight, bias, {{"epsilon", epsilon}})[0];
+}
+Var batch_norm(const Argument& x, const Var& mean, const Var& variance, const Var& weight, const Var& bias,
+               double epsilon) {
+  return recorded(batch_norm_op(), {x, mean, variance}, weight, bias, {{"epsilon", epsilon}})[0];
+}
+BatchNorm batch_norm_training(const Argument& x, const Var& weight, const Var& bias, double epsilon) {
+  const Vars all = recorded(batch_norm_training_op(), {x}, weight, bias, {{"epsilon", epsilon}});
+  return {all[0], all[1], all[2]};
+}
+
+void list_channel_norms(OpTable& table) {
+  for (const Op* op : {&group_norm_op(), &instance_norm_op(), &batch_norm_op(), &batch_norm_training_op()})
+    table.add(*op);
+}
+
+}  // namespace xtape

@@ -1,0 +1,286 @@
+// conv and conv_transpose: products of sliding windows with weights, and their adjoints.
+#include "xtape/ops/convolution.hpp"
+
+#include <algorithm>
+
+#include "convolution_geometry.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+using Geometry = ConvolutionGeometry;
+using Integers = Geometry::Integers;
+
+/// Throws ShapeError unless the groups divide the channels of x and of the weight's first axis, and `channels`, those of
+/// the weight, are those of x.
+void require_channels(const Geometry& g, const Shape& x, const Shape& weight, std::int64_t channels, bool each_group) {
+  const bool fits = !each_group || checked_multiply(channels, g.groups);
+  if (!fits || channels != x[1] || weight[0] % g.groups != 0)
+    throw ShapeError("x of shape " + to_string(x) + " does not fit a weight of shape " + to_string(weight) + " in " +
+                     std::to_string(g.groups) + (g.groups == 1 ? " group" : " groups"));
+}
+
+void require_product(const Call& call) {
+  if (call.inputs.size() != 2) throw ShapeError("a recorded convolution has two operands: its bias is added apart");
+  if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
+}
+
+std::vector<ValueType> conv_shape(const Call& call) {
+  require_product(call);
+  const Shape &x = call.shape(0), &weight = call.shape(1);
+  const Geometry g(call.attributes, x, weight);
+  require_channels(g, x, weight, weight[1], true);
+  Shape shape{x[0], weight[0]};
+  for (std::size_t i = 0; i < g.n; ++i) shape.push_back(g.count(i, x[i + 2]));
+  return {{call.dtype(0), shape}};
+}
+
+std::vector<ValueType> transpose_shape(const Call& call) {
+  require_product(call);
+  const Shape &x = call.shape(0), &weight = call.shape(1);
+  const Geometry g(call.attributes, x, weight);
+  const Integers more = per_axis(call.attributes, "output_padding", g.n);
+  require_channels(g, x, weight, weight[0], false);
+  Shape shape{x[0], weight[1]};
+  bool fits = checked_multiply(shape[1], g.groups);
+  for (std::size_t i = 0; i < g.n; ++i) {
+    if (more[i] < 0 || more[i] >= std::max(g.stride[i], g.dilation[i]))
+      throw ShapeError("output_padding must be at least 0 and below the stride or the dilation, got " +
+                       std::to_string(more[i]));
+    std::int64_t length = x[i + 2] - 1;
+    fits = fits && checked_multiply(length, g.stride[i]) && checked_add(length, g.span(i)) &&
+           checked_add(length, more[i]) && checked_add(length, -g.before[i]) && checked_add(length, -g.after[i]);
+    if (fits && (length < 1 || x[i + 2] < 1))
+      throw ShapeError("spatial axis " + std::to_string(i) + " of x, " + to_string(x) + ", gives " +
+                       std::to_string(length) + " elements, fewer than 1");
+    shape.push_back(length);
+  }
+  if (!fits) throw ShapeError("the result has an axis longer than 2^63 - 1");
+  return {{call.dtype(0), shape}};
+}
+
+Vars expand_conv(const ExpandCall& call) {
+  const Var &x = call.inputs[0], &weight = call.inputs[1];
+  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  return {g.product(extended(x, 2, g.before, g.after), weight, "oc")};
+}
+
+/// With stride 1, windows over x by the weight backwards; else the windows of the result are computed and folded.
+Vars expand_transpose(const ExpandCall& call) {
+  const Var &x = call.inputs[0], &weight = call.inputs[1];
+  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  const Shape& result = call.node.outputs[0].shape;
+  Integers before(g.n), after(g.n);
+  if (std::all_of(g.stride.begin(), g.stride.end(), [](std::int64_t stride) { return stride == 1; })) {
+    Axes axes;
+    for (std::size_t i = 0; i < g.n; ++i) {
+      axes.push_back(static_cast<std::int64_t>(i) + 2);
+      before[i] = g.span(i) - 1 - g.before[i];
+      after[i] = result[i + 2] + g.span(i) - 1 - x.shape()[i + 2] - before[i];
+    }
+    return {g.product(extended(x, 2, before, after), flip(weight, axes), "co")};
+  }
+  Var windows = g.ungrouped(einsum("b" + g.group() + "c" + g.places() + "," + g.group() + "co" + g.elements() + "->b" +
+                                       g.group() + "o" + g.places() + g.elements(),
+                                   g.grouped(x, 1), g.grouped(weight, 0)),
+                            1);
+  for (std::size_t i = g.n; i-- > 0;) {
+    const std::int64_t length = (x.shape()[i + 2] - 1) * g.stride[i] + g.span(i);
+    windows = fold(windows, static_cast<std::int64_t>(i) + 2, length, g.stride[i], g.dilation[i]);
+    before[i] = -g.before[i];
+    after[i] = result[i + 2] - length + g.before[i];
+  }
+  return {extended(windows, 2, before, after)};
+}
+
+Integers joined(Integers list, const Integers& more) {
+  list.insert(list.end(), more.begin(), more.end());
+  return list;
+}
+
+Attributes attributes_of(const Geometry& g) {
+  return {{"stride", g.stride},
+          {"padding", joined(g.before, g.after)},
+          {"dilation", g.dilation},
+          {"groups", g.groups}};
+}
+
+const Op& conv_op();
+const Op& conv_transpose_op();
+
+/// The gradient of the weight of a convolution of `input` with the cotangent `result`.
+Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
+  Integers after = g.after;
+  for (std::size_t i = 0; i < g.n; ++i)  // a window more may fit than there are
+    after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
+  const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
+                               g.places() + "->" + g.group() + "oc" + g.elements();
+  return g.ungrouped(einsum(equation, g.windows_of(extended(input, 2, g.before, after)), g.grouped(result, 1)), 0);
+}
+
+Vars conv_gradient(const GradientCall& call) {
+  const Var &x = call.inputs[0], &weight = call.inputs[1], dy = call.cotangent();
+  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  Vars gradients(2);
+  if (call.needs[0]) {
+    // As large as x: zeros behind the elements that no window reaches.
+    Integers more(g.n), none(g.n), unread(g.n);
+    for (std::size_t i = 0; i < g.n; ++i)
+      more[i] = (x.shape()[i + 2] + g.before[i] + g.after[i] - g.span(i)) % g.stride[i];
+    Attributes attributes = attributes_of(g);
+    attributes.set("output_padding", more);
+    gradients[0] = apply(conv_transpose_op(), {dy, weight}, attributes)[0];
+  }
+  if (call.needs[1]) gradients[1] = weight_gradient(g, x, dy);
+  return gradients;
+}
+
+Vars transpose_gradient(const GradientCall& call) {
+  const Var &x = call.inputs[0], &weight = call.inputs[1], dy = call.cotangent();
+  const Geometry g(call.attributes(), x.shape(), weight.shape());
+  Vars gradients(2);
+  if (call.needs[0]) {
+    const Var all = apply(conv_op(), {dy, weight}, attributes_of(g))[0];
+    gradients[0] = all.shape() == x.shape() ? all : slice(all, {}, {x.shape().begin(), x.shape().end()});
+  }
+  if (call.needs[1]) gradients[1] = weight_gradient(g, dy, x);
+  return gradients;
+}
+
+/// The convolution, and a bias for each channel.
+Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attributes& given) {
+  Attributes attributes = given;
+  const Var &x = inputs[0], &weight = inputs[1];
+  if (&op == &conv_op() && given.get<bool>("same")) {
+    const Geometry g(given, x.shape(), weight.shape());
+    Integers before, after;
+    for (std::size_t i = 0; i < g.n; ++i) {
+      if (g.stride[i] != 1)
+        throw Error("padding \"same\" needs stride 1, got " + to_string(Attribute(g.stride)));
+      before.push_back((g.span(i) - 1) / 2);
+      after.push_back(g.span(i) - 1 - before.back());
+    }
+    attributes.set("padding", joined(before, after));
+    attributes.set("same", false);
+  }
+  const Var y = record_call(tape, op, {x, weight}, attributes)[0];
+  if (inputs.size() < 3) return {y};
+  if (inputs[2].shape() != Shape{y.shape()[1]})
+    throw ShapeError("bias has shape " + to_string(inputs[2].shape()) + ", but must have one number for each of the " +
+                     std::to_string(y.shape()[1]) + " channels of the result");
+  Shape shape = Shape::filled(y.rank() - 1, 1);
+  shape[0] = y.shape()[1];
+  return {y + reshape(inputs[2], shape)};
+}
+
+Op convolution(const char* name, const char* doc) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x", Accept::value}, {"weight", Accept::value}, {"bias", Accept::value, Arity::optional}};
+  const Integers one{1};
+  op.attributes = {
+      {"stride", AttributeType::integers, "The distance between neighbouring windows; one number, or one per axis.",
+       one},
+      {"padding", AttributeType::integers,
+       "The zeros at both ends of each spatial axis; or those before all axes, then those after.", Integers{0}},
+      {"dilation", AttributeType::integers, "The distance between neighbouring elements of a window.", one},
+      {"groups", AttributeType::integer, "The channels are cut into this many groups, which do not mix.",
+       std::int64_t{1}}};
+  op.record = record_with_bias;
+  return op;
+}
+
+const Op& conv_op() {
+  static const Op entry = [] {
+    Op op = convolution("conv",
+      R"(Convolution of x [b, c, ...] by weight [o, c / groups, ...] (Fukushima, 1980; LeCun et al.,
+           1989): y[b, o, i] = sum over c and k of x[b, c, i * stride + k * dilation - padding] * weight[o, c, k],
+           plus bias[o], for one to three spatial axes i and k. As in PyTorch, the weight is not turned around. The
+           bias is recorded as an addition.)");
+    op.attributes.push_back({"same", AttributeType::boolean,
+                             "Pads so that the result is as large as x, instead of `padding`; for stride 1.", false});
+    op.shape = conv_shape;
+    op.gradient = conv_gradient;
+    op.expand = expand_conv;
+    return op;
+  }();
+  return entry;
+}
+
+const Op& conv_transpose_op() {
+  static const Op entry = [] {
+    Op op = convolution("conv_transpose",
+      R"(Transposed convolution, the adjoint of conv by x: of x [b, c, ...] and weight [c, o /
+           groups, ...], y[b, o, j] is the sum of x[b, c, i] * weight[c, o, k] over c and all i and k with i *
+           stride + k * dilation - padding = j, plus bias[o].)");
+    op.attributes.push_back({"output_padding", AttributeType::integers,
+                             "Further elements at the end of each spatial axis of the result.", Integers{0}});
+    op.shape = transpose_shape;
+    op.gradient = transpose_gradient;
+    op.expand = expand_transpose;
+    return op;
+  }();
+  return entry;
+}
+
+Var convolved(const Op& op, std::size_t n, const Argument& x, const Var& weight, const Var& bias,
+              const Attributes& attributes) {
+  const Shape& shape = x.shape();
+  if (shape.size() != n + 2)  // the op takes other numbers of spatial axes, too
+    throw ShapeError(op.name + std::to_string(n) + "d: x has shape " + to_string(shape) + ", but must have " +
+                     std::to_string(n + 2) + " axes");
+  std::vector<Operand> operands{x, weight};
+  if (!bias.empty()) operands.emplace_back(bias);
+  return apply(op, operands, attributes)[0];
+}
+
+Attributes conv_attributes(const Numbers& stride, const ConvPadding& padding, const Numbers& dilation,
+                           std::int64_t groups) {
+  if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
+    throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
+  return {{"stride", stride},
+          {"padding", padding.numbers},
+          {"dilation", dilation},
+          {"groups", groups},
+          {"same", padding.name == "same"}};
+}
+
+Attributes transpose_attributes(const Numbers& stride, const Numbers& padding, const Numbers& output_padding,
+                                std::int64_t groups, const Numbers& dilation) {
+  return {{"stride", stride},
+          {"padding", padding},
+          {"dilation", dilation},
+          {"groups", groups},
+          {"output_padding", output_padding}};
+}
+}  // namespace
+
+Var conv1d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride, const ConvPadding& padding,
+           const Numbers& dilation, std::int64_t groups) {
+  return convolved(conv_op(), 1, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
+}
+Var conv2d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride, const ConvPadding& padding,
+           const Numbers& dilation, std::int64_t groups) {
+  return convolved(conv_op(), 2, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
+}
+Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride,
+                     const Numbers& padding, const Numbers& output_padding, std::int64_t groups,
+                     const Numbers& dilation) {
+  return convolved(conv_transpose_op(), 1, x, weight, bias,
+                   transpose_attributes(stride, padding, output_padding, groups, dilation));
+}
+Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride,
+                     const Numbers& padding, const Numbers& output_padding, std::int64_t groups,
+                     const Numbers& dilation) {
+  return convolved(conv_transpose_op(), 2, x, weight, bias,
+                   transpose_attributes(stride, padding, output_padding, groups, dilation));
+}
+
+void list_convolution(OpTable& table) {
+  table.add(conv_op());
+  table.add(conv_transpose_op());
+}
+
+}  // namespace xtape

@@ -1,0 +1,68 @@
+/// The windows of pooling.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "windows.hpp"
+
+namespace xtape {
+
+/// How windows slide along the last axes, one for each number of kernel_size.
+struct Pool {
+  using Integers = std::vector<std::int64_t>;
+
+
+  std::size_t n = 0, first = 0;  // how many axes, and which is the first
+  Integers size, stride, dilation, padding, count;
+  Integers beyond;  ///< Elements that windows reach beyond the end and its padding; negative: that no window reaches.
+
+  Pool(const Attributes& attributes, const Shape& x) {
+    size = attributes.get<Integers>("kernel_size");
+    n = size.size();
+    if (n == 0 || n > x.size())
+      throw ShapeError("kernel_size must have one number for each of the last axes of " + to_string(x) + ", got " +
+                       std::to_string(n));
+    first = x.size() - n;
+    stride = attributes.get<Integers>("stride").empty() ? size : per_axis(attributes, "stride", n);
+    padding = per_axis(attributes, "padding", n);
+    dilation = attributes.find("dilation") == nullptr ? Integers(n, 1) : per_axis(attributes, "dilation", n);
+    for (std::size_t i = 0; i < n; ++i) add_axis(x, i, attributes.get<bool>("ceil_mode"));
+  }
+  Shape shape(Shape x) const {
+    std::copy(count.begin(), count.end(), x.begin() + first);
+    return x;
+  }
+  Var windows_of(const Var& x, double padded_with) const {
+    Integers after = padding;
+    for (std::size_t i = 0; i < n; ++i) after[i] += std::max<std::int64_t>(0, beyond[i]);
+    return extended(x, first, padding, after, padded_with);
+  }
+
+ private:
+  void add_axis(const Shape& x, std::size_t i, bool ceil_mode) {
+    std::int64_t length = x[first + i];
+    const std::int64_t span = span_of_window(size[i], dilation[i]);
+    if (padding[i] < 0 || padding[i] > size[i] / 2)
+      throw ShapeError("padding must be at least 0 and at most half of kernel_size " + std::to_string(size[i]) +
+                       ", got " + std::to_string(padding[i]));
+    const bool fits = checked_add(length, 2 * padding[i]);
+    std::int64_t windows = fits ? count_of_windows(length, size[i], stride[i], dilation[i]) : 0;
+    if (windows == 0)
+      throw ShapeError("a window over " + std::to_string(span) + " elements does not fit axis " +
+                       std::to_string(first + i) + " of " + to_string(x) + " with padding " +
+                       std::to_string(padding[i]));
+    std::int64_t next = windows;  // where one more window begins: in x or in the padding before it
+    if (ceil_mode && (length - span) % stride[i] != 0 && checked_multiply(next, stride[i]) &&
+        next < length - padding[i])
+      ++windows;
+    std::int64_t end = (windows - 1) * stride[i];
+    if (!checked_add(end, span)) throw ShapeError("windows reach beyond 2^63 - 1 elements");
+    count.push_back(windows);
+    beyond.push_back(end - length);
+  }
+};
+
+}  // namespace xtape
