@@ -116,7 +116,7 @@ const Hint& hint_of(const std::string& op) {
   static const Hint none;
   static const Hints hints = [] {
     Hints all = hints_of_numbers();
-    for (Hints some : {hints_of_shapes(), hints_of_products(), hints_of_indexing()}) all.merge(some);
+    for (Hints some : {hints_of_shapes(), hints_of_products(), hints_of_indexing(), hints_of_functions()}) all.merge(some);
     return all;
   }();
   const auto found = hints.find(op);

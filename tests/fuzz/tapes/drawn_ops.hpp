@@ -27,5 +27,6 @@ inline std::size_t normal(Drawer& d, Ref x, std::int64_t axis) {
 Hints hints_of_shapes();
 Hints hints_of_products();  ///< Also of losses and normalisations.
 Hints hints_of_indexing();
+Hints hints_of_functions();
 
 }  // namespace xtape::fuzz
