@@ -206,6 +206,7 @@ class TapeReader {
     for (const AttributeSpec& spec : node.op->attributes)  // that an earlier version did not have
       if (spec.initial && node.attributes.find(spec.name) == nullptr) node.attributes.set(spec.name, *spec.initial);
     if (const auto body = found(json, "body")) {
+      if (ops_.find(node.op->name) == node.op) body->fail("calls of '" + node.op->name + "' have no body");
       node.body = std::make_shared<const Tape>(read(body->owned_by(""), depth + 1));
       call.body = node.body.get();
     }

@@ -42,6 +42,37 @@ def case(op, attributes, inputs, function, generator):
     return result
 
 
+def twice(op, attributes, inputs, function, generator):
+    """As `case`, with second gradients, and with short random numbers."""
+    def short(t):
+        return (torch.randn(t.shape, dtype=t.dtype, generator=generator) * 4).round() / 4 + 0.125
+
+    inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in inputs]
+    outputs = function(*inputs)
+    outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    result = {"op": op, "attributes": {k: number(v) for k, v in attributes.items()},
+              "inputs": [array(t) for t in inputs], "outputs": [array(t) for t in outputs]}
+    floating, wanted = [t for t in outputs if t.requires_grad], [t for t in inputs if t.requires_grad]
+    if not floating:
+        return result
+    cotangents = [short(t) if t.requires_grad else None for t in outputs]
+    gradients = torch.autograd.grad(floating, wanted, [c for c in cotangents if c is not None], create_graph=True,
+                                    materialize_grads=True)
+    directions = [short(t) for t in wanted]
+    flowing = [(y, d) for y, d in zip(gradients, directions) if y.requires_grad]
+    second = torch.autograd.grad([y for y, _ in flowing], wanted, [d for _, d in flowing],
+                                 materialize_grads=True) if flowing else [torch.zeros_like(t) for t in wanted]
+
+    def per_input(arrays):
+        each = iter(arrays)
+        # Zeros of autograd have no memory of their own.
+        return [array(torch.zeros(t.shape, dtype=t.dtype) + next(each)) if t.requires_grad else None for t in inputs]
+
+    result |= {"cotangents": [array(c) for c in cotangents], "gradients": per_input(gradients),
+               "directions": per_input(directions), "second": per_input(second)}
+    return result
+
+
 def adam_losses(model, loss):
     """The losses before each of ten steps of Adam, with the settings that the golden tests of models use."""
     optimiser, losses = torch.optim.Adam(model.parameters(), lr=1e-2, betas=(0.9, 0.98), eps=1e-9), []

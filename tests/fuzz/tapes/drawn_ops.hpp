@@ -29,5 +29,6 @@ Hints hints_of_products();  ///< Also of losses and normalisations.
 Hints hints_of_linear_algebra();
 Hints hints_of_indexing();
 Hints hints_of_channels();  ///< Convolutions, pooling, norms of channels.
+Hints hints_of_functions();
 
 }  // namespace xtape::fuzz

@@ -1,0 +1,64 @@
+/// More elementwise functions, with the names and the argument order of NumPy and PyTorch. docs/ops.md has the formulas.
+/// They broadcast, convert, record and throw as the functions of xtape/ops.hpp do. float32 results are rounded once from
+/// double, except for those that are compositions of other ops (lerp and the functions that give bool).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "xtape/tape.hpp"
+
+namespace xtape {
+
+// Of x's dtype; integers stay what they are. Not differentiable.
+Var round(const Argument& x);  ///< The nearest whole number; of two equally near ones the even one.
+Var ceil(const Argument& x);   ///< The smallest whole number >= x.
+Var trunc(const Argument& x);  ///< x rounded towards 0.
+
+// Floats.
+Var tan(const Argument& x);      ///< The tangent, of x in radians.
+Var asin(const Argument& x);     ///< The inverse sine, in [-pi / 2, pi / 2]; NaN outside [-1, 1].
+Var acos(const Argument& x);     ///< The inverse cosine, in [0, pi]; NaN outside [-1, 1].
+Var atan(const Argument& x);     ///< The inverse tangent, in [-pi / 2, pi / 2].
+Var sinh(const Argument& x);     ///< (exp(x) - exp(-x)) / 2, accurate near 0.
+Var cosh(const Argument& x);     ///< (exp(x) + exp(-x)) / 2.
+Var asinh(const Argument& x);    ///< The inverse of sinh, accurate near 0.
+Var acosh(const Argument& x);    ///< The inverse of cosh, >= 0; NaN where x < 1.
+Var atanh(const Argument& x);    ///< The inverse of tanh, accurate near 0; +-inf at +-1, NaN beyond.
+Var exp2(const Argument& x);     ///< 2 ** x.
+Var log2(const Argument& x);     ///< The logarithm to base 2; -inf at 0, NaN where x < 0.
+Var log10(const Argument& x);    ///< The logarithm to base 10; -inf at 0, NaN where x < 0.
+Var erfc(const Argument& x);     ///< 1 - erf(x), accurate where that is tiny.
+Var erfinv(const Argument& x);   ///< The inverse of erf; +-inf at +-1, NaN beyond.
+Var lgamma(const Argument& x);   ///< log |gamma(x)|; inf at 0, -1, -2 …
+Var digamma(const Argument& x);  ///< The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0.
+/// The n-th derivative of digamma, n >= 0 (else Error).
+Var polygamma(std::int64_t n, const Argument& x);
+/// The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.
+Var atan2(const Operand& y, const Operand& x);
+/// sqrt(a * a + b * b), which neither overflows nor underflows on the way. The gradient at (0, 0) is NaN.
+Var hypot(const Operand& a, const Operand& b);
+/// start + weight * (end - start), exactly `end` where the weight is 1.
+Var lerp(const Operand& start, const Operand& end, const Operand& weight);
+
+// Bool results, of floats (integers are converted). Not differentiable.
+Var isnan(const Argument& x);
+Var isinf(const Argument& x);
+Var isfinite(const Argument& x);
+/// x (float) with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf; by default the greatest and the least
+/// finite number of the dtype. No gradient flows to replaced elements.
+Var nan_to_num(const Argument& x, double nan = 0, double posinf = std::numeric_limits<double>::infinity(),
+               double neginf = -std::numeric_limits<double>::infinity());
+Var logical_xor(const Argument& a, const Var& b);  ///< Of bool: whether exactly one is true.
+
+// Integers, in two's complement; DtypeError for others. Not differentiable.
+Var bitwise_and(const Operand& a, const Operand& b);
+Var bitwise_or(const Operand& a, const Operand& b);
+Var bitwise_xor(const Operand& a, const Operand& b);
+Var bitwise_not(const Argument& x);
+/// a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits.
+Var bitwise_left_shift(const Operand& a, const Operand& b);
+/// floor(a / 2 ** b); 0 or -1, the sign, where b is negative or at least the number of bits.
+Var bitwise_right_shift(const Operand& a, const Operand& b);
+
+}  // namespace xtape

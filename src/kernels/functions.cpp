@@ -1,0 +1,119 @@
+#include "functions.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "scalar.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// sum over k >= 0 of (x + k) ** -s for x > 0 and s > 1: the Hurwitz zeta function, by ten terms and the
+/// Euler-Maclaurin formula for the rest.
+double positive_zeta(double s, double x) {
+  // The Bernoulli numbers B(2j) over (2j)!.
+  static constexpr double coefficients[] = {1.0 / 12,         -1.0 / 720,         1.0 / 30240,
+                                            -1.0 / 1209600,   1.0 / 47900160,     -691.0 / 1307674368000.0,
+                                            1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  if (x == infinity) return 0;
+  double sum = 0;
+  for (int k = 0; k < 10; ++k, x += 1) sum += std::pow(x, -s);
+  double power = std::pow(x, -s);  // x ** -(s + 2j - 1) times s (s + 1) … after each step
+  sum += power * (x / (s - 1) + 0.5);
+  power *= s / x;
+  for (int j = 0; j < 8; ++j) {
+    sum += power * coefficients[j];
+    power *= (s + 2 * j + 1) * (s + 2 * j + 2) / (x * x);
+  }
+  return sum;
+}
+
+/// The same for any x that is not a whole number below 1. The terms with negative x + k are those of a sum over positive
+/// numbers, of alternating sign if s is odd.
+double zeta(double s, double x) {
+  if (x > 0) return positive_zeta(s, x);
+  const double whole = std::floor(x), part = x - whole;
+  const double below = positive_zeta(s, 1 - part) - positive_zeta(s, 1 - x);
+  return positive_zeta(s, part) + (std::fmod(s, 2) == 0 ? below : -below);
+}
+
+template <class T, class F>
+TileFunction loop_of_one(F f) {
+  return [f](const Tile& tile) {
+    const T* const x = static_cast<const T*>(tile.in[0]);
+    T* const y = static_cast<T*>(tile.out[0]);
+    for (std::int64_t i = 0; i < tile.count; ++i) y[i] = static_cast<T>(f(x[i]));
+  };
+}
+template <class T, class F>
+TileFunction loop_of_two(F f) {
+  return [f](const Tile& tile) {
+    const T *const a = static_cast<const T*>(tile.in[0]), *const b = static_cast<const T*>(tile.in[1]);
+    T* const y = static_cast<T*>(tile.out[0]);
+    for (std::int64_t i = 0; i < tile.count; ++i) y[i] = static_cast<T>(f(a[i], b[i]));
+  };
+}
+}  // namespace
+
+TileFunction tile_of(double (*function)(double), Dtype dtype) {
+  return with_floating(dtype, [&](auto scalar) { return loop_of_one<decltype(scalar)>(function); });
+}
+TileFunction tile_of(double (*function)(double, double), Dtype dtype) {
+  return with_floating(dtype, [&](auto scalar) { return loop_of_two<decltype(scalar)>(function); });
+}
+TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype) {
+  return with_floating(dtype, [&](auto scalar) {
+    return loop_of_one<decltype(scalar)>([function, order](double x) { return function(order, x); });
+  });
+}
+TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype) {
+  return with_index(dtype, [&](auto scalar) { return loop_of_two<decltype(scalar)>(function); });
+}
+
+double inverse_erf(double x) {
+  if (!(std::abs(x) < 1)) return std::abs(x) == 1 ? std::copysign(infinity, x) : nan;
+  if (std::abs(x) < 1e-9) return x / M_2_SQRTPI;
+  const double a = std::abs(x), tail = 1 - a;
+  const double logarithm = std::log(tail * (1 + a)), middle = 2 / (M_PI * 0.147) + logarithm / 2;
+  double y = std::sqrt(std::sqrt(middle * middle - logarithm / 0.147) - middle);
+  for (int i = 0; i < 4; ++i) {
+    // Near 1, erf has no digits left that tell its distance from 1, but erfc has.
+    const double residual = a > 0.5 ? tail - std::erfc(y) : std::erf(y) - a;
+    const double step = residual * std::exp(y * y) / M_2_SQRTPI;
+    y -= step / (1 + y * step);
+  }
+  return std::copysign(y, x);
+}
+
+double log_gamma(double x) {
+  int sign = 0;
+  return lgamma_r(x, &sign);
+}
+
+double digamma(double x) {
+  if (x == 0) return std::copysign(infinity, -x);
+  if (x < 0) {
+    const double part = x - std::floor(x);
+    return part == 0 || x == -infinity ? nan : digamma(1 - x) - M_PI / std::tan(M_PI * part);
+  }
+  if (x == infinity) return x;
+  double before = 0;
+  for (; x < 10; x += 1) before -= 1 / x;
+  const double z = 1 / (x * x);
+  const double series =
+      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+  return before + (std::log(x) - 0.5 / x - series);
+}
+
+double polygamma(double order, double x) {
+  if (order == 0) return digamma(x);
+  const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
+  if (x != x || x == -infinity) return nan;
+  if (x <= 0 && std::floor(x) == x) return sign > 0 ? infinity : x == 0 ? -std::copysign(infinity, x) : nan;
+  return sign * std::tgamma(order + 1) * zeta(order + 1, x);
+}
+
+}  // namespace xtape

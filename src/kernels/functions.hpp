@@ -1,0 +1,28 @@
+/// Elementwise functions that no kernel of an instruction set has: one loop calls a C function for each element.
+#pragma once
+
+#include <cstdint>
+
+#include "xtape/array.hpp"
+#include "xtape/op/kernel.hpp"
+
+namespace xtape {
+
+/// Tiles of one or two floats of `dtype`. float32 is computed in double, so its result is rounded once.
+TileFunction tile_of(double (*function)(double), Dtype dtype);
+TileFunction tile_of(double (*function)(double, double), Dtype dtype);
+/// function(order, x) of each x.
+TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype);
+/// Of two integers of `dtype`, int32 or int64, computed in int64: the result is cut to the dtype.
+TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype);
+
+/// The inverse of erf; +-inf at +-1, NaN beyond. From the approximation of Winitzki (2008) by Halley's method.
+double inverse_erf(double x);
+/// log |gamma(x)|, without the global sign that lgamma writes, so threads may call it.
+double log_gamma(double x);
+/// The derivative of log gamma: NaN at negative integers, -inf at 0 and inf at -0.
+double digamma(double x);
+/// The derivative of digamma of this order, which is a whole number, at least 1; of order 0 digamma itself.
+double polygamma(double order, double x);
+
+}  // namespace xtape
