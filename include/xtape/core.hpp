@@ -14,6 +14,7 @@
 #include "xtape/odeint.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/linear_algebra.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/per_example.hpp"
 #include "xtape/player.hpp"

@@ -71,32 +71,31 @@ Kernel make_lu(const KernelForm& form) {
   const Matrices matrices(form.shape(0));
   const int n = matrices.rows;
   const std::int64_t size = matrices.size();
-  return each_matrix<T>(
-      matrices, {size, 0, n}, form, form.get<bool>("check"), "singular",
-      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
-        const T* a = in<T>(arguments, 0) + number * size;
-        T* lu = out<T>(arguments, 0) + number * size;
-        auto* permutation = out<std::int64_t>(arguments, 1) + number * n;
-        T& sign = out<T>(arguments, 2)[number];
-        for (int i = 0; i < n; ++i) permutation[i] = i;
-        sign = 1;
-        if (!all_finite(a, size)) {
-          fill_nan(lu, size);
-          fill_nan(&sign, 1);
-          return true;
-        }
-        transpose_to(place.elements, a, n, n);
-        int info = 0;
-        if (n > 0) Lapack<T>::getrf(&n, &n, place.elements, &n, place.integers, &info);
-        transpose_to(lu, place.elements, n, n);
-        for (int i = 0; i < n; ++i) {
-          const int row = place.integers[i] - 1;
-          std::swap(permutation[i], permutation[row]);
-          const T pivot = lu[std::int64_t{i} * n + i];
-          sign *= (row == i ? T{1} : T{-1}) * static_cast<T>((pivot > 0) - (pivot < 0));
-        }
-        return info == 0;
-      });
+  return each_matrix<T>(matrices, {size, 0, n}, form, form.get<bool>("check"), "singular",
+                        [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+                          const T* a = in<T>(arguments, 0) + number * size;
+                          T* lu = out<T>(arguments, 0) + number * size;
+                          auto* permutation = out<std::int64_t>(arguments, 1) + number * n;
+                          T& sign = out<T>(arguments, 2)[number];
+                          for (int i = 0; i < n; ++i) permutation[i] = i;
+                          sign = 1;
+                          if (!all_finite(a, size)) {
+                            fill_nan(lu, size);
+                            fill_nan(&sign, 1);
+                            return true;
+                          }
+                          transpose_to(place.elements, a, n, n);
+                          int info = 0;
+                          if (n > 0) Lapack<T>::getrf(&n, &n, place.elements, &n, place.integers, &info);
+                          transpose_to(lu, place.elements, n, n);
+                          for (int i = 0; i < n; ++i) {
+                            const int row = place.integers[i] - 1;
+                            std::swap(permutation[i], permutation[row]);
+                            const T pivot = lu[std::int64_t{i} * n + i];
+                            sign *= (row == i ? T{1} : T{-1}) * static_cast<T>((pivot > 0) - (pivot < 0));
+                          }
+                          return info == 0;
+                        });
 }
 
 template <class T>
@@ -139,28 +138,27 @@ Kernel make_eigh(const KernelForm& form) {
   int integers = 0, info = 0;
   Lapack<T>::syevd("V", "U", &n, nullptr, &step, nullptr, &work, &query, &integers, &query, &info, 1, 1);
   const double least = n == 0 ? 1 : 1 + 6.0 * n + 2.0 * n * n;  // LAPACK counts in 32 bits
-  return each_matrix<T>(
-      matrices, {0, asked(std::max(static_cast<double>(work), least)), std::max(1, integers)}, form,
-      form.get<bool>("check"), "beyond LAPACK's syevd, which does not converge",
-      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
-        const std::int64_t size = matrices.size();
-        T* w = out<T>(arguments, 0) + number * n;
-        T* v = out<T>(arguments, 1) + number * size;
-        symmetrise(v, in<T>(arguments, 0) + number * size, n);
-        const bool finite = all_finite(v, size);
-        int failed = 0;
-        if (finite && n > 0)
-          Lapack<T>::syevd("V", "U", &n, v, &n, w, place.lapack, &place.lapack_size, place.integers, &integers,
-                           &failed, 1, 1);
-        if (!finite || failed != 0) {
-          fill_nan(w, n);
-          fill_nan(v, size);
-        }
-        by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
-          if (j < i) std::swap(v[i * n + j], v[j * n + i]);
-        });
-        return failed == 0;
-      });
+  return each_matrix<T>(matrices, {0, asked(std::max(static_cast<double>(work), least)), std::max(1, integers)}, form,
+                        form.get<bool>("check"), "beyond LAPACK's syevd, which does not converge",
+                        [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+                          const std::int64_t size = matrices.size();
+                          T* w = out<T>(arguments, 0) + number * n;
+                          T* v = out<T>(arguments, 1) + number * size;
+                          symmetrise(v, in<T>(arguments, 0) + number * size, n);
+                          const bool finite = all_finite(v, size);
+                          int failed = 0;
+                          if (finite && n > 0)
+                            Lapack<T>::syevd("V", "U", &n, v, &n, w, place.lapack, &place.lapack_size, place.integers,
+                                             &integers, &failed, 1, 1);
+                          if (!finite || failed != 0) {
+                            fill_nan(w, n);
+                            fill_nan(v, size);
+                          }
+                          by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
+                            if (j < i) std::swap(v[i * n + j], v[j * n + i]);
+                          });
+                          return failed == 0;
+                        });
 }
 
 template <class T>
@@ -174,28 +172,27 @@ Kernel make_svd(const KernelForm& form) {
   Lapack<T>::gesdd("S", &n, &m, nullptr, &row, nullptr, nullptr, &row, nullptr, &part, &work, &query, &integer, &info,
                    1);
   const std::int64_t size = matrices.size();
-  return each_matrix<T>(
-      matrices, {size, asked(work), std::int64_t{8} * part}, form, form.get<bool>("check"),
-      "beyond LAPACK's gesdd, which does not converge",
-      [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
-        const T* a = in<T>(arguments, 0) + number * size;
-        T* u = out<T>(arguments, 0) + number * m * k;
-        T* s = out<T>(arguments, 1) + number * k;
-        T* vh = out<T>(arguments, 2) + number * k * n;
-        if (k == 0) return true;
-        const bool finite = all_finite(a, size);
-        int failed = 0;
-        std::copy_n(a, size, place.elements);
-        if (finite)
-          Lapack<T>::gesdd("S", &n, &m, place.elements, &n, s, vh, &n, u, &k, place.lapack, &place.lapack_size,
-                           place.integers, &failed, 1);
-        if (!finite || failed != 0) {
-          fill_nan(u, std::int64_t{m} * k);
-          fill_nan(s, k);
-          fill_nan(vh, std::int64_t{k} * n);
-        }
-        return failed == 0;
-      });
+  return each_matrix<T>(matrices, {size, asked(work), std::int64_t{8} * part}, form, form.get<bool>("check"),
+                        "beyond LAPACK's gesdd, which does not converge",
+                        [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+                          const T* a = in<T>(arguments, 0) + number * size;
+                          T* u = out<T>(arguments, 0) + number * m * k;
+                          T* s = out<T>(arguments, 1) + number * k;
+                          T* vh = out<T>(arguments, 2) + number * k * n;
+                          if (k == 0) return true;
+                          const bool finite = all_finite(a, size);
+                          int failed = 0;
+                          std::copy_n(a, size, place.elements);
+                          if (finite)
+                            Lapack<T>::gesdd("S", &n, &m, place.elements, &n, s, vh, &n, u, &k, place.lapack,
+                                             &place.lapack_size, place.integers, &failed, 1);
+                          if (!finite || failed != 0) {
+                            fill_nan(u, std::int64_t{m} * k);
+                            fill_nan(s, k);
+                            fill_nan(vh, std::int64_t{k} * n);
+                          }
+                          return failed == 0;
+                        });
 }
 
 template <class T>

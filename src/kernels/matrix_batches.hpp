@@ -60,11 +60,11 @@ struct Place {
   int lapack_size;
 };
 
-/// A kernel that calls solve(arguments, number, place) for each matrix. It returns whether the matrix has a solution; if
-/// one has none, the run throws Error, "… is " + `refused`, where `checks` is set.
+/// A kernel that calls solve(arguments, number, place) for each matrix. It returns whether the matrix has a solution;
+/// if one has none, the run throws Error, "… is " + `refused`, where `checks` is set.
 template <class T, class Solve>
-Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks,
-                   const char* refused, const Solve& solve) {
+Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks, const char* refused,
+                   const Solve& solve) {
   reserve_blas();
   const auto threads = static_cast<int>(std::clamp<std::int64_t>(matrices.count, 1, form.threads));
   std::int64_t bytes = work.elements, lapack_bytes = work.lapack, integer_bytes = work.integers, all = threads;

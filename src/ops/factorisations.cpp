@@ -24,8 +24,8 @@ Var symmetric(const Var& x) {
 }
 Shape batch_of(const Shape& shape, const char* what, bool square) {
   if (shape.size() < 2 || (square && shape[shape.size() - 2] != shape.back()))
-    throw ShapeError(std::string(what) + " must be " + (square ? "square matrices [..., n, n]" : "matrices [..., m, n]") +
-                     ", got " + to_string(shape));
+    throw ShapeError(std::string(what) + " must be " +
+                     (square ? "square matrices [..., n, n]" : "matrices [..., m, n]") + ", got " + to_string(shape));
   return Shape(shape.begin(), shape.end() - 2);
 }
 Shape joined(Shape batch, std::initializer_list<std::int64_t> more) {
@@ -37,20 +37,25 @@ Kernel linear_algebra_kernel(const KernelCall& call) {
 }
 AttributeSpec check_attribute(const char* refused) {
   return {"check", AttributeType::boolean,
-          std::string("Whether a play throws Error for a matrix that is ") + refused + "; else the result is NaN or infinite.",
+          std::string("Whether a play throws Error for a matrix that is ") + refused +
+              "; else the result is NaN or infinite.",
           true};
 }
 
 namespace {
-AttributeSpec flag(const char* name, const char* doc) { return {name, AttributeType::boolean, doc, false}; }
+AttributeSpec flag(const char* name, const char* doc) {
+  return {name, AttributeType::boolean, doc, false};
+}
 
 /// Throws ShapeError unless b [..., n, k] has the batch of a [..., n, n], or a has none.
 void check_system(const Shape& a, const Shape& b) {
   const Shape batch = batch_of(a, "a", true), of_b = batch_of(b, "b", false);
   if (b[b.size() - 2] != a.back() || (batch != of_b && !batch.empty()))
-    throw ShapeError("b must be [..., n, k] with the n and the batch of a, got " + to_string(a) + " and " + to_string(b));
+    throw ShapeError("b must be [..., n, k] with the n and the batch of a, got " + to_string(a) + " and " +
+                     to_string(b));
 }
-/// Factors without a batch of their own serve all of b: as they are if they are the same for all elements, else repeated.
+/// Factors without a batch of their own serve all of b: as they are if they are the same for all elements, else
+/// repeated.
 Vars batch_system(const BatchCall& call) {
   Vars inputs = call.inputs;
   inputs[1] = call.whole(1);
@@ -147,7 +152,8 @@ Var permuted(const Var& x, const Var& permutation, bool back) {
 const Op& lu_op() {
   static const Op entry{
       .name = "lu",
-      .doc = R"(A[..., permutation[i], j] = (L U)[..., i, j] for square matrices A [..., n, n]. L has ones on its diagonal
+      .doc =
+          R"(A[..., permutation[i], j] = (L U)[..., i, j] for square matrices A [..., n, n]. L has ones on its diagonal
            and is in the lower triangle of lu, U in the upper one; sign is that of the determinant: -1, 0 or 1. By
            LAPACK's getrf. The gradient is NaN where U is singular.)",
       .inputs = {{"a", Accept::floating}},
@@ -156,16 +162,15 @@ const Op& lu_op() {
       .shape =
           [](const Call& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
-            return std::vector<ValueType>{call.inputs[0],
-                                          {Dtype::int64, joined(batch, {call.shape(0).back()})},
-                                          {call.dtype(0), batch}};
+            return std::vector<ValueType>{
+                call.inputs[0], {Dtype::int64, joined(batch, {call.shape(0).back()})}, {call.dtype(0), batch}};
           },
       .gradient =
           [](const GradientCall& call) {
             const Var &lu = call.outputs[0], cotangent = call.cotangent();
             const Var lower = tril(lu, -1) + eye(lu.tape(), lu.size(-1), -1, lu.dtype());
-            const Var middle = tril(matmul(turned(lower), tril(cotangent, -1)), -1) +
-                               triu(matmul(triu(cotangent), turned(triu(lu))));
+            const Var middle =
+                tril(matmul(turned(lower), tril(cotangent, -1)), -1) + triu(matmul(triu(cotangent), turned(triu(lu))));
             const Var left = solved(lu, middle, false, true, true);
             return Vars{permuted(turned(solved(lu, turned(left), true, false, false)), call.outputs[1], true)};
           },
@@ -178,9 +183,12 @@ const Op& lu_op() {
 const Op& lu_solve_op() {
   static const Op entry{
       .name = "lu_solve",
-      .doc = R"(X with A X = B, for A [..., n, n], B [..., n, k], and the results of lu for A. The gradient is that of the
+      .doc =
+          R"(X with A X = B, for A [..., n, n], B [..., n, k], and the results of lu for A. The gradient is that of the
            equation, for a and b: it solves the transposed system with the same factors.)",
-      .inputs = {{"a", Accept::floating}, {"b", Accept::floating}, {"lu", Accept::floating},
+      .inputs = {{"a", Accept::floating},
+                 {"b", Accept::floating},
+                 {"lu", Accept::floating},
                  {"permutation", Accept::integer}},
       .attributes = {flag("transposed", "Whether Aᵀ X = B is solved.")},
       .shape =
@@ -198,8 +206,7 @@ const Op& lu_solve_op() {
             Vars inputs = call.inputs, gradients(4);
             inputs[1] = call.cotangent();
             gradients[1] = record_call(inputs[0].tape(), call.op, inputs, {{"transposed", !transposed}})[0];
-            if (call.needs[0])
-              gradients[0] = gradient_of_matrix(inputs[0], gradients[1], call.outputs[0], transposed);
+            if (call.needs[0]) gradients[0] = gradient_of_matrix(inputs[0], gradients[1], call.outputs[0], transposed);
             return gradients;
           },
       .batch = batch_system,
@@ -207,7 +214,8 @@ const Op& lu_solve_op() {
           [](const ExpandCall& call) {
             const Var &b = call.inputs[1], &lu = call.inputs[2], &permutation = call.inputs[3];
             if (!call.attributes().get<bool>("transposed"))
-              return Vars{solved(lu, solved(lu, permuted(b, permutation, false), false, false, true), true, false, false)};
+              return Vars{
+                  solved(lu, solved(lu, permuted(b, permutation, false), false, false, true), true, false, false)};
             return Vars{permuted(solved(lu, solved(lu, b, true, true, false), false, true, true), permutation, true)};
           },
       .own_derivative = true};
@@ -215,7 +223,9 @@ const Op& lu_solve_op() {
 }
 
 namespace linalg {
-Var cholesky(const Argument& a, bool check) { return apply(cholesky_op(), {a}, {{"check", check}})[0]; }
+Var cholesky(const Argument& a, bool check) {
+  return apply(cholesky_op(), {a}, {{"check", check}})[0];
+}
 Var triangular_solve(const Argument& a, const Var& b, const TriangularOptions& options) {
   return apply(triangular_solve_op(), {a, b},
                {{"upper", options.upper},

@@ -1,19 +1,26 @@
 // Ops of linear algebra that are recorded as factorisations, products and sums.
+#include "xtape/ops/linear_algebra.hpp"
+
 #include <map>
 
 #include "matrix_ops.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/ops/linear_algebra.hpp"
 
 namespace xtape {
 
 const Op& lu_solve_op();
 
 namespace {
-Var identity_like(const Var& a) { return broadcast_to(eye(a.tape(), a.size(-1), -1, a.dtype()), a.shape()); }
+Var identity_like(const Var& a) {
+  return broadcast_to(eye(a.tape(), a.size(-1), -1, a.dtype()), a.shape());
+}
 
-void require_square(const Var& a) { batch_of(a.shape(), "a", true); }
-void require_matrices(const Var& a) { batch_of(a.shape(), "a", false); }
+void require_square(const Var& a) {
+  batch_of(a.shape(), "a", true);
+}
+void require_matrices(const Var& a) {
+  batch_of(a.shape(), "a", false);
+}
 
 Var with_batch(const Var& x, const Shape& batch) {
   return broadcast_to(x, joined(batch, {x.size(-2), x.size(-1)}));
@@ -109,14 +116,17 @@ Vars record_trace(const Vars& in, const Attributes&) {
   return {sum(diagonal(square, -2, -1), {-1})};
 }
 
-Vars record_outer(const Vars& in, const Attributes&) { return {einsum("...i,...j->...ij", in)}; }
+Vars record_outer(const Vars& in, const Attributes&) {
+  return {einsum("...i,...j->...ij", in)};
+}
 
 Vars record_kron(const Vars& in, const Attributes&) {
   for (const Var& each : in) require_matrices(each);
   std::int64_t rows = in[0].size(-2), columns = in[0].size(-1);
   const Var product = einsum("...ij,...kl->...ikjl", in);
   if (!checked_multiply(rows, in[1].size(-2)) || !checked_multiply(columns, in[1].size(-1)))
-    throw ShapeError("the product of " + to_string(in[0].shape()) + " and " + to_string(in[1].shape()) + " is too large");
+    throw ShapeError("the product of " + to_string(in[0].shape()) + " and " + to_string(in[1].shape()) +
+                     " is too large");
   return {reshape(product, joined(Shape(product.shape().begin(), product.shape().end() - 4), {rows, columns}))};
 }
 
@@ -136,25 +146,52 @@ std::vector<Row> rows() {
   const AttributeSpec singular = check_attribute("singular");
   const AttributeSpec rtol{"rtol", AttributeType::number, "As in pinv.", -1.0};
   return {
-      {"solve", "X with A X = B, for A [..., n, n] and B [..., n, k] or a vector [n]. Batches broadcast. By lu.",
-       {"a", "b"}, {singular}, record_solve_by_lu},
+      {"solve",
+       "X with A X = B, for A [..., n, n] and B [..., n, k] or a vector [n]. Batches broadcast. By lu.",
+       {"a", "b"},
+       {singular},
+       record_solve_by_lu},
       {"inv", "The inverse of A [..., n, n], by lu.", {"a"}, {singular}, record_inv},
       {"det", "The determinants of A [..., n, n], from slogdet.", {"a"}, {}, record_det},
-      {"slogdet", "Sign and log |det A| of A [..., n, n], by lu; 0 and -inf for a singular matrix.", {"a"}, {},
-       record_slogdet, {"sign", "logabsdet"}},
-      {"cholesky_solve", "X with L Lᵀ X = B, for L [..., n, n] from cholesky, and B [..., n, k].", {"l", "b"},
-       {singular}, record_cholesky_solve},
-      {"lstsq", "X of least norm that minimises |A X - B|: pinv(A) B. B is [..., m, k] or a vector [m].", {"a", "b"},
-       {rtol}, record_lstsq},
-      {"matrix_rank", "How many singular values of A [..., m, n] are larger than rtol times the largest.", {"a"},
-       {rtol}, record_matrix_rank, {"y"}, false},
-      {"matrix_norm", "The norm of A [..., m, n]: 'fro', 'nuc' and '2' by singular values, '1' by columns, 'inf' by rows.",
-       {"a"}, {{"ord", AttributeType::text, "fro, nuc, 1, 2 or inf.", "fro"}}, record_matrix_norm},
-      {"matrix_power", "A [..., n, n] multiplied n times; its inverse for a negative n.", {"a"},
-       {{"n", AttributeType::integer, "The power.", std::nullopt}}, record_matrix_power},
+      {"slogdet",
+       "Sign and log |det A| of A [..., n, n], by lu; 0 and -inf for a singular matrix.",
+       {"a"},
+       {},
+       record_slogdet,
+       {"sign", "logabsdet"}},
+      {"cholesky_solve",
+       "X with L Lᵀ X = B, for L [..., n, n] from cholesky, and B [..., n, k].",
+       {"l", "b"},
+       {singular},
+       record_cholesky_solve},
+      {"lstsq",
+       "X of least norm that minimises |A X - B|: pinv(A) B. B is [..., m, k] or a vector [m].",
+       {"a", "b"},
+       {rtol},
+       record_lstsq},
+      {"matrix_rank",
+       "How many singular values of A [..., m, n] are larger than rtol times the largest.",
+       {"a"},
+       {rtol},
+       record_matrix_rank,
+       {"y"},
+       false},
+      {"matrix_norm",
+       "The norm of A [..., m, n]: 'fro', 'nuc' and '2' by singular values, '1' by columns, 'inf' by rows.",
+       {"a"},
+       {{"ord", AttributeType::text, "fro, nuc, 1, 2 or inf.", "fro"}},
+       record_matrix_norm},
+      {"matrix_power",
+       "A [..., n, n] multiplied n times; its inverse for a negative n.",
+       {"a"},
+       {{"n", AttributeType::integer, "The power.", std::nullopt}},
+       record_matrix_power},
       {"trace", "The sum of the diagonal of A [..., m, n].", {"a"}, {}, record_trace},
       {"outer", "y[..., i, j] = a[..., i] * b[..., j].", {"a", "b"}, {}, record_outer},
-      {"kron", "The Kronecker product of matrices: [..., m p, n q] of [..., m, n] and [..., p, q].", {"a", "b"}, {},
+      {"kron",
+       "The Kronecker product of matrices: [..., m p, n q] of [..., m, n] and [..., p, q].",
+       {"a", "b"},
+       {},
        record_kron},
   };
 }
@@ -199,9 +236,15 @@ Vars call(const char* name, const std::vector<Operand>& operands, const Attribut
 }  // namespace
 
 namespace linalg {
-Var solve(const Argument& a, const Var& b, bool check) { return call("solve", {a, b}, {{"check", check}})[0]; }
-Var inv(const Argument& a, bool check) { return call("inv", {a}, {{"check", check}})[0]; }
-Var det(const Argument& a) { return call("det", {a})[0]; }
+Var solve(const Argument& a, const Var& b, bool check) {
+  return call("solve", {a, b}, {{"check", check}})[0];
+}
+Var inv(const Argument& a, bool check) {
+  return call("inv", {a}, {{"check", check}})[0];
+}
+Var det(const Argument& a) {
+  return call("det", {a})[0];
+}
 SignLogDet slogdet(const Argument& a) {
   const Vars found = call("slogdet", {a});
   return {found[0], found[1]};
@@ -209,13 +252,27 @@ SignLogDet slogdet(const Argument& a) {
 Var cholesky_solve(const Argument& l, const Var& b, bool check) {
   return call("cholesky_solve", {l, b}, {{"check", check}})[0];
 }
-Var lstsq(const Argument& a, const Var& b, double rtol) { return call("lstsq", {a, b}, {{"rtol", rtol}})[0]; }
-Var matrix_rank(const Argument& a, double rtol) { return call("matrix_rank", {a}, {{"rtol", rtol}})[0]; }
-Var matrix_norm(const Argument& a, const std::string& ord) { return call("matrix_norm", {a}, {{"ord", ord}})[0]; }
-Var matrix_power(const Argument& a, std::int64_t n) { return call("matrix_power", {a}, {{"n", n}})[0]; }
-Var trace(const Argument& a) { return call("trace", {a})[0]; }
-Var outer(const Argument& a, const Var& b) { return call("outer", {a, b})[0]; }
-Var kron(const Argument& a, const Var& b) { return call("kron", {a, b})[0]; }
+Var lstsq(const Argument& a, const Var& b, double rtol) {
+  return call("lstsq", {a, b}, {{"rtol", rtol}})[0];
+}
+Var matrix_rank(const Argument& a, double rtol) {
+  return call("matrix_rank", {a}, {{"rtol", rtol}})[0];
+}
+Var matrix_norm(const Argument& a, const std::string& ord) {
+  return call("matrix_norm", {a}, {{"ord", ord}})[0];
+}
+Var matrix_power(const Argument& a, std::int64_t n) {
+  return call("matrix_power", {a}, {{"n", n}})[0];
+}
+Var trace(const Argument& a) {
+  return call("trace", {a})[0];
+}
+Var outer(const Argument& a, const Var& b) {
+  return call("outer", {a, b})[0];
+}
+Var kron(const Argument& a, const Var& b) {
+  return call("kron", {a, b})[0];
+}
 }  // namespace linalg
 
 void list_linear_algebra(OpTable& table) {

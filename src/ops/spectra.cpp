@@ -7,12 +7,18 @@
 namespace xtape {
 
 namespace {
-std::int64_t least_size(const Shape& shape) { return std::min(shape[shape.size() - 2], shape.back()); }
+std::int64_t least_size(const Shape& shape) {
+  return std::min(shape[shape.size() - 2], shape.back());
+}
 
-Var identity(const Var& x, std::int64_t n) { return eye(x.tape(), n, -1, x.dtype()); }
+Var identity(const Var& x, std::int64_t n) {
+  return eye(x.tape(), n, -1, x.dtype());
+}
 
 /// x [..., m, n] times s [..., n] along the columns.
-Var columns_times(const Var& x, const Var& s) { return x * expand_dims(s, -2); }
+Var columns_times(const Var& x, const Var& s) {
+  return x * expand_dims(s, -2);
+}
 
 /// The differences of all pairs, d[..., i, j] = values[j] - values[i], with 1 on the diagonal.
 Var differences(const Var& values) {
@@ -45,8 +51,9 @@ Vars qr_gradient(const GradientCall& call) {
 const Op& qr_op() {
   static const Op entry{
       .name = "qr",
-      .doc = R"(A = Q R for A [..., m, n], with orthonormal columns Q [..., m, k] and upper triangular R [..., k, n], where
-           k = min(m, n). By LAPACK's geqrf, whose signs they have; gradient by Walter and Lehmann (2018) and Liao et al.
+      .doc =
+          R"(A = Q R for A [..., m, n], with orthonormal columns Q [..., m, k] and upper triangular R [..., k, n], where
+           k = min(m, n). By LAPACK's geqrf, with its signs; gradient by Walter and Lehmann (2018) and Liao et al.
            (2019), NaN or infinite where the first k columns are dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
@@ -81,8 +88,9 @@ Vars eigh_gradient(const GradientCall& call) {
 const Op& eigh_op() {
   static const Op entry{
       .name = "eigh",
-      .doc = R"(A = V diag(w) Vᵀ: ascending eigenvalues w [..., n] and the vectors V [..., n, n], in columns, of A, which
-           stands for (A + Aᵀ) / 2. By LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ with F = 1 / (w_j - w_i):
+      .doc =
+          R"(A = V diag(w) Vᵀ: ascending eigenvalues w [..., n] and the vectors V [..., n, n], in columns, of A, that
+           stands for (A + Aᵀ) / 2. By LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ, F = 1 / (w_j - w_i):
            NaN or infinite where two eigenvalues are equal. That through w alone has no such term.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"w", "v"},
@@ -158,16 +166,18 @@ Vars pinv_gradient(const GradientCall& call) {
 const Op& pinv_op() {
   static const Op entry{
       .name = "pinv",
-      .doc = R"(The pseudoinverse [..., n, m] of A [..., m, n], from its svd. The gradient is that for constant rank (Golub
+      .doc =
+          R"(The pseudoinverse [..., n, m] of A [..., m, n], from its svd. The gradient is that for constant rank (Golub
            and Pereyra, 1973), which is right for equal singular values too.)",
       .inputs = {{"a", Accept::floating}},
-      .attributes = {{"rtol", AttributeType::number,
-                      "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.",
-                      -1.0}},
+      .attributes =
+          {{"rtol", AttributeType::number,
+            "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.", -1.0}},
       .shape =
           [](const Call& call) {
             const Shape& a = call.shape(0);
-            return std::vector<ValueType>{{call.dtype(0), joined(batch_of(a, "a", false), {a.back(), a[a.size() - 2]})}};
+            return std::vector<ValueType>{
+                {call.dtype(0), joined(batch_of(a, "a", false), {a.back(), a[a.size() - 2]})}};
           },
       .gradient = pinv_gradient,
       .batch = batch_leading,
@@ -203,7 +213,9 @@ Svd svd(const Argument& a, bool check) {
   const Vars found = apply(svd_op(), {a}, {{"check", check}});
   return {found[0], found[1], found[2]};
 }
-Var pinv(const Argument& a, double rtol) { return apply(pinv_op(), {a}, {{"rtol", rtol}})[0]; }
+Var pinv(const Argument& a, double rtol) {
+  return apply(pinv_op(), {a}, {{"rtol", rtol}})[0];
+}
 }  // namespace linalg
 
 void list_spectra(OpTable& table) {

@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   std::copy_n(std::array{0.0, 0.0, -2.0}.data(), 3, start.as<double>());
 
   Tape tape;
-  const Var x = tape.constant(points), y = tape.constant(values), parameters = tape.input("parameters", {3}, Dtype::float64);
+  const Var x = tape.constant(points), y = tape.constant(values),
+            parameters = tape.input("parameters", {3}, Dtype::float64);
   const Vars logs = unstack(exp(parameters));  // length scale, variance, variance of the noise
   const Var distances = square((expand_dims(x, 1) - expand_dims(x, 0)) / logs[0]);
   const Var k = logs[1] * exp(-0.5 * distances) + logs[2] * eye(tape, n, n, Dtype::float64);

@@ -15,7 +15,8 @@ using namespace xtape::tests;
 
 TEST_CASE("op cholesky: L times its transpose is A, for batches, sizes of 0 and 1, and views") {
   check_golden("ops_linear_algebra.json", "cholesky", 1e-10, 1e-3);
-  for (const Shape& shape : {Shape{3, 3}, Shape{2, 3, 4, 4}, Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 0}, Shape{0, 3, 3}}) {
+  for (const Shape& shape :
+       {Shape{3, 3}, Shape{2, 3, 4, 4}, Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 0}, Shape{0, 3, 3}}) {
     const Doubles a = positive(shape);
     const auto l = played([](const Vars& x) { return Vars{linalg::cholesky(x[0])}; }, {a}, 1e-12, 1e-4)[0];
     CHECK(near(product(l, l, true), a, 1e-12));
@@ -27,7 +28,8 @@ TEST_CASE("op cholesky: L times its transpose is A, for batches, sizes of 0 and 
   const Doubles skewed = positive({4, 4}) + numbers({4, 4}, 3) - xt::transpose(numbers({4, 4}, 3));
   const auto of_view = [](const Vars& x) { return Vars{linalg::cholesky(transpose(x[0]))}; };
   CHECK(near(played(of_view, {skewed}, 1e-12, 1e-4)[0],
-             played([](const Vars& x) { return Vars{linalg::cholesky(x[0])}; }, {positive({4, 4})}, 1e-12, 1e-4)[0], 1e-12));
+             played([](const Vars& x) { return Vars{linalg::cholesky(x[0])}; }, {positive({4, 4})}, 1e-12, 1e-4)[0],
+             1e-12));
 }
 
 TEST_CASE("op cholesky: gradients, for any perturbation") {
@@ -118,7 +120,8 @@ TEST_CASE("op triangular_solve: a singular matrix, and shapes that do not fit") 
   const Var square = tape.input("a", {2, 3, 3}), fits = tape.input("b", {2, 3, 1});
   CHECK_THROWS_WITH_AS(linalg::triangular_solve(square, tape.input("c", {3, 3, 1})),
                        "triangular_solve: b must be [..., n, k] with the n and the batch of a, got (2, 3, 3) and "
-                       "(3, 3, 1)", ShapeError);
+                       "(3, 3, 1)",
+                       ShapeError);
   CHECK_THROWS_AS(linalg::triangular_solve(square, tape.input("d", {2, 2, 1})), ShapeError);
   CHECK_THROWS_AS(linalg::triangular_solve(fits, fits), ShapeError);
 }

@@ -1,4 +1,6 @@
 // The ops that are recorded as factorisations, products and sums.
+#include "xtape/ops/linear_algebra.hpp"
+
 #include <doctest/doctest.h>
 
 #include "golden.hpp"
@@ -6,7 +8,6 @@
 #include "played.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/ops/linear_algebra.hpp"
 
 using namespace xtape;
 using namespace xtape::tests;
@@ -24,7 +25,8 @@ TEST_CASE("op solve: A X = B, batches broadcast, vectors, singular matrices, gra
   const Doubles a = positive({2, 3, 3}), b = numbers({2, 3, 2});
   CHECK(near(product(a, played_loosely(record, {a, b})), b, 1e-11));
   const Doubles vector = played_loosely(record, {positive({3, 3}), numbers({3})});
-  const Doubles column = product(positive({3, 3}), made_from({3, 1}, [&](const Shape& i) { return element(vector, {i[0]}); }));
+  const Doubles column =
+      product(positive({3, 3}), made_from({3, 1}, [&](const Shape& i) { return element(vector, {i[0]}); }));
   CHECK(near(column, numbers({3, 1}), 1e-11));
   CHECK(shape_of(played_loosely(record, {positive({4, 1, 3, 3}), b})) == Shape{4, 2, 3, 2});
   CHECK(shape_of(played_loosely(record, {a, numbers({3})})) == Shape{2, 3});
@@ -154,7 +156,10 @@ TEST_CASE("op kron: blocks that are multiples of the second matrix") {
   check_golden(golden, "kron", 1e-10);
   const Doubles a = numbers({2, 3}), b = numbers({4, 2}, 1);
   CHECK(near(played_one([](const Vars& x) { return linalg::kron(x[0], x[1]); }, {a, b}),
-             made_from({8, 6}, [&](const Shape& i) { return element(a, {i[0] / 4, i[1] / 2}) * element(b, {i[0] % 4, i[1] % 2}); }),
+             made_from({8, 6},
+                       [&](const Shape& i) {
+                         return element(a, {i[0] / 4, i[1] / 2}) * element(b, {i[0] % 4, i[1] % 2});
+                       }),
              1e-12));
   check_gradient([](const Vars& x) { return linalg::kron(x[0], x[1]); }, {numbers({2, 1, 2, 2}), numbers({2, 1}, 1)});
 }

@@ -63,7 +63,9 @@ void check_function(const std::string& name, int cases, const std::function<Var(
   CHECK(cases == 0);
 }
 /// Of shape [m, n], with singular values that differ.
-Doubles general(const Shape& shape) { return numbers(shape, 21); }
+Doubles general(const Shape& shape) {
+  return numbers(shape, 21);
+}
 }  // namespace
 
 TEST_CASE("op qr: Q R is A, Q orthonormal, R triangular; gradients of square, tall and wide matrices") {
@@ -150,8 +152,7 @@ TEST_CASE("op svd: U diag(s) Vh is A, s descends; gradients of square, tall and 
   }
   for (const Shape& shape : {Shape{3, 3}, Shape{4, 2}, Shape{2, 2, 3}}) {
     check_gradients(record, {general(shape)});
-    for (std::size_t i = 0; i < 3; ++i)
-      check_gradient([&](const Vars& x) { return record(x)[i]; }, {general(shape)});
+    for (std::size_t i = 0; i < 3; ++i) check_gradient([&](const Vars& x) { return record(x)[i]; }, {general(shape)});
   }
   // The values alone have a gradient where they are equal.
   Tape tape;
@@ -171,7 +172,7 @@ TEST_CASE("op pinv: the four equations of the pseudoinverse, ranks, gradients") 
   check_golden("ops_linear_algebra.json", "pinv", 1e-10, 1e-2);
   const auto record = [](const Vars& x) { return linalg::pinv(x[0]); };
   for (const Shape& shape : forms) {
-    const Doubles a = general(shape), p = played([&](const Vars& x) { return Vars{record(x)}; }, {a}, 1e-11, 1e-2)[0];
+    const Doubles a = general(shape), p = played([&](const Vars&x) { return Vars{record(x)}; }, {a}, 1e-11, 1e-2)[0];
     CHECK(near(product(product(a, p), a), a, 1e-11));
     CHECK(near(product(product(p, a), p), p, 1e-11));
   }

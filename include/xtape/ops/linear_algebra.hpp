@@ -31,8 +31,9 @@ Var triangular_solve(const Argument& a, const Var& b, const TriangularOptions& o
 /// X with L Lᵀ X = B, for L [..., n, n] from `cholesky` and B [..., n, k].
 Var cholesky_solve(const Argument& l, const Var& b, bool check = true);
 
-/// A[..., permutation[i], j] = (L U)[..., i, j] for A [..., n, n]. L has ones on its diagonal and is in the lower triangle
-/// of `lu`, U in the upper one. `permutation` is int64 [..., n]; `sign` [...] is that of the determinant: -1, 0 or 1.
+/// A[..., permutation[i], j] = (L U)[..., i, j] for A [..., n, n]. L has ones on its diagonal and is in the lower
+/// triangle of `lu`, U in the upper one. `permutation` is int64 [..., n]; `sign` [...] is that of the determinant: -1,
+/// 0 or 1.
 struct Lu {
   Var lu, permutation, sign;
 };
@@ -47,16 +48,17 @@ struct SignLogDet {
 };
 SignLogDet slogdet(const Argument& a);
 
-/// A = Q R for A [..., m, n], with Q [..., m, k], R [..., k, n] upper triangular, k = min(m, n). The signs are LAPACK's.
-/// Gradient: Walter and Lehmann, 2018; Liao et al., 2019. Infinite or NaN where the first k columns of A are dependent.
+/// A = Q R for A [..., m, n], with Q [..., m, k], R [..., k, n] upper triangular, k = min(m, n). The signs are
+/// LAPACK's. Gradient: Walter and Lehmann, 2018; Liao et al., 2019. Infinite or NaN where the first k columns of A are
+/// dependent.
 struct Qr {
   Var q, r;
 };
 Qr qr(const Argument& a);
 
 /// A = V diag(w) Vᵀ: the eigenvalues w [..., n], ascending, and vectors V [..., n, n] in columns. A stands for
-/// (A + Aᵀ) / 2. The gradient through the vectors divides by differences of eigenvalues: where two are equal, it is NaN or
-/// infinite, as in JAX and PyTorch. That through the values alone does not.
+/// (A + Aᵀ) / 2. The gradient through the vectors divides by differences of eigenvalues: where two are equal, it is NaN
+/// or infinite, as in JAX and PyTorch. That through the values alone does not.
 struct Eigh {
   Var eigenvalues, eigenvectors;
 };
@@ -70,16 +72,17 @@ struct Svd {
 };
 Svd svd(const Argument& a, bool check = true);
 
-/// The pseudoinverse [..., n, m] of A [..., m, n]. Singular values up to rtol times the largest are taken as 0; a negative
-/// rtol means max(m, n) times the precision of the dtype. Gradient: Golub and Pereyra, 1973, for constant rank.
+/// The pseudoinverse [..., n, m] of A [..., m, n]. Singular values up to rtol times the largest are taken as 0; a
+/// negative rtol means max(m, n) times the precision of the dtype. Gradient: Golub and Pereyra, 1973, for constant
+/// rank.
 Var pinv(const Argument& a, double rtol = -1);
 /// The X [..., n, k] of least norm that minimises |A X - B|: pinv(A) B. B is [..., m, k], or a vector [m].
 Var lstsq(const Argument& a, const Var& b, double rtol = -1);
 /// How many singular values are larger than rtol times the largest: int64 [...]. Not differentiable.
 Var matrix_rank(const Argument& a, double rtol = -1);
 
-/// [...] The norm of A: "fro" (root of the sum of squares), "nuc" (sum of singular values), "2" (largest singular value),
-/// "1" or "inf" (largest sum of magnitudes of a column, of a row).
+/// [...] The norm of A: "fro" (root of the sum of squares), "nuc" (sum of singular values), "2" (largest singular
+/// value), "1" or "inf" (largest sum of magnitudes of a column, of a row).
 Var matrix_norm(const Argument& a, const std::string& ord = "fro");
 Var matrix_power(const Argument& a, std::int64_t n);  ///< A multiplied n times; of the inverse if n < 0.
 Var trace(const Argument& a);                         ///< [...] The sum of the diagonal, of A [..., m, n].
