@@ -35,6 +35,32 @@ TEST_CASE("op conv: sums products over channels and windows") {
   CHECK(near(y, made_from({2, 6, 3, 8}, expected), 1e-13));
 }
 
+TEST_CASE("op conv: values and gradients of sizes for which products pack windows in tiles") {
+  const Doubles x = numbers({2, 8, 12, 20}, 1), w = numbers({16, 8, 3, 3}, 2), dy = numbers({2, 16, 12, 20}, 3);
+  const std::vector<Doubles> found = played(
+      [](const Vars& v) {
+        const Var y = conv2d(v[0], v[1], {}, {1}, "same");
+        Vars all = grad({y}, {v[0], v[1]}, {v[2]});
+        all.push_back(y);
+        return all;
+      },
+      {x, w, dy}, 1e-12, 1e-4);
+  Doubles y = xt::zeros_like(dy), dx = xt::zeros_like(x), dw = xt::zeros_like(w);
+  for_each_index({2, 16, 12, 20}, [&](const Shape& at) {
+    const auto b = static_cast<std::size_t>(at[0]), o = static_cast<std::size_t>(at[1]);
+    for_each_index({8, 3, 3}, [&](const Shape& of) {
+      const std::int64_t i = at[2] + of[1] - 1, j = at[3] + of[2] - 1;
+      if (i < 0 || i >= 12 || j < 0 || j >= 20) return;
+      y(b, o, at[2], at[3]) += x(b, of[0], i, j) * w(o, of[0], of[1], of[2]);
+      dx(b, of[0], i, j) += dy(b, o, at[2], at[3]) * w(o, of[0], of[1], of[2]);
+      dw(o, of[0], of[1], of[2]) += dy(b, o, at[2], at[3]) * x(b, of[0], i, j);
+    });
+  });
+  CHECK(near(found[0], dx, 1e-12));
+  CHECK(near(found[1], dw, 1e-12));
+  CHECK(near(found[2], y, 1e-12));
+}
+
 TEST_CASE("op conv: first and second gradients") {
   check_gradient([](const Vars& v) { return conv1d(v[0], v[1], v[2], {2}, 1, {2}, 2); },
                  {numbers({2, 2, 8}, 1), numbers({4, 1, 3}, 2), numbers({4}, 3)});

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "products/rows.hpp"
+#include "products/tiles.hpp"
 
 namespace xtape {
 
 namespace {
 constexpr double nanoseconds_per_copied_element = 1.0;
+constexpr double nanoseconds_per_gathered_element = 0.25;  // more than tiles take to pack a dense operand
 
 /// Whether axes of this role belong to array 0 (a), 1 (b) or 2 (c).
 bool stands_in(Role role, std::size_t array) {
@@ -77,7 +79,8 @@ void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
         double cost = gemm_cost(plan);
         for (std::size_t i = 0; i < 3; ++i)
           if (choice.packed[i])
-            cost += nanoseconds_per_copied_element * static_cast<double>(count_of(choice.to[i].shape));
+            cost += (gathers(plan, i) ? nanoseconds_per_gathered_element : nanoseconds_per_copied_element) *
+                    static_cast<double>(count_of(choice.to[i].shape));
         if (cost < choice.cost) {
           choice.cost = cost;
           choice.plan = plan;

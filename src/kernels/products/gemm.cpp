@@ -97,6 +97,7 @@ GemmPlan with_sides_swapped(GemmPlan plan) {
   std::swap(plan.offsets[0], plan.offsets[1]);
   std::swap(plan.narrow[0], plan.narrow[1]);
   if (plan.fixed >= 0) plan.fixed = 1 - plan.fixed;
+  if (plan.gathered >= 0) plan.gathered = 1 - plan.gathered;
   return plan;
 }
 

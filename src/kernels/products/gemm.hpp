@@ -21,6 +21,10 @@ struct GemmPlan {
   int threads = 1;
   Narrow narrow = {};  ///< Of a and b.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
+  /// If >= 0: the operand (0: a, 1: b) whose offsets and strides are those of a dense copy that is not made: its
+  /// elements are read from where `gathered_from` has them.
+  int gathered = -1;
+  Layout gathered_from = {};
 };
 
 /// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared`

@@ -124,6 +124,39 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
       to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
 }
 
+/// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
+/// Where lines or terms follow each other, whole registers are read.
+template <class Part>
+void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
+                   std::int64_t count, Part* to, std::int64_t panel) {
+  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
+  using Row = typename Register<Part, width>::type;
+  using Loose = typename Register<Part, width>::loose;
+  const auto runs = [](const std::int64_t* places, std::int64_t left) {
+    std::int64_t run = 1;
+    while (run < width && run < left && places[run] == places[0] + run) ++run;
+    return run == width;
+  };
+  for (std::int64_t i = 0; i < columns; i += width) {
+    const bool lines_run = runs(lines + i, columns - i), whole = columns - i >= width;
+    for (std::int64_t t = 0; t < count;) {
+      if (lines_run) {
+        *reinterpret_cast<Loose*>(to + t * panel + i) = *reinterpret_cast<const Loose*>(from + lines[i] + terms[t]);
+        ++t;
+      } else if (whole && runs(terms + t, count - t)) {
+        Row rows[width];
+        for (std::int64_t k = 0; k < width; ++k)
+          rows[k] = *reinterpret_cast<const Loose*>(from + lines[i + k] + terms[t]);
+        transpose_square<Part, width>(rows);
+        for (std::int64_t k = 0; k < width; ++k, ++t) *reinterpret_cast<Loose*>(to + t * panel + i) = rows[k];
+      } else {
+        for (std::int64_t k = i; k < std::min(columns, i + width); ++k) to[t * panel + k] = from[terms[t] + lines[k]];
+        ++t;
+      }
+    }
+  }
+}
+
 /// Rows of a product, cut into bands of at most tile_rows, whose heights differ by at most one row.
 struct Bands {
   std::int64_t rows, count, least_height, higher;  ///< The first `higher` bands are one row higher.

@@ -132,6 +132,17 @@ PlannedProduct by_rows(const GemmPlan& plan) {
   return planned;
 }
 
+/// The same choice without the copy of the operand that tiles pack anyway: they pack it from where it is, so that a
+/// view with more elements than its array, such as sliding windows, is never written out.
+GemmChoice without_copy(GemmChoice choice) {
+  const std::size_t right = columns_run(choice.plan) ? 1 : 0;
+  if (!choice.packed[right] || !gathers(choice.plan, right)) return choice;
+  choice.packed[right] = false;
+  choice.plan.gathered = static_cast<int>(right);
+  choice.plan.gathered_from = choice.from[right];
+  return choice;
+}
+
 /// Widens a narrow operand into scratch memory before each run: the smaller one, if both are narrow.
 PlannedProduct widened_before(Product product);
 
@@ -145,7 +156,7 @@ PlannedProduct made(const Product& product) {
     if (choice.cost < loops_cost(loops)) {
       const ProductWay way = way_of<T>(product, choice.plan);
       if (!any(product.narrow) || way == ProductWay::tiles || way == ProductWay::bfloat16_tiles)
-        return by_matrices<T>(product, choice, way);
+        return by_matrices<T>(product, way == ProductWay::tiles ? without_copy(choice) : choice, way);
     }
   }
   return any(product.narrow) ? widened_before(product) : in_loops<T>(loops);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "products/gemm.hpp"
 #include "products/packing.hpp"
@@ -21,6 +22,7 @@ class TileOperands {
   struct Block {
     std::array<std::int64_t, 3> offsets;  // of its first terms in a and b, and of the product in c
     std::int64_t terms;
+    std::int64_t first;  // of the terms
     std::int64_t parts() const { return ceiling(terms, F::terms); }
   };
   /// Rows of a for a tile, in place or packed.
@@ -38,8 +40,12 @@ class TileOperands {
         packs_left_(F::must_pack || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
                     (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
         interleaves_(!F::must_pack && plan.m_strides[0] == 1),
-        right_in_place_(!F::must_pack && !plan.narrow[1] && plan.n_strides[1] == 1),
-        packing_{Packing<F>::of(plan.narrow[0]), Packing<F>::of(plan.narrow[1])} {}
+        right_in_place_(!F::must_pack && !plan.narrow[1] && plan.n_strides[1] == 1 && plan.gathered < 0),
+        packing_{Packing<F>::of(plan.narrow[0]), Packing<F>::of(plan.narrow[1])} {
+    if (plan.gathered != 1) return;
+    for (std::int64_t i = 0; i < plan.n; ++i) lines_.push_back(gathered(i * plan.n_strides[1]));
+    for (std::int64_t t = 0; t < plan.k; ++t) terms_.push_back(gathered(t * plan.k_strides[1]));
+  }
 
   std::int64_t panels() const { return panels_; }
   const Bands& bands() const { return bands_; }
@@ -52,9 +58,12 @@ class TileOperands {
     const auto start = plan_.outer.offsets(product, plan_.outer.rank());
     const auto sum = plan_.sums.offsets(block / blocks_each_, plan_.sums.rank());
     const std::int64_t first = block % blocks_each_ * block_parts_ * F::terms;
-    return {{plan_.offsets[0] + start[0] + sum[0] + first * plan_.k_strides[0],
-             plan_.offsets[1] + start[1] + sum[1] + first * plan_.k_strides[1], plan_.offsets[2] + start[2]},
-            std::min(block_parts_ * F::terms, plan_.k - first)};
+    const std::int64_t right = plan_.gathered == 1
+                                   ? plan_.gathered_from.offset + gathered(start[1]) + gathered(sum[1])
+                                   : plan_.offsets[1] + start[1] + sum[1] + first * plan_.k_strides[1];
+    return {{plan_.offsets[0] + start[0] + sum[0] + first * plan_.k_strides[0], right, plan_.offsets[2] + start[2]},
+            std::min(block_parts_ * F::terms, plan_.k - first),
+            first};
   }
 
   /// Whether tiles can read panel `p` of b in place.
@@ -67,6 +76,12 @@ class TileOperands {
     const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
       std::fill_n(to, block.parts() * panel_width<F>, Part{});
+    if constexpr (!F::must_pack)
+      if (plan_.gathered == 1) {
+        pack_gathered(static_cast<const Part*>(b) + block.offsets[1], lines_.data() + p * panel_width<F>, columns,
+                      terms_.data() + block.first, block.terms, to, panel_width<F>);
+        return;
+      }
     packing_[1].lines(b, start_of_panel(block, p), plan_.n_strides[1], plan_.k_strides[1], columns, block.terms, to, 1,
                       panel_width<F>);
   }
@@ -110,6 +125,15 @@ class TileOperands {
   static constexpr std::int64_t lines_together = 16;  // of an operand that is packed line by line
   static constexpr std::int64_t packed_bands = 8;     // bands of rows, for one task
 
+  /// Where the element at `offset` of the copy that is not made is, from the first one. The axes of lines, terms,
+  /// products and sums differ, so that their distances add up.
+  std::int64_t gathered(std::int64_t offset) const {
+    std::int64_t place = 0;
+    const Layout& from = plan_.gathered_from;
+    for (std::size_t axis = from.shape.size(); axis-- > 0; offset /= from.shape[axis])
+      place += offset % from.shape[axis] * from.strides[axis];
+    return place;
+  }
   std::int64_t start_of_panel(const Block& block, std::int64_t p) const {
     return block.offsets[1] + p * panel_width<F> * plan_.n_strides[1];
   }
@@ -119,6 +143,7 @@ class TileOperands {
   std::int64_t block_parts_, blocks_each_;  ///< Parts of a block; blocks of one sum.
   Bands bands_;
   bool packs_left_, interleaves_, right_in_place_;
+  std::vector<std::int64_t> lines_, terms_;  ///< Of a gathered right operand: their distances from the first ones.
   std::array<Packing<F>, 2> packing_;
 };
 
