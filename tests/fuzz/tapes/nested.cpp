@@ -42,8 +42,8 @@ struct Values {
   Result slope;                     ///< How the tangent of the results differs from differences of them, if it does.
 };
 
-/// How the second output of a player, the slope of the first along `direction`, differs from differences of the first. A
-/// kink between the points makes it differ at one place, so this asks at two.
+/// How the second output of a player, the slope of the first along `direction`, differs from differences of the first.
+/// A kink between the points makes it differ at one place, so this asks at two.
 Result differs_from_differences(Player& player, const Vars& all, const Vars& outputs, const std::vector<Array>& arrays,
                                 const std::vector<Array>& direction) {
   const auto value = [&](double place, double step) {
