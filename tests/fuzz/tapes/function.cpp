@@ -34,6 +34,15 @@ std::unique_ptr<Function> function_of(const Recipe& recipe) {
   }
 }
 
+bool withholds(const Tape& tape) {
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    const std::string& op = node.op->name;
+    if (op == "stop_gradient" || op == "cache" || (node.body && withholds(*node.body))) return true;
+  }
+  return false;
+}
+
 Var inner(const Vars& a, const Vars& b) {
   Var total;
   for (std::size_t i = 0; i < a.size(); ++i) {

@@ -18,6 +18,9 @@ struct Function {
 /// Null if the program is not such a function.
 std::unique_ptr<Function> function_of(const Recipe& recipe);
 
+/// Whether the tape stops gradients on purpose, so that differences do not agree with the gradient.
+bool withholds(const Tape& tape);
+
 /// sum_i <a_i, b_i>
 Var inner(const Vars& a, const Vars& b);
 

@@ -17,16 +17,6 @@ using Result = std::optional<std::string>;
 
 constexpr std::uint64_t weights_seed = 11, direction_seed = 23;
 
-/// Whether the tape stops gradients on purpose, so that differences do not agree with the gradient.
-bool withholds(const Tape& tape) {
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    const Node& node = tape.node(i);
-    const std::string& op = node.op->name;
-    if (op == "stop_gradient" || op == "cache" || (node.body && withholds(*node.body))) return true;
-  }
-  return false;
-}
-
 /// The value of the player's first output at x + step * direction.
 double moved(Player& player, const Function& function, const Var& output, std::size_t play, double step) {
   std::vector<Array> arrays;

@@ -1,145 +1,18 @@
-// Compares nested transformations of a program with others that must give the same values.
+// Compares nested transformations of a program with others that must give the same values, and with differences.
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "function.hpp"
+#include "nestings.hpp"
 #include "oracles.hpp"
-#include "random.hpp"
-#include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/scan.hpp"
-#include "xtape/vmap.hpp"
 
 namespace xtape::fuzz {
 
 namespace {
 using Result = std::optional<std::string>;
-using Mapping = std::function<Vars(const Vars&)>;
-
-constexpr std::int64_t batch = 2;
-constexpr std::int64_t few = 12;  // elements, for which a gradient is a tangent for each of them
-
-/// A way of writing a transformation of a function.
-using Writing = Vars (*)(const Mapping& f, const Vars& x, std::uint64_t seed);
-
-struct Transformation {
-  const char* name;
-  bool maps;  ///< Takes and gives a batch of what the function takes and gives.
-  std::vector<Writing> writings;
-};
-
-std::int64_t elements_of(const Vars& vars) {
-  std::int64_t count = 0;
-  for (const Var& var : vars) count += count_of(var.shape());
-  return count;
-}
-
-/// The function's sum with fixed weights.
-Var weighted(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  const Vars y = f(x);
-  return inner(y, numbers_like(x[0].tape(), y, seed));
-}
-
-Vars by_grad(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  return grad(weighted(f, x, seed), x, {.materialize_grads = true});
-}
-/// The gradient, from a tangent for each element of the inputs.
-Vars by_tangents(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  if (elements_of(x) > few) return by_grad(f, x, seed);
-  return jacobian(weighted(f, x, seed), x, {.mode = JacobianMode::forward});
-}
-/// The gradient of the function inside of a checkpoint.
-Vars by_grad_of_checkpoint(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  return by_grad([&](const Vars& inner) { return checkpoint(f, inner); }, x, seed);
-}
-
-Vars by_jvp(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  return jvp(f(x), x, numbers_like(x[0].tape(), x, seed));
-}
-/// The tangent as the derivative of <v, J' u> by u.
-Vars by_two_grads(const Mapping& f, const Vars& x, std::uint64_t seed) {
-  const Vars y = f(x);
-  Vars u;
-  for (const Var& each : y) u.push_back(zeros_like(each) * 1.0);
-  const Var product = inner(grad(y, x, u, {.materialize_grads = true}), numbers_like(x[0].tape(), x, seed));
-  return grad(product, u, {.materialize_grads = true});
-}
-
-Vars by_vmap(const Mapping& f, const Vars& x, std::uint64_t) {
-  return vmap(f, x);
-}
-Vars by_loop(const Mapping& f, const Vars& x, std::uint64_t) {
-  std::vector<Vars> examples;
-  for (std::int64_t i = 0; i < batch; ++i) {
-    Vars example;
-    for (const Var& each : x) example.push_back(squeeze(slice(each, {i}, {i + 1}), {0}));
-    examples.push_back(f(example));
-  }
-  Vars all;
-  for (std::size_t k = 0; k < examples[0].size(); ++k) {
-    Vars rows;
-    for (const Vars& example : examples) rows.push_back(example[k]);
-    all.push_back(stack(rows));
-  }
-  return all;
-}
-Vars by_scan(const Mapping& f, const Vars& x, const ScanOptions& options) {
-  return scan([&](const Vars& slices, const Vars&) { return std::pair(f(slices), Vars()); }, x, {}, options).outputs;
-}
-Vars by_plain_scan(const Mapping& f, const Vars& x, std::uint64_t) {
-  ScanOptions options;
-  options.axis = 0;
-  return by_scan(f, x, options);
-}
-Vars by_scan_in_segments(const Mapping& f, const Vars& x, std::uint64_t) {
-  ScanOptions options;
-  options.axis = 0;
-  options.checkpoint_every = {1};
-  return by_scan(f, x, options);
-}
-
-Vars as_it_is(const Mapping& f, const Vars& x, std::uint64_t) {
-  return f(x);
-}
-Vars by_checkpoint(const Mapping& f, const Vars& x, std::uint64_t) {
-  return checkpoint(f, x);
-}
-
-const std::vector<Transformation>& transformations() {
-  static const std::vector<Transformation> all = {
-      {"grad", false, {by_grad, by_tangents, by_grad_of_checkpoint}},
-      {"jvp", false, {by_jvp, by_two_grads}},
-      {"vmap", true, {by_vmap, by_loop, by_plain_scan, by_scan_in_segments}},
-      {"checkpoint", false, {as_it_is, by_checkpoint}}};
-  return all;
-}
-
-/// A nesting of transformations, from the inside out.
-struct Nesting {
-  std::vector<const Transformation*> levels;
-
-  std::string name() const {
-    std::string text;
-    for (const Transformation* level : levels) text = std::string(level->name) + (text.empty() ? "" : "(" + text + ")");
-    return text;
-  }
-  /// The nesting of `f`, each level in a drawn writing; the first writing of each if `random` is null.
-  Mapping of(Mapping f, Random* random) const {
-    std::uint64_t seed = 31;
-    for (const Transformation* level : levels) {
-      const Writing writing = random == nullptr ? level->writings[0] : random->pick(level->writings);
-      f = [inner = std::move(f), writing, seed](const Vars& x) { return writing(inner, x, seed); };
-      seed += 100;
-    }
-    return f;
-  }
-  int maps() const {
-    return static_cast<int>(
-        std::count_if(levels.begin(), levels.end(), [](const Transformation* level) { return level->maps; }));
-  }
-};
 
 /// Whether a node draws random numbers, which differ from call to call, or has so many axes that it cannot be mapped.
 bool draws_or_is_full(const Tape& tape, std::size_t more_axes) {
@@ -162,10 +35,47 @@ Array spread(const Array& array, double by) {
   return all;
 }
 
-/// The results of the first writing, of another, and of the first on inputs that differ by about rounding.
+/// What a play of a nesting gives.
 struct Values {
-  std::vector<Array> first, other, moved;
+  std::vector<Array> first, other;  ///< The results of the first writing and of another.
+  std::vector<Array> moved;         ///< Those of the first on inputs that differ by about rounding.
+  Result slope;                     ///< How the tangent of the results differs from differences of them, if it does.
 };
+
+/// How the second output of a player, the slope of the first along `direction`, differs from differences of the first.
+/// A kink between the points makes it differ at one place, so this asks at two.
+Result differs_from_differences(Player& player, const Vars& all, const Vars& outputs, const std::vector<Array>& arrays,
+                                const std::vector<Array>& direction) {
+  const auto value = [&](double place, double step) {
+    std::vector<Array> moved;
+    std::vector<Feed> feeds;
+    moved.reserve(arrays.size());
+    for (std::size_t k = 0; k < arrays.size(); ++k) {
+      moved.emplace_back(ArrayView(arrays[k]));  // a copy
+      for (std::int64_t i = 0; i < direction[k].count(); ++i)
+        moved[k].as<double>()[i] += (place + step) * direction[k].as<double>()[i];
+      feeds.emplace_back(all[k], moved[k]);
+    }
+    player.play(feeds);
+    return player.scalar(outputs[0]);
+  };
+  Result failed;
+  for (const double place : {0.0, 0.01}) {
+    value(place, 0);
+    const double recorded = player.scalar(outputs[1]);
+    const auto difference = [&](double step) { return (value(place, step) - value(place, -step)) / (2 * step); };
+    const double coarse = difference(1e-4), fine = difference(2e-5), finest = difference(1e-6);
+    const double spread = std::abs(coarse - fine) + std::abs(fine - finest);
+    const double tolerance = 1e-4 * (1 + std::abs(recorded)) + 10 * spread;
+    if (!std::isfinite(spread) || !std::isfinite(recorded) || std::abs(recorded - fine) <= tolerance)
+      return std::nullopt;
+    std::ostringstream out;
+    out.precision(9);
+    out << "the tangent along a direction is " << recorded << ", by differences " << fine;
+    failed = out.str();
+  }
+  return failed;
+}
 
 Values played(const Function& function, const Nesting& nesting, Random& random, const std::shared_ptr<Arena>& arena) {
   Tape program = function.subject.tape;
@@ -210,7 +120,19 @@ Values played(const Function& function, const Nesting& nesting, Random& random, 
     for (const Var& var : vars) found.emplace_back(player.view(var));
     return found;
   };
-  Values result{values(first, arrays), {}, values(first, moved)};
+  Values result{values(first, arrays), {}, values(first, moved), {}};
+  if (!withholds(program) && random.one_in(3)) {
+    std::vector<Array> direction(arrays.size(), Array(Dtype::float64, {0}));
+    Vars along;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      direction[places[i]] = made(varying[i].type(), {-1, 1, 23 + i}, 0);
+      along.push_back(tape.constant(direction[places[i]]));
+    }
+    const Var total = inner(first, numbers_like(tape, first, 11));
+    const Vars outputs = {total, jvp({total}, varying, along)[0]};
+    Player player(tape, outputs, options);
+    result.slope = differs_from_differences(player, all, outputs, arrays, direction);
+  }
   if (random.one_in(2)) options.passes = Passes::reference();
   result.other = values(other, arrays);
   return result;
@@ -222,12 +144,11 @@ Check nested(std::uint64_t seed) {
             const auto function = function_of(trial.recipe());
             if (!function) return std::nullopt;
             Random random(seed);
-            Nesting nesting;
-            for (std::int64_t depth = random.between(1, 3); depth > 0; --depth)
-              nesting.levels.push_back(&random.pick(transformations()));
+            const Nesting nesting = Nesting::drawn(random);
             // An alternative may map twice at each level.
             if (draws_or_is_full(function->subject.tape, 2 * nesting.levels.size())) return std::nullopt;
             const Values values = played(*function, nesting, random, trial.arena());
+            if (values.slope) return nesting.name() + ": " + *values.slope;
             for (std::size_t k = 0; k < values.first.size(); ++k) {
               const Array &a = values.first[k], &b = values.other[k], &moved = values.moved[k];
               if (a.shape() != b.shape()) return nesting.name() + ": the shapes differ";

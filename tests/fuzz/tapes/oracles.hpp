@@ -42,8 +42,9 @@ Check adjoint();
 Check sparse_as_dense();
 /// - The program mapped over the inputs of two plays gives the values of both.
 Check mapped_as_alone();
-/// - A nesting of grad, jvp, vmap and checkpoint, chosen by the seed, gives the same values in another writing: tangents
-///   from gradients, gradients from tangents, mapped functions by loops and by scans, with and without segments.
+/// - A nesting of grad, jvp, vmap and bodies, chosen by the seed, gives the same values in another writing: tangents
+///   from gradients, gradients from tangents, mapped functions by loops and by scans, with and without segments, bodies
+///   as checkpoints, loops, branches and with rules of their own. Tangents of the nesting are as differences say.
 Check nested(std::uint64_t seed);
 /// - The program, written as a definition, gives the same values.
 Check same_as_definition();
