@@ -15,9 +15,14 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Euler-Maclaurin formula for the rest.
 double positive_zeta(double s, double x) {
   // The Bernoulli numbers B(2j) over (2j)!.
-  static constexpr double coefficients[] = {1.0 / 12,         -1.0 / 720,         1.0 / 30240,
-                                            -1.0 / 1209600,   1.0 / 47900160,     -691.0 / 1307674368000.0,
-                                            1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  static constexpr double coefficients[] = {1.0 / 12,
+                                            -1.0 / 720,
+                                            1.0 / 30240,
+                                            -1.0 / 1209600,
+                                            1.0 / 47900160,
+                                            -691.0 / 1307674368000.0,
+                                            1.0 / 74724249600.0,
+                                            -3617.0 / 10670622842880000.0};
   if (x == infinity) return 0;
   double sum = 0;
   for (int k = 0; k < 10; ++k, x += 1) sum += std::pow(x, -s);
@@ -31,8 +36,8 @@ double positive_zeta(double s, double x) {
   return sum;
 }
 
-/// The same for any x that is not a whole number below 1. The terms with negative x + k are those of a sum over positive
-/// numbers, of alternating sign if s is odd.
+/// The same for any x that is not a whole number below 1. The terms with negative x + k are those of a sum over
+/// positive numbers, of alternating sign if s is odd.
 double zeta(double s, double x) {
   if (x > 0) return positive_zeta(s, x);
   const double whole = std::floor(x), part = x - whole;
@@ -104,7 +109,8 @@ double digamma(double x) {
   for (; x < 10; x += 1) before -= 1 / x;
   const double z = 1 / (x * x);
   const double series =
-      z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+      z *
+      (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return before + (std::log(x) - 0.5 / x - series);
 }
 

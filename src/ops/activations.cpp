@@ -48,20 +48,26 @@ Vars expand_glu(const ExpandCall& call) {
 }
 
 const ComposedRow activation_rows[] = {
-    {"elu", "x", "x where x > 0, else alpha * (exp(x) - 1) (Clevert et al., 2015).",
+    {"elu",
+     "x",
+     "x where x > 0, else alpha * (exp(x) - 1) (Clevert et al., 2015).",
      [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], number_of(call, "alpha"), 1)}; },
      {{{"alpha", "The limit for small x is -alpha.", 1}}}},
     {"selu", "x",
      "1.0507… times elu with alpha 1.6732…, which keeps mean 0 and variance 1 from layer to layer (Klambauer et al., "
      "2017).",
      [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], selu_alpha, 1) * selu_scale}; }},
-    {"celu", "x", "x where x > 0, else alpha * (exp(x / alpha) - 1) (Barron, 2017).",
+    {"celu",
+     "x",
+     "x where x > 0, else alpha * (exp(x / alpha) - 1) (Barron, 2017).",
      [](const ExpandCall& call) {
        const double alpha = number_of(call, "alpha");
        return Vars{exponential_unit(call.inputs[0], alpha, alpha)};
      },
      {{{"alpha", "The limit for small x is -alpha; not 0.", 1}}}},
-    {"leaky_relu", "x", "x where x > 0, else negative_slope * x (Maas et al., 2013).",
+    {"leaky_relu",
+     "x",
+     "x where x > 0, else negative_slope * x (Maas et al., 2013).",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{where(x > 0, x, x * number_of(call, "negative_slope"))};
@@ -71,7 +77,9 @@ const ComposedRow activation_rows[] = {
      [](const ExpandCall& call) { return Vars{call.inputs[0] * six_steps(call.inputs[0])}; }},
     {"hardsigmoid", "x", "clip(x + 3, 0, 6) / 6. The gradient is that of clip.",
      [](const ExpandCall& call) { return Vars{six_steps(call.inputs[0])}; }},
-    {"hardtanh", "x", "clip(x, min_val, max_val). The gradient is that of clip.",
+    {"hardtanh",
+     "x",
+     "clip(x, min_val, max_val). The gradient is that of clip.",
      [](const ExpandCall& call) {
        return Vars{clip(call.inputs[0], number_of(call, "min_val"), number_of(call, "max_val"))};
      },
@@ -86,15 +94,22 @@ const ComposedRow activation_rows[] = {
      [](const ExpandCall& call) { return Vars{-softplus(-call.inputs[0])}; }},
     {"tanhshrink", "x", "x - tanh(x).",
      [](const ExpandCall& call) { return Vars{call.inputs[0] - tanh(call.inputs[0])}; }},
-    {"hardshrink", "x", "x where |x| > lambd, else 0.",
+    {"hardshrink",
+     "x",
+     "x where |x| > lambd, else 0.",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, abs(x) <= number_of(call, "lambd"), 0)};
      },
      {{{"lambd", "What is not larger becomes 0.", 0.5}}}},
-    {"softshrink", "x", "x - lambd where x > lambd, x + lambd where x < -lambd, else 0.", expand_softshrink,
+    {"softshrink",
+     "x",
+     "x - lambd where x > lambd, x + lambd where x < -lambd, else 0.",
+     expand_softshrink,
      {{{"lambd", "How far x moves towards 0.", 0.5}}}},
-    {"threshold", "x", "x where x > threshold, else `value`. NaN stays NaN.",
+    {"threshold",
+     "x",
+     "x where x > threshold, else `value`. NaN stays NaN.",
      [](const ExpandCall& call) {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, x <= number_of(call, "threshold"), number_of(call, "value"))};
@@ -108,7 +123,9 @@ const ComposedRow prelu_row[] = {
      "x.",
      expand_prelu}};
 const ComposedRow glu_row[] = {
-    {"glu", "x", "a * sigmoid(b), where a and b are the two halves of x along `axis` (Dauphin et al., 2017).",
+    {"glu",
+     "x",
+     "a * sigmoid(b), where a and b are the two halves of x along `axis` (Dauphin et al., 2017).",
      expand_glu,
      {{{"axis", "The axis that is halved; its size must be even.", -1, AttributeType::integer}}}}};
 
@@ -142,10 +159,14 @@ std::vector<ValueType> activation_type(const Call& call) {
 }
 }  // namespace
 
-#define XTAPE_UNARY(name) \
-  Var name(const Argument& x) { return call_op(#name, {x}); }
-#define XTAPE_WITH(name, number) \
-  Var name(const Argument& x, double number) { return call_op(#name, {x}, {{#number, number}}); }
+#define XTAPE_UNARY(name)       \
+  Var name(const Argument& x) { \
+    return call_op(#name, {x}); \
+  }
+#define XTAPE_WITH(name, number)                     \
+  Var name(const Argument& x, double number) {       \
+    return call_op(#name, {x}, {{#number, number}}); \
+  }
 XTAPE_WITH(elu, alpha)
 XTAPE_UNARY(selu)
 XTAPE_WITH(celu, alpha)

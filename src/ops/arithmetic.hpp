@@ -16,7 +16,7 @@ inline auto of_floats(CanonicalRule rule) {
 }
 
 /// An elementwise op of two numbers of one dtype that broadcast together.
-inline Op binary(const char* name, const char* doc, GradientRule gradient, CanonicalRule canonical = nullptr) {
+inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;
@@ -30,7 +30,7 @@ inline Op binary(const char* name, const char* doc, GradientRule gradient, Canon
 }
 
 /// An elementwise op of one number. Without `gradient` the op is not differentiable.
-inline Op unary(const char* name, const char* doc, GradientRule gradient, CanonicalRule canonical = nullptr) {
+inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
   op.doc = doc;

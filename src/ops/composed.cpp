@@ -45,9 +45,10 @@ std::vector<Op> composed(const ComposedRow* rows, std::size_t count, ShapeRule s
     op.inputs = inputs_of(row->inputs);
     for (const AttributeRow& each : row->attributes) {
       if (each.name == nullptr) continue;
-      const Attribute initial = each.type == AttributeType::boolean   ? Attribute(each.initial != 0)
-                                : each.type == AttributeType::integer ? Attribute(static_cast<std::int64_t>(each.initial))
-                                                                      : Attribute(each.initial);
+      const Attribute initial = each.type == AttributeType::boolean ? Attribute(each.initial != 0)
+                                : each.type == AttributeType::integer
+                                    ? Attribute(static_cast<std::int64_t>(each.initial))
+                                    : Attribute(each.initial);
       op.attributes.push_back({each.name, each.type, each.doc, initial});
     }
     op.attributes.insert(op.attributes.end(), shared.begin(), shared.end());

@@ -1,14 +1,13 @@
 // Reductions that are compositions of others. Products and running reductions combine halves or neighbours in log2(n)
 // steps of whole arrays, so they are differentiated like any other ops: products with zeros have right gradients of any
 // order, which formulas with quotients do not.
-#include "xtape/ops/reductions.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include "composed.hpp"
 #include "floating.hpp"
 #include "reductions.hpp"
+#include "xtape/ops/reductions.hpp"
 
 namespace xtape {
 
@@ -132,7 +131,8 @@ Vars expand_vector_norm(const ExpandCall& call) {
   if (p == 2) return {root(sum(square(x), axis, keeps(call)), 0.5)};
   const Var size = abs(x);
   // Slopes of powers at 0 are infinite for p < 1; negative orders need the infinity.
-  return {p > 0 ? root(sum(root(size, p), axis, keeps(call)), 1 / p) : pow(sum(pow(size, p), axis, keeps(call)), 1 / p)};
+  return {p > 0 ? root(sum(root(size, p), axis, keeps(call)), 1 / p)
+                : pow(sum(pow(size, p), axis, keeps(call)), 1 / p)};
 }
 
 Var is_number(const Var& x) {
@@ -155,15 +155,20 @@ Vars expand_argmin(const ExpandCall& call) {
   return {argmax(is_floating(x.dtype()) ? -x : -1 - x, integer_of(call, "axis"), keeps(call))};
 }
 
-constexpr AttributeRow correction{"correction", "0 for the deviation of the elements, 1 for the estimate from a sample.",
-                                  0, AttributeType::integer};
+constexpr AttributeRow correction{
+    "correction", "0 for the deviation of the elements, 1 for the estimate from a sample.", 0, AttributeType::integer};
 constexpr AttributeRow along{"axis", "The axis along which the elements are combined.", -1, AttributeType::integer};
 
 const ComposedRow float_rows[] = {
-    {"std", "x", "The standard deviation, the square root of var. The gradient is 0 where it is 0.", expand_std,
+    {"std",
+     "x",
+     "The standard deviation, the square root of var. The gradient is 0 where it is 0.",
+     expand_std,
      {{correction}}},
-    {"vector_norm", "x",
-     "sum(|x| ** p) ** (1 / p). For p inf the largest, for -inf the smallest |x|; for 0 the number of elements that are "
+    {"vector_norm",
+     "x",
+     "sum(|x| ** p) ** (1 / p). For p inf the largest, for -inf the smallest |x|; for 0 the number of elements that "
+     "are "
      "not 0. The gradient at 0 is 0.",
      expand_vector_norm,
      {{{"p", "The order.", 2}}}},
@@ -175,7 +180,9 @@ const ComposedRow number_rows[] = {
      "The product over the axes, of halves that are multiplied until one element is left; int64 for integers and bool. "
      "1 if there are no elements.",
      expand_prod}};
-const ComposedRow count_rows[] = {{"count_nonzero", "=x", "The int64 number of elements that are not 0, or are true.",
+const ComposedRow count_rows[] = {{"count_nonzero",
+                                   "=x",
+                                   "The int64 number of elements that are not 0, or are true.",
                                    [](const ExpandCall& call) {
                                      const Var& x = call.inputs[0];
                                      const Var counted = x.dtype() == Dtype::boolean ? x : x != 0;
@@ -184,23 +191,35 @@ const ComposedRow count_rows[] = {{"count_nonzero", "=x", "The int64 number of e
                                    {},
                                    false}};
 const ComposedRow running_rows[] = {
-    {"cumprod", "=x", "The products of the elements up to and including each one; int64 for integers and bool.",
-     expand_cumprod, {{along}}},
-    {"logcumsumexp", "x", "log(cumsum(exp(x))), without overflow. -inf, with gradient 0, as long as all elements are.",
-     expand_logcumsumexp, {{along}}},
+    {"cumprod",
+     "=x",
+     "The products of the elements up to and including each one; int64 for integers and bool.",
+     expand_cumprod,
+     {{along}}},
+    {"logcumsumexp",
+     "x",
+     "log(cumsum(exp(x))), without overflow. -inf, with gradient 0, as long as all elements are.",
+     expand_logcumsumexp,
+     {{along}}},
 };
 const ComposedRow index_rows[] = {
-    {"cummax", "=x",
+    {"cummax",
+     "=x",
      "The largest element up to and including each one, and its int64 index, the last of equal ones. NaN counts as the "
      "largest.",
-     expand_cumulative<true>, {{along}}},
-    {"cummin", "=x",
-     "The smallest element up to and including each one, and its int64 index, the last of equal ones. NaN counts as the "
+     expand_cumulative<true>,
+     {{along}}},
+    {"cummin",
+     "=x",
+     "The smallest element up to and including each one, and its int64 index, the last of equal ones. NaN counts as "
+     "the "
      "smallest.",
-     expand_cumulative<false>, {{along}}},
+     expand_cumulative<false>,
+     {{along}}},
 };
 const ComposedRow argmin_rows[] = {
-    {"argmin", "=x",
+    {"argmin",
+     "=x",
      "The int64 index of the smallest element along `axis`, the first of several. NaN counts as the smallest.",
      expand_argmin,
      {{{"axis", "The axis that is searched.", -1, AttributeType::integer},
@@ -279,9 +298,9 @@ std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis) {
 
 void list_composed_reductions(OpTable& table) {
   static const std::vector<std::vector<Op>> families = [] {
-    std::vector<Op> with_indices = composed(index_rows, index_type), smallest = composed(argmin_rows, [](const Call& call) {
-      return builtin_ops().at("argmax").shape(call);
-    });
+    std::vector<Op> with_indices = composed(index_rows, index_type),
+                    smallest =
+                        composed(argmin_rows, [](const Call&call) { return builtin_ops().at("argmax").shape(call); });
     for (Op& op : with_indices) op.outputs = {"values", "indices"};
     return std::vector{composed(float_rows, float_type, reduction_attributes()),
                        composed(number_rows, summed_type, reduction_attributes()),

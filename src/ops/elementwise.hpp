@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-using GradientRule = Vars (*)(const GradientCall&);
+using ElementwiseGradient = Vars (*)(const GradientCall&);
 
 /// The shape that all inputs broadcast to. Throws ShapeError, naming the shapes, if they do not broadcast.
 inline Shape broadcast_inputs(const Call& call) {

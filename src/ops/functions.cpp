@@ -10,7 +10,7 @@ namespace xtape {
 
 namespace {
 /// An elementwise op on floats.
-Op function(const char* name, const char* doc, GradientRule gradient) {
+Op function(const char* name, const char* doc, ElementwiseGradient gradient) {
   Op op;
   op.name = name;
   op.doc = doc;

@@ -34,7 +34,8 @@ Vars expand_lerp(const ExpandCall& call) {
 }
 
 const ComposedRow pointwise_rows[] = {
-    {"nan_to_num", "x",
+    {"nan_to_num",
+     "x",
      "x with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf, each cut to the finite numbers of the dtype. "
      "No gradient flows to replaced elements.",
      expand_nan_to_num,
@@ -45,14 +46,30 @@ const ComposedRow pointwise_rows[] = {
 };
 
 const ComposedRow test_rows[] = {
-    {"isnan", "x", "Whether x is NaN.", [](const ExpandCall& call) { return Vars{call.inputs[0] != call.inputs[0]}; },
-     {}, false},
-    {"isinf", "x", "Whether x is inf or -inf.",
-     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) == infinity}; }, {}, false},
-    {"isfinite", "x", "Whether x is neither NaN, inf nor -inf.",
-     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) < infinity}; }, {}, false},
-    {"logical_xor", "!a !b", "True where exactly one of a and b is true.",
-     [](const ExpandCall& call) { return Vars{call.inputs[0] != call.inputs[1]}; }, {}, false},
+    {"isnan",
+     "x",
+     "Whether x is NaN.",
+     [](const ExpandCall& call) { return Vars{call.inputs[0] != call.inputs[0]}; },
+     {},
+     false},
+    {"isinf",
+     "x",
+     "Whether x is inf or -inf.",
+     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) == infinity}; },
+     {},
+     false},
+    {"isfinite",
+     "x",
+     "Whether x is neither NaN, inf nor -inf.",
+     [](const ExpandCall& call) { return Vars{abs(call.inputs[0]) < infinity}; },
+     {},
+     false},
+    {"logical_xor",
+     "!a !b",
+     "True where exactly one of a and b is true.",
+     [](const ExpandCall& call) { return Vars{call.inputs[0] != call.inputs[1]}; },
+     {},
+     false},
 };
 }  // namespace
 

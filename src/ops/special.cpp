@@ -31,11 +31,9 @@ const SpecialRow special_rows[] = {
      "x rounded towards 0, in the dtype of x. Integers stay as they are. No gradient flows."},
     {"tan", [](double x) { return std::tan(x); }, [](const Var&, const Var& y) { return 1 + square(y); },
      "The tangent of x, in radians."},
-    {"asin", [](double x) { return std::asin(x); },
-     [](const Var& x, const Var&) { return rsqrt((1 - x) * (1 + x)); },
+    {"asin", [](double x) { return std::asin(x); }, [](const Var& x, const Var&) { return rsqrt((1 - x) * (1 + x)); },
      "The inverse sine of x, in [-pi / 2, pi / 2]; NaN outside [-1, 1]."},
-    {"acos", [](double x) { return std::acos(x); },
-     [](const Var& x, const Var&) { return -rsqrt((1 - x) * (1 + x)); },
+    {"acos", [](double x) { return std::acos(x); }, [](const Var& x, const Var&) { return -rsqrt((1 - x) * (1 + x)); },
      "The inverse cosine of x, in [0, pi]; NaN outside [-1, 1]."},
     {"atan", [](double x) { return std::atan(x); }, [](const Var& x, const Var&) { return 1 / (1 + square(x)); },
      "The inverse tangent of x, in [-pi / 2, pi / 2]."},
@@ -104,8 +102,9 @@ Op special(const char* name, const char* inputs, Two function, const char* doc) 
 
 const Op& atan2_op() {
   static const Op entry = [] {
-    Op op = special("atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
-                    "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.");
+    Op op = special(
+        "atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
+        "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.");
     op.gradient = [](const GradientCall& call) {
       const Var &y = call.inputs[0], &x = call.inputs[1];
       const Var length = hypot(y, x), share = call.cotangent() / length;
@@ -119,9 +118,10 @@ const Op& atan2_op() {
 
 const Op& hypot_op() {
   static const Op entry = [] {
-    Op op = special("hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
-                    "sqrt(a * a + b * b), which neither overflows nor underflows on the way. The gradient at (0, 0) "
-                    "is NaN.");
+    Op op = special(
+        "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
+        "sqrt(a * a + b * b), which neither overflows nor underflows on the way. The gradient at (0, 0) "
+        "is NaN.");
     op.gradient = [](const GradientCall& call) {
       const auto share = [&](std::size_t i) {
         return [&call, i] { return call.cotangent() * (call.inputs[i] / call.outputs[0]); };
@@ -160,7 +160,8 @@ struct BitwiseRow {
 };
 const BitwiseRow bitwise_rows[] = {
     {"bitwise_and", [](std::int64_t a, std::int64_t b) { return a & b; }, "The bits that are set in both a and b."},
-    {"bitwise_or", [](std::int64_t a, std::int64_t b) { return a | b; }, "The bits that are set in a or b, or in both."},
+    {"bitwise_or", [](std::int64_t a, std::int64_t b) { return a | b; },
+     "The bits that are set in a or b, or in both."},
     {"bitwise_xor", [](std::int64_t a, std::int64_t b) { return a ^ b; }, "The bits that are set in one of a and b."},
     {"bitwise_left_shift",
      [](std::int64_t a, std::int64_t b) {
@@ -198,10 +199,14 @@ std::vector<Op> bitwise_ops() {
 }
 }  // namespace
 
-#define XTAPE_UNARY(name) \
-  Var name(const Argument& x) { return call_op(#name, {x}); }
-#define XTAPE_BINARY(name) \
-  Var name(const Operand& a, const Operand& b) { return call_op(#name, {a, b}); }
+#define XTAPE_UNARY(name)       \
+  Var name(const Argument& x) { \
+    return call_op(#name, {x}); \
+  }
+#define XTAPE_BINARY(name)                       \
+  Var name(const Operand& a, const Operand& b) { \
+    return call_op(#name, {a, b});               \
+  }
 XTAPE_UNARY(round)
 XTAPE_UNARY(ceil)
 XTAPE_UNARY(trunc)

@@ -42,12 +42,12 @@ def case(op, attributes, inputs, function, generator):
     return result
 
 
-def twice(op, attributes, inputs, function, generator):
-    """As `case`, with second gradients, and with short random numbers."""
+def twice(op, attributes, inputs, function, generator, fixed=()):
+    """As `case`, with second gradients, and with short random numbers. No gradients for inputs number `fixed`."""
     def short(t):
         return (torch.randn(t.shape, dtype=t.dtype, generator=generator) * 4).round() / 4 + 0.125
 
-    inputs = [t.detach().clone().requires_grad_(t.is_floating_point()) for t in inputs]
+    inputs = [t.detach().clone().requires_grad_(t.is_floating_point() and i not in fixed) for i, t in enumerate(inputs)]
     outputs = function(*inputs)
     outputs = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
     result = {"op": op, "attributes": {k: number(v) for k, v in attributes.items()},

@@ -1,6 +1,6 @@
-/// More elementwise functions, with the names and the argument order of NumPy and PyTorch. docs/ops.md has the formulas.
-/// They broadcast, convert, record and throw as the functions of xtape/ops.hpp do. float32 results are rounded once from
-/// double, except for those that are compositions of other ops (lerp and the functions that give bool).
+/// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/ops.md has the formulas.
+/// They broadcast, convert, record and throw as the functions of xtape/ops.hpp do. float32 results are rounded once
+/// from double, except for compositions of other ops (lerp and the functions that give bool).
 #pragma once
 
 #include <cstdint>

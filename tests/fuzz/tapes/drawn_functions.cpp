@@ -79,6 +79,57 @@ Drawn mean_of_numbers(Drawer& d) {
   return Draft{{x}, {{"keepdims", d.random.one_in(2)}}};
 }
 
+/// A loss of `operands` steady arrays of one type.
+Draft loss_of(Drawer& d, int operands) {
+  const Ref x = d.steady(d.floating());
+  Draft draft{{x}, {{"reduction", std::string(d.random.pick({"none", "sum"}))}}};
+  for (int i = 1; i < operands; ++i) draft.operands.push_back(d.steady(d.fitting(x)));
+  return draft;
+}
+Drawn loss_of_two(Drawer& d) { return loss_of(d, 2); }
+Drawn loss_of_three(Drawer& d) { return loss_of(d, 3); }
+Drawn huber(Drawer& d) {
+  Draft draft = loss_of(d, 2);
+  draft.attributes.set("delta", d.random.pick({0.5, 1.0, 1.7}));
+  return draft;
+}
+Drawn with_positive_last(Drawer& d) {
+  Draft draft = loss_of(d, 3);
+  draft.operands[2] = d.positive(d.fitting(std::get<Ref>(draft.operands[0])));
+  return draft;
+}
+Drawn kl_div(Drawer& d) {
+  Draft draft = loss_of(d, 2);
+  draft.operands[1] = d.positive(d.fitting(std::get<Ref>(draft.operands[0])));
+  return draft;
+}
+Drawn triplet(Drawer& d) {
+  const Ref x = d.steady(d.floating(1));
+  Draft draft{{x}, {{"reduction", std::string("none")}, {"p", 2.0}}};
+  for (int i = 1; i < 3; ++i) draft.operands.push_back(d.steady(d.fitting(x)));
+  return draft;
+}
+/// Vectors that are not 0.
+Drawn cosine(Drawer& d) {
+  const Ref x = d.positive(d.floating(1));
+  return Draft{{x, d.positive(d.fitting(x))}, {{"axis", d.axis_of(x)}}};
+}
+/// Classes along any axis, with weights or without.
+Drawn of_classes(Drawer& d) {
+  const Ref x = d.floating(1);
+  const std::int64_t axis = d.random.between(-rank_of(d, x), -1);
+  Shape wanted = d.shape(x);
+  const std::size_t place = normal(d, x, axis);
+  const std::int64_t classes = wanted[place];
+  if (count_of(wanted) == 0) return std::nullopt;
+  wanted.erase(place);
+  const auto targets = d.indices(wanted, classes);
+  if (!targets) return std::nullopt;
+  Draft draft{{x, *targets}, {{"axis", axis}, {"reduction", std::string(d.random.pick({"none", "sum"}))}}};
+  if (d.random.one_in(2)) draft.operands.push_back(d.positive(d.fitting({d.type(x).dtype, {classes}})));
+  return draft;
+}
+
 Drawn one_integer(Drawer& d) {
   return Draft{{d.integer()}};
 }
@@ -104,6 +155,20 @@ Hints hints_of_functions() {
       {"prod", {{}, false, true}},
       {"cumprod", {{}, false, true}},
       {"logcumsumexp", {{}, false, true}},
+      {"mse_loss", {loss_of_two, false, true}},
+      {"l1_loss", {loss_of_two, false, true, true}},
+      {"huber_loss", {huber, false, true, true}},
+      {"smooth_l1_loss", {loss_of_two, false, true, true}},
+      {"kl_div", {kl_div, false, true}},
+      {"binary_cross_entropy_with_logits", {loss_of_two, false, true}},
+      {"hinge_embedding_loss", {loss_of_two, false, true, true}},
+      {"margin_ranking_loss", {loss_of_three, false, true, true}},
+      {"gaussian_nll_loss", {with_positive_last, false, true}},
+      {"poisson_nll_loss", {loss_of_two, false, true, true}},
+      {"triplet_margin_loss", {triplet, false, true, true}},
+      {"cosine_similarity", {cosine}},
+      {"nll_loss", {of_classes, false, true}},
+      {"cross_entropy_loss", {of_classes, false, true}},
       {"celu", {celu}},
       {"prelu", {prelu, false, true, true}},
       {"glu", {glu}},

@@ -1,0 +1,112 @@
+// nll_loss and cross_entropy_loss: losses of classes along any axis, with weights.
+#include "composed_losses.hpp"
+#include "floating.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/losses.hpp"
+
+namespace xtape {
+
+namespace {
+/// The axis of the classes, from the front.
+std::size_t class_axis(const Attributes& attributes, std::size_t rank) {
+  const auto axis = attributes.get<std::int64_t>("axis");
+  return normal_axis(rank == 1 && axis == 1 ? 0 : axis, rank);
+}
+
+/// The losses of logarithms of probabilities, of which `smoothing` is spread evenly over the classes.
+Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothing) {
+  const Var& target = call.inputs[1];
+  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), logarithms.rank()));
+  const std::int64_t classes = logarithms.shape()[static_cast<std::size_t>(axis)];
+  const Var ignored = target == integer_of(call, "ignore_index"), known = masked_fill(target, ignored, 0);
+  const bool weighted = call.inputs.size() > 2;
+  const Var ones = masked_fill(ones_like(cast(target, logarithms.dtype())), ignored, 0);
+  const Var weight = weighted ? masked_fill(take(call.inputs[2], known), ignored, 0) : ones;
+  // masked, not multiplied: an ignored target may stand at a logarithm of -inf
+  const Var chosen = squeeze(gather(logarithms, expand_dims(known, axis), axis), {axis});
+  Var losses = -(weight * masked_fill(chosen, ignored, 0));
+  if (smoothing > 0) {
+    Shape along = Shape::filled(logarithms.rank(), 1);
+    along[static_cast<std::size_t>(axis)] = classes;
+    const Var all = sum(weighted ? logarithms * reshape(call.inputs[2], along) : logarithms, {axis});
+    losses = losses * (1 - smoothing) - masked_fill(all, ignored, 0) * (smoothing / static_cast<double>(classes));
+  }
+  if (reduction_of(call.attributes()) == "mean") return {sum(losses) / sum(weight)};
+  return reduced_losses(call, losses);
+}
+
+Vars expand_nll(const ExpandCall& call) {
+  return class_losses(call, call.inputs[0], 0);
+}
+Vars expand_cross_entropy_loss(const ExpandCall& call) {
+  const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), call.inputs[0].rank()));
+  return class_losses(call, log_softmax(call.inputs[0], axis), number_of(call, "label_smoothing"));
+}
+
+constexpr AttributeRow ignored_target{"ignore_index", "Targets with this value have loss 0 and weight 0.", -100,
+                                      AttributeType::integer};
+constexpr AttributeRow of_classes{"axis", "The axis of the classes; 1 means 0 for an input of one axis.", 1,
+                                  AttributeType::integer};
+const ComposedRow class_rows[] = {
+    {"nll_loss",
+     "input #target weight?",
+     "-weight[target] * input[target], for logarithms of probabilities [b, classes, ...] and targets [b, ...]. The "
+     "mean "
+     "divides by the sum of the weights. A target that is neither a class nor ignore_index is an error when played.",
+     expand_nll,
+     {{ignored_target, of_classes}}},
+    {"cross_entropy_loss",
+     "input #target weight?",
+     "nll_loss of log_softmax(input), times 1 - label_smoothing, plus label_smoothing / classes times the sum of "
+     "-weight "
+     "* log_softmax(input) over all classes.",
+     expand_cross_entropy_loss,
+     {{ignored_target,
+       of_classes,
+       {"label_smoothing", "The probability that is spread evenly over the classes, in [0, 1].", 0}}}},
+};
+
+std::vector<ValueType> class_loss(const Call& call) {
+  Shape shape = call.shape(0);
+  if (shape.empty()) throw ShapeError("needs an axis of classes, received an input of shape ()");
+  const std::size_t axis = class_axis(call.attributes, shape.size());
+  const std::int64_t classes = shape[axis];
+  if (classes == 0) throw ShapeError("input of shape " + to_string(shape) + " has no classes");
+  shape.erase(axis);
+  require_shape(call, 1, shape, "that of the input without the axis of its classes");
+  if (call.inputs.size() > 2) require_shape(call, 2, Shape{classes}, "one weight for each class");
+  return loss_type(call, shape);
+}
+/// The operands and the weight, if there is one.
+std::vector<Operand> with_weight(const Argument& input, const Var& target, const Var& weight) {
+  if (weight.empty()) return {input, target};
+  return {input, target, weight};
+}
+}  // namespace
+
+Var nll_loss(const Argument& input, const Var& target, const std::string& reduction, std::int64_t ignore_index,
+             std::int64_t axis) {
+  return nll_loss(input, target, Var(), reduction, ignore_index, axis);
+}
+Var nll_loss(const Argument& input, const Var& target, const Var& weight, const std::string& reduction,
+             std::int64_t ignore_index, std::int64_t axis) {
+  return call_op("nll_loss", with_weight(input, target, weight),
+                 {{"reduction", reduction}, {"ignore_index", ignore_index}, {"axis", axis}});
+}
+Var cross_entropy_loss(const Argument& input, const Var& target, const std::string& reduction,
+                       std::int64_t ignore_index, double label_smoothing, std::int64_t axis) {
+  return cross_entropy_loss(input, target, Var(), reduction, ignore_index, label_smoothing, axis);
+}
+Var cross_entropy_loss(const Argument& input, const Var& target, const Var& weight, const std::string& reduction,
+                       std::int64_t ignore_index, double label_smoothing, std::int64_t axis) {
+  return call_op(
+      "cross_entropy_loss", with_weight(input, target, weight),
+      {{"reduction", reduction}, {"ignore_index", ignore_index}, {"label_smoothing", label_smoothing}, {"axis", axis}});
+}
+
+void list_class_losses(OpTable& table) {
+  static const std::vector<Op> ops = composed(class_rows, class_loss, reduced_loss());
+  for (const Op& op : ops) table.add(op);
+}
+
+}  // namespace xtape

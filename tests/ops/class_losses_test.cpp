@@ -1,0 +1,59 @@
+#include <cmath>
+#include <limits>
+
+#include "golden.hpp"
+#include "play.hpp"
+#include "xtape/ops/losses.hpp"
+#include "xtape/xtensor.hpp"
+
+using namespace xtape;
+
+namespace {
+const xt::xarray<double> scores{{{0.3, 1.2}, {-0.7, 2.1}, {0.9, -0.4}}, {{-0.2, 0.6}, {1.7, -2.2}, {0.1, 1.3}}},
+    weights{0.5, 2, 1.25};
+const xt::xarray<std::int64_t> targets{{0, 2}, {-100, 1}};
+
+void check_classes(const char* op, const Attributes& attributes) {
+  check_golden("ops_losses.json", op, 1e-10, 1e-4);
+  for (const char* reduction : {"none", "mean", "sum"}) {
+    Attributes all = attributes;
+    all.set("reduction", std::string(reduction));
+    check_gradients(
+        [&](const Vars& x) {
+          return apply(builtin_ops().at(op), {x[0], x[0].tape().constant(ArrayView(targets)), x[1]}, all);
+        },
+        {scores, weights});
+  }
+}
+}  // namespace
+
+TEST_CASE("op nll_loss: values, weights, ignored targets, errors") {
+  check_classes("nll_loss", {});
+  Tape tape;
+  const Var x = tape.input("x", {2, 3}), two = tape.input("t", {2}, Dtype::int64);
+  CHECK_THROWS_WITH_AS(nll_loss(x, tape.input("u", {3}, Dtype::int64)),
+                       "nll_loss: 'target' of shape (3,) must have shape (2,), that of the input without the axis of its "
+                       "classes",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(nll_loss(x, two, two), "nll_loss: 'weight' of shape (2,) must have shape (3,), one weight for "
+                                              "each class", ShapeError);
+  CHECK_THROWS_AS(nll_loss(tape.input("s", {}), two), ShapeError);
+  const Var wrong = tape.constant(ArrayView(xt::xarray<std::int64_t>{3}));
+  CHECK_THROWS_AS(fast(nll_loss(tape.parameter("p", xt::xarray<float>{{1, 2, 3}}), wrong)), Error);
+  const Var none = tape.parameter("q", xt::xarray<float>{{-std::numeric_limits<float>::infinity(), 2}});
+  const Var ignored = tape.constant(ArrayView(xt::xarray<std::int64_t>{-100}));
+  CHECK(fast(nll_loss(none, ignored, "sum")).as<float>()[0] == 0);
+}
+TEST_CASE("op cross_entropy_loss: values, weights, smoothing, any axis of classes, errors") {
+  check_classes("cross_entropy_loss", {});
+  check_classes("cross_entropy_loss", {{"label_smoothing", 0.2}});
+  Tape tape;
+  const Var x = tape.parameter("x", ArrayView(scores)), t = tape.constant(ArrayView(targets));
+  const double front = fast(cross_entropy_loss(x, t)).as<double>()[0];
+  const double back = fast(cross_entropy_loss(transpose(x, {0, 2, 1}), t, "mean", -100, 0, -1)).as<double>()[0];
+  CHECK(close(front, back, 1e-14));
+  const auto [total, count] = cross_entropy(transpose(x, {0, 2, 1}), t);
+  CHECK(close(fast(total / count).as<double>()[0], front, 1e-14));
+  CHECK_THROWS_WITH_AS(cross_entropy_loss(x, t, "mean", -100, 1.5),
+                       "cross_entropy_loss: label_smoothing must be between 0 and 1, got 1.5", Error);
+}
