@@ -236,7 +236,7 @@ Var convolved(const Op& op, std::size_t n, const Argument& x, const Var& weight,
   return apply(op, operands, attributes)[0];
 }
 
-Attributes conv_attributes(const Numbers& stride, const ConvPadding& padding, const Numbers& dilation,
+Attributes conv_attributes(const PerAxis& stride, const ConvPadding& padding, const PerAxis& dilation,
                            std::int64_t groups) {
   if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
     throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
@@ -247,8 +247,8 @@ Attributes conv_attributes(const Numbers& stride, const ConvPadding& padding, co
           {"same", padding.name == "same"}};
 }
 
-Attributes transpose_attributes(const Numbers& stride, const Numbers& padding, const Numbers& output_padding,
-                                std::int64_t groups, const Numbers& dilation) {
+Attributes transpose_attributes(const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding,
+                                std::int64_t groups, const PerAxis& dilation) {
   return {{"stride", stride},
           {"padding", padding},
           {"dilation", dilation},
@@ -257,23 +257,23 @@ Attributes transpose_attributes(const Numbers& stride, const Numbers& padding, c
 }
 }  // namespace
 
-Var conv1d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride, const ConvPadding& padding,
-           const Numbers& dilation, std::int64_t groups) {
+Var conv1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
+           const PerAxis& dilation, std::int64_t groups) {
   return convolved(conv_op(), 1, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
 }
-Var conv2d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride, const ConvPadding& padding,
-           const Numbers& dilation, std::int64_t groups) {
+Var conv2d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
+           const PerAxis& dilation, std::int64_t groups) {
   return convolved(conv_op(), 2, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
 }
-Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride,
-                     const Numbers& padding, const Numbers& output_padding, std::int64_t groups,
-                     const Numbers& dilation) {
+Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
+                     const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups,
+                     const PerAxis& dilation) {
   return convolved(conv_transpose_op(), 1, x, weight, bias,
                    transpose_attributes(stride, padding, output_padding, groups, dilation));
 }
-Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias, const Numbers& stride,
-                     const Numbers& padding, const Numbers& output_padding, std::int64_t groups,
-                     const Numbers& dilation) {
+Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
+                     const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups,
+                     const PerAxis& dilation) {
   return convolved(conv_transpose_op(), 2, x, weight, bias,
                    transpose_attributes(stride, padding, output_padding, groups, dilation));
 }
