@@ -62,9 +62,15 @@ Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
   return {body, captured};
 }
 
+bool draws(const Node& node) {
+  const Attribute* rate = node.attributes.find("rate");
+  const bool never = rate != nullptr && *rate == Attribute{0.0};
+  return (node.op->random && !never) || (node.body && draws(*node.body));
+}
+
 bool draws(const Tape& tape) {
   for (std::size_t i = 0; i < tape.size(); ++i)
-    if (const Node& node = tape.node(i); node.op->random || (node.body && draws(*node.body))) return true;
+    if (draws(tape.node(i))) return true;
   return false;
 }
 

@@ -24,7 +24,9 @@ struct Enclosed {
 Enclosed enclosed(Tape tape, const std::vector<ValueType>& arguments,
                   const std::function<Vars(const Vars&)>& function);
 
-/// Whether a node of the tape, or of a body on it, draws random numbers.
+/// Whether a call, or one in its body, draws random numbers. Attention and dropout with a rate of 0 draw none.
+bool draws(const Node& node);
+/// Whether a node of the tape does.
 bool draws(const Tape& tape);
 
 /// Throws ShapeError, which begins with `what`, unless `results` have these types.

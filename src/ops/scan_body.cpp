@@ -9,7 +9,7 @@ namespace xtape {
 namespace {
 /// Whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at once.
 bool hides_draws(const Node& node) {
-  return (node.op->random && !node.inputs.empty()) || (node.body && draws(*node.body));
+  return draws(node) && (!node.inputs.empty() || node.body);
 }
 /// The var on the new tape for a value of the old one.
 using Now = std::function<Var(ValueId)>;

@@ -107,6 +107,31 @@ TEST_CASE("inside vmap, checkpoint and scan") {
   CHECK(xt::allclose(play(found[1]), 5 * std::cos(0.7) * xt::ones<double>({4})));
 }
 
+TEST_CASE("a rule that grad writes as attention is no draw, so a scan takes it") {
+  const auto attended = [](const Vars& given) {
+    const Var weights = softmax(einsum("bqe,bke->bqk", Vars{given[0], given[1]}) * 0.5);
+    return Vars{einsum("bqk,bkd->bqd", Vars{weights, given[1]})};
+  };
+  const auto rule = [&](const Vars& inputs, const Vars&, const Vars& cotangents) {
+    return grad(attended(inputs), inputs, cotangents);
+  };
+  Tape tape;
+  const Var q = tape.input("q", {3, 2, 4, 5}, Dtype::float64), k = tape.input("k", {2, 6, 5}, Dtype::float64);
+  ScanOptions along;
+  along.axis = 0;
+  const auto summed = [&](const std::function<Vars(const Vars&)>& function) {
+    const Cell cell = [&](const Vars& x, const Vars&) { return std::pair(function({x[0], k}), Vars()); };
+    return sum(sin(scan(cell, {q}, {}, along).outputs[0]));
+  };
+  const Vars by_rule = grad(summed([&](const Vars& x) { return custom_gradient(attended, rule, x); }), {q, k});
+  const Vars plain = grad(summed(attended), {q, k});
+  const Numbers queries = xt::sin(xt::arange<double>(120)).reshape({3, 2, 4, 5}),
+                keys = xt::cos(xt::arange<double>(60)).reshape({2, 6, 5});
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(xt::allclose(evaluate(by_rule[i], {{q, queries}, {k, keys}}).to<double>(),
+                       evaluate(plain[i], {{q, queries}, {k, keys}}).to<double>(), 1e-10, 1e-12));
+}
+
 TEST_CASE("integer inputs and results have no cotangents; the rule may leave out gradients") {
   Tape tape;
   const Var x = tape.input("x", {4}, Dtype::float32), n = tape.input("n", {4}, Dtype::int64),

@@ -40,22 +40,35 @@ const Types attended{{f32, {2, 3, 4, 5}}, {f32, {2, 6, 4, 5}}, {f32, {2, 6, 4, 7
 const std::map<std::string, Sample>& samples() {
   static const std::map<std::string, Sample> table = [] {
     std::map<std::string, Sample> map{
+        {"adaptive_avg_pool", {{{"output_size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
+        {"adaptive_max_pool", {{{"output_size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"attention", {scores, attended}},
+        {"avg_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
         {"bernoulli", {{{"shape", Sizes{2, 3}}, {"p", 0.5}}}},
         {"broadcast_to", {{{"shape", Sizes{3, 3}}}}},
         {"cache", {{}, {{f32, {3, 3}}, {f32, {3, 4}}, {i64, {3}}}}},
+        {"conv", {{}, {{f32, {2, 4, 6}}, {f32, {3, 4, 2}}}}},
+        {"conv_transpose", {{}, {{f32, {2, 4, 6}}, {f32, {4, 3, 2}}}}},
         {"cross_entropy", {loss, {{f32, {3, 3}}, {i64, {3}}}}},
+        {"cross_entropy_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
         {"cross_entropy_grad", {loss, {{f32, {3, 3}}, {i64, {3}}, {f32, {3}}, {f32, {}}}}},
         {"diagonal", {{{"axis1", std::int64_t{0}}, {"axis2", std::int64_t{1}}}}},
         {"expand_dims", {{{"axis", std::int64_t{0}}}}},
         {"eye", {{{"rows", std::int64_t{2}}}}},
         {"flip", {{{"axis", Sizes{0, 1}}}}},
+        {"fold", {{{"axis", std::int64_t{0}}, {"length", std::int64_t{5}}}}},
         {"full", {{{"shape", Sizes{2, 3}}, {"value", 1.5}}}},
+        {"glu", {{}, {{f32, {3, 4}}}}},
+        {"group_norm", {{{"groups", std::int64_t{3}}}}},
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
         {"iota", {{{"shape", Sizes{2, 3}}}}},
+        {"matrix_power", {{{"n", std::int64_t{2}}}}},
+        {"max_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
+        {"nll_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
         {"one_hot", {{{"classes", std::int64_t{4}}}}},
         {"ones", {{{"shape", Sizes{2, 3}}}}},
         {"pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
+        {"polygamma", {{{"n", std::int64_t{1}}}}},
         {"product_cross_entropy",
          {{{"equation", std::string("rt,ct->rc")}}, {{f32, {3, 2}}, {f32, {4, 2}}, {i64, {3}}}}},
         {"rearrange",
@@ -69,6 +82,7 @@ const std::map<std::string, Sample>& samples() {
         {"transpose", {{{"axes", Sizes{1, 0}}}}},
         {"uniform", {{{"shape", Sizes{2, 3}}}}},
         {"update_slice", {{{"start", Sizes{0, 1}}, {"step", Sizes{1, 1}}}, {{f32, {3, 3}}, {f32, {2, 2}}}}},
+        {"windows", {{{"axis", std::int64_t{1}}, {"size", std::int64_t{2}}}}},
         {"zeros", {{{"shape", Sizes{2, 3}}}}}};
     map["attention_grad"] = {scores, attended};
     map["attention_grad"].inputs.insert(map["attention_grad"].inputs.begin() + 3, {f32, {2, 3, 4, 7}});
