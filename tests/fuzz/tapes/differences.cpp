@@ -112,14 +112,15 @@ double tolerance_of(Trial& trial, std::size_t play, std::size_t k) {
   // What large values leave where they cancel is not in proportion to the change of the inputs.
   double coarse = 1e-3, fine = 0;
   try {
-    if (!single) fine = apart(trial, reference(Floats::nudged), reference(Floats::twofold), play, k);
+    for (std::size_t each = 0; !single && each < plays; ++each)
+      fine = std::max(fine, apart(trial, reference(Floats::nudged), reference(Floats::twofold), each, k));
     coarse = apart(trial, reference(Floats::single), reference(Floats::twofold), play, k) + noise_of(trial, play, k);
   } catch (const Error&) {  // the program mixes widths and cannot be recorded in one width
   }
   // Not less, because an output may be a sum of thousands of values that are zero except for rounding.
   // Carried values take the rounding of earlier plays along, in which other errors cancel than in this one.
   const double carried = trial.subject().carries.empty() ? 1 : 100;
-  return single ? carried * 1e-5 + 100 * coarse : carried * 1e-10 + 1e-5 * coarse + 10 * fine;
+  return single ? carried * 1e-5 + 100 * coarse : carried * 1e-10 + 1e-5 * coarse + 3 * fine;
 }
 
 double noise_of(Trial& trial, std::size_t play, std::size_t k) {

@@ -72,7 +72,7 @@ Dtype Subject::dtype(Dtype written) const {
 
 Array Subject::numbers_for(const ValueType& type, const Numbers& numbers, std::uint64_t play) const {
   Array array = made(type, numbers, play);
-  const double most = floats_ == Floats::moved ? 0x1p-22 : floats_ == Floats::nudged ? 0x1p-49 : 0;
+  const double most = floats_ == Floats::moved ? 0x1p-22 : floats_ == Floats::nudged ? 0x1p-45 : 0;
   if (most == 0 || type.dtype != Dtype::float64) return array;
   const Array by = made(type, {-1, 1, mixed(numbers.seed)}, play);
   for (std::int64_t i = 0; i < array.count(); ++i) array.as<double>()[i] *= 1 + by.as<double>()[i] * most;

@@ -13,8 +13,8 @@
 namespace xtape::fuzz {
 
 /// The float dtypes of a recording: as_written those of the program; `single` all float32; `twofold` all float64;
-/// `moved` and `nudged` all float64 with every source value changed by about float32's rounding, or float64's, to measure
-/// its effect.
+/// `moved` and `nudged` all float64 with every source value changed by about float32's rounding, or a hundred times
+/// float64's, to measure its effect.
 enum class Floats : std::uint8_t { as_written, single, twofold, moved, nudged };
 
 /// The ops that programs call: the library's ops and some of users (own_ops.cpp).
