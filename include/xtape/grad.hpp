@@ -31,6 +31,11 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents = {}, 
           Caller caller = Caller::here());
 /// The same for one output.
 Vars grad(const Var& output, const Vars& inputs, const GradOptions& options = {}, Caller caller = Caller::here());
+/// The same by named vars, such as the weights of a model (Model::weights): the gradients have their names.
+NamedVars grad(const Vars& outputs, const NamedVars& inputs, const Vars& cotangents = {},
+               const GradOptions& options = {}, Caller caller = Caller::here());
+NamedVars grad(const Var& output, const NamedVars& inputs, const GradOptions& options = {},
+               Caller caller = Caller::here());
 
 /// Records the tangents of `outputs`: the sum over the inputs of the Jacobian times tangents[i] (forward mode), as
 /// ordinary nodes of the same tape. Returns one var per output, of its type; zeros if no input reaches it. Inputs may be

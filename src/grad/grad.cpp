@@ -87,4 +87,18 @@ Vars grad(const Var& output, const Vars& inputs, const GradOptions& options, Cal
   return grad(Vars{output}, inputs, {}, options, caller);
 }
 
+NamedVars grad(const Vars& outputs, const NamedVars& inputs, const Vars& cotangents, const GradOptions& options,
+               Caller caller) {
+  Vars vars;
+  for (const auto& input : inputs) vars.push_back(input.value);
+  const Vars gradients = grad(outputs, vars, cotangents, options, caller);
+  NamedVars named;
+  for (const auto& input : inputs) named.add(input.name, gradients[named.size()]);
+  return named;
+}
+
+NamedVars grad(const Var& output, const NamedVars& inputs, const GradOptions& options, Caller caller) {
+  return grad(Vars{output}, inputs, {}, options, caller);
+}
+
 }  // namespace xtape

@@ -240,20 +240,20 @@ Attributes conv_attributes(const PerAxis& stride, const ConvPadding& padding, co
                            std::int64_t groups) {
   if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
     throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
-  return {{"stride", stride},
-          {"padding", padding.numbers},
-          {"dilation", dilation},
+  return {{"stride", stride.list},
+          {"padding", padding.numbers.list},
+          {"dilation", dilation.list},
           {"groups", groups},
           {"same", padding.name == "same"}};
 }
 
 Attributes transpose_attributes(const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding,
                                 std::int64_t groups, const PerAxis& dilation) {
-  return {{"stride", stride},
-          {"padding", padding},
-          {"dilation", dilation},
+  return {{"stride", stride.list},
+          {"padding", padding.list},
+          {"dilation", dilation.list},
           {"groups", groups},
-          {"output_padding", output_padding}};
+          {"output_padding", output_padding.list}};
 }
 }  // namespace
 

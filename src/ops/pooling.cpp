@@ -220,17 +220,17 @@ Var recorded(const Op& op, std::size_t n, const Argument& x, const char* sizes, 
 }
 
 Attributes max_attributes(const PerAxis& stride, const PerAxis& padding, const PerAxis& dilation, bool ceil_mode) {
-  return {{"stride", stride}, {"padding", padding}, {"dilation", dilation}, {"ceil_mode", ceil_mode}};
+  return {{"stride", stride.list}, {"padding", padding.list}, {"dilation", dilation.list}, {"ceil_mode", ceil_mode}};
 }
 Attributes avg_attributes(const PerAxis& stride, const PerAxis& padding, bool ceil_mode, bool count_include_pad) {
-  return {{"stride", stride},
-          {"padding", padding},
+  return {{"stride", stride.list},
+          {"padding", padding.list},
           {"ceil_mode", ceil_mode},
           {"count_include_pad", count_include_pad}};
 }
 
 std::pair<Var, Var> with_indices(std::size_t n, const Argument& x, const PerAxis& kernel_size, Attributes attributes) {
-  attributes.set("kernel_size", of_axes(n, x, kernel_size, "max_pool"));
+  attributes.set("kernel_size", of_axes(n, x, kernel_size.list, "max_pool"));
   const Vars both = all_or_nothing(x.tape(), &max_pool_op(), x.caller(), [&] {
     if (!is_floating(x.dtype())) throw DtypeError("max_pool: x must be a float to be pooled with its indices");
     return largest(x, Pool(attributes, x.shape()), true);
@@ -241,12 +241,12 @@ std::pair<Var, Var> with_indices(std::size_t n, const Argument& x, const PerAxis
 
 Var max_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride, const PerAxis& padding,
                const PerAxis& dilation, bool ceil_mode) {
-  return recorded(max_pool_op(), 1, x, "kernel_size", kernel_size,
+  return recorded(max_pool_op(), 1, x, "kernel_size", kernel_size.list,
                   max_attributes(stride, padding, dilation, ceil_mode));
 }
 Var max_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride, const PerAxis& padding,
                const PerAxis& dilation, bool ceil_mode) {
-  return recorded(max_pool_op(), 2, x, "kernel_size", kernel_size,
+  return recorded(max_pool_op(), 2, x, "kernel_size", kernel_size.list,
                   max_attributes(stride, padding, dilation, ceil_mode));
 }
 std::pair<Var, Var> max_pool1d_with_indices(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride,
@@ -259,25 +259,25 @@ std::pair<Var, Var> max_pool2d_with_indices(const Argument& x, const PerAxis& ke
 }
 Var avg_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride, const PerAxis& padding,
                bool ceil_mode, bool count_include_pad) {
-  return recorded(avg_pool_op(), 1, x, "kernel_size", kernel_size,
+  return recorded(avg_pool_op(), 1, x, "kernel_size", kernel_size.list,
                   avg_attributes(stride, padding, ceil_mode, count_include_pad));
 }
 Var avg_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride, const PerAxis& padding,
                bool ceil_mode, bool count_include_pad) {
-  return recorded(avg_pool_op(), 2, x, "kernel_size", kernel_size,
+  return recorded(avg_pool_op(), 2, x, "kernel_size", kernel_size.list,
                   avg_attributes(stride, padding, ceil_mode, count_include_pad));
 }
 Var adaptive_avg_pool1d(const Argument& x, const PerAxis& output_size) {
-  return recorded(adaptive_avg_pool_op(), 1, x, "output_size", output_size, {});
+  return recorded(adaptive_avg_pool_op(), 1, x, "output_size", output_size.list, {});
 }
 Var adaptive_avg_pool2d(const Argument& x, const PerAxis& output_size) {
-  return recorded(adaptive_avg_pool_op(), 2, x, "output_size", output_size, {});
+  return recorded(adaptive_avg_pool_op(), 2, x, "output_size", output_size.list, {});
 }
 Var adaptive_max_pool1d(const Argument& x, const PerAxis& output_size) {
-  return recorded(adaptive_max_pool_op(), 1, x, "output_size", output_size, {});
+  return recorded(adaptive_max_pool_op(), 1, x, "output_size", output_size.list, {});
 }
 Var adaptive_max_pool2d(const Argument& x, const PerAxis& output_size) {
-  return recorded(adaptive_max_pool_op(), 2, x, "output_size", output_size, {});
+  return recorded(adaptive_max_pool_op(), 2, x, "output_size", output_size.list, {});
 }
 
 void list_pooling(OpTable& table) {

@@ -86,6 +86,22 @@ TEST_CASE("an input that an op without a gradient rule uses twice gets its total
   CHECK(evaluate(g).to<float>() == xt::xarray<float>{6, -4});
 }
 
+TEST_CASE("gradients by named vars have their names") {
+  Tape tape;
+  const Var x = scalar_input(tape, "x"), y = scalar_input(tape, "y"), z = scalar_input(tape, "z");
+  const NamedVars weights{{"second", y}, {"first", x}};
+  const NamedVars one = grad(x * y, weights);
+  CHECK(one.names() == std::vector<std::string>{"second", "first"});
+  const NamedVars several = grad(Vars{x * x, sin(y)}, weights, {y, x});
+  CHECK(at(one.at("first"), {{x, 3}, {y, 5}}) == 5);
+  CHECK(at(several.at("first"), {{x, 3}, {y, 5}}) == 30);
+  CHECK(at(several.at("second"), {{x, 3}, {y, 5}}) == doctest::Approx(3 * std::cos(5.0)));
+  CHECK_THROWS_AS(grad(x * y, NamedVars{{"z", z}}), Error);
+  GradOptions unused;
+  unused.allow_unused = true;
+  CHECK(grad(x * y, NamedVars{{"z", z}}, unused).at("z").empty());
+}
+
 TEST_CASE("many outputs, each with its cotangent") {
   Tape tape;
   const Var x = scalar_input(tape, "x");

@@ -65,7 +65,7 @@ TEST_CASE("op max_pool: where all elements are -inf, the index is inside of x") 
 }
 
 TEST_CASE("op max_pool: gradients") {
-  check_gradient([](const Vars& v) { return square(max_pool2d(v[0], {2}, {1})); }, {numbers({1, 2, 4, 3})});
+  check_gradient([](const Vars& v) { return square(max_pool2d(v[0], 2, 1)); }, {numbers({1, 2, 4, 3})});
 }
 TEST_CASE("op avg_pool: gradients") {
   check_gradient([](const Vars& v) { return square(avg_pool2d(v[0], {3, 2}, {1}, {1}, false, false)); },

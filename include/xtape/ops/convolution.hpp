@@ -16,17 +16,25 @@
 
 namespace xtape {
 
-using PerAxis = std::vector<std::int64_t>;  ///< One for each spatial axis, or one for all.
+/// Numbers of spatial axes: one for each, as in {2, 1}, or one for all.
+struct PerAxis {
+  PerAxis() = default;
+  template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
+  PerAxis(T number) : list{number} {}                                       // NOLINT: converts by intent
+  PerAxis(std::vector<std::int64_t> numbers) : list(std::move(numbers)) {}  // NOLINT
+  PerAxis(std::initializer_list<std::int64_t> numbers) : list(numbers) {}   // NOLINT
+  std::vector<std::int64_t> list;
+};
 
 /// How many zeros are added at the two ends of a spatial axis: numbers; or "same", so that the result is as long as x,
 /// with the odd zero after x; or "valid", none.
 struct ConvPadding {
   template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
-  ConvPadding(T number) : numbers{number} {}                                // NOLINT: converts by intent
-  ConvPadding(PerAxis list) : numbers(std::move(list)) {}                   // NOLINT
+  ConvPadding(T number) : numbers(number) {}                                // NOLINT: converts by intent
+  ConvPadding(std::vector<std::int64_t> list) : numbers(std::move(list)) {} // NOLINT
   ConvPadding(std::initializer_list<std::int64_t> list) : numbers(list) {}  // NOLINT
   ConvPadding(const char* word) : name(word) {}                             // NOLINT
-  PerAxis numbers = {0};
+  PerAxis numbers = 0;
   std::string name = {};
 };
 
@@ -44,39 +52,39 @@ Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t
 // Convolutions, of numbers --------------------------------------------------------------------------------------------
 /// x [b, c, n] by weight [o, c / groups, k] gives [b, o, m]: the sum of products over the channels of a group and the
 /// elements of a window, plus bias [o]. "same" needs stride 1.
-Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = {1},
-           const ConvPadding& padding = 0, const PerAxis& dilation = {1}, std::int64_t groups = 1);
+Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1);
 /// The same for x [b, c, h, w] and weight [o, c / groups, kh, kw].
-Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = {1},
-           const ConvPadding& padding = 0, const PerAxis& dilation = {1}, std::int64_t groups = 1);
+Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1);
 /// The adjoint of conv1d: x [b, c, n] by weight [c, o / groups, k] gives [b, o, (n - 1) * stride - 2 * padding +
 /// dilation * (k - 1) + 1 + output_padding]. output_padding must be below the stride or the dilation.
-Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = {1},
-                     const PerAxis& padding = {0}, const PerAxis& output_padding = {0}, std::int64_t groups = 1,
-                     const PerAxis& dilation = {1});
-Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = {1},
-                     const PerAxis& padding = {0}, const PerAxis& output_padding = {0}, std::int64_t groups = 1,
-                     const PerAxis& dilation = {1});
+Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
+                     const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
+                     const PerAxis& dilation = 1);
+Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
+                     const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
+                     const PerAxis& dilation = 1);
 
 // Pooling, of floats --------------------------------------------------------------------------------------------------
 /// The largest element of each window along the last axis; the first one gets the gradient. The stride is by default
 /// the size of a window. `padding`, at most half of it, adds -inf. With ceil_mode the last window may reach beyond the
 /// end.
-Var max_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = {0},
-               const PerAxis& dilation = {1}, bool ceil_mode = false);
-Var max_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = {0},
-               const PerAxis& dilation = {1}, bool ceil_mode = false);
+Var max_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
+               const PerAxis& dilation = 1, bool ceil_mode = false);
+Var max_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
+               const PerAxis& dilation = 1, bool ceil_mode = false);
 /// Also the int64 index of each element within the last axis or, row by row, the last two.
 std::pair<Var, Var> max_pool1d_with_indices(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {},
-                                            const PerAxis& padding = {0}, const PerAxis& dilation = {1},
+                                            const PerAxis& padding = 0, const PerAxis& dilation = 1,
                                             bool ceil_mode = false);
 std::pair<Var, Var> max_pool2d_with_indices(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {},
-                                            const PerAxis& padding = {0}, const PerAxis& dilation = {1},
+                                            const PerAxis& padding = 0, const PerAxis& dilation = 1,
                                             bool ceil_mode = false);
 /// The mean of each window along the last axis. `padding` adds zeros, which count if count_include_pad is true.
-Var avg_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = {0},
+Var avg_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                bool ceil_mode = false, bool count_include_pad = true);
-Var avg_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = {0},
+Var avg_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                bool ceil_mode = false, bool count_include_pad = true);
 /// The mean, or the largest, of `output_size` windows that cover an axis: window i has the elements from floor(i * n /
 /// output_size) to ceil((i + 1) * n / output_size). In 2d, output_size is one number for both axes or has two.
