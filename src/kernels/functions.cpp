@@ -11,9 +11,15 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// sum over k >= 0 of (x + k) ** -s for x > 0 and s > 1: the Hurwitz zeta function, by ten terms and the
-/// Euler-Maclaurin formula for the rest.
-double positive_zeta(double s, double x) {
+/// n! / x ** (n + 1) for x > 0, by logarithms where one of the two overflows or underflows.
+double term_of(double n, double x) {
+  const double direct = std::tgamma(n + 1) * std::pow(x, -(n + 1));
+  return std::isnormal(direct) ? direct : std::exp(log_gamma(n + 1) - (n + 1) * std::log(x));
+}
+
+/// sum over k >= 0 of n! / (x + k) ** (n + 1) for x > 0 and n >= 1: n! times the Hurwitz zeta function, by ten terms
+/// and the Euler-Maclaurin formula for the rest.
+double sum_from(double n, double x) {
   // The Bernoulli numbers B(2j) over (2j)!.
   static constexpr double coefficients[] = {1.0 / 12,
                                             -1.0 / 720,
@@ -25,24 +31,30 @@ double positive_zeta(double s, double x) {
                                             -3617.0 / 10670622842880000.0};
   if (x == infinity) return 0;
   double sum = 0;
-  for (int k = 0; k < 10; ++k, x += 1) sum += std::pow(x, -s);
-  double power = std::pow(x, -s);  // x ** -(s + 2j - 1) times s (s + 1) … after each step
-  sum += power * (x / (s - 1) + 0.5);
-  power *= s / x;
+  for (int k = 0; k < 10; ++k, x += 1) sum += term_of(n, x);
+  if (sum == infinity) return sum;
+  double power = term_of(n, x);  // n! x ** -(n + 2j) times (n + 1) (n + 2) … after each step
+  sum += power * (x / n + 0.5);
+  power *= (n + 1) / x;
   for (int j = 0; j < 8; ++j) {
     sum += power * coefficients[j];
-    power *= (s + 2 * j + 1) * (s + 2 * j + 2) / (x * x);
+    power *= (n + 2 * j + 2) / x * ((n + 2 * j + 3) / x);
   }
   return sum;
 }
 
+/// x - floor(x), which is exact for x > 0.
+double fraction(double x) {
+  return x - std::floor(x);
+}
+
 /// The same for any x that is not a whole number below 1. The terms with negative x + k are those of a sum over
-/// positive numbers, of alternating sign if s is odd.
-double zeta(double s, double x) {
-  if (x > 0) return positive_zeta(s, x);
-  const double whole = std::floor(x), part = x - whole;
-  const double below = positive_zeta(s, 1 - part) - positive_zeta(s, 1 - x);
-  return positive_zeta(s, part) + (std::fmod(s, 2) == 0 ? below : -below);
+/// positive numbers, negated if n is even. The first of these is the fraction of -x, not 1 minus that of x, which
+/// loses the digits of an x just below a whole number.
+double sum_from_any(double n, double x) {
+  if (x > 0) return sum_from(n, x);
+  const double below = sum_from(n, fraction(-x)) - sum_from(n, 1 - x);
+  return sum_from(n, fraction(x)) + (std::fmod(n, 2) == 1 ? below : -below);
 }
 
 template <class T, class F>
@@ -101,7 +113,7 @@ double log_gamma(double x) {
 double digamma(double x) {
   if (x == 0) return std::copysign(infinity, -x);
   if (x < 0) {
-    const double part = x - std::floor(x);
+    const double part = x - std::nearbyint(x);  // exact
     return part == 0 || x == -infinity ? nan : digamma(1 - x) - M_PI / std::tan(M_PI * part);
   }
   if (x == infinity) return x;
@@ -119,7 +131,7 @@ double polygamma(double order, double x) {
   const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
   if (x != x || x == -infinity) return nan;
   if (x <= 0 && std::floor(x) == x) return sign > 0 ? infinity : x == 0 ? -std::copysign(infinity, x) : nan;
-  return sign * std::tgamma(order + 1) * zeta(order + 1, x);
+  return sign * sum_from_any(order, x);
 }
 
 }  // namespace xtape

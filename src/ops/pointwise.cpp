@@ -36,8 +36,9 @@ Vars expand_lerp(const ExpandCall& call) {
 const ComposedRow pointwise_rows[] = {
     {"nan_to_num",
      "x",
-     "x with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf, each cut to the finite numbers of the dtype. "
-     "No gradient flows to replaced elements.",
+     "x with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf. The last two are cut to the finite numbers "
+     "of "
+     "the dtype. No gradient flows to replaced elements.",
      expand_nan_to_num,
      {{{"nan", "In place of NaN.", 0},
        {"posinf", "In place of inf; inf for the greatest finite number.", infinity},

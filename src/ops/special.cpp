@@ -139,9 +139,12 @@ const Op& polygamma_op() {
       return Vars{call.cotangent() * polygamma(call.attributes().get<std::int64_t>("n") + 1, call.inputs[0])};
     });
     op.inputs = inputs_of("x");
-    op.attributes = {{"n", AttributeType::integer, "The order of the derivative, at least 0.", std::nullopt}};
+    op.attributes = {
+        {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
     op.shape = [](const Call& call) {
-      if (call.integer("n") < 0) throw Error("n must not be negative, got " + std::to_string(call.integer("n")));
+      const std::int64_t n = call.integer("n");
+      if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
+        throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
       return same_dtype(call);
     };
     op.lowering.tile = [](const KernelCall& call) {

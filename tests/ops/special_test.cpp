@@ -16,7 +16,7 @@ namespace {
 constexpr double trigamma_digits = 1e-8;
 constexpr double inf = std::numeric_limits<double>::infinity();
 const xt::xarray<double> everywhere{-1.9, -0.6, -0.2, 0.35, 0.8, 1.7}, inside{-0.9, -0.3, 0.05, 0.4, 0.85},
-    above{1.1, 1.7, 3, 8}, positive{0.07, 0.35, 0.8, 1.3, 2.1};
+    above{1.1, 1.7, 3, 8}, near{-1.4, -0.6, -0.2, 0.35, 0.8, 1.3}, positive{0.07, 0.35, 0.8, 1.3, 2.1};
 
 Var record(const char* op, const Vars& x, const Attributes& attributes = {}) {
   return apply(builtin_ops().at(op), std::vector<Operand>(x.begin(), x.end()), attributes)[0];
@@ -71,53 +71,35 @@ void check_bitwise(const char* op, const std::function<std::int64_t(std::int64_t
 }
 }  // namespace
 
-TEST_CASE("op round: to even, no gradient") {
-  check_rounding("round");
-}
-TEST_CASE("op ceil: values, no gradient") {
-  check_rounding("ceil");
-}
-TEST_CASE("op trunc: values, no gradient") {
-  check_rounding("trunc");
-}
-TEST_CASE("op tan: values, gradients") {
-  check_special("tan", xt::xarray<double>{-1.4, -0.6, -0.2, 0.35, 0.8, 1.3}, std::tan);
-}
-TEST_CASE("op asin: values, gradients") {
-  check_special("asin", inside, std::asin);
-}
-TEST_CASE("op acos: values, gradients") {
-  check_special("acos", inside, std::acos);
-}
-TEST_CASE("op atan: values, gradients") {
-  check_special("atan", everywhere, std::atan);
-}
-TEST_CASE("op sinh: values, gradients") {
-  check_special("sinh", everywhere, std::sinh);
-}
-TEST_CASE("op cosh: values, gradients") {
-  check_special("cosh", everywhere, std::cosh);
-}
+#define XTAPE_ROUNDING(name)                             \
+  TEST_CASE("op " #name ": values, integers, no gradient") { \
+    check_rounding(#name);                               \
+  }
+XTAPE_ROUNDING(round)
+XTAPE_ROUNDING(ceil)
+XTAPE_ROUNDING(trunc)
+#undef XTAPE_ROUNDING
+#define XTAPE_SPECIAL(name, points)                \
+  TEST_CASE("op " #name ": values, gradients") {   \
+    check_special(#name, points, std::name);       \
+  }
+XTAPE_SPECIAL(tan, near)
+XTAPE_SPECIAL(asin, inside)
+XTAPE_SPECIAL(acos, inside)
+XTAPE_SPECIAL(atan, everywhere)
+XTAPE_SPECIAL(sinh, everywhere)
+XTAPE_SPECIAL(cosh, everywhere)
+XTAPE_SPECIAL(acosh, above)
+XTAPE_SPECIAL(atanh, inside)
+XTAPE_SPECIAL(exp2, everywhere)
+XTAPE_SPECIAL(log2, positive)
+XTAPE_SPECIAL(log10, positive)
+#undef XTAPE_SPECIAL
 TEST_CASE("op asinh: values, gradients, large numbers") {
   check_special("asinh", everywhere, std::asinh);
   Tape tape;
   const Var x = tape.parameter("x", xt::xarray<double>{1e200});
   CHECK(fast(grad(asinh(x), {x})[0]).as<double>()[0] == doctest::Approx(1e-200).epsilon(1e-12));
-}
-TEST_CASE("op acosh: values, gradients") {
-  check_special("acosh", above, std::acosh);
-}
-TEST_CASE("op atanh: values, gradients") {
-  check_special("atanh", inside, std::atanh);
-}
-TEST_CASE("op exp2: values, gradients") {
-  check_special("exp2", everywhere, std::exp2);
-}
-TEST_CASE("op log2: values, gradients") {
-  check_special("log2", positive, std::log2);
-}
-TEST_CASE("op log10: values, gradients") {
-  check_special("log10", positive, std::log10);
 }
 TEST_CASE("op erfc: values, gradients, the tail") {
   check_special("erfc", everywhere, std::erfc);
@@ -149,6 +131,8 @@ TEST_CASE("op digamma: values, gradients, poles") {
   CHECK(value("digamma", 0.0) == -inf);
   CHECK(value("digamma", -0.0) == inf);
   CHECK(std::isnan(value("digamma", -2)));
+  for (double x : {-1e-9, -1e-17, 1e-9, 1e-17}) CHECK(value("digamma", x) * x == doctest::Approx(-1).epsilon(1e-8));
+  CHECK(value("digamma", -1e-9) == doctest::Approx(1e9 - 0.57721566490153286).epsilon(1e-15));
   for (double x : {-7.3, -0.4, 0.2, 1.46, 8.9, 10.0, 123.4})
     CHECK(value("digamma", x + 1) == doctest::Approx(value("digamma", x) + 1 / x).epsilon(1e-13));
 }
@@ -171,7 +155,18 @@ TEST_CASE("op polygamma: values, gradients, recurrence, negative numbers, errors
     }
   }
   Tape tape;
-  CHECK_THROWS_WITH_AS(polygamma(-1, tape.input("x", {1})), "polygamma: n must not be negative, got -1", Error);
+  CHECK_THROWS_WITH_AS(polygamma(-1, tape.input("x", {1})), "polygamma: n must be at least 0 and less than 2 ** 53, got -1", Error);
+  CHECK_THROWS_AS(polygamma(std::int64_t{1} << 53, tape.input("y", {1})), Error);
+  // Just beside a pole, one term is the whole value. 200! overflows, and so does 100 ** 201.
+  for (std::int64_t n : {1, 2, 5}) {
+    const double term = std::tgamma(n + 1) * std::pow(1e-9, -n - 1);
+    CHECK(at(n, -1e-9) == doctest::Approx(term).epsilon(1e-14));
+    CHECK(at(n, 1e-9) == doctest::Approx(n % 2 == 0 ? -term : term).epsilon(1e-14));
+  }
+  double sum = 0;
+  for (int k = 0; k < 1000; ++k) sum -= std::exp(std::lgamma(201.0) - 201 * std::log(100.0 + k));
+  CHECK(at(200, 100) == doctest::Approx(sum).epsilon(1e-11));
+  CHECK(at(1000, 100) == -inf);
 }
 TEST_CASE("op atan2: values, gradients, quadrants") {
   check_golden("ops_elementwise.json", "atan2", 1e-10, 0);
