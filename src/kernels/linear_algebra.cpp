@@ -40,8 +40,10 @@ Kernel make_triangular_solve(const KernelForm& form) {
   const CBLAS_UPLO side = form.get<bool>("upper") ? CblasUpper : CblasLower;
   const CBLAS_TRANSPOSE turned = form.get<bool>("transposed") ? CblasTrans : CblasNoTrans;
   const CBLAS_DIAG diagonal = form.get<bool>("unit_diagonal") ? CblasUnit : CblasNonUnit;
+  const std::int64_t grain = tasks_a_piece(static_cast<double>(n) * n * std::min(columns, columns_a_task));
   reserve_blas();
   return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+    if (n == 0) return;
     const T* a = in<T>(arguments, 0);
     for (std::int64_t k = 0; checks && diagonal == CblasNonUnit && k < factors.count; ++k)
       for (std::int64_t i = 0; i < n; ++i)
@@ -50,8 +52,6 @@ Kernel make_triangular_solve(const KernelForm& form) {
     const T* b = in<T>(arguments, 1);
     T* x = out<T>(arguments, 0);
     const std::int64_t tasks = ceiling(columns, columns_a_task);
-    const std::int64_t grain = std::max<std::int64_t>(1, 20'000 / (matrices.size() * n + 1));
-    if (n == 0) return;
     parallel_for(threads, matrices.count * tasks, grain, [=](std::int64_t from, std::int64_t to) {
       for (std::int64_t task = from; task < to; ++task) {
         const std::int64_t number = task / tasks;
@@ -92,7 +92,8 @@ Kernel make_lu(const KernelForm& form) {
                             const int row = place.integers[i] - 1;
                             std::swap(permutation[i], permutation[row]);
                             const T pivot = lu[std::int64_t{i} * n + i];
-                            sign *= (row == i ? T{1} : T{-1}) * static_cast<T>((pivot > 0) - (pivot < 0));
+                            if (row != i) sign = -sign;
+                            sign *= std::isnan(pivot) ? pivot : static_cast<T>((pivot > 0) - (pivot < 0));
                           }
                           return info == 0;
                         });
@@ -108,7 +109,7 @@ Kernel make_qr(const KernelForm& form) {
   Lapack<T>::orgqr(&m, &k, &k, nullptr, &step, nullptr, &work[1], &query, &info);
   const std::int64_t size = matrices.size();
   return each_matrix<T>(
-      matrices, {size + k, std::max(asked(work[0]), asked(work[1])), 0}, form, false, "",
+      matrices, {size + k, std::max(matrices.asked(work[0]), matrices.asked(work[1])), 0}, form, false, "",
       [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
         const T* a = in<T>(arguments, 0) + number * size;
         T* q = out<T>(arguments, 0) + number * m * k;
@@ -137,8 +138,7 @@ Kernel make_eigh(const KernelForm& form) {
   T work = 0;
   int integers = 0, info = 0;
   Lapack<T>::syevd("V", "U", &n, nullptr, &step, nullptr, &work, &query, &integers, &query, &info, 1, 1);
-  const double least = n == 0 ? 1 : 1 + 6.0 * n + 2.0 * n * n;  // LAPACK counts in 32 bits
-  return each_matrix<T>(matrices, {0, asked(std::max(static_cast<double>(work), least)), std::max(1, integers)}, form,
+  return each_matrix<T>(matrices, {0, matrices.asked(work, 1 + 6.0 * n + 2.0 * n * n), std::max(1, integers)}, form,
                         form.get<bool>("check"), "beyond LAPACK's syevd, which does not converge",
                         [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
                           const std::int64_t size = matrices.size();
@@ -172,8 +172,8 @@ Kernel make_svd(const KernelForm& form) {
   Lapack<T>::gesdd("S", &n, &m, nullptr, &row, nullptr, nullptr, &row, nullptr, &part, &work, &query, &integer, &info,
                    1);
   const std::int64_t size = matrices.size();
-  return each_matrix<T>(matrices, {size, asked(work), std::int64_t{8} * part}, form, form.get<bool>("check"),
-                        "beyond LAPACK's gesdd, which does not converge",
+  return each_matrix<T>(matrices, {size, matrices.asked(work, 1 + 7.0 * k + 4.0 * k * k), std::int64_t{8} * part}, form,
+                        form.get<bool>("check"), "beyond LAPACK's gesdd, which does not converge",
                         [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
                           const T* a = in<T>(arguments, 0) + number * size;
                           T* u = out<T>(arguments, 0) + number * m * k;

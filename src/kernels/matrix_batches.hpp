@@ -17,14 +17,26 @@ namespace xtape {
 
 /// The matrices of an input: their batch and their sizes, of which LAPACK takes 32 bits.
 struct Matrices {
-  explicit Matrices(const Shape& shape) : batch(shape.begin(), shape.end() - 2), count(count_of(batch)) {
-    if (std::max(shape[shape.size() - 2], shape.back()) > std::numeric_limits<int>::max())
-      throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
+  explicit Matrices(const Shape& given) : shape(given), batch(given.begin(), given.end() - 2), count(count_of(batch)) {
+    require_fit(std::max(shape[shape.size() - 2], shape.back()) <= std::numeric_limits<int>::max());
     rows = static_cast<int>(shape[shape.size() - 2]);
     columns = static_cast<int>(shape.back());
   }
   int least() const { return std::min(rows, columns); }
   std::int64_t size() const { return std::int64_t{rows} * columns; }
+  void require_fit(bool fit) const {
+    if (!fit)
+      throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
+  }
+  /// The elements of work that LAPACK asks for, which it tells as a float: rounded up. Not less than `least`, the
+  /// documented minimum, because LAPACK computes its answer in 32 bits.
+  template <class T>
+  std::int64_t asked(T work, double least = 1) const {
+    const double rounded = static_cast<double>(work) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
+    const double most = std::max(rounded, least);
+    require_fit(most < std::numeric_limits<int>::max());
+    return static_cast<std::int64_t>(std::ceil(most));
+  }
   /// The matrix with this number, for errors: "matrix (1, 2) of the batch (3, 4)".
   std::string name(std::int64_t number) const {
     if (batch.empty()) return "the matrix";
@@ -33,7 +45,7 @@ struct Matrices {
     return "matrix " + to_string(index) + " of the batch " + to_string(batch);
   }
 
-  Shape batch;
+  Shape shape, batch;
   std::int64_t count;
   int rows = 0, columns = 0;
 };
@@ -42,14 +54,6 @@ struct Matrices {
 struct Work {
   std::int64_t elements = 0, lapack = 0, integers = 0;
 };
-/// What LAPACK asks for, which it tells as a float: rounded up. Throws Error if LAPACK cannot take it.
-template <class T>
-std::int64_t asked(T size) {
-  const double exact = static_cast<double>(size) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
-  if (!(exact < std::numeric_limits<int>::max()))
-    throw Error("the matrices are too large for LAPACK, whose sizes have 32 bits");
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(exact)));
-}
 
 /// A thread's part of the scratch memory.
 template <class T>
@@ -60,6 +64,16 @@ struct Place {
   int lapack_size;
 };
 
+/// How many tasks of so many multiply-adds are worth a thread.
+inline std::int64_t tasks_a_piece(double multiply_adds) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / (multiply_adds + 1)));
+}
+
+/// Whether there is nothing to write, though there may be any number of empty matrices.
+inline bool all_empty(const std::vector<ValueType>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [](const ValueType& type) { return count_of(type.shape) == 0; });
+}
+
 /// A kernel that calls solve(arguments, number, place) for each matrix. It returns whether the matrix has a solution;
 /// if one has none, the run throws Error, "… is " + `refused`, where `checks` is set.
 template <class T, class Solve>
@@ -67,14 +81,14 @@ Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm&
                    const Solve& solve) {
   reserve_blas();
   const auto threads = static_cast<int>(std::clamp<std::int64_t>(matrices.count, 1, form.threads));
-  std::int64_t bytes = work.elements, lapack_bytes = work.lapack, integer_bytes = work.integers, all = threads;
-  if (!checked_add(bytes, work.lapack) || !checked_multiply(bytes, sizeof(T)) ||
-      !checked_multiply(lapack_bytes, sizeof(T)) || !checked_multiply(integer_bytes, sizeof(int)) ||
-      !checked_add(bytes, integer_bytes + 128) || !checked_multiply(all, bytes))
-    throw Error("the matrices are too large");
+  std::int64_t bytes = work.elements, integer_bytes = work.integers, all = threads;
+  matrices.require_fit(checked_add(bytes, work.lapack) && checked_multiply(bytes, sizeof(T)) &&
+                       checked_multiply(integer_bytes, sizeof(int)) && checked_add(bytes, integer_bytes + 128) &&
+                       checked_multiply(all, bytes));
+  if (all_empty(form.outputs)) return Kernel{[](const KernelArguments&) {}};
   const std::size_t each = whole_lines(static_cast<std::size_t>(bytes));
-  const double multiply_adds = std::pow(static_cast<double>(std::max(matrices.rows, matrices.columns)) + 1, 3);
-  const auto grain = std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / multiply_adds));
+  const double side = std::max(matrices.rows, matrices.columns);
+  const std::int64_t grain = tasks_a_piece(side * side * side);
   return Kernel{
       [=](const KernelArguments& arguments) {
         std::atomic<std::int64_t> first{matrices.count};
@@ -111,11 +125,12 @@ template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
 }
-/// to = (a + aᵀ) / 2. Both may be one array.
+/// to = (a + aᵀ) / 2. Both may be one array. Equal elements stay what they are: half of a subnormal one may be inexact.
 template <class T>
 void symmetrise(T* to, const T* a, std::int64_t n) {
   by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {
-    if (j <= i) to[i * n + j] = to[j * n + i] = a[i * n + j] / 2 + a[j * n + i] / 2;
+    const T x = a[i * n + j], y = a[j * n + i];
+    if (j <= i) to[i * n + j] = to[j * n + i] = x == y ? x : x / 2 + y / 2;
   });
 }
 template <class T>

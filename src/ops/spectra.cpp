@@ -7,8 +7,15 @@
 namespace xtape {
 
 namespace {
-std::int64_t least_size(const Shape& shape) {
-  return std::min(shape[shape.size() - 2], shape.back());
+/// The types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n); with `values`, [..., k]
+/// between them.
+std::vector<ValueType> factor_types(const Call& call, bool values) {
+  const Shape& a = call.shape(0);
+  const Shape batch = batch_of(a, "a", false);
+  const std::int64_t m = a[a.size() - 2], n = a.back(), k = std::min(m, n);
+  std::vector<ValueType> types{{call.dtype(0), joined(batch, {m, k})}, {call.dtype(0), joined(batch, {k, n})}};
+  if (values) types.insert(types.begin() + 1, ValueType{call.dtype(0), joined(batch, {k})});
+  return types;
 }
 
 Var identity(const Var& x, std::int64_t n) {
@@ -57,14 +64,7 @@ const Op& qr_op() {
            (2019), NaN or infinite where the first k columns are dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
-      .shape =
-          [](const Call& call) {
-            const Shape& a = call.shape(0);
-            const Shape batch = batch_of(a, "a", false);
-            const std::int64_t k = least_size(a);
-            return std::vector<ValueType>{{call.dtype(0), joined(batch, {a[a.size() - 2], k})},
-                                          {call.dtype(0), joined(batch, {k, a.back()})}};
-          },
+      .shape = [](const Call& call) { return factor_types(call, false); },
       .gradient = qr_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel}};
@@ -139,15 +139,7 @@ const Op& svd_op() {
       .inputs = {{"a", Accept::floating}},
       .outputs = {"u", "s", "vh"},
       .attributes = {check_attribute("one for which LAPACK does not converge")},
-      .shape =
-          [](const Call& call) {
-            const Shape& a = call.shape(0);
-            const Shape batch = batch_of(a, "a", false);
-            const std::int64_t k = least_size(a);
-            return std::vector<ValueType>{{call.dtype(0), joined(batch, {a[a.size() - 2], k})},
-                                          {call.dtype(0), joined(batch, {k})},
-                                          {call.dtype(0), joined(batch, {k, a.back()})}};
-          },
+      .shape = [](const Call& call) { return factor_types(call, true); },
       .gradient = svd_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel}};

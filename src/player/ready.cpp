@@ -7,4 +7,13 @@ void name_call(Error& error, const Site& site) {
   error.name_location(to_string(site));
 }
 
+Kernel make_kernel(const KernelCall& call, const Site& site) {
+  try {
+    return call.op.lowering.kernel(call);
+  } catch (Error& error) {
+    name_call(error, site);
+    throw;
+  }
+}
+
 }  // namespace xtape

@@ -9,9 +9,11 @@
 
 namespace xtape {
 
-/// Adds to an error thrown while playing the op and the source location of the recorded call, unless it has them
+/// Adds to an error of a kernel the op and the source location of the recorded call, unless it has them
 /// already.
 void name_call(Error& error, const Site& site);
+/// The kernel of the call's op. Errors name the call, as those of the kernel's runs do.
+Kernel make_kernel(const KernelCall& call, const Site& site);
 
 struct ReadyStep {
   std::shared_ptr<const Kernel> kernel;

@@ -62,7 +62,27 @@ TEST_CASE("op cholesky: errors name the line and the matrix; without check, and 
   CHECK_THROWS_AS(linalg::cholesky(tape.input("y", {3})), ShapeError);
   const Var one = tape.input("one", {0, 1, 1}), many = tape.input("many", {0, 1, std::int64_t{1} << 31});
   const Var large = linalg::triangular_solve(one, many);
-  CHECK_THROWS_WITH_AS(Player(tape, {large}), doctest::Contains("LAPACK, whose sizes have 32 bits"), Error);
+  CHECK_THROWS_WITH_AS(Player(tape, {large}),
+                       doctest::Contains("triangular_solve: the matrices of (0, 1, 2147483648) are too large for "
+                                         "LAPACK, whose sizes have 32 bits"),
+                       Error);
+}
+
+TEST_CASE("op cholesky: symmetric matrices are taken as they are, even the smallest numbers") {
+  const double least = std::numeric_limits<double>::denorm_min();
+  Tape tape;
+  const Var l = linalg::cholesky(tape.constant(ArrayView(Doubles(least * xt::eye<double>(2)))));
+  CHECK(as_doubles(evaluate(l))(1, 1) == doctest::Approx(std::sqrt(least)).epsilon(1e-12).scale(0));
+}
+
+TEST_CASE("factorisations: any number of empty matrices takes no time") {
+  Tape tape;
+  const Var a = tape.input("a", {std::int64_t{1} << 40, 0, 0});
+  const Vars all{linalg::cholesky(a), linalg::triangular_solve(a, a), linalg::qr(a).r, linalg::eigh(a).eigenvectors,
+                 linalg::svd(a).u};
+  Player player(tape, all);
+  player.play({{a, Array(Dtype::float32, a.shape())}}, 0);
+  for (const Var& each : all) CHECK(player.view(each).shape() == a.shape());
 }
 
 TEST_CASE("op triangular_solve: solves all forms, with a batch or one matrix for all, and many columns") {

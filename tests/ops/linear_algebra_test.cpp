@@ -80,6 +80,11 @@ TEST_CASE("op slogdet: no overflow; 0 and -inf for singular matrices") {
   CHECK(found[0]() == 0);
   CHECK(found[1]() == -HUGE_VAL);
   check_gradients(record, {numbers({2, 3, 3}, 4)});
+  // Factors that overflow to NaN do not make the matrix singular.
+  const Doubles vast{{1, 1e308, 1e308}, {-1, 1e308, 1e308}, {-1, 1e308, 0.5e308}};
+  const auto overflown = played_with(record, {vast}, Dtype::float64, {});
+  CHECK(std::isnan(overflown[0]()));
+  CHECK(std::isnan(overflown[1]()));
 }
 
 TEST_CASE("op cholesky_solve: solves with the factor") {

@@ -11,6 +11,7 @@
 #include "plan/memory.hpp"
 #include "plan/placement.hpp"
 #include "plan/shortage.hpp"
+#include "ready.hpp"
 
 namespace xtape {
 
@@ -239,7 +240,7 @@ class Planner {
       Cost cost = cost_of(call);
       Kernel kernel = tiled   ? make_elementwise(call)
                       : steps ? make_stepped(call, options_, zeros_of(index), cost)
-                              : node.op->lowering.kernel(call);
+                              : make_kernel(call, node.site);
       if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
       return SharedKernel{std::make_shared<const Kernel>(std::move(kernel)), cost};
     });
