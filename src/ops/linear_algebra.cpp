@@ -1,10 +1,10 @@
 // Ops of linear algebra that are recorded as factorisations, products and sums.
 #include "xtape/ops/linear_algebra.hpp"
 
-#include <map>
-
+#include "composed.hpp"
 #include "matrix_ops.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/reductions.hpp"
 
 namespace xtape {
 
@@ -78,17 +78,11 @@ Vars record_matrix_rank(const Vars& in, const Attributes& given) {
   return {sum(significant(linalg::svd(stop_gradient(in[0])).s, in[0], given.get<double>("rtol")), {-1})};
 }
 
-/// The root of a sum of squares, whose gradient at 0 is 0.
-Var root(const Var& squares) {
-  const Var none = equal(squares, 0);
-  return where(none, 0, sqrt(where(none, 1, squares)));
-}
-
 Vars record_matrix_norm(const Vars& in, const Attributes& given) {
   const Var& a = in[0];
   const std::string& ord = given.get<std::string>("ord");
   require_matrices(a);
-  if (ord == "fro") return {root(sum(square(a), {-2, -1}))};
+  if (ord == "fro") return {vector_norm(a, 2, {-2, -1})};
   if (ord == "1") return {max(sum(abs(a), {-2}), {-1})};
   if (ord == "inf") return {max(sum(abs(a), {-1}), {-1})};
   if (ord == "nuc") return {sum(linalg::svd(a).s, {-1})};
@@ -221,62 +215,56 @@ Op op_of(const Row& row) {
   return op;
 }
 
-const std::map<std::string, Op>& recorded_ops() {
-  static const std::map<std::string, Op> ops = [] {
-    std::map<std::string, Op> all;
-    for (const Row& row : rows()) all.emplace(row.name, op_of(row));
-    return all;
-  }();
+std::vector<Op> recorded_ops() {
+  std::vector<Op> ops;
+  for (const Row& row : rows()) ops.push_back(op_of(row));
   return ops;
-}
-
-Vars call(const char* name, const std::vector<Operand>& operands, const Attributes& attributes = {}) {
-  return apply(recorded_ops().at(name), operands, attributes);
 }
 }  // namespace
 
 namespace linalg {
 Var solve(const Argument& a, const Var& b, bool check) {
-  return call("solve", {a, b}, {{"check", check}})[0];
+  return call_op("solve", {a, b}, {{"check", check}});
 }
 Var inv(const Argument& a, bool check) {
-  return call("inv", {a}, {{"check", check}})[0];
+  return call_op("inv", {a}, {{"check", check}});
 }
 Var det(const Argument& a) {
-  return call("det", {a})[0];
+  return call_op("det", {a});
 }
 SignLogDet slogdet(const Argument& a) {
-  const Vars found = call("slogdet", {a});
+  const Vars found = apply(builtin_ops().at("slogdet"), {a});
   return {found[0], found[1]};
 }
 Var cholesky_solve(const Argument& l, const Var& b, bool check) {
-  return call("cholesky_solve", {l, b}, {{"check", check}})[0];
+  return call_op("cholesky_solve", {l, b}, {{"check", check}});
 }
 Var lstsq(const Argument& a, const Var& b, double rtol) {
-  return call("lstsq", {a, b}, {{"rtol", rtol}})[0];
+  return call_op("lstsq", {a, b}, {{"rtol", rtol}});
 }
 Var matrix_rank(const Argument& a, double rtol) {
-  return call("matrix_rank", {a}, {{"rtol", rtol}})[0];
+  return call_op("matrix_rank", {a}, {{"rtol", rtol}});
 }
 Var matrix_norm(const Argument& a, const std::string& ord) {
-  return call("matrix_norm", {a}, {{"ord", ord}})[0];
+  return call_op("matrix_norm", {a}, {{"ord", ord}});
 }
 Var matrix_power(const Argument& a, std::int64_t n) {
-  return call("matrix_power", {a}, {{"n", n}})[0];
+  return call_op("matrix_power", {a}, {{"n", n}});
 }
 Var trace(const Argument& a) {
-  return call("trace", {a})[0];
+  return call_op("trace", {a});
 }
 Var outer(const Argument& a, const Var& b) {
-  return call("outer", {a, b})[0];
+  return call_op("outer", {a, b});
 }
 Var kron(const Argument& a, const Var& b) {
-  return call("kron", {a, b})[0];
+  return call_op("kron", {a, b});
 }
 }  // namespace linalg
 
 void list_linear_algebra(OpTable& table) {
-  for (const auto& [name, op] : recorded_ops()) table.add(op);
+  static const std::vector<Op> ops = recorded_ops();
+  for (const Op& op : ops) table.add(op);
 }
 
 }  // namespace xtape

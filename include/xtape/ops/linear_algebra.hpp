@@ -4,8 +4,8 @@
 ///
 /// All are differentiable any number of times, unless stated otherwise. A matrix that has no result (singular, not
 /// positive definite) makes the play throw Error, which names the line and the matrix of the batch; with `check` false
-/// the result is NaN or infinite. A matrix with a NaN or an infinity gives NaN. They throw while recording as the
-/// functions of ops.hpp do. Products of many matrices (multi_dot) are those of einsum: "ab,bc,cd->ad".
+/// the result is NaN or infinite. The factors of a matrix with a NaN or an infinity are NaN. They throw while recording
+/// as the functions of ops.hpp do. Products of many matrices (multi_dot) are those of einsum: "ab,bc,cd->ad".
 #pragma once
 
 #include <cstdint>
