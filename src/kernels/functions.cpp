@@ -11,10 +11,10 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// n! / x ** (n + 1) for x > 0, by logarithms where one of the two overflows or underflows.
-double term_of(double n, double x) {
-  const double direct = std::tgamma(n + 1) * std::pow(x, -(n + 1));
-  return std::isnormal(direct) ? direct : std::exp(log_gamma(n + 1) - (n + 1) * std::log(x));
+/// gamma(s) / x ** s for x > 0, by logarithms where one of the two overflows or underflows.
+double term_of(double gamma, double s, double x) {
+  const double direct = gamma * std::pow(x, -s);
+  return std::isnormal(direct) ? direct : std::exp(log_gamma(s) - s * std::log(x));
 }
 
 /// sum over k >= 0 of n! / (x + k) ** (n + 1) for x > 0 and n >= 1: n! times the Hurwitz zeta function, by ten terms
@@ -30,11 +30,12 @@ double sum_from(double n, double x) {
                                             1.0 / 74724249600.0,
                                             -3617.0 / 10670622842880000.0};
   if (x == infinity) return 0;
+  const double factorial = std::tgamma(n + 1);
   double sum = 0;
-  for (int k = 0; k < 10; ++k, x += 1) sum += term_of(n, x);
+  for (int k = 0; k < 10; ++k, x += 1) sum += term_of(factorial, n + 1, x);
   if (sum == infinity) return sum;
-  double power = term_of(n, x);  // n! x ** -(n + 2j) times (n + 1) (n + 2) … after each step
-  sum += power * (x / n + 0.5);
+  double power = term_of(factorial, n + 1, x);  // n! x ** -(n + 2j) times (n + 1) (n + 2) … after each step
+  sum += term_of(factorial / n, n, x) + power / 2;
   power *= (n + 1) / x;
   for (int j = 0; j < 8; ++j) {
     sum += power * coefficients[j];
@@ -53,7 +54,7 @@ double fraction(double x) {
 /// loses the digits of an x just below a whole number.
 double sum_from_any(double n, double x) {
   if (x > 0) return sum_from(n, x);
-  const double below = sum_from(n, fraction(-x)) - sum_from(n, 1 - x);
+  const double all = sum_from(n, fraction(-x)), below = std::isinf(all) ? all : all - sum_from(n, 1 - x);
   return sum_from(n, fraction(x)) + (std::fmod(n, 2) == 1 ? below : -below);
 }
 

@@ -167,6 +167,8 @@ TEST_CASE("op polygamma: values, gradients, recurrence, negative numbers, errors
   for (int k = 0; k < 1000; ++k) sum -= std::exp(std::lgamma(201.0) - 201 * std::log(100.0 + k));
   CHECK(at(200, 100) == doctest::Approx(sum).epsilon(1e-11));
   CHECK(at(1000, 100) == -inf);
+  CHECK(at(171, -1e-9) == inf);
+  CHECK(at(1, 1e300) * 1e300 == doctest::Approx(1).epsilon(1e-14));
 }
 TEST_CASE("op atan2: values, gradients, quadrants") {
   check_golden("ops_elementwise.json", "atan2", 1e-10, 0);
