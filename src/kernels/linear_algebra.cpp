@@ -38,7 +38,7 @@ Kernel make_triangular_solve(const KernelForm& form) {
   const int n = matrices.rows, columns = matrices.columns;
   const bool shared = factors.batch.size() < matrices.batch.size(), checks = form.get<bool>("check");
   const CBLAS_UPLO side = form.get<bool>("upper") ? CblasUpper : CblasLower;
-  const CBLAS_TRANSPOSE turned = form.get<bool>("transposed") ? CblasTrans : CblasNoTrans;
+  const CBLAS_TRANSPOSE operation = form.get<bool>("transposed") ? CblasTrans : CblasNoTrans;
   const CBLAS_DIAG diagonal = form.get<bool>("unit_diagonal") ? CblasUnit : CblasNonUnit;
   const std::int64_t grain = tasks_a_piece(static_cast<double>(n) * n * std::min(columns, columns_a_task));
   reserve_blas();
@@ -59,7 +59,7 @@ Kernel make_triangular_solve(const KernelForm& form) {
         const int width = std::min(columns_a_task, columns - first);
         const std::int64_t at = number * matrices.size() + first;
         for (std::int64_t i = 0; b != x && i < n; ++i) std::copy_n(b + at + i * columns, width, x + at + i * columns);
-        Lapack<T>::trsm(CblasRowMajor, CblasLeft, side, turned, diagonal, n, width, 1,
+        Lapack<T>::trsm(CblasRowMajor, CblasLeft, side, operation, diagonal, n, width, 1,
                         a + (shared ? 0 : number * factors.size()), n, x + at, columns);
       }
     });

@@ -11,7 +11,7 @@ namespace xtape {
 
 const Op& lu_solve_op();
 
-Var turned(const Var& x) {
+Var matrix_transpose(const Var& x) {
   Axes order;
   const auto rank = static_cast<std::int64_t>(x.rank());
   for (std::int64_t axis = 0; axis < rank; ++axis)
@@ -20,7 +20,7 @@ Var turned(const Var& x) {
 }
 Var symmetric(const Var& x) {
   const Var half = x * 0.5;
-  return half + turned(half);
+  return half + matrix_transpose(half);
 }
 Shape batch_of(const Shape& shape, const char* what, bool square) {
   if (shape.size() < 2 || (square && shape[shape.size() - 2] != shape.back()))
@@ -77,7 +77,7 @@ Vars batch_system(const BatchCall& call) {
 }
 /// The cotangent of A where op(A) X = B, from that of B: minus the sum of its products with X.
 Var gradient_of_matrix(const Var& a, const Var& b_cotangent, const Var& x, bool transposed) {
-  const Var product = transposed ? matmul(x, turned(b_cotangent)) : matmul(b_cotangent, turned(x));
+  const Var product = transposed ? matmul(x, matrix_transpose(b_cotangent)) : matmul(b_cotangent, matrix_transpose(x));
   return -sum_to(product, a.shape());
 }
 
@@ -100,10 +100,10 @@ const Op& cholesky_op() {
       .gradient =
           [](const GradientCall& call) {
             const Var& l = call.outputs[0];
-            const Var product = matmul(turned(l), call.cotangent());
+            const Var product = matmul(matrix_transpose(l), call.cotangent());
             const Var half = (tril(product) + tril(product, -1)) * 0.5;  // half of its diagonal
             const Var left = solved(l, half, false, true, false);
-            return Vars{symmetric(solved(l, turned(left), false, true, false))};
+            return Vars{symmetric(solved(l, matrix_transpose(left), false, true, false))};
           },
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel, .overwrites = {0}}};
@@ -169,10 +169,11 @@ const Op& lu_op() {
           [](const GradientCall& call) {
             const Var &lu = call.outputs[0], cotangent = call.cotangent();
             const Var lower = tril(lu, -1) + eye(lu.tape(), lu.size(-1), -1, lu.dtype());
-            const Var middle =
-                tril(matmul(turned(lower), tril(cotangent, -1)), -1) + triu(matmul(triu(cotangent), turned(triu(lu))));
+            const Var middle = tril(matmul(matrix_transpose(lower), tril(cotangent, -1)), -1) +
+                               triu(matmul(triu(cotangent), matrix_transpose(triu(lu))));
             const Var left = solved(lu, middle, false, true, true);
-            return Vars{permuted(turned(solved(lu, turned(left), true, false, false)), call.outputs[1], true)};
+            return Vars{permuted(matrix_transpose(solved(lu, matrix_transpose(left), true, false, false)),
+                                 call.outputs[1], true)};
           },
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel}};

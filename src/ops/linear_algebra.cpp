@@ -26,18 +26,21 @@ Var with_batch(const Var& x, const Shape& batch) {
   return broadcast_to(x, joined(batch, {x.size(-2), x.size(-1)}));
 }
 
-/// A vector b [n] is a matrix of one column for `compute`, whose result loses it again.
+/// A vector b [m] is a matrix of one column for `compute`, whose result loses it again. Throws ShapeError unless b has
+/// as many rows as a.
 template <class Compute>
-Vars for_columns(const Var& b, const Compute& compute) {
+Vars for_columns(const Var& a, const Var& b, const Compute& compute) {
+  if (b.rank() == 0 || b.size(b.rank() == 1 ? 0 : -2) != a.size(-2))
+    throw ShapeError("b must be a vector or matrices with " + std::to_string(a.size(-2)) + " rows, as a has, got " +
+                     to_string(a.shape()) + " and " + to_string(b.shape()));
   if (b.rank() != 1) return {compute(b)};
   return {squeeze(compute(expand_dims(b, -1)), {-1})};
 }
 
 Vars record_solve_by_lu(const Vars& in, const Attributes& given) {
   require_square(in[0]);
-  return for_columns(in[1], [&](const Var& b) {
-    const Shape of_b = batch_of(b.shape(), "b", false);
-    const Shape batch = broadcast_shapes({batch_of(in[0].shape(), "a", true), of_b});
+  return for_columns(in[0], in[1], [&](const Var& b) {
+    const Shape batch = broadcast_shapes({batch_of(in[0].shape(), "a", true), batch_of(b.shape(), "b", false)});
     const Var a = in[0].rank() == 2 ? in[0] : with_batch(in[0], batch);
     const linalg::Lu factors = linalg::lu(stop_gradient(a), given.get<bool>("check"));
     return apply(lu_solve_op(), {a, with_batch(b, batch), factors.lu, factors.permutation})[0];
@@ -70,7 +73,8 @@ Vars record_cholesky_solve(const Vars& in, const Attributes& given) {
 
 Vars record_lstsq(const Vars& in, const Attributes& given) {
   require_matrices(in[0]);
-  return for_columns(in[1], [&](const Var& b) { return matmul(linalg::pinv(in[0], given.get<double>("rtol")), b); });
+  return for_columns(in[0], in[1],
+                     [&](const Var& b) { return matmul(linalg::pinv(in[0], given.get<double>("rtol")), b); });
 }
 
 Vars record_matrix_rank(const Vars& in, const Attributes& given) {

@@ -6,7 +6,7 @@
 namespace xtape {
 
 /// The matrices with rows and columns exchanged: a view.
-Var turned(const Var& x);
+Var matrix_transpose(const Var& x);
 /// x / 2 + xᵀ / 2, the gradient of a matrix that stands for this mean.
 Var symmetric(const Var& x);
 /// The axes before the last two. Throws ShapeError, naming `what`, unless the array has matrices, which are square if

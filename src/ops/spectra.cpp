@@ -35,12 +35,12 @@ Var differences(const Var& values) {
 
 /// The cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
 Var tall_qr_gradient(const Var& q, const Var& r, const Var& q_cotangent, const Var& r_cotangent) {
-  const Var m = matmul(r, turned(r_cotangent)) - matmul(turned(q_cotangent), q);
-  const Var mirrored = tril(m) + turned(tril(m, -1));
+  const Var m = matmul(r, matrix_transpose(r_cotangent)) - matmul(matrix_transpose(q_cotangent), q);
+  const Var mirrored = tril(m) + matrix_transpose(tril(m, -1));
   linalg::TriangularOptions upper;
   upper.upper = true;
   upper.check = false;
-  return turned(linalg::triangular_solve(r, turned(q_cotangent + matmul(q, mirrored)), upper));
+  return matrix_transpose(linalg::triangular_solve(r, matrix_transpose(q_cotangent + matmul(q, mirrored)), upper));
 }
 
 Vars qr_gradient(const GradientCall& call) {
@@ -51,7 +51,7 @@ Vars qr_gradient(const GradientCall& call) {
   // A = [X Y], X = Q U, Y = Q V.
   const std::vector<std::int64_t> sizes{r.size(-2), rest};
   const Vars of_r = split(r, sizes, -1), of_dr = split(dr, sizes, -1), of_a = split(call.inputs[0], sizes, -1);
-  const Var x = tall_qr_gradient(q, of_r[0], dq + matmul(of_a[1], turned(of_dr[1])), of_dr[0]);
+  const Var x = tall_qr_gradient(q, of_r[0], dq + matmul(of_a[1], matrix_transpose(of_dr[1])), of_dr[0]);
   return {concat({x, matmul(q, of_dr[1])}, -1)};
 }
 
@@ -75,14 +75,14 @@ Vars eigh_gradient(const GradientCall& call) {
   const Var &w = call.outputs[0], &v = call.outputs[1];
   Var inside;
   if (!call.cotangents[1].empty()) {
-    const Var product = matmul(turned(v), call.cotangents[1]);
+    const Var product = matmul(matrix_transpose(v), call.cotangents[1]);
     inside = (product - diag_embed(diagonal(product, -2, -1))) / differences(w);
     if (!call.cotangents[0].empty()) inside = inside + diag_embed(call.cotangents[0]);
     inside = matmul(v, inside);
   } else {
     inside = columns_times(v, call.cotangent(0));
   }
-  return {symmetric(matmul(inside, turned(v)))};
+  return {symmetric(matmul(inside, matrix_transpose(v)))};
 }
 
 const Op& eigh_op() {
@@ -113,19 +113,19 @@ Vars svd_gradient(const GradientCall& call) {
   const bool of_u = !call.cotangents[0].empty(), of_v = !call.cotangents[2].empty();
   if (!of_u && !of_v) return {matmul(columns_times(u, call.cotangent(1)), vh)};
   const Var apart = differences(square(s));
-  const auto rotation = [&](const Var& product) { return (product - turned(product)) / apart; };
+  const auto rotation = [&](const Var& product) { return (product - matrix_transpose(product)) / apart; };
   Var inside = diag_embed(call.cotangent(1));
-  const Var dv = of_v ? turned(call.cotangents[2]) : Var();
-  if (of_u) inside = inside + columns_times(rotation(matmul(turned(u), call.cotangents[0])), s);
+  const Var dv = of_v ? matrix_transpose(call.cotangents[2]) : Var();
+  if (of_u) inside = inside + columns_times(rotation(matmul(matrix_transpose(u), call.cotangents[0])), s);
   if (of_v) inside = inside + expand_dims(s, -1) * rotation(matmul(vh, dv));
   Var all = matmul(matmul(u, inside), vh);
   if (of_u && u.size(-2) > s.size(-1)) {
-    const Var rest = call.cotangents[0] - matmul(u, matmul(turned(u), call.cotangents[0]));
+    const Var rest = call.cotangents[0] - matmul(u, matmul(matrix_transpose(u), call.cotangents[0]));
     all = all + matmul(rest / expand_dims(s, -2), vh);
   }
   if (of_v && vh.size(-1) > s.size(-1)) {
-    const Var rest = dv - matmul(turned(vh), matmul(vh, dv));
-    all = all + matmul(u, turned(rest / expand_dims(s, -2)));
+    const Var rest = dv - matmul(matrix_transpose(vh), matmul(vh, dv));
+    all = all + matmul(u, matrix_transpose(rest / expand_dims(s, -2)));
   }
   return {all};
 }
@@ -149,10 +149,9 @@ const Op& svd_op() {
 /// -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
 Vars pinv_gradient(const GradientCall& call) {
   const Var &a = call.inputs[0], &p = call.outputs[0], g = call.cotangent();
-  const Var turned_p = turned(p), turned_g = turned(g);
-  const Var left = matmul(matmul(turned_g, p), turned_p), right = matmul(turned_p, matmul(p, turned_g));
-  return {left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a) -
-          matmul(matmul(turned_p, g), turned_p)};
+  const Var p_t = matrix_transpose(p), g_t = matrix_transpose(g);
+  const Var left = matmul(matmul(g_t, p), p_t), right = matmul(p_t, matmul(p, g_t));
+  return {left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a) - matmul(matmul(p_t, g), p_t)};
 }
 
 const Op& pinv_op() {
@@ -178,7 +177,7 @@ const Op& pinv_op() {
             const linalg::Svd found = linalg::svd(call.inputs[0]);
             const Var kept = significant(found.s, call.inputs[0], call.attributes().get<double>("rtol"));
             const Var inverse = where(kept, 1 / where(kept, found.s, 1.0), 0.0 * found.s);
-            return Vars{matmul(columns_times(turned(found.vh), inverse), turned(found.u))};
+            return Vars{matmul(columns_times(matrix_transpose(found.vh), inverse), matrix_transpose(found.u))};
           },
       .own_derivative = true};
   return entry;

@@ -42,8 +42,12 @@ TEST_CASE("op solve: A X = B, batches broadcast, vectors, singular matrices, gra
   CHECK(message_of([](const Vars& x) { return linalg::solve(x[0], x[0], false); }, xt::zeros<double>({2, 2})).empty());
   Tape tape;
   CHECK_THROWS_AS(linalg::solve(tape.input("a", {2, 3}), tape.input("b", {2})), ShapeError);
-  CHECK_THROWS_AS(linalg::solve(tape.input("c", {2, 2}), tape.input("d", {3, 1})), ShapeError);
+  const Var c = tape.input("c", {2, 2}), d = tape.input("d", {3});
+  CHECK_THROWS_WITH_AS(linalg::solve(c, d),
+                       "solve: b must be a vector or matrices with 2 rows, as a has, got (2, 2) and (3,)", ShapeError);
   CHECK(tape.size() == 4);
+  CHECK_THROWS_WITH_AS(linalg::lstsq(c, linalg::trace(c)),
+                       "lstsq: b must be a vector or matrices with 2 rows, as a has, got (2, 2) and ()", ShapeError);
 }
 
 TEST_CASE("op inv: A times its inverse is the identity") {
