@@ -49,6 +49,7 @@ TEST_CASE("op lerp: values, gradients, exact at both ends") {
   check_golden("ops_elementwise.json", "lerp", 1e-12, 0);
   check_gradients([](const Vars& x) { return Vars{lerp(x[0], x[1], x[2])}; },
                   {{{0.3, -1.2, 2.0}, {1.0, 0.4, -0.7}}, {0.6, 1.5, -0.8}, {0.2}});
-  const Array y = played<float>([](const Vars& x) { return lerp(x[0], x[1], x[2]); }, {{1e8f, 1e8f}, {0.1f, 0.1f}, {1, 0}});
+  const Array y =
+      played<float>([](const Vars& x) { return lerp(x[0], x[1], x[2]); }, {{1e8f, 1e8f}, {0.1f, 0.1f}, {1, 0}});
   CHECK(y.to<float>() == xt::xarray<float>{0.1f, 1e8f});
 }

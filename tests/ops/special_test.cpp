@@ -155,7 +155,8 @@ TEST_CASE("op polygamma: values, gradients, recurrence, negative numbers, errors
     }
   }
   Tape tape;
-  CHECK_THROWS_WITH_AS(polygamma(-1, tape.input("x", {1})), "polygamma: n must be at least 0 and less than 2 ** 53, got -1", Error);
+  CHECK_THROWS_WITH_AS(polygamma(-1, tape.input("x", {1})),
+                       "polygamma: n must be at least 0 and less than 2 ** 53, got -1", Error);
   CHECK_THROWS_AS(polygamma(std::int64_t{1} << 53, tape.input("y", {1})), Error);
   // Just beside a pole, one term is the whole value. 200! overflows, and so does 100 ** 201.
   for (std::int64_t n : {1, 2, 5}) {
