@@ -33,7 +33,8 @@ Vars expand_prelu(const ExpandCall& call) {
   } else if (x.rank() < weight.rank()) {
     weight = reshape(weight, {});
   }
-  return {where(x > 0, x, weight * x)};
+  const Var positive = x > 0;  // x may be infinite there, and the weight has no gradient from it
+  return {where(positive, x, weight * masked_fill(x, positive, 0))};
 }
 
 Vars expand_softshrink(const ExpandCall& call) {
@@ -150,9 +151,8 @@ std::vector<ValueType> glu_type(const Call& call) {
 
 /// Of ops of one array and numbers that only their expansion looks at.
 std::vector<ValueType> activation_type(const Call& call) {
-  if (call.attributes.find("alpha") != nullptr && call.op.name == "celu" && call.number("alpha") == 0)
-    throw Error("alpha must not be 0");
-  if (call.attributes.find("max_val") != nullptr && !(call.number("min_val") <= call.number("max_val")))
+  if (call.op.name == "celu" && call.number("alpha") == 0) throw Error("alpha must not be 0");
+  if (call.op.name == "hardtanh" && !(call.number("min_val") <= call.number("max_val")))
     throw Error("min_val must not be above max_val, got min_val " + to_string(Attribute(call.number("min_val"))) +
                 " and max_val " + to_string(Attribute(call.number("max_val"))));
   return same_dtype(call);

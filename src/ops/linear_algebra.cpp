@@ -5,6 +5,7 @@
 
 #include "matrix_ops.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/reductions.hpp"
 
 namespace xtape {
 
@@ -78,17 +79,11 @@ Vars record_matrix_rank(const Vars& in, const Attributes& given) {
   return {sum(significant(linalg::svd(stop_gradient(in[0])).s, in[0], given.get<double>("rtol")), {-1})};
 }
 
-/// The root of a sum of squares, whose gradient at 0 is 0.
-Var root(const Var& squares) {
-  const Var none = equal(squares, 0);
-  return where(none, 0, sqrt(where(none, 1, squares)));
-}
-
 Vars record_matrix_norm(const Vars& in, const Attributes& given) {
   const Var& a = in[0];
   const std::string& ord = given.get<std::string>("ord");
   require_matrices(a);
-  if (ord == "fro") return {root(sum(square(a), {-2, -1}))};
+  if (ord == "fro") return {vector_norm(a, 2, {-2, -1})};
   if (ord == "1") return {max(sum(abs(a), {-2}), {-1})};
   if (ord == "inf") return {max(sum(abs(a), {-1}), {-1})};
   if (ord == "nuc") return {sum(linalg::svd(a).s, {-1})};
