@@ -18,7 +18,7 @@ xt::xarray<double> numbers(std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x(i) = 1.3 * std::sin(1.7 * static_cast<double>(i) + 0.4);
   return x;
 }
-/// Of every size, to which steps of powers of two must fit: the elements against a loop.
+/// Compares the elements with a loop, for sizes to which steps of powers of two must fit.
 void check_running(const std::function<Var(const Var&)>& function, double (*combine)(double, double)) {
   for (std::size_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 33}) {
     const xt::xarray<double> x = numbers(n);
