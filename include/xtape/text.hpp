@@ -57,7 +57,7 @@ struct RowDraws {
   /// The probability of a row.
   double rate() const { return rows == 0 ? 0 : static_cast<double>(expected) / static_cast<double>(rows); }
 };
-/// The array of drawn batches that tells drawn rows from rows of padding: float32 [rows], 1 or 0.
+/// The array of drawn batches that tells drawn rows from copies that fill up the batch: float32 [rows], 1 or 0.
 inline constexpr const char* drawn_rows = "drawn rows";
 
 /// A data set in batches of a few shapes. A batch depends only on the seed and its index, so that a checkpoint needs
@@ -186,8 +186,8 @@ struct RowBatchesOptions {
 /// batches are shuffled.
 ///
 /// Draws: whether a row is in a draw depends on the seed and the numbers of row and draw alone. Its rows, sorted by
-/// length, are cut into batches of equally many, padded to a multiple of 8 rows; the array `drawn_rows` says which are
-/// padding. An epoch reads all rows once on average.
+/// length, are cut into batches of equally many. Copies of rows fill up a batch to a multiple of 8 rows: unlike zeros,
+/// they have a finite loss. The array `drawn_rows` says which rows count. An epoch reads all rows once on average.
 class RowBatches : public Batches {
  public:
   /// Throws Error if a split has no row, the splits differ in columns, a text has fewer than two tokens, or an option

@@ -23,9 +23,9 @@ namespace xtape {
 
 /// How a training keeps its rows private. It is then (epsilon, delta)-differentially private for each row of the
 /// training split: DP-SGD (Abadi et al., 2016, Deep learning with differential privacy), with epsilon as
-/// PrivacyAccountant counts it.
+/// PrivacyAccountant counts it. Without any of these numbers, the training is not private.
 struct PrivacyOptions {
-  double clip_norm = 0;         ///< To which the gradient of each row's mean loss is clipped; 0: nothing is private.
+  double clip_norm = 0;         ///< To which the gradient of each row's mean loss is clipped; above 0.
   double noise_multiplier = 0;  ///< The noise on sums of clipped gradients has this times clip_norm as deviation.
   double delta = 0;             ///< Above 0 and below 1; far below 1 / rows.
 };
@@ -33,7 +33,8 @@ struct PrivacyOptions {
 /// The report of an update.
 struct StepReport {
   std::int64_t step = 0;    ///< The number of updates, this one included.
-  double loss = 0;          ///< The mean over the counted targets of all micro-batches, before the update.
+  /// The mean over the counted targets of all micro-batches, before the update. NaN if a private update has no row.
+  double loss = 0;
   double rate = 0;          ///< The learning rate.
   double norm = 0;          ///< The global norm of the gradient of that mean, before clipping.
   std::int64_t tokens = 0;  ///< Counted targets.

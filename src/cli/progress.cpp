@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace xtape::cli {
@@ -45,8 +46,12 @@ void Progress::step(const StepReport& report) {
   const double left =
       elapsed / static_cast<double>(report.step - first_step_) * static_cast<double>(steps_ - report.step);
   clear();
-  std::fprintf(stderr, "step %lld of %lld  loss %.4f  %.0f tokens/s", static_cast<long long>(report.step),
-               static_cast<long long>(steps_), report.loss, since > 0 ? static_cast<double>(tokens_) / since : 0);
+  std::fprintf(stderr, "step %lld of %lld  ", static_cast<long long>(report.step), static_cast<long long>(steps_));
+  if (std::isnan(report.loss))
+    std::fprintf(stderr, "no rows  ");
+  else
+    std::fprintf(stderr, "loss %.4f  ", report.loss);
+  std::fprintf(stderr, "%.0f tokens/s", since > 0 ? static_cast<double>(tokens_) / since : 0);
   if (ranks_ > 1) std::fprintf(stderr, "  %d ranks, %.0f %% waiting", ranks_, 100 * waiting_ / seconds_);
   std::fprintf(stderr, "  %s left%s", clock_time(left).c_str(), terminal_ ? "" : "\n");
   std::fflush(stderr);

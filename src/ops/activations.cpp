@@ -16,7 +16,7 @@ Var exponential_unit(const Var& x, double scale, double scale_in) {
   return where(positive, x, expm1(scale_in == 1 ? below : below / scale_in) * scale);
 }
 
-/// Of Klambauer et al. (2017).
+/// The constants of Klambauer et al. (2017).
 constexpr double selu_alpha = 1.6732632423543772848170429916717, selu_scale = 1.0507009873554804934193349852946;
 
 Var six_steps(const Var& x) {
@@ -33,7 +33,8 @@ Vars expand_prelu(const ExpandCall& call) {
   } else if (x.rank() < weight.rank()) {
     weight = reshape(weight, {});
   }
-  return {where(x > 0, x, weight * x)};
+  const Var positive = x > 0;  // x may be infinite there, and the weight has no gradient from it
+  return {where(positive, x, weight * masked_fill(x, positive, 0))};
 }
 
 Vars expand_softshrink(const ExpandCall& call) {
@@ -148,11 +149,10 @@ std::vector<ValueType> glu_type(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 
-/// Of ops of one array and numbers that only their expansion looks at.
+/// The type of an op of one array whose numbers only the expansion reads.
 std::vector<ValueType> activation_type(const Call& call) {
-  if (call.attributes.find("alpha") != nullptr && call.op.name == "celu" && call.number("alpha") == 0)
-    throw Error("alpha must not be 0");
-  if (call.attributes.find("max_val") != nullptr && !(call.number("min_val") <= call.number("max_val")))
+  if (call.op.name == "celu" && call.number("alpha") == 0) throw Error("alpha must not be 0");
+  if (call.op.name == "hardtanh" && !(call.number("min_val") <= call.number("max_val")))
     throw Error("min_val must not be above max_val, got min_val " + to_string(Attribute(call.number("min_val"))) +
                 " and max_val " + to_string(Attribute(call.number("max_val"))));
   return same_dtype(call);

@@ -15,7 +15,7 @@ std::size_t class_axis(const Attributes& attributes, std::size_t rank) {
 
 /// The losses of logarithms of probabilities, of which `smoothing` is spread evenly over the classes.
 Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothing) {
-  const Var& target = call.inputs[1];
+  const Var target = cast(call.inputs[1], Dtype::int64);  // which ignore_index is, too
   const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), logarithms.rank()));
   const std::int64_t classes = logarithms.shape()[static_cast<std::size_t>(axis)];
   const Var ignored = target == integer_of(call, "ignore_index"), known = masked_fill(target, ignored, 0);

@@ -1,5 +1,5 @@
 /// Ops that are compositions of others. A table has a row for each; players execute, `grad` differentiates and `vmap`
-/// maps their expansions, so that a row needs no kernel, no gradient and no batching rule. The rows are constants, which
+/// maps their expansions, so a row needs no kernel, gradient or batching rule. The rows are constants, which
 /// cost less memory than code that makes ops.
 #pragma once
 

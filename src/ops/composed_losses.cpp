@@ -64,22 +64,24 @@ Var positive_part(const Var& x) {
 
 Vars expand_huber(const ExpandCall& call) {
   const double delta = number_of(call, "delta");
-  const Var difference = call.inputs[0] - call.inputs[1], size = abs(difference);
-  return reduced_losses(call, where(size <= delta, square(difference) * 0.5, (size - 0.5 * delta) * delta));
+  const Var difference = call.inputs[0] - call.inputs[1], near = clip(difference, -delta, delta);
+  return reduced_losses(call, near * (difference - 0.5 * near));
 }
 
 Vars expand_smooth_l1(const ExpandCall& call) {
   const double beta = number_of(call, "beta");
-  const Var difference = call.inputs[0] - call.inputs[1], size = abs(difference);
-  if (beta == 0) return reduced_losses(call, size);
-  return reduced_losses(call, where(size < beta, square(difference) * (0.5 / beta), size - 0.5 * beta));
+  const Var difference = call.inputs[0] - call.inputs[1];
+  if (beta == 0) return reduced_losses(call, abs(difference));
+  const Var near = clip(difference, -beta, beta);
+  return reduced_losses(call, near / beta * (difference - 0.5 * near));
 }
 
 Vars expand_kl_div(const ExpandCall& call) {
   const Var &input = call.inputs[0], &target = call.inputs[1];
   if (flag_of(call, "log_target")) return reduced_losses(call, exp(target) * (target - input));
-  const Var none = target == 0;  // 0 * log(0) is 0, and its gradient for the input is that of the product
-  return reduced_losses(call, masked_fill(target * log(masked_fill(target, none, 1)), none, 0) - target * input);
+  // Where the target is 0, neither its logarithm nor an input of -inf counts.
+  const Var none = target == 0;
+  return reduced_losses(call, target * (log(masked_fill(target, none, 1)) - masked_fill(input, none, 0)));
 }
 
 Vars expand_binary_cross_entropy(const ExpandCall& call) {
@@ -104,7 +106,9 @@ Vars expand_margin_ranking(const ExpandCall& call) {
 Vars expand_gaussian_nll(const ExpandCall& call) {
   const Var& variance = call.inputs[2];
   const double least = number_of(call, "eps");
-  const Var raised = variance + stop_gradient(masked_fill(variance, variance < least, least) - variance);
+  // The difference, which has the gradient, is 0. Added to the variance, the least one would round away.
+  const Var raised =
+      stop_gradient(masked_fill(variance, variance < least, least)) + (variance - stop_gradient(variance));
   Var losses = 0.5 * (log(raised) + square(call.inputs[0] - call.inputs[1]) / raised);
   if (flag_of(call, "full")) losses = losses + 0.5 * std::log(2 * M_PI);
   return reduced_losses(call, losses);

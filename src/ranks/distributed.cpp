@@ -234,6 +234,9 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
 double DistributedOptimizer::update(double rate, double scale, double clip, const GradientNoise& noise) {
   Data& d = *data_;
   check_numbers(rate, clip);
+  if (!(noise.deviation >= 0 && std::isfinite(noise.deviation)))
+    throw Error("DistributedOptimizer: the deviation of the noise must be at least 0 and finite (0: no noise), got " +
+                std::to_string(noise.deviation));
   if (!d.summed) throw Error("DistributedOptimizer: sum() must be called before update()");
   d.begun = d.summed = false;
   const GradientLayout& layout = d.layout();

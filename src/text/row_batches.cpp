@@ -104,6 +104,7 @@ struct RowBatches::Data {
     for (const Cut& cut : training.cuts())
       for (std::size_t c = 0; c < cut.lengths.size(); ++c)
         largest.lengths[c] = std::max(largest.lengths[c], cut.lengths[c]);
+    check_batch_size(largest.rows, std::max<std::int64_t>(1, largest.longest()));
     rows = std::max(rows, largest.rows);
   }
 
@@ -170,13 +171,22 @@ struct RowBatches::Data {
     }
   }
 
+  /// What row `row` of a batch holds; null if that is padding. Padding of draws repeats rows: the loss of a row of
+  /// zeros may be infinite, and what does not count is multiplied by 0.
+  static const std::vector<Cell>* cells_of(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places,
+                                           std::size_t row) {
+    if (row < cut.count) return &split.row(places[cut.first + row]);
+    if (!cut.drawn) return nullptr;
+    return &split.row(cut.count > 0 ? places[cut.first + row % cut.count] : split.places()[0]);
+  }
+
   void write_batch(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
     if (!fits(cut, batch)) batch = shaped(cut);
     for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
-      const std::vector<Cell>* cells = i < cut.count ? &split.row(places[cut.first + i]) : nullptr;
+      const std::vector<Cell>* cells = cells_of(split, cut, places, i);
       for (std::size_t c = 0; c < split.columns().size(); ++c)
         write_cell(split.columns()[c], cells != nullptr ? &(*cells)[c] : nullptr, static_cast<std::int64_t>(i), batch);
-      if (cut.drawn) batch.at(drawn_rows).as<float>()[i] = cells != nullptr ? 1 : 0;
+      if (cut.drawn) batch.at(drawn_rows).as<float>()[i] = i < cut.count ? 1 : 0;
     }
   }
 };

@@ -79,7 +79,7 @@ class Split {
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
     Cut made{first, last - first, rounded_up(std::max<std::size_t>(1, last - first), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
-    if (first == last) lengthen(made, places_[0]);  // padding alone, as long as the shortest row
+    if (first == last) lengthen(made, places_[0]);  // no row counts, and the shortest one fills up
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
     check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
     return made;

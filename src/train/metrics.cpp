@@ -1,5 +1,6 @@
 #include "metrics.hpp"
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -81,14 +82,15 @@ Metrics::Metrics(const std::string& path, std::int64_t step, std::int64_t evalua
 
 void Metrics::add(const StepReport& report) {
   const double speed = report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
-  write(Json{{"step", report.step},
-             {"loss", report.loss},
-             {"learning_rate", report.rate},
-             {"gradient_norm", report.norm},
-             {"tokens", report.tokens},
-             {"tokens_per_s", speed},
-             {"seconds", report.seconds}}
-            .dump());
+  Json line;
+  line["step"] = report.step;
+  if (!std::isnan(report.loss)) line["loss"] = report.loss;
+  line["learning_rate"] = report.rate;
+  line["gradient_norm"] = report.norm;
+  line["tokens"] = report.tokens;
+  line["tokens_per_s"] = speed;
+  line["seconds"] = report.seconds;
+  write(line.dump());
 }
 
 void Metrics::add(const Evaluation& evaluation) {

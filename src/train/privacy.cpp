@@ -9,14 +9,18 @@
 
 namespace xtape::train {
 
-void check_privacy(const Model& model, const Batches& batches, const TrainerOptions& options) {
+Privacy::Privacy(const Model& model, const Batches& batches, const TrainerOptions& options)
+    : options_(options.privacy), draws_(batches.draws()), epoch_batches_(batches.epoch_batches()), seed_(options.seed) {
   const PrivacyOptions& privacy = options.privacy;
-  if (privacy.clip_norm == 0) return;
+  if (privacy.clip_norm == 0 && privacy.noise_multiplier == 0 && privacy.delta == 0) return;
   const auto wrong = [](const std::string& what) { throw Error("privacy: " + what); };
   if (!(privacy.clip_norm > 0 && std::isfinite(privacy.clip_norm)))
     wrong("clip_norm must be above 0 and finite, got " + to_string(Literal(privacy.clip_norm)));
   if (!(privacy.noise_multiplier >= 0 && std::isfinite(privacy.noise_multiplier)))
     wrong("noise_multiplier must be at least 0 and finite, got " + to_string(Literal(privacy.noise_multiplier)));
+  if (!std::isfinite(privacy.noise_multiplier * privacy.clip_norm))
+    wrong("noise_multiplier * clip_norm must be finite, got " + to_string(Literal(privacy.noise_multiplier)) + " * " +
+          to_string(Literal(privacy.clip_norm)));
   if (!(privacy.delta > 0 && privacy.delta < 1))
     wrong("delta must be above 0 and below 1, got " + to_string(Literal(privacy.delta)));
   if (options.precision == Precision::bf16)
@@ -24,17 +28,35 @@ void check_privacy(const Model& model, const Batches& batches, const TrainerOpti
   if (const std::vector<std::string> carried = carried_names(model, "loss"); !carried.empty())
     wrong("the rows of a batch must not depend on those of earlier batches, but function 'loss' of model '" +
           model.name() + "' has the carried state '" + carried[0] + "'");
-  const std::int64_t drawn = batches.draws().batches;
+  const std::int64_t drawn = draws_.batches;
   if (drawn == 0) wrong("needs batches whose rows are drawn by chance, as RowBatches with the option draws has them");
   if (drawn != options.accumulate)
     wrong("an update must have one draw of " + std::to_string(drawn) + " batches, but accumulate is " +
           std::to_string(options.accumulate));
 }
 
-double epsilon_of(const PrivacyOptions& privacy, const RowDraws& draws, std::int64_t updates) {
+GradientNoise Privacy::noise(std::int64_t updates) const {
+  return {options_.clip_norm * options_.noise_multiplier, seed_, static_cast<std::uint64_t>(updates)};
+}
+
+std::optional<double> Privacy::epsilon(std::int64_t updates) const {
+  if (!on()) return {};
   PrivacyAccountant accountant;
-  accountant.count(privacy.noise_multiplier, draws.rate(), updates);
-  return accountant.epsilon(privacy.delta);
+  accountant.count(options_.noise_multiplier, draws_.rate(), updates);
+  return accountant.epsilon(options_.delta);
+}
+
+UpdatePrivacy Privacy::of_updates() const {
+  if (!on()) return {};
+  return {options_.noise_multiplier, draws_.rate()};
+}
+
+void Privacy::check(const std::string& path, const State& state) const {
+  // Epsilon is that of equal updates, no two of which may have the same draw.
+  if (state.privacy != of_updates() || (on() && state.epoch_batches != epoch_batches_))
+    throw FileError("checkpoint " + path + " is of a training with other privacy: 'privacy.noise_multiplier', the " +
+                    "expected rows of an update (batch.size * batch.accumulate) and the number of rows of the " +
+                    "training split must stay as they were");
 }
 
 void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& weights, RecordedLoss& recorded,
@@ -52,7 +74,8 @@ void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& wei
     for (std::size_t i = 0; i < recorded.inputs.size(); ++i) batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
     const Loss loss = loss_of(model, model.record(tape, "loss", batch));
     const auto as_loss = [&](const Var& x) { return cast(reshape(x, {}), whole.sum.dtype()); };
-    return as_loss(loss.sum) / maximum(as_loss(loss.count), 1) * as_loss(row.back());
+    const Var count = as_loss(loss.count);
+    return as_loss(loss.sum) / masked_fill(count, count == 0, 1) * as_loss(row.back());
   };
   const ClippedGradients clipped = clipped_gradients(loss_of_row, reached, inputs, clip_norm);
   std::size_t next = 0;

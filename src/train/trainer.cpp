@@ -38,7 +38,7 @@ struct Trainer::Data {
       : model(the_model),
         batches(the_batches),
         options(the_options),
-        draws(batches.draws()),
+        privacy(model, batches, options),
         group(options.communicator),
         optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
         steps(model, options, optimizer.trained()),
@@ -47,7 +47,7 @@ struct Trainer::Data {
   Model& model;
   const Batches& batches;
   TrainerOptions options;
-  RowDraws draws;
+  train::Privacy privacy;
   ranks::RankGroup group;
   DistributedOptimizer optimizer;
   std::size_t resident_without_plans = resident_bytes();
@@ -61,13 +61,6 @@ struct Trainer::Data {
   const Callbacks* called = nullptr;  // of fit(), while it runs
   bool interrupted = false;           // on this rank; all ranks decide together
   double optimizer_seconds = 0;       // of all updates since the trainer was made, or the last profile began
-
-  bool is_private() const { return options.privacy.clip_norm > 0; }
-  /// The noise of the next update.
-  GradientNoise noise() const {
-    return {options.privacy.clip_norm * options.privacy.noise_multiplier, options.seed,
-            static_cast<std::uint64_t>(state.step)};
-  }
 
   /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
   void keep_to_memory() {
@@ -234,10 +227,9 @@ struct Trainer::Data {
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
   if (!(options.clip >= 0)) throw Error("clip must be at least 0 (0: no clipping)");
-  train::check_privacy(model, batches, options);
   data_ = std::make_unique<Data>(model, batches, options);
   data_->state.seed = options.seed;
-  if (data_->is_private()) data_->state.privacy = {options.privacy.noise_multiplier, data_->draws.rate()};
+  data_->state.privacy = data_->privacy.of_updates();
   data_->state.epoch_batches = batches.epoch_batches();
   data_->set_schedule();
   if (options.memory > 0) data_->keep_to_memory();
@@ -277,7 +269,7 @@ StepReport Trainer::update() {
   for (std::size_t i = 0; i < d.plays.states().size(); ++i)
     if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
   // A draw may have no rows; then the update is noise alone.
-  if (count == 0 && !d.is_private())
+  if (count == 0 && !d.privacy.on())
     throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   if (!std::isfinite(count) || count < 0)
     throw TrainingError("update " + std::to_string(d.state.step + 1) +
@@ -287,8 +279,8 @@ StepReport Trainer::update() {
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const double computed = Trace::now();
   try {
-    const double scale = 1 / (d.is_private() ? static_cast<double>(d.draws.expected) : count);
-    report.norm = d.optimizer.update(report.rate, scale, d.options.clip, d.noise());
+    report.norm = d.optimizer.update(report.rate, 1 / d.privacy.divisor(count), d.options.clip,
+                                     d.privacy.noise(d.state.step));
   } catch (const UpdateError& error) {
     d.overflows(error);
   }
@@ -338,7 +330,7 @@ Evaluation Trainer::evaluate() {
   Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
   if (d.group.any(d.interrupted)) d.stop_here();
   evaluation.step = step();
-  if (d.is_private()) evaluation.epsilon = train::epsilon_of(d.options.privacy, d.draws, step());
+  evaluation.epsilon = d.privacy.epsilon(step());
   return evaluation;
 }
 
@@ -440,13 +432,10 @@ void Trainer::load(const std::string& path) {
   if (state.seed != d.options.seed)
     throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
                     std::to_string(d.options.seed));
-  const std::int64_t epoch_batches = d.batches.epoch_batches();
-  // Epsilon is that of equal updates, no two of which may have the same draw.
-  if (state.privacy != d.state.privacy || (d.is_private() && state.epoch_batches != epoch_batches))
-    throw FileError("checkpoint " + path + " is of a training with other privacy: 'privacy.noise_multiplier' and the " +
-                    "expected rows of an update (batch.size * batch.accumulate) must stay as they were");
+  d.privacy.check(path, state);
   const std::string moments = path + "/optimizer.safetensors";
   d.optimizer.check(moments);
+  const std::int64_t epoch_batches = d.batches.epoch_batches();
   if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
     const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
     const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);

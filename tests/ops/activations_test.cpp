@@ -80,6 +80,9 @@ TEST_CASE("op prelu: weights for all and for each channel, gradients, errors") {
   check_gradients(function, {{0.4, -1.2, 0.7}, {0.3}});
   Tape tape;
   CHECK(prelu(tape.input("s", {}), tape.input("v", {1})).shape() == Shape{});
+  const Var x = tape.parameter("p", xt::xarray<double>{HUGE_VAL, -2}),
+            weight = tape.parameter("q", xt::xarray<double>{3});
+  CHECK(fast(grad(sum(prelu(x, weight)), {weight})[0]).as<double>()[0] == -2);
   CHECK_THROWS_WITH_AS(prelu(tape.input("x", {2, 3}), tape.input("w", {2})),
                        "prelu: the weight of shape (2,) must have one element, or one for each index of axis 1 of x, "
                        "which has shape (2, 3)",

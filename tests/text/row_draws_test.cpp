@@ -36,8 +36,13 @@ Drawn drawn_in(const RowBatches& batches, std::uint64_t draw) {
     for (std::int64_t i = 0; i < used.count(); ++i) {
       const bool is_row = used.as<float>()[i] == 1;
       CHECK((is_row || used.as<float>()[i] == 0));
-      CHECK(is_row == (tokens.as<std::int64_t>()[i * tokens.shape()[1]] == 7));  // the others are padding
-      if (is_row) found.rows.push_back(static_cast<int>(number.as<float>()[i]));
+      CHECK(tokens.as<std::int64_t>()[i * tokens.shape()[1]] == 7);  // padding repeats rows
+      const auto row = static_cast<int>(number.as<float>()[i]);
+      if (is_row) found.rows.push_back(row);
+      if (found.rows.empty())
+        CHECK(row == 0);  // the shortest
+      else
+        CHECK(std::count(found.rows.begin(), found.rows.end(), row) == 1);
     }
   }
   return found;
@@ -136,6 +141,12 @@ TEST_CASE("draws know where their rows come from") {
 }
 
 TEST_CASE("draws that cannot be are errors") {
+  // 2^31 tokens are the most. The average draw has fewer, the largest one more.
+  DataRows with_long = numbered(11000);
+  with_long.rows[0][0].tokens.resize(214000, 7);
+  CHECK_NOTHROW(RowBatches(with_long, numbered(3), {.rows = 9000, .draws = 1}));
+  CHECK_THROWS_WITH_AS(RowBatches(with_long, numbered(3), {.rows = 10000, .draws = 1}),
+                       doctest::Contains("a batch of 10600 rows of 214000 tokens is too large"), Error);
   CHECK_THROWS_WITH_AS(RowBatches(numbered(10), numbered(3), {.rows = 4, .draws = 3}),
                        "a draw has 4 * 3 rows on average (batch.size * batch.accumulate), more than the 10 of the "
                        "training split",

@@ -421,6 +421,9 @@ TEST_CASE("errors of shards and ranks") {
   optimizer.begin(1);
   CHECK_THROWS_AS(optimizer.sum({1}), Error);  // the shard has not been played
   CHECK_THROWS_WITH_AS(optimizer.update(0.1), "DistributedOptimizer: sum() must be called before update()", Error);
+  for (const double bad : {-1.0, std::nan(""), HUGE_VAL})
+    CHECK_THROWS_WITH_AS(optimizer.update(0.1, 1, 0, {bad, 0, 0}),
+                         doctest::Contains("the deviation of the noise must be"), Error);
   CHECK_THROWS_WITH_AS(optimizer.begin(2), "an update has 1 to 1 shards with rows, not 2", Error);
 }
 

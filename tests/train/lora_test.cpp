@@ -1,8 +1,10 @@
 // Adapters (LoRA) trained with the frozen weights of a published model.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
+#include "recurrent.hpp"
 #include "run_files.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
@@ -101,6 +103,44 @@ TEST_CASE("a run of adapters continues with the same bits") {
   CHECK(Run::resume(prepared.directory / "part").train());
   CHECK(same_bits(prepared.directory / "part/checkpoints/00000100", prepared.directory / "whole/checkpoints/00000100"));
   CHECK(metrics(prepared.directory / "part") == metrics(prepared.directory / "whole"));
+}
+
+TEST_CASE("adapters are trained privately: the gradients by adapters are clipped, and only adapters have noise") {
+  const Prepared prepared;
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += "row " + std::to_string(i) + " of " + std::to_string(i * i) + "\n";
+  prepared.directory.write("lines.txt", lines);
+  const auto trained = [&](const std::string& noise, const std::string& folder) {
+    Run run = Run::create(
+        prepared.recipe({{"data", R"({"kind": "documents", "separator": "line", "split": 0.8, "text": ")" +
+                                      (prepared.directory / "lines.txt") + "\"}"},
+                         {"privacy", R"({"clip_norm": 0.01, "delta": 1e-3, "noise_multiplier": )" + noise + "}"},
+                         {"optimizer", R"({"kind": "sgd"})"},
+                         {"schedule.rate", "1"},
+                         {"clip", "0"},
+                         {"batch.size", "8"},
+                         {"steps", "1"},
+                         {"checkpoint_every", "0"}}),
+        prepared.directory / folder);
+    Store start = recurrent::copy_of(run.model().weights());
+    CHECK(run.train());
+    const double epsilon = run.trainer().evaluate().epsilon.value();
+    CHECK(std::isfinite(epsilon) == (noise != "0"));
+    CHECK(epsilon > 0);
+    double squares = 0;
+    for (const Store::Entry& entry : run.model().weights()) {
+      const Array before = start.at(entry.name);
+      CHECK((is_adapter(entry.name) || same(entry.value, before)));
+      for (std::int64_t i = 0; i < before.count(); ++i)
+        squares += std::pow(static_cast<double>(entry.value.as<float>()[i]) - before.as<float>()[i], 2);
+    }
+    return std::sqrt(squares);
+  };
+  const double norm = trained("0", "quiet");
+  CHECK(norm > 0.001);
+  CHECK(norm < 0.01 * 16 / 8);  // of so many rows at most, of which 8 are expected
+  const double adapters = 2 * 4 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16));
+  CHECK(trained("50", "noisy") == doctest::Approx(std::sqrt(adapters) * 50 * 0.01 / 8).epsilon(0.1));
 }
 
 TEST_CASE("a weight that the folder lacks is an error, unless it is to be initialised") {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "tiny.hpp"
 
 using namespace xtape;
@@ -13,6 +15,7 @@ TEST_CASE("metrics are read back as they were written") {
   {
     train::Metrics metrics(path, 0);
     metrics.add(StepReport{1, 2.5, 0.01, 3, 40, 0.5});
+    metrics.add(StepReport{2, std::nan(""), 0.01, 3, 0, 0.5});  // without rows
     Evaluation evaluation;
     evaluation.step = 1;
     evaluation.loss = 2.25;
@@ -22,14 +25,16 @@ TEST_CASE("metrics are read back as they were written") {
     metrics.add(evaluation);
   }
   const std::vector<train::Measured> lines = train::read_metrics(path);
-  REQUIRE(lines.size() == 2);
+  REQUIRE(lines.size() == 3);
   CHECK(lines[0].step == 1);
   CHECK(*lines[0].find("loss") == 2.5);
   CHECK(*lines[0].find("tokens_per_s") == 80);
   CHECK(lines[0].find("validation_loss") == nullptr);
-  CHECK(*lines[1].find("validation_loss") == 2.25);
-  CHECK(*lines[1].find("bleu") == 31);
-  CHECK(lines[1].find("perplexity") == nullptr);  // it was not finite
+  CHECK(lines[1].find("loss") == nullptr);
+  CHECK(*lines[1].find("gradient_norm") == 3);
+  CHECK(*lines[2].find("validation_loss") == 2.25);
+  CHECK(*lines[2].find("bleu") == 31);
+  CHECK(lines[2].find("perplexity") == nullptr);  // it was not finite
 }
 
 TEST_CASE("only the last line of a metrics file may be cut off") {

@@ -198,6 +198,45 @@ TEST_CASE("rows of padding have no effect, also of numbers, which cannot be igno
   CHECK(bias.as<float>()[0] == doctest::Approx(1 - sum[2] / 9).epsilon(1e-5));
 }
 
+TEST_CASE("padding has no effect where the loss of zeros is infinite, and a mean may be over less than one target") {
+  DataRows rows = {{{"y", Column::Kind::number}}, {}};
+  for (int i = 0; i < 20; ++i) rows.rows.push_back({{{}, {1 + 0.1F * static_cast<float>(i)}, 0}});
+  const char* definition = R"json({
+    "xtape": 1, "name": "scale",
+    "model": {
+      "weights": {"w": {"shape": [1], "init": "ones"}},
+      "functions": {"loss": {
+        "inputs": {"y": "float [b]"},
+        "result": "sum(w * log(y) / 4), sum(y * 0 + 0.25)"
+      }}
+    }
+  })json";
+  const RowBatches batches(rows, rows, {.rows = 3, .seed = 3, .draws = 1});
+  Model model = Model::parse(definition, {}, "scale.json");
+  Batch batch = batches.blank();
+  batches.training(0, batch);
+  const Array used = batch.at(drawn_rows), y = batch.at("y");
+  double losses = 0, gradient = 0;
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < used.count(); ++i) {
+    if (used.as<float>()[i] == 0) continue;
+    const double loss = std::log(y.as<float>()[i]);
+    losses += loss;
+    gradient += std::min(loss, 0.6);
+    ++count;
+  }
+  REQUIRE(count > 0);
+  REQUIRE(count < used.count());
+  TrainerOptions options;
+  options.optimizer.kind = OptimizerOptions::Kind::sgd;
+  options.schedule.rate = 1;
+  options.privacy = {.clip_norm = 0.6, .noise_multiplier = 0, .delta = 1e-3};
+  Trainer trainer(model, batches, options);
+  CHECK(trainer.update().loss == doctest::Approx(losses / static_cast<double>(count)).epsilon(1e-5));
+  CHECK(model.weights().at("w").as<float>()[0] == doctest::Approx(1 - gradient / 3).epsilon(1e-5));
+  for (int i = 0; i < 20; ++i) CHECK_NOTHROW(trainer.update());  // among them draws without rows
+}
+
 TEST_CASE("neither the number of micro-batches nor that of shards changes a private update") {
   Private whole(24), parts(4, 6), shards(24);
   shards.options.shards = 3;
@@ -350,11 +389,14 @@ TEST_CASE("what does not combine with privacy is refused") {
     CHECK_THROWS_WITH_AS(made.trainer(), doctest::Contains(what), Error);
   };
   const double nan = std::nan("");
-  for (const double bad : {-1.0, nan, HUGE_VAL}) {
+  for (const double bad : {0.0, -1.0, nan, HUGE_VAL})
     refused("privacy: clip_norm must be above 0", [&](TrainerOptions& options) { options.privacy.clip_norm = bad; });
+  for (const double bad : {-1.0, nan, HUGE_VAL})
     refused("privacy: noise_multiplier must be at least 0",
             [&](TrainerOptions& options) { options.privacy.noise_multiplier = bad; });
-  }
+  refused("noise_multiplier * clip_norm must be finite", [](TrainerOptions& options) {
+    options.privacy = {1e200, 1e200, 1e-3};
+  });
   for (const double bad : {0.0, 1.0, -1.0, nan})
     refused("privacy: delta must be above 0 and below 1",
             [&](TrainerOptions& options) { options.privacy.delta = bad; });

@@ -1,5 +1,6 @@
 /// More reductions and running reductions. All are compositions of other ops; docs/ops.md has the formulas. Axes,
-/// `keepdims` and errors are as those of the reductions of xtape/ops.hpp, whose max and min are PyTorch's amax and amin.
+/// `keepdims` and errors are as those of the reductions of xtape/ops.hpp, whose max and min are PyTorch's amax and
+/// amin.
 #pragma once
 
 #include <cstdint>
