@@ -1,4 +1,6 @@
 // group_norm, instance_norm and batch_norm: norms of arrays [batch, channels, ...]. Recorded in other ops.
+#include <algorithm>
+
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
@@ -11,12 +13,12 @@ const Shape& with_channels(const Shape& x) {
   return x;
 }
 
-/// One number for each channel of x, as an array that broadcasts with x.
-Var for_channels(const Var& numbers, const Var& x) {
+/// The numbers called `name`, one for each channel of x, as an array that broadcasts with x.
+Var for_channels(const char* name, const Var& numbers, const Var& x) {
   const std::int64_t channels = with_channels(x.shape())[1];
   if (numbers.shape() != Shape{channels})
-    throw ShapeError("needs one number for each of the " + std::to_string(channels) + " channels of x, " +
-                     to_string(x.shape()) + ", got an array of shape " + to_string(numbers.shape()));
+    throw ShapeError(std::string(name) + " must have one number for each of the " + std::to_string(channels) +
+                     " channels of x, " + to_string(x.shape()) + ", got " + to_string(numbers.shape()));
   Shape shape = Shape::filled(x.rank() - 1, 1);
   shape[0] = channels;
   return reshape(numbers, shape);
@@ -24,8 +26,8 @@ Var for_channels(const Var& numbers, const Var& x) {
 
 /// x times the weight plus the bias, if they are among the inputs from `first` on.
 Var scaled(Var x, const Vars& inputs, std::size_t first) {
-  if (inputs.size() > first) x = x * for_channels(inputs[first], x);
-  if (inputs.size() > first + 1) x = x + for_channels(inputs[first + 1], x);
+  if (inputs.size() > first) x = x * for_channels("weight", inputs[first], x);
+  if (inputs.size() > first + 1) x = x + for_channels("bias", inputs[first + 1], x);
   return x;
 }
 
@@ -33,7 +35,7 @@ Vars grouped(const Vars& inputs, const Attributes& attributes) {
   const Var& x = inputs[0];
   const Shape& shape = with_channels(x.shape());
   const Attribute* given = attributes.find("groups");  // instance_norm has no groups: each channel is one
-  const std::int64_t groups = given == nullptr ? shape[1] : std::get<std::int64_t>(*given);
+  const std::int64_t groups = given == nullptr ? std::max<std::int64_t>(1, shape[1]) : std::get<std::int64_t>(*given);
   if (groups < 1 || shape[1] % groups != 0)
     throw ShapeError("groups must divide the channels of x, " + to_string(shape) + ", got " + std::to_string(groups));
   const std::int64_t size = shape[0] == 0 ? 0 : count_of(shape) / shape[0] / groups;
@@ -44,7 +46,7 @@ Vars grouped(const Vars& inputs, const Attributes& attributes) {
 Vars by_given(const Vars& inputs, const Attributes& attributes) {
   const Var& x = inputs[0];
   const Var rstd = rsqrt(inputs[2] + attributes.get<double>("epsilon"));
-  return {scaled((x - for_channels(inputs[1], x)) * for_channels(rstd, x), inputs, 3)};
+  return {scaled((x - for_channels("mean", inputs[1], x)) * for_channels("variance", rstd, x), inputs, 3)};
 }
 
 Vars by_batch(const Vars& inputs, const Attributes& attributes) {
@@ -56,10 +58,12 @@ Vars by_batch(const Vars& inputs, const Attributes& attributes) {
     axes.push_back(static_cast<std::int64_t>(axis));
     count *= shape[axis];
   }
+  if (count == 1)
+    throw ShapeError("needs more than one number of each channel for a variance, got x of shape " + to_string(shape));
   const Var centre = mean(x, axes);
-  const Var centred = x - for_channels(centre, x);
+  const Var centred = x - for_channels("mean", centre, x);
   const Var variance = mean(square(centred), axes);
-  const Var normal = centred * for_channels(rsqrt(variance + attributes.get<double>("epsilon")), x);
+  const Var normal = centred * for_channels("variance", rsqrt(variance + attributes.get<double>("epsilon")), x);
   const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
   return {scaled(normal, inputs, 1), centre, variance * unbiased};
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "calls.hpp"
 #include "convolution_geometry.hpp"
 #include "xtape/ops.hpp"
 
@@ -12,8 +13,8 @@ namespace {
 using Geometry = ConvolutionGeometry;
 using Integers = Geometry::Integers;
 
-/// Throws ShapeError unless the groups divide the channels of x and of the weight's first axis, and `channels`, those of
-/// the weight, are those of x.
+/// Throws ShapeError unless the groups divide the first axis of the weight, and its `channels`, those of each group or
+/// of all, are those of x.
 void require_channels(const Geometry& g, const Shape& x, const Shape& weight, std::int64_t channels, bool each_group) {
   const bool fits = !each_group || checked_multiply(channels, g.groups);
   if (!fits || channels != x[1] || weight[0] % g.groups != 0)
@@ -77,7 +78,7 @@ Vars expand_transpose(const ExpandCall& call) {
     for (std::size_t i = 0; i < g.n; ++i) {
       axes.push_back(static_cast<std::int64_t>(i) + 2);
       before[i] = g.span(i) - 1 - g.before[i];
-      after[i] = result[i + 2] + g.span(i) - 1 - x.shape()[i + 2] - before[i];
+      after[i] = result[i + 2] - x.shape()[i + 2] + g.before[i];
     }
     return {g.product(extended(x, 2, before, after), flip(weight, axes), "co")};
   }
@@ -227,24 +228,29 @@ const Op& conv_transpose_op() {
 
 Var convolved(const Op& op, std::size_t n, const Argument& x, const Var& weight, const Var& bias,
               const Attributes& attributes) {
-  const Shape& shape = x.shape();
-  if (shape.size() != n + 2)  // the op takes other numbers of spatial axes, too
-    throw ShapeError(op.name + std::to_string(n) + "d: x has shape " + to_string(shape) + ", but must have " +
-                     std::to_string(n + 2) + " axes");
-  std::vector<Operand> operands{x, weight};
-  if (!bias.empty()) operands.emplace_back(bias);
-  return apply(op, operands, attributes)[0];
+  return at_place(x.caller(), [&] {
+    const Shape& shape = x.shape();
+    if (shape.size() != n + 2)  // the op takes other numbers of spatial axes, too
+      throw ShapeError(op.name + std::to_string(n) + "d: x has shape " + to_string(shape) + ", but must have " +
+                       std::to_string(n + 2) + " axes");
+    std::vector<Operand> operands{x, weight};
+    if (!bias.empty()) operands.emplace_back(bias);
+    return apply(op, operands, attributes)[0];
+  });
 }
 
-Attributes conv_attributes(const PerAxis& stride, const ConvPadding& padding, const PerAxis& dilation,
-                           std::int64_t groups) {
-  if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
-    throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
-  return {{"stride", stride.list},
-          {"padding", padding.numbers.list},
-          {"dilation", dilation.list},
-          {"groups", groups},
-          {"same", padding.name == "same"}};
+Var conv(std::size_t n, const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
+         const ConvPadding& padding, const PerAxis& dilation, std::int64_t groups) {
+  return at_place(x.caller(), [&] {
+    if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
+      throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
+    return convolved(conv_op(), n, x, weight, bias,
+                     {{"stride", stride.list},
+                      {"padding", padding.numbers.list},
+                      {"dilation", dilation.list},
+                      {"groups", groups},
+                      {"same", padding.name == "same"}});
+  });
 }
 
 Attributes transpose_attributes(const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding,
@@ -259,11 +265,11 @@ Attributes transpose_attributes(const PerAxis& stride, const PerAxis& padding, c
 
 Var conv1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
            const PerAxis& dilation, std::int64_t groups) {
-  return convolved(conv_op(), 1, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
+  return conv(1, x, weight, bias, stride, padding, dilation, groups);
 }
 Var conv2d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
            const PerAxis& dilation, std::int64_t groups) {
-  return convolved(conv_op(), 2, x, weight, bias, conv_attributes(stride, padding, dilation, groups));
+  return conv(2, x, weight, bias, stride, padding, dilation, groups);
 }
 Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
                      const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups,

@@ -1,6 +1,7 @@
 /// The sizes of a convolution, and its products.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +15,6 @@ namespace xtape {
 /// adjoint: from an array like the result to one like the input.
 struct ConvolutionGeometry {
   using Integers = std::vector<std::int64_t>;
-
 
   std::size_t n = 0;  // spatial axes
   std::int64_t groups = 1;
@@ -39,7 +39,8 @@ struct ConvolutionGeometry {
     }
     for (std::size_t i = 0; i < n; ++i) {
       count_of_windows(0, size[i], stride[i], dilation[i]);  // checks them
-      if (before[i] < 0 || after[i] < 0) throw ShapeError("padding must be at least 0");
+      const std::int64_t least = std::min(before[i], after[i]);
+      if (least < 0) throw ShapeError("padding must be at least 0, got " + std::to_string(least));
     }
   }
   std::int64_t span(std::size_t i) const { return span_of_window(size[i], dilation[i]); }

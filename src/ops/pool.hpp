@@ -14,7 +14,6 @@ namespace xtape {
 struct Pool {
   using Integers = std::vector<std::int64_t>;
 
-
   std::size_t n = 0, first = 0;  // how many axes, and which is the first
   Integers size, stride, dilation, padding, count;
   Integers beyond;  ///< Elements that windows reach beyond the end and its padding; negative: that no window reaches.
@@ -35,10 +34,11 @@ struct Pool {
     std::copy(count.begin(), count.end(), x.begin() + first);
     return x;
   }
-  Var windows_of(const Var& x, double padded_with) const {
+  /// x with `value` around it, as far as windows reach.
+  Var padded(const Var& x, double value) const {
     Integers after = padding;
     for (std::size_t i = 0; i < n; ++i) after[i] += std::max<std::int64_t>(0, beyond[i]);
-    return extended(x, first, padding, after, padded_with);
+    return extended(x, first, padding, after, value);
   }
 
  private:
@@ -48,7 +48,7 @@ struct Pool {
     if (padding[i] < 0 || padding[i] > size[i] / 2)
       throw ShapeError("padding must be at least 0 and at most half of kernel_size " + std::to_string(size[i]) +
                        ", got " + std::to_string(padding[i]));
-    const bool fits = checked_add(length, 2 * padding[i]);
+    const bool fits = length > 0 && checked_add(length, 2 * padding[i]);  // a window of padding has no largest element
     std::int64_t windows = fits ? count_of_windows(length, size[i], stride[i], dilation[i]) : 0;
     if (windows == 0)
       throw ShapeError("a window over " + std::to_string(span) + " elements does not fit axis " +

@@ -20,7 +20,7 @@ std::pair<Var, Var> first_largest(const Var& x) {
 
 /// The largest element of each window; if `with_index`, also its index within the axes, row by row.
 Vars largest(const Var& x, const Pool& pool, bool with_index) {
-  Var y = pool.windows_of(x, -std::numeric_limits<double>::infinity());
+  Var y = pool.padded(x, -std::numeric_limits<double>::infinity());
   Vars places;  // of the largest elements along each axis
   for (std::size_t i = 0; i < pool.n && with_index; ++i) {
     // An element that is padding is chosen only if all are -inf; it counts as the nearest one of x.
@@ -49,7 +49,7 @@ Var summed(const Var& x, const Pool& pool) {
 }
 
 Var averaged(const Var& x, const Pool& pool, bool count_padding) {
-  const Var total = summed(pool.windows_of(x, 0), pool);
+  const Var total = summed(pool.padded(x, 0), pool);
   const bool padded = std::any_of(pool.padding.begin(), pool.padding.end(), [](std::int64_t p) { return p > 0; });
   const bool reaches_beyond = std::any_of(pool.beyond.begin(), pool.beyond.end(), [](std::int64_t p) { return p > 0; });
   if (!reaches_beyond && (count_padding || !padded)) {
@@ -65,7 +65,7 @@ Var averaged(const Var& x, const Pool& pool, bool count_padding) {
     counted[i] += 2 * pool.padding[i];
     of_ones.padding[i] = 0;
   }
-  return total / summed(of_ones.windows_of(ones(x.tape(), counted, x.dtype()), 0), of_ones);
+  return total / summed(of_ones.padded(ones(x.tape(), counted, x.dtype()), 0), of_ones);
 }
 
 /// Windows that cover an axis: their elements on a new last axis, and which of them exist (empty: all).
@@ -215,8 +215,10 @@ Integers of_axes(std::size_t n, const Argument& x, Integers list, const std::str
 
 Var recorded(const Op& op, std::size_t n, const Argument& x, const char* sizes, const Integers& list,
              Attributes attributes) {
-  attributes.set(sizes, of_axes(n, x, list, op.name));
-  return apply(op, {x}, attributes)[0];
+  return at_place(x.caller(), [&] {
+    attributes.set(sizes, of_axes(n, x, list, op.name));
+    return apply(op, {x}, attributes)[0];
+  });
 }
 
 Attributes max_attributes(const PerAxis& stride, const PerAxis& padding, const PerAxis& dilation, bool ceil_mode) {
@@ -230,10 +232,16 @@ Attributes avg_attributes(const PerAxis& stride, const PerAxis& padding, bool ce
 }
 
 std::pair<Var, Var> with_indices(std::size_t n, const Argument& x, const PerAxis& kernel_size, Attributes attributes) {
-  attributes.set("kernel_size", of_axes(n, x, kernel_size.list, "max_pool"));
-  const Vars both = all_or_nothing(x.tape(), &max_pool_op(), x.caller(), [&] {
-    if (!is_floating(x.dtype())) throw DtypeError("max_pool: x must be a float to be pooled with its indices");
-    return largest(x, Pool(attributes, x.shape()), true);
+  const Op& op = max_pool_op();
+  const Vars both = all_or_nothing(x.tape(), &op, x.caller(), [&] {
+    attributes.set("kernel_size", of_axes(n, x, kernel_size.list, op.name));
+    try {
+      if (!is_floating(x.dtype())) throw DtypeError("x must be a float to be pooled with its indices");
+      return largest(x, Pool(attributes, x.shape()), true);
+    } catch (Error& error) {
+      error.name_op(op.name);
+      throw;
+    }
   });
   return {both[0], both[1]};
 }

@@ -20,6 +20,7 @@ struct Slide {
         size(size),
         stride(attributes.get<std::int64_t>("stride")),
         dilation(attributes.get<std::int64_t>("dilation")) {}
+  std::int64_t place() const { return static_cast<std::int64_t>(axis); }
 };
 
 std::vector<AttributeSpec> slide_attributes(const char* axis, const AttributeSpec& second) {
@@ -62,11 +63,9 @@ const Op& windows_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const Attributes& attributes = call.attributes();
             const Shape& shape = call.inputs[0].shape();
-            const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), shape.size());
-            return Vars{fold(call.cotangent(), static_cast<std::int64_t>(axis), shape[axis],
-                             attributes.get<std::int64_t>("stride"), attributes.get<std::int64_t>("dilation"))};
+            const Slide slide(call.attributes(), call.attributes().get<std::int64_t>("size"), shape.size());
+            return Vars{fold(call.cotangent(), slide.place(), shape[slide.axis], slide.stride, slide.dilation)};
           },
       .batch = batch_along(),
       .lowering = {.view = [](const Call& call, const Layout& layout) {
@@ -94,13 +93,12 @@ Var folded(const Var& x, const Slide& slide, std::int64_t length) {
   flat.erase(last);
   Shape whole = flat;
   whole[slide.axis] = length;
-  const auto axis = static_cast<std::int64_t>(slide.axis);
   flat[slide.axis] = count * slide.size;
   if (slide.dilation == 1 && slide.stride == slide.size)  // windows side by side
     return extended(reshape(beside, flat), slide.axis, {0}, {length - count * slide.size});
   const Var indices = iota(x.tape(), {count, 1}) * slide.stride + iota(x.tape(), {1, slide.size}, 1) * slide.dilation;
   return index_add(zeros(x.tape(), whole, x.dtype()), reshape(indices, {count * slide.size}), reshape(beside, flat),
-                   axis);
+                   slide.place());
 }
 
 Slide slide_of_fold(const Call& call) {
@@ -137,10 +135,9 @@ const Op& fold_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            const Attributes& attributes = call.attributes();
-            const Var cotangent = call.cotangent();
-            return Vars{windows(cotangent, attributes.get<std::int64_t>("axis"), call.inputs[0].size(-1),
-                                attributes.get<std::int64_t>("stride"), attributes.get<std::int64_t>("dilation"))};
+            const Var &x = call.inputs[0], dy = call.cotangent();
+            const Slide slide(call.attributes(), x.size(-1), dy.rank());
+            return Vars{windows(dy, slide.place(), slide.size, slide.stride, slide.dilation)};
           },
       .batch = batch_along("axis", true),
       .expand =

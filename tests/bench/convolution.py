@@ -5,10 +5,11 @@ usage: convolution.py [--program build/tests/convolution] [--threads 1] [--round
 """
 import argparse
 import subprocess
-import time
 
 import torch
 from torch.nn import functional as F
+
+from best_of import best_of
 
 LAYERS = {"16x32x32": ((32, 16, 32, 32), (16, 16, 3, 3)), "32x16x16": ((32, 32, 16, 16), (32, 32, 3, 3)),
           "64x8x8": ((32, 64, 8, 8), (64, 64, 3, 3)), "characters": ((16, 256, 256), (256, 256, 7))}
@@ -27,13 +28,7 @@ def torch_time(name, seconds):
         if step:
             torch.autograd.grad(y.square().sum(), (x, weight))
 
-    run()
-    best, end, count = 1e9, time.perf_counter() + seconds, 0
-    while count < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        best, count = min(best, time.perf_counter() - start), count + 1
-    return best * 1e3
+    return best_of(run, seconds)
 
 
 def main():
@@ -51,7 +46,8 @@ def main():
             printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             ours = min(ours, float(printed.split()[1]))
             theirs = min(theirs, torch_time(name, words.seconds))
-        print(f"{name:20} xtape {ours:9.3f} ms, PyTorch {theirs:9.3f} ms, {theirs / ours:.2f} times as fast", flush=True)
+        print(f"{name:20} xtape {ours:9.3f} ms, PyTorch {theirs:9.3f} ms, {theirs / ours:.2f} times as fast",
+              flush=True)
 
 
 main()

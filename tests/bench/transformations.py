@@ -9,9 +9,11 @@ import argparse
 import os
 import subprocess
 import sys
-import time
+
+from best_of import best_of
 
 BATCH, IN, HIDDEN, OUT = 64, 100, 512, 100
+SECONDS = 1.0
 NAMES = ["forward", "forward_of_one", "jvp", "vmap", "gradient", "gradient_per_example", "jacobian", "hessian", "hvp"]
 
 
@@ -52,16 +54,6 @@ def functions(tanh, jvp, vmap, grad, jacobian, hessian):
     }
 
 
-def best_of(run, seconds=1.0):
-    run()
-    best, end, count = 1e9, time.perf_counter() + seconds, 0
-    while count < 3 or time.perf_counter() < end:
-        start = time.perf_counter()
-        run()
-        best, count = min(best, time.perf_counter() - start), count + 1
-    return best * 1e3
-
-
 def torch_time(name, threads):
     import torch
     from torch.func import grad, hessian, jacrev, jvp, vmap
@@ -70,7 +62,7 @@ def torch_time(name, threads):
     function = functions(torch.tanh, jvp, vmap, grad, jacrev, hessian)[name]
     *inputs, weights = arrays()
     given = [torch.from_numpy(each) for each in inputs] + [tuple(torch.from_numpy(each) for each in weights)]
-    return best_of(lambda: function(*given))
+    return best_of(lambda: function(*given), SECONDS)
 
 
 def jax_time(name, threads):
@@ -80,7 +72,7 @@ def jax_time(name, threads):
 
     function = jax.jit(functions(jax.numpy.tanh, jax.jvp, jax.vmap, jax.grad, jax.jacrev, jax.hessian)[name])
     given = jax.device_put(arrays())
-    return best_of(lambda: jax.block_until_ready(function(*given)))
+    return best_of(lambda: jax.block_until_ready(function(*given)), SECONDS)
 
 
 def main():

@@ -175,6 +175,32 @@ TEST_CASE("the products of models run as matrix products without packing by copi
   }
 }
 
+TEST_CASE("tiles gather sliding windows without a copy") {
+  constexpr std::int64_t outputs = 8, channels = 5, length = 42, size = 3, count = length - size + 1;
+  Product product;
+  product.dtype = Dtype::float32;
+  product.a_axes = "ocx";
+  product.b_axes = "cXx";
+  product.c_axes = "oX";
+  product.a = Layout::dense({outputs, channels, size});
+  product.b = {{channels, count, size}, {length, 1, 1}, 0};
+  product.c = Layout::dense({outputs, count});
+  std::vector<float> a(outputs * channels * size), b(channels * length), c(outputs * count), expected(c.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 11) - 5;
+  for_each_index({outputs, channels, count, size}, [&](const Shape& at) {
+    expected[at[0] * count + at[2]] +=
+        a[(at[0] * channels + at[1]) * size + at[3]] * b[at[1] * length + at[2] + at[3]];
+  });
+  const PlannedProduct planned = make_product(product);
+  Scratch scratch(planned.scratch_bytes);
+  planned.run(a.data(), b.data(), c.data(), scratch.data());
+  CHECK(c == expected);
+  if (amx::available() || instruction_set() < InstructionSet::avx2) return;  // they copy
+  CHECK(planned.way == ProductWay::tiles);
+  CHECK(planned.packed == 0);
+}
+
 TEST_CASE("products of few rows and a matrix are computed in place, for all sizes and layouts that suit") {
   std::mt19937 random(6);
   const auto size = [&](unsigned least, unsigned largest) {

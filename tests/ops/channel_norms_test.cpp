@@ -60,5 +60,16 @@ TEST_CASE("op group_norm: refuses what does not fit") {
   CHECK_THROWS_AS(group_norm(x, 0), ShapeError);
   CHECK_THROWS_AS(instance_norm(x, tape.input("w", {3})), ShapeError);
   CHECK_THROWS_AS(instance_norm(tape.input("y", {3})), ShapeError);
-  CHECK_THROWS_AS(batch_norm(x, tape.input("m", {4}), tape.input("v", {1})), ShapeError);
+  CHECK_THROWS_WITH_AS(batch_norm(x, tape.input("m", {4}), tape.input("v", {1})),
+                       "batch_norm: variance must have one number for each of the 4 channels of x, (2, 4, 3), got (1,)",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(batch_norm_training(tape.input("one", {1, 4, 1})),
+                       "batch_norm_training: needs more than one number of each channel for a variance, got x of shape "
+                       "(1, 4, 1)",
+                       ShapeError);
+}
+
+TEST_CASE("op instance_norm: of no examples, channels or elements") {
+  for (const Shape& shape : {Shape{0, 4, 3}, Shape{2, 0, 3}, Shape{2, 4, 0}})
+    CHECK(shape_of(played_one([](const Vars& v) { return instance_norm(v[0]); }, {numbers(shape)})) == shape);
 }

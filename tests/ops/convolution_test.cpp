@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <type_traits>
+
 #include "golden.hpp"
 #include "played.hpp"
 #include "xtape/grad.hpp"
@@ -119,6 +121,9 @@ TEST_CASE("op conv: of no examples, and of integers") {
   CHECK(as_doubles(player.view(y)) == Doubles{{{1, 2, 3}}});
 }
 
+static_assert(std::is_convertible_v<std::size_t, PerAxis> && std::is_convertible_v<unsigned char, ConvPadding>);
+static_assert(!std::is_convertible_v<bool, PerAxis> && !std::is_convertible_v<bool, ConvPadding>);
+
 TEST_CASE("op conv: refuses shapes and numbers that do not fit") {
   Tape tape;
   const Var x = tape.input("x", {2, 4, 6}), w = tape.input("w", {6, 2, 3}), image = tape.input("i", {1, 4, 6, 6});
@@ -131,7 +136,7 @@ TEST_CASE("op conv: refuses shapes and numbers that do not fit") {
   CHECK_THROWS_AS(conv1d(x, w, {}, {1, 1}, 0, {1}, 2), ShapeError);
   CHECK_THROWS_AS(conv1d(x, w, {}, {2}, "same", {1}, 2), Error);
   CHECK_THROWS_AS(conv1d(x, w, {}, {1}, "full", {1}, 2), Error);
-  CHECK_THROWS_AS(conv1d(x, w, {}, {1}, -1, {1}, 2), ShapeError);
+  CHECK_THROWS_WITH_AS(conv1d(x, w, {}, {1}, -1, {1}, 2), "conv: padding must be at least 0, got -1", ShapeError);
   CHECK_THROWS_AS(conv1d(x, w, {}, {1}, 0, {3}, 2), ShapeError);
   CHECK_THROWS_AS(conv1d(x, w, tape.input("b", {5}), {1}, 0, {1}, 2), ShapeError);
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();

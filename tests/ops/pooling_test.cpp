@@ -91,6 +91,14 @@ TEST_CASE("op avg_pool: refuses what does not fit") {
   CHECK_THROWS_AS(avg_pool1d(x, {3, 3}), ShapeError);
   CHECK_THROWS_AS(avg_pool2d(tape.input("y", {3}), {1}), ShapeError);
   CHECK_THROWS_AS(adaptive_avg_pool1d(x, {0}), ShapeError);
-  CHECK_THROWS_AS(adaptive_max_pool1d(tape.input("z", {2, 0}), {1}), ShapeError);
+  const Var none = tape.input("z", {2, 0});
+  CHECK_THROWS_AS(adaptive_max_pool1d(none, {1}), ShapeError);
+  CHECK_THROWS_AS(max_pool1d(none, 2, 2, 1), ShapeError);  // windows of padding alone
+  CHECK_THROWS_AS(avg_pool1d(none, 2, 2, 1), ShapeError);
+  CHECK_THROWS_WITH_AS(max_pool1d_with_indices(x, 7),
+                       "max_pool: a window over 7 elements does not fit axis 2 of (2, 3, 5) with padding 0",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(max_pool1d_with_indices(cast(x, Dtype::int32), 2),
+                       "max_pool: x must be a float to be pooled with its indices", DtypeError);
   CHECK_THROWS_AS(avg_pool1d(tape.input("i", {2, 3, 5}, Dtype::boolean), {-1}), ShapeError);
 }

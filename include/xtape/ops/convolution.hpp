@@ -18,9 +18,12 @@ namespace xtape {
 
 /// Numbers of spatial axes: one for each, as in {2, 1}, or one for all.
 struct PerAxis {
+  /// Numbers, not bool: a flag in the place of a number does not compile.
+  template <class T>
+  using IfNumber = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>;
   PerAxis() = default;
-  template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
-  PerAxis(T number) : list{number} {}                                       // NOLINT: converts by intent
+  template <class T, class = IfNumber<T>>
+  PerAxis(T number) : list(1, static_cast<std::int64_t>(number)) {}         // NOLINT: converts by intent
   PerAxis(std::vector<std::int64_t> numbers) : list(std::move(numbers)) {}  // NOLINT
   PerAxis(std::initializer_list<std::int64_t> numbers) : list(numbers) {}   // NOLINT
   std::vector<std::int64_t> list;
@@ -29,7 +32,7 @@ struct PerAxis {
 /// How many zeros are added at the two ends of a spatial axis: numbers; or "same", so that the result is as long as x,
 /// with the odd zero after x; or "valid", none.
 struct ConvPadding {
-  template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
+  template <class T, class = PerAxis::IfNumber<T>>
   ConvPadding(T number) : numbers(number) {}                                // NOLINT: converts by intent
   ConvPadding(std::vector<std::int64_t> list) : numbers(std::move(list)) {} // NOLINT
   ConvPadding(std::initializer_list<std::int64_t> list) : numbers(list) {}  // NOLINT
@@ -69,7 +72,7 @@ Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias = {},
 // Pooling, of floats --------------------------------------------------------------------------------------------------
 /// The largest element of each window along the last axis; the first one gets the gradient. The stride is by default
 /// the size of a window. `padding`, at most half of it, adds -inf. With ceil_mode the last window may reach beyond the
-/// end.
+/// end. Throws ShapeError if a pooled axis has no elements.
 Var max_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                const PerAxis& dilation = 1, bool ceil_mode = false);
 Var max_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
@@ -104,7 +107,8 @@ Var instance_norm(const Argument& x, const Var& weight = {}, const Var& bias = {
 Var batch_norm(const Argument& x, const Var& mean, const Var& variance, const Var& weight = {}, const Var& bias = {},
                double epsilon = 1e-5);
 /// The same with the mean and the biased variance of the batch (Ioffe and Szegedy, 2015): training. Also returns what
-/// running averages are made from, as PyTorch does: the mean [c] and the unbiased variance [c].
+/// running averages are made from, as PyTorch does: the mean [c] and the unbiased variance [c]. Throws ShapeError if a
+/// channel has one number only.
 struct BatchNorm {
   Var y, mean, variance;
 };

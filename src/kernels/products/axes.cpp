@@ -77,10 +77,13 @@ void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
         for (std::size_t i = 0; i < k_rest.rank(); ++i)
           plan.sums.add(k_rest.sizes[i], {k_rest.strides[0][i], k_rest.strides[1][i]});
         double cost = gemm_cost(plan);
-        for (std::size_t i = 0; i < 3; ++i)
-          if (choice.packed[i])
-            cost += (gathers(plan, i) ? nanoseconds_per_gathered_element : nanoseconds_per_copied_element) *
-                    static_cast<double>(count_of(choice.to[i].shape));
+        for (std::size_t i = 0; i < 3; ++i) {
+          if (!choice.packed[i]) continue;
+          const bool gathered = gathers(plan, i);
+          if (gathered) plan.gathered = static_cast<int>(i);
+          cost += (gathered ? nanoseconds_per_gathered_element : nanoseconds_per_copied_element) *
+                  static_cast<double>(count_of(choice.to[i].shape));
+        }
         if (cost < choice.cost) {
           choice.cost = cost;
           choice.plan = plan;

@@ -132,14 +132,14 @@ PlannedProduct by_rows(const GemmPlan& plan) {
   return planned;
 }
 
-/// The same choice without the copy of the operand that tiles pack anyway: they pack it from where it is, so that a
-/// view with more elements than its array, such as sliding windows, is never written out.
-GemmChoice without_copy(GemmChoice choice) {
-  const std::size_t right = columns_run(choice.plan) ? 1 : 0;
-  if (!choice.packed[right] || !gathers(choice.plan, right)) return choice;
-  choice.packed[right] = false;
-  choice.plan.gathered = static_cast<int>(right);
-  choice.plan.gathered_from = choice.from[right];
+/// The choice for this way. Only tiles gather an operand, which is then not copied, so that a view with more elements
+/// than its array, such as sliding windows, is never written out.
+GemmChoice for_way(GemmChoice choice, ProductWay way) {
+  if (way != ProductWay::tiles) choice.plan.gathered = -1;
+  if (choice.plan.gathered < 0) return choice;
+  const auto which = static_cast<std::size_t>(choice.plan.gathered);
+  choice.packed[which] = false;
+  choice.plan.gathered_from = choice.from[which];
   return choice;
 }
 
@@ -156,7 +156,7 @@ PlannedProduct made(const Product& product) {
     if (choice.cost < loops_cost(loops)) {
       const ProductWay way = way_of<T>(product, choice.plan);
       if (!any(product.narrow) || way == ProductWay::tiles || way == ProductWay::bfloat16_tiles)
-        return by_matrices<T>(product, way == ProductWay::tiles ? without_copy(choice) : choice, way);
+        return by_matrices<T>(product, for_way(choice, way), way);
     }
   }
   return any(product.narrow) ? widened_before(product) : in_loops<T>(loops);
