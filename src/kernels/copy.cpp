@@ -69,14 +69,34 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::int64_t stretches = (length + stretch - 1) / stretch;
   const std::int64_t count = loops.count() / length * stretches;
   const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
+  // Short rows follow each other by additions: finding the offsets of each would take longer than its copy.
+  const bool runs = stretches == 1 && outer_rank > 0;
+  const std::int64_t rows = runs ? loops.sizes[outer_rank - 1] : 1;
+  const std::int64_t from_row = runs ? loops.strides[0][outer_rank - 1] : 0;
+  const std::int64_t to_row = runs ? loops.strides[1][outer_rank - 1] : 0;
   parallel_for(threads, count, std::max<std::int64_t>(1, grain_elements / stretch),
                [&](std::int64_t begin, std::int64_t finish) {
-                 for (std::int64_t k = begin; k < finish; ++k) {
-                   const auto [from, to] = loops.offsets(k / stretches, outer_rank);
+                 for (std::int64_t k = begin; k < finish;) {
+                   auto [from, to] = loops.offsets(k / stretches, outer_rank);
                    const std::int64_t start = k % stretches * stretch;
-                   row(from + start * from_step, to + start * to_step, std::min(stretch, length - start));
+                   const std::int64_t end = std::min(finish, k + rows - k % rows);
+                   for (; k < end; ++k, from += from_row, to += to_row)
+                     row(from + start * from_step, to + start * to_step, std::min(stretch, length - start));
                  }
                });
+}
+
+/// Copies a contiguous row. Short ones are common, and a call of memcpy takes longer than them.
+template <class Word>
+void copy_row(const Word* from, Word* to, std::int64_t length) {
+  constexpr std::int64_t few = 32, step = 32 / sizeof(Word);
+  if (length > few) {
+    std::memcpy(to, from, static_cast<std::size_t>(length) * sizeof(Word));
+    return;
+  }
+  std::int64_t i = 0;
+  for (; i + step <= length; i += step) std::memcpy(to + i, from + i, step * sizeof(Word));
+  for (; i < length; ++i) to[i] = from[i];
 }
 
 template <class Word>
@@ -90,7 +110,7 @@ std::function<void(const void*, void*)> by_rows(const Loops<2>& loops, std::int6
       const Word* x = from + from_start;
       Word* y = to + to_start;
       if (from_step == 1 && to_step == 1) {
-        std::memcpy(y, x, static_cast<std::size_t>(length) * sizeof(Word));
+        copy_row(x, y, length);
       } else if (from_step == 0 && to_step == 1) {
         std::fill(y, y + length, *x);
       } else {

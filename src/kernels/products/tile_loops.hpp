@@ -19,12 +19,13 @@ inline constexpr std::int64_t parts_ahead = 16;            ///< Of columns in pl
 template <class F>
 constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<typename F::Part>::size);
 
-/// The columns of b that a tile multiplies: a packed panel, or columns in place, which the tile packs on its way.
+/// The columns of b that a tile multiplies: a packed panel, which begins at the first place of `from`; or columns in
+/// place, which the tile packs on its way.
 template <class F>
 struct Columns {
-  const typename F::Part* from;
-  std::int64_t part;         ///< Stride between parts.
-  typename F::Part* packed;  ///< The panel to pack.
+  std::array<const typename F::Part*, row_registers> from;  ///< The first part of the columns of each register.
+  const std::int64_t* parts;                                ///< How far each part, and parts_ahead more, are from it.
+  typename F::Part* packed;                                 ///< The panel to pack.
 };
 
 /// Computes a tile of c, `rows` rows of `registers` registers, over `parts` parts; adds to c if `add`.
@@ -47,16 +48,15 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
   for (std::int64_t k = 0; k < parts; ++k) {
     Parts columns[registers];
     if constexpr (packs) {
-      const typename F::Part* from = b.from + k * b.part;
       // Processors do not foresee steps from line to line.
-      __builtin_prefetch(from + parts_ahead * b.part, 0, 3);
-      __builtin_prefetch(from + parts_ahead * b.part + registers * width - 1, 0, 3);
+      __builtin_prefetch(b.from[0] + b.parts[k + parts_ahead], 0, 3);
+      __builtin_prefetch(b.from[registers - 1] + b.parts[k + parts_ahead] + width - 1, 0, 3);
       for (int r = 0; r < registers; ++r) {
-        columns[r] = Parts::load_unaligned(from + r * width);
+        columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
         columns[r].store_aligned(b.packed + k * panel_width<F> + r * width);
       }
     } else {
-      for (int r = 0; r < registers; ++r) columns[r] = Parts::load_aligned(b.from + k * panel_width<F> + r * width);
+      for (int r = 0; r < registers; ++r) columns[r] = Parts::load_aligned(b.from[0] + k * panel_width<F> + r * width);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {

@@ -40,11 +40,15 @@ class TileOperands {
         packs_left_(F::must_pack || plan.narrow[0] || std::abs(plan.k_strides[0]) >= far ||
                     (!many_registers && std::abs(plan.k_strides[0]) >= rather_far && plan.n >= many_columns)),
         interleaves_(!F::must_pack && plan.m_strides[0] == 1),
-        right_in_place_(!F::must_pack && !plan.narrow[1] && plan.n_strides[1] == 1 && plan.gathered < 0),
         packing_{Packing<F>::of(plan.narrow[0]), Packing<F>::of(plan.narrow[1])} {
-    if (plan.gathered != 1) return;
-    for (std::int64_t i = 0; i < plan.n; ++i) lines_.push_back(gathered(i * plan.n_strides[1]));
-    for (std::int64_t t = 0; t < plan.k; ++t) terms_.push_back(gathered(t * plan.k_strides[1]));
+    const bool gathers = plan.gathered == 1;
+    if (gathers)
+      for (std::int64_t i = 0; i < plan.n; ++i) lines_.push_back(gathered(i * plan.n_strides[1]));
+    for (std::int64_t t = 0; t < (gathers ? plan.k : block_parts_); ++t)
+      terms_.push_back(gathers ? gathered(t * plan.k_strides[1]) : t * plan.k_strides[1]);
+    terms_.resize(terms_.size() + parts_ahead, terms_.empty() ? 0 : terms_.back());
+    const bool may = !F::must_pack && !plan.narrow[1] && (gathers || (plan.gathered < 0 && plan.n_strides[1] == 1));
+    for (std::int64_t p = 0; p < panels_; ++p) in_place_.push_back(may && registers_run(p));
   }
 
   std::int64_t panels() const { return panels_; }
@@ -67,9 +71,13 @@ class TileOperands {
   }
 
   /// Whether tiles can read panel `p` of b in place.
-  bool panel_in_place(std::int64_t p) const { return right_in_place_ && (p + 1) * panel_width<F> <= plan_.n; }
+  bool panel_in_place(std::int64_t p) const { return in_place_[static_cast<std::size_t>(p)]; }
   Columns<F> columns_in_place(const void* b, const Block& block, std::int64_t p, Part* packed) const {
-    return {static_cast<const Part*>(b) + start_of_panel(block, p), plan_.k_strides[1], packed};
+    Columns<F> columns{{}, terms_.data() + (lines_.empty() ? 0 : block.first), packed};
+    for (std::int64_t r = 0; r < row_registers; ++r)
+      columns.from[static_cast<std::size_t>(r)] =
+          static_cast<const Part*>(b) + block.offsets[1] + line(p * panel_width<F> + r * register_width);
+    return columns;
   }
   /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
   void pack_panel(const void* b, const Block& block, std::int64_t p, Part* to) const {
@@ -118,6 +126,7 @@ class TileOperands {
   }
 
  private:
+  static constexpr auto register_width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
   static constexpr std::int64_t panel_parts = 256;  // a panel has 16 or 32 KiB, for the first-level cache
   static constexpr std::int64_t far = 4096;         // from this stride of terms on, reading in place wastes cache lines
   static constexpr std::int64_t rather_far = 256;   // the same with AVX2, if rows that are packed serve many columns
@@ -134,6 +143,17 @@ class TileOperands {
       place += offset % from.shape[axis] * from.strides[axis];
     return place;
   }
+  /// How far column `i` of b is from the first one.
+  std::int64_t line(std::int64_t i) const {
+    return lines_.empty() ? i * plan_.n_strides[1] : lines_[static_cast<std::size_t>(i)];
+  }
+  /// Whether panel `p` is whole, and the columns of each of its registers lie next to each other.
+  bool registers_run(std::int64_t p) const {
+    if ((p + 1) * panel_width<F> > plan_.n) return false;
+    for (std::int64_t i = p * panel_width<F>; i < (p + 1) * panel_width<F>; ++i)
+      if (i % register_width != 0 && line(i) != line(i - 1) + 1) return false;
+    return true;
+  }
   std::int64_t start_of_panel(const Block& block, std::int64_t p) const {
     return block.offsets[1] + p * panel_width<F> * plan_.n_strides[1];
   }
@@ -142,8 +162,10 @@ class TileOperands {
   std::int64_t panels_;
   std::int64_t block_parts_, blocks_each_;  ///< Parts of a block; blocks of one sum.
   Bands bands_;
-  bool packs_left_, interleaves_, right_in_place_;
-  std::vector<std::int64_t> lines_, terms_;  ///< Of a gathered right operand: their distances from the first ones.
+  bool packs_left_, interleaves_;
+  std::vector<std::int64_t> lines_;  ///< Of a gathered right operand: how far its columns are from the first one.
+  std::vector<std::int64_t> terms_;  ///< Of b: how far its terms are from the first one, of a block or, gathered, of all.
+  std::vector<bool> in_place_;       ///< Per panel of b.
   std::array<Packing<F>, 2> packing_;
 };
 

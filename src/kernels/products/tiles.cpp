@@ -44,7 +44,7 @@ class Tiles {
     }
     if (by_columns()) {
       const std::int64_t most = std::max<std::int64_t>(1, panels * plan.outer.count() / most_tasks);
-      columns_ = std::min(few_panels, most);
+      columns_ = std::min({few_panels, most, panels});
       group_bands_ = bands;
       row_groups_ = 1;
       return;
@@ -118,12 +118,14 @@ class Tiles {
 
   /// Whether a task is a whole product, packed by the thread that computes it.
   bool whole_products() const { return plan_.outer.count() >= products_apart; }
+  /// How many threads share the memory of a product.
+  std::int64_t workers() const { return whole_products() ? 1 : plan_.threads; }
   /// How many products are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
   /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
   bool by_columns() const {
     const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
-    return plan_.m <= few_rows && !narrow && !prepared() && !whole_products();
+    return plan_.m <= few_rows && !narrow && !prepared();
   }
   /// Whether rows of a are packed once for all tasks; if they are packed and it is not so, each task packs its own.
   bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
@@ -135,11 +137,11 @@ class Tiles {
   std::int64_t left_size() const {
     if (!operands_.packs_left()) return 0;
     return operands_.band_size() * (shares_left() ? together() * stage_blocks_ * operands_.bands().count
-                                                  : (whole_products() ? 1 : plan_.threads) * group_bands_);
+                                                  : workers() * group_bands_);
   }
   static std::size_t bytes(std::int64_t parts) { return whole_lines(static_cast<std::size_t>(parts) * sizeof(Part)); }
   std::size_t memory_bytes() const {
-    const std::int64_t right = prepared() ? 0 : by_columns() ? own_size() * plan_.threads : right_size() * together();
+    const std::int64_t right = prepared() ? 0 : by_columns() ? own_size() * workers() : right_size() * together();
     return bytes(left_size()) + bytes(right);
   }
 
@@ -238,7 +240,7 @@ class Tiles {
     const auto row = static_cast<std::size_t>(rows - 1);
     const LeftRows left = piece.lefts == nullptr ? operands_.rows_in_place(arrays.a, piece.block, band)
                                                  : operands_.packed_rows(piece.lefts, piece.packed_from, band);
-    Columns<F> right{piece.rights + p * operands_.panel_size(), panel_width<F>, nullptr};
+    Columns<F> right{{piece.rights + p * operands_.panel_size()}, nullptr, nullptr};
     Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
     if constexpr (!F::must_pack)
       if (piece.own != nullptr && band == piece.first_band && operands_.panel_in_place(panel)) {
