@@ -180,9 +180,11 @@ Vars length_normed(NodeCall& node) {
 Vars response_normed(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t size = node.integer("size");
+  if (size < 1) node.fail("size must be at least 1, not " + std::to_string(size));
   std::vector<std::int64_t> before(x.rank(), 0), after(x.rank(), 0);
-  before.at(1) = (size - 1) / 2;
-  after.at(1) = size - 1 - before[1];
+  const std::size_t channels = normal_axis(1, x.rank());
+  before[channels] = (size - 1) / 2;
+  after[channels] = size - 1 - before[channels];
   const Var sums = sum(windows(pad(square(x), before, after), 1, size), {-1});
   const double alpha = node.real("alpha", 1e-4) / static_cast<double>(size);
   return {x / pow(sums * alpha + node.real("bias", 1), node.real("beta", 0.75))};

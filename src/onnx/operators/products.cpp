@@ -1,5 +1,6 @@
 // Products of matrices, and convolutions.
 #include <algorithm>
+#include <limits>
 
 #include "operators.hpp"
 #include "operators/spatial.hpp"
@@ -95,8 +96,10 @@ Vars convolved_back(NodeCall& node) {
   const Integers more = node.integers("output_padding", Integers(at.axes(), 0));
   Integers wanted = node.integers("output_shape", Integers{});
   if (wanted.size() > at.axes()) wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(at.axes()));
-  if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()))
-    node.fail("output_padding and output_shape have one number for each spatial axis");
+  const auto far = [](std::int64_t each) { return each < 0 || each > std::numeric_limits<std::int32_t>::max(); };
+  if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) ||
+      std::any_of(more.begin(), more.end(), far) || std::any_of(wanted.begin(), wanted.end(), far))
+    node.fail("output_padding and output_shape have one number of 0 to 2^31 - 1 for each spatial axis");
 
   const std::string spots = letters('A', at.axes()), elements = letters('R', at.axes());
   Var y = joined_groups(einsum("bgc" + spots + ",gco" + elements + "->bgo" + spots + elements, grouped(x, 1, groups),

@@ -54,7 +54,9 @@ Vars parts(NodeCall& node) {
   const std::int64_t axis = node.integer("axis", 0), size = x.size(axis);
   if (const auto sizes = node.integers("split", std::size_t{1})) return split(x, *sizes, axis);
   const std::int64_t count = node.integer("num_outputs", static_cast<std::int64_t>(node.outputs()));
-  if (count < 1) node.fail("there must be at least one part, not " + std::to_string(count));
+  if (count < 1 || static_cast<std::uint64_t>(count) != node.outputs())
+    node.fail("num_outputs is " + std::to_string(count) + ", but there are " + std::to_string(node.outputs()) +
+              " outputs");
   const std::int64_t part = size / count + (size % count != 0 ? 1 : 0);
   std::vector<std::int64_t> sizes;
   for (std::int64_t i = 0, left = size; i < count; ++i, left -= sizes.back()) sizes.push_back(std::min(part, left));

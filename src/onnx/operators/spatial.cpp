@@ -1,6 +1,7 @@
 #include "spatial.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
@@ -14,6 +15,7 @@ Integers spatial_sizes(const Var& x) {
 }
 
 Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel, bool transposed) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // so that products and sums do not overflow
   const std::size_t axes = sizes.size();
   const auto taken = [&](const char* name, std::size_t wanted, const Integers& otherwise) {
     Integers list = node.integers(name, otherwise);
@@ -21,9 +23,12 @@ Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel
       node.fail("'" + std::string(name) + "' has " + std::to_string(list.size()) + " numbers, not " +
                 std::to_string(wanted));
     for (const std::int64_t each : list)
-      if (each < 0) node.fail("'" + std::string(name) + "' has the negative number " + std::to_string(each));
+      if (each < 0 || each > most)
+        node.fail("'" + std::string(name) + "' has the number " + std::to_string(each) + ", not one of 0 to 2^31 - 1");
     return list;
   };
+  for (const std::int64_t size : sizes)
+    if (size > most) node.fail("a spatial axis has " + std::to_string(size) + " elements, more than 2^31 - 1");
   Spatial spatial{taken("kernel_shape", axes, kernel), taken("strides", axes, Integers(axes, 1)),
                   taken("dilations", axes, Integers(axes, 1)), Integers(axes, 0), Integers(axes, 0)};
   const Integers pads = taken("pads", 2 * axes, Integers(2 * axes, 0));
