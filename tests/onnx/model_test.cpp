@@ -6,8 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <protozero/pbf_writer.hpp>
+#include <set>
 
 #include "messages.hpp"
+#include "source_root.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/onnx.hpp"
 #include "xtape/ops.hpp"
@@ -177,6 +179,32 @@ TEST_CASE("tapes share the weights of a model, which have gradients") {
   weight.as<float>()[0] = 2;
   player.play({{x, xt::xarray<float>{{5, 7}}}});
   CHECK(player.scalar(loss) == 5 * (2 + 2) + 7 * (3 + 4));
+}
+
+TEST_CASE("the document's example plays, and the document lists the operators") {
+  const Scratch scratch;
+  scratch.open({13, {node("MatMul", {"x", "w"}, {"y"})}, {floats("w", {3, 1}, {1, 2, 3})}});
+  const std::string path = scratch.folder + "/model.onnx";
+  const OnnxModel model = open_onnx(path);
+  Tape tape;
+  const Var x = tape.input("x", {2, 3});
+  const Vars y = model.record(tape, {x});
+  Player player(tape, y);
+  player.play({{x, xt::xarray<float>{{1, 2, 3}, {4, 5, 6}}}});
+  CHECK(player.value<float>(y[0])(0, 0) == 14);
+  CHECK(player.value<float>(y[0])(1, 0) == 32);
+
+  std::ifstream document(source_root() + "/docs/onnx.md");
+  std::set<std::string> listed;
+  for (std::string line; std::getline(document, line);)
+    if (line.rfind("| ", 0) == 0)
+      for (std::size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
+        const std::size_t end = line.find('`', at + 1);
+        CHECK_MESSAGE(listed.insert(line.substr(at + 1, end - at - 1)).second, "listed twice in " << line);
+        at = end;
+      }
+  const std::vector<std::string> operators = onnx_operators();
+  CHECK(listed == std::set<std::string>(operators.begin(), operators.end()));
 }
 
 TEST_CASE("the floats of a model become float64") {
