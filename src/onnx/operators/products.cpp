@@ -1,4 +1,4 @@
-// Products of matrices, and convolutions.
+// Products of matrices, convolutions, and both of quantised arrays.
 #include <algorithm>
 #include <limits>
 
@@ -125,15 +125,30 @@ Vars convolved_back(NodeCall& node) {
   return {with_bias(y, node.optional(2))};
 }
 
-/// x minus its zero point, in int32: one number or, with `axis`, one for each index there.
+/// A scale or zero point: one number or, with `axis`, one for each index of that axis of an array of rank `rank`.
+Var per_index(const Var& numbers, std::int64_t axis, std::size_t rank) {
+  if (numbers.rank() == 0) return numbers;
+  if (numbers.rank() != 1 || numbers.size(0) == 1) return reshape(numbers, {});
+  Shape shape = Shape::filled(rank, 1);
+  shape[normal_axis(axis, rank)] = numbers.size(0);
+  return reshape(numbers, shape);
+}
+
+/// Input x minus its zero point, in int32.
 Var from_zero(NodeCall& node, std::size_t x, std::size_t zero, std::int64_t axis) {
   const Var number = cast(node.at(x), Dtype::int32);
-  if (!node.has(zero)) return number;
+  return node.has(zero) ? number - per_index(node.at(zero), axis, number.rank()) : number;
+}
+
+/// x rounded and moved to its zero point, within the range of the zero point's type: int8, or uint8, which we have as
+/// int32; by default 0 of uint8.
+Var to_zero(NodeCall& node, const Var& x, std::size_t zero, std::int64_t axis = 0) {
+  if (!node.has(zero)) return cast(clip(round(x), 0, 255), Dtype::int32);
   const Var& point = node.at(zero);
-  if (point.rank() != 1 || point.size(0) == 1) return number - reshape(point, {});
-  Shape shape = Shape::filled(number.rank(), 1);
-  shape[normal_axis(axis, number.rank())] = point.size(0);
-  return number - reshape(point, shape);
+  if (node.opset() >= 21 && point.dtype() != Dtype::int8) node.fail("zero points must be int8 from version 21 on");
+  const Var moved = round(x) + cast(per_index(point, axis, x.rank()), x.dtype());
+  return point.dtype() == Dtype::int8 ? cast(clip(moved, -128, 127), Dtype::int8)
+                                      : cast(clip(moved, 0, 255), Dtype::int32);
 }
 
 Vars integer_product(NodeCall& node) {
@@ -148,10 +163,37 @@ Vars dequantized(NodeCall& node) {
   const Var& scale = node.at(1);
   const std::int64_t axis = node.integer("axis", 1);
   const Var x = cast(from_zero(node, 0, 2, axis), scale.dtype());
-  if (scale.rank() == 0) return {x * scale};
-  Shape shape = Shape::filled(x.rank(), 1);
-  shape[normal_axis(axis, x.rank())] = scale.size(0);
-  return {x * reshape(scale, shape)};
+  return {x * per_index(scale, axis, x.rank())};
+}
+
+Vars quantized(NodeCall& node) {
+  const Var& x = node.at(0);
+  const std::int64_t axis = node.integer("axis", 1);
+  node.ignore("saturate");  // of floats of 8 bits
+  return {to_zero(node, x / per_index(node.at(1), axis, x.rank()), 2, axis)};
+}
+
+/// The range of x, which has 0 in it, is that of uint8.
+Vars quantized_by_range(NodeCall& node) {
+  const Var& x = node.at(0);
+  const Var least = minimum(min(x), 0), scale = (maximum(max(x), 0) - least) / 255;
+  const Var zero = round(clip(-least / scale, 0, 255));
+  return {cast(clip(round(x / scale) + zero, 0, 255), Dtype::int32), scale, cast(zero, Dtype::int32)};
+}
+
+/// A product of quantised arrays a and b, whose scales are inputs 1 and 4, quantised again by inputs 6 and 7.
+Vars requantized(NodeCall& node, const Var& product, std::int64_t axis_a, std::int64_t axis_b) {
+  const Var scale = per_index(node.at(1), axis_a, product.rank()) * per_index(node.at(4), axis_b, product.rank());
+  return {to_zero(node, cast(product, scale.dtype()) * (scale / reshape(node.at(6), {})), 7)};
+}
+
+Vars quantized_product(NodeCall& node) {
+  return requantized(node, matmul(from_zero(node, 0, 2, -2), from_zero(node, 3, 5, -1)), -2, -1);
+}
+
+Vars quantized_convolution(NodeCall& node) {
+  const Var y = convolution(node, from_zero(node, 0, 2, 1), from_zero(node, 3, 5, 0), node.optional(8));
+  return requantized(node, y, 1, 1);
 }
 }  // namespace
 
@@ -162,10 +204,14 @@ const Operators& product_operators() {
       {"ConvTranspose", convolved_back},
       {"DequantizeLinear", dequantized},
       {"Det", [](NodeCall& node) -> Vars { return {linalg::det(node.at(0))}; }},
+      {"DynamicQuantizeLinear", quantized_by_range},
       {"Einsum", [](NodeCall& node) -> Vars { return {einsum(node.text("equation", ""), node.all())}; }},
       {"Gemm", general_product},
       {"MatMul", [](NodeCall& node) -> Vars { return {matmul(node.at(0), node.at(1))}; }},
       {"MatMulInteger", integer_product},
+      {"QLinearConv", quantized_convolution},
+      {"QLinearMatMul", quantized_product},
+      {"QuantizeLinear", quantized},
   };
   return operators;
 }
