@@ -1,6 +1,7 @@
 #include "node_call.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "joined.hpp"
 #include "visit.hpp"
@@ -10,20 +11,28 @@
 namespace xtape::onnx {
 
 namespace {
-/// Whether `var` depends on an input of the tape.
-bool depends_on_inputs(const Var& var) {
+/// The value of `var`, unless it depends on an input of the tape. Plays copies of the nodes that it needs on a tape of
+/// their own, so that the time does not grow with the whole tape.
+std::optional<Array> value_of(const Var& var) {
   const Tape tape = var.tape();
-  std::set<std::int32_t> seen;
+  std::set<std::int32_t> needed;
   std::vector<std::int32_t> open = {var.id().node};
   while (!open.empty()) {
     const std::int32_t index = open.back();
     open.pop_back();
-    if (!seen.insert(index).second) continue;
+    if (!needed.insert(index).second) continue;
     const xtape::Node& node = tape.node(static_cast<std::size_t>(index));
-    if (node.op->name == "input") return true;
+    if (node.op->name == "input") return std::nullopt;
     for (const ValueId input : node.inputs) open.push_back(input.node);
   }
-  return false;
+  Tape apart = tape.blank();
+  std::map<std::int32_t, std::int32_t> copies;
+  for (const std::int32_t index : needed) {
+    xtape::Node node = tape.node(static_cast<std::size_t>(index));
+    for (ValueId& input : node.inputs) input.node = copies.at(input.node);
+    copies[index] = apart.append(std::move(node)).node;
+  }
+  return evaluate(apart.var({copies.at(var.id().node), var.id().output}));
 }
 
 template <class T>
@@ -83,11 +92,11 @@ const Vars& NodeCall::all() {
 }
 
 Array NodeCall::known(std::size_t i) {
-  const Var& var = at(i);
-  if (depends_on_inputs(var))
+  std::optional<Array> value = value_of(at(i));
+  if (!value)
     fail("input " + std::to_string(i) + " ('" + node_.inputs[i] +
          "') must be known while recording, but depends on the values of the model's inputs");
-  return evaluate(var);
+  return std::move(*value);
 }
 
 Array NodeCall::known_one(std::size_t i) {
