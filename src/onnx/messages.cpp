@@ -5,7 +5,15 @@
 namespace xtape::onnx {
 
 namespace {
-Attribute read_attribute(Message message, const std::string& folder, std::string& name) {
+/// Where a message is: the folder of the file, and how many graphs it is inside.
+struct Place {
+  std::string folder;
+  int depth = 0;
+};
+
+Graph read_graph(Message message, const Place& place);
+
+Attribute read_attribute(Message message, const Place& place, std::string& name) {
   Attribute attribute;
   while (message.next()) {
     switch (message.tag_and_type()) {
@@ -22,7 +30,10 @@ Attribute read_attribute(Message message, const std::string& folder, std::string
         attribute.s = message.get_string();
         break;
       case text_field(5):
-        attribute.t = read_tensor(text_of(message.get_view()), folder);
+        attribute.t = read_tensor(text_of(message.get_view()), place.folder);
+        break;
+      case text_field(6):
+        attribute.g = std::make_shared<const Graph>(read_graph(message.get_message(), place));
         break;
       case single_field(7):
         attribute.floats.push_back(message.get_float());
@@ -49,7 +60,7 @@ Attribute read_attribute(Message message, const std::string& folder, std::string
   return attribute;
 }
 
-Node read_node(Message message, const std::string& folder) {
+Node read_node(Message message, const Place& place) {
   Node node;
   while (message.next()) {
     switch (message.tag_and_type()) {
@@ -67,7 +78,7 @@ Node read_node(Message message, const std::string& folder) {
         break;
       case text_field(5): {
         std::string name;
-        Attribute attribute = read_attribute(message.get_message(), folder, name);
+        Attribute attribute = read_attribute(message.get_message(), place, name);
         if (!node.attributes.emplace(name, std::move(attribute)).second)
           throw FileError("node '" + node.shown() + "' has attribute '" + name + "' twice");
         break;
@@ -149,20 +160,24 @@ Value read_value(Message message) {
   return value;
 }
 
-void read_graph(Message message, const std::string& folder, File& file) {
+Graph read_graph(Message message, const Place& outside) {
+  constexpr int deepest = 32;  // the reader recurses
+  const Place place{outside.folder, outside.depth + 1};
+  if (place.depth > deepest) throw FileError("graphs are nested more than " + std::to_string(deepest) + " deep");
+  Graph graph;
   while (message.next()) {
     switch (message.tag_and_type()) {
       case text_field(1):
-        file.nodes.push_back(read_node(message.get_message(), folder));
+        graph.nodes.push_back(read_node(message.get_message(), place));
         break;
       case text_field(5):
-        file.initialisers.push_back(read_tensor(text_of(message.get_view()), folder));
+        graph.initialisers.push_back(read_tensor(text_of(message.get_view()), place.folder));
         break;
       case text_field(11):
-        file.inputs.push_back(read_value(message.get_message()));
+        graph.inputs.push_back(read_value(message.get_message()));
         break;
       case text_field(12):
-        file.outputs.push_back(read_value(message.get_message()));
+        graph.outputs.push_back(read_value(message.get_message()));
         break;
       case text_field(15):
         throw FileError("sparse initialisers are not supported");
@@ -170,6 +185,7 @@ void read_graph(Message message, const std::string& folder, File& file) {
         message.skip();
     }
   }
+  return graph;
 }
 
 /// OperatorSetIdProto: the version, unless it is of another domain.
@@ -200,7 +216,8 @@ File read_model(std::string_view bytes, const std::string& folder) {
     while (message.next()) {
       switch (message.tag_and_type()) {
         case text_field(7):
-          graph = true, read_graph(message.get_message(), folder, file);
+          graph = true;
+          file.graph = read_graph(message.get_message(), Place{folder});
           break;
         case text_field(8):
           read_opset(message.get_message(), file.opset);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,14 +45,17 @@ struct Tensor {
   Array array;
 };
 
-/// AttributeProto. `type` is AttributeType; graphs and types are not read.
+struct Graph;
+
+/// AttributeProto. `type` is AttributeType.
 struct Attribute {
-  enum Type { none, real = 1, integer = 2, text = 3, tensor = 4, reals = 6, integers = 7, texts = 8 };
+  enum Type { none, real = 1, integer = 2, text = 3, tensor = 4, graph = 5, reals = 6, integers = 7, texts = 8 };
   std::int64_t type = none;
   double f = 0;
   std::int64_t i = 0;
   std::string s;
   Tensor t;
+  std::shared_ptr<const Graph> g = nullptr;
   std::vector<double> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string> strings;
@@ -74,13 +78,18 @@ struct Value {
   std::optional<std::vector<std::int64_t>> sizes = {};
 };
 
-/// ModelProto and its GraphProto.
-struct File {
-  std::int64_t opset = 0;
-  std::int64_t functions = 0;
+/// GraphProto.
+struct Graph {
   std::vector<Node> nodes;
   std::vector<Tensor> initialisers;
   std::vector<Value> inputs, outputs;
+};
+
+/// ModelProto.
+struct File {
+  std::int64_t opset = 0;
+  std::int64_t functions = 0;
+  Graph graph;
 };
 
 /// Reads a ModelProto. `folder` is where its external data is. Throws FileError if it is damaged or has no graph, and

@@ -17,12 +17,20 @@ namespace {
 /// Versions that change what an operator means need a new look at the table.
 constexpr std::int64_t last_opset = 23;
 
+/// Adds the nodes whose operators xtape lacks, also in the graphs inside nodes.
+void find_missing(const onnx::Graph& graph, std::vector<std::string>& missing) {
+  for (const onnx::Node& node : graph.nodes) {
+    if (!node.domain.empty() || onnx::find_operator(node.op) == nullptr)
+      missing.push_back((node.domain.empty() ? "" : node.domain + ".") + node.op + " (node '" + node.shown() + "')");
+    for (const auto& [name, attribute] : node.attributes)
+      if (attribute.g != nullptr) find_missing(*attribute.g, missing);
+  }
+}
+
 void check_operators(const File& file) {
   if (file.functions > 0) throw Error("the model has functions of its own, which are not supported");
   std::vector<std::string> missing;
-  for (const onnx::Node& node : file.nodes)
-    if (!node.domain.empty() || onnx::find_operator(node.op) == nullptr)
-      missing.push_back((node.domain.empty() ? "" : node.domain + ".") + node.op + " (node '" + node.shown() + "')");
+  find_missing(file.graph, missing);
   if (!missing.empty()) throw Error("xtape lacks the operators of these nodes: " + joined(missing));
   if (file.opset < 1 || file.opset > last_opset)
     throw Error("the model uses version " + std::to_string(file.opset) + " of ONNX's operators; xtape reads 1 to " +
@@ -50,29 +58,65 @@ void check_input(const OnnxValue& value, const Var& input) {
 }
 }  // namespace
 
+using Values = std::map<std::string, Var>;
+
 struct OnnxModel::Data {
   std::string name;  // of the file
   Setting setting;
   std::vector<onnx::Node> nodes;
-  std::vector<std::shared_ptr<const Scope>> scopes;  // of the nodes
   std::vector<OnnxValue> inputs, outputs;
   Store weights, constants;
 
-  void record_node(std::size_t index, Tape& tape, std::map<std::string, Var>& values) const {
-    const onnx::Node& node = nodes[index];
-    const Tape::Guard guard = tape.in_scope(scopes[index], 0);
-    Vars inputs;
-    for (const std::string& input : node.inputs) {
-      const auto found = values.find(input);
-      if (found == values.end()) throw Error(node.op + ": there is no value '" + input + "' at this node");
-      inputs.push_back(found->second);
+  void record_node(const onnx::Node& node, Tape& tape, Values& values) const {
+    const auto scope = std::make_shared<const Scope>(Scope{node.shown(), name + ", " + node.op});
+    const Tape::Guard guard = tape.in_scope(scope, 0);
+    try {
+      Vars inputs;
+      for (const std::string& input : node.inputs) {
+        const auto found = values.find(input);
+        if (found == values.end()) throw Error(node.op + ": there is no value '" + input + "' at this node");
+        inputs.push_back(found->second);
+      }
+      NodeCall call(node, setting, tape, std::move(inputs), [&](const onnx::Graph& graph, const Vars& given) {
+        return record_inside(graph, given, tape, values);
+      });
+      const Vars results = onnx::find_operator(node.op)(call);
+      call.finish(results.size());
+      for (std::size_t i = 0; i < node.outputs.size(); ++i)
+        if (!node.outputs[i].empty() && !values.emplace(node.outputs[i], results[i]).second)
+          throw Error(node.op + ": there is a value '" + node.outputs[i] + "' already");
+    } catch (Error& error) {
+      error.name_location(to_string(Site{scope}));
+      throw;
     }
-    NodeCall call(node, setting, tape, std::move(inputs));
-    const Vars results = onnx::find_operator(node.op)(call);
-    call.finish(results.size());
-    for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      if (!node.outputs[i].empty() && !values.emplace(node.outputs[i], results[i]).second)
-        throw Error(node.op + ": there is a value '" + node.outputs[i] + "' already");
+  }
+
+  Vars record_nodes(const std::vector<onnx::Node>& list, const std::vector<std::string>& results, Tape& tape,
+                    Values& values) const {
+    for (const onnx::Node& node : list) record_node(node, tape, values);
+    Vars vars;
+    for (const std::string& result : results) {
+      const auto found = values.find(result);
+      if (found == values.end()) throw Error("no node gives the output '" + result + "'");
+      vars.push_back(found->second);
+    }
+    return vars;
+  }
+
+  /// A graph inside a node, which also sees the values outside. Its own names hide theirs.
+  Vars record_inside(const onnx::Graph& graph, const Vars& given, Tape& tape, Values values) const {
+    if (given.size() != graph.inputs.size())
+      throw Error("the graph inside has " + std::to_string(graph.inputs.size()) + " inputs, not " +
+                  std::to_string(given.size()));
+    for (std::size_t i = 0; i < given.size(); ++i) values[graph.inputs[i].name] = given[i];
+    for (const onnx::Tensor& tensor : graph.initialisers)
+      values[tensor.name] = tape.constant(onnx::with_floats(Array(tensor.array), setting));
+    for (const onnx::Node& node : graph.nodes)
+      for (const std::string& output : node.outputs) values.erase(output);
+    values[""] = Var();
+    std::vector<std::string> results;
+    for (const onnx::Value& output : graph.outputs) results.push_back(output.name);
+    return record_nodes(graph.nodes, results, tape, values);
   }
 };
 
@@ -101,26 +145,16 @@ Vars OnnxModel::record(Tape tape, const Vars& inputs) const {
     if (inputs.size() != data_->inputs.size())
       throw Error("the model has " + std::to_string(data_->inputs.size()) + " inputs (" +
                   joined(data_->inputs, &OnnxValue::name) + "), not " + std::to_string(inputs.size()));
-    std::map<std::string, Var> values = {{"", Var()}};  // an empty name means no input
+    Values values = {{"", Var()}};  // an empty name means no input
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check_input(data_->inputs[i], inputs[i]);
       values.emplace(data_->inputs[i].name, inputs[i]);
     }
     for (const auto& [name, var] : weights(tape)) values.emplace(name, var);
     for (const Store::Entry& constant : data_->constants) values.emplace(constant.name, tape.constant(constant.value));
-    for (std::size_t i = 0; i < data_->nodes.size(); ++i) try {
-        data_->record_node(i, tape, values);
-      } catch (Error& error) {
-        error.name_location(to_string(Site{data_->scopes[i]}));
-        throw;
-      }
-    Vars outputs;
-    for (const OnnxValue& output : data_->outputs) {
-      const auto found = values.find(output.name);
-      if (found == values.end()) throw Error("no node gives the output '" + output.name + "'");
-      outputs.push_back(found->second);
-    }
-    return outputs;
+    std::vector<std::string> results;
+    for (const OnnxValue& output : data_->outputs) results.push_back(output.name);
+    return data_->record_nodes(data_->nodes, results, tape, values);
   } catch (Error& error) {
     tape.truncate(size);
     error.name_location(data_->name);
@@ -138,20 +172,18 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
     OnnxModel::Data data;
     data.name = place.filename().string();
     data.setting = {file.opset, options.floats};
-    for (onnx::Tensor& tensor : file.initialisers) {
+    for (onnx::Tensor& tensor : file.graph.initialisers) {
       Store& store = is_floating(tensor.array.dtype()) ? data.weights : data.constants;
       if (data.constants.has(tensor.name) || data.weights.has(tensor.name))
         throw FileError("there are two initialisers '" + tensor.name + "'");
       store.add(tensor.name, onnx::with_floats(std::move(tensor.array), data.setting));
     }
     // Before version 4 of the format, initialisers are among the inputs too.
-    for (const onnx::Value& input : file.inputs)
+    for (const onnx::Value& input : file.graph.inputs)
       if (!data.weights.has(input.name) && !data.constants.has(input.name))
         data.inputs.push_back(checked_value(input, data.setting));
-    for (const onnx::Value& output : file.outputs) data.outputs.push_back(checked_value(output, data.setting));
-    data.nodes = std::move(file.nodes);
-    for (const onnx::Node& node : data.nodes)
-      data.scopes.push_back(std::make_shared<const Scope>(Scope{node.shown(), data.name + ", " + node.op}));
+    for (const onnx::Value& output : file.graph.outputs) data.outputs.push_back(checked_value(output, data.setting));
+    data.nodes = std::move(file.graph.nodes);
     OnnxModel model;
     model.data_ = std::make_shared<const OnnxModel::Data>(std::move(data));
     return model;

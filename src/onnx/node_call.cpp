@@ -69,8 +69,8 @@ Var constant_integers(const Tape& tape, const Integers& numbers) {
   return Tape(tape).constant(array);
 }
 
-NodeCall::NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs)
-    : node_(node), setting_(setting), tape_(std::move(tape)), inputs_(std::move(inputs)) {}
+NodeCall::NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record)
+    : node_(node), setting_(setting), tape_(std::move(tape)), inputs_(std::move(inputs)), record_(std::move(record)) {}
 
 void NodeCall::fail(const std::string& message) const {
   throw Error(node_.op + ": " + message);
@@ -91,12 +91,14 @@ const Vars& NodeCall::all() {
   return inputs_;
 }
 
-Array NodeCall::known(std::size_t i) {
-  std::optional<Array> value = value_of(at(i));
-  if (!value)
-    fail("input " + std::to_string(i) + " ('" + node_.inputs[i] +
-         "') must be known while recording, but depends on the values of the model's inputs");
+Array NodeCall::known(const Var& var, const std::string& what) {
+  std::optional<Array> value = value_of(var);
+  if (!value) fail(what + " must be known while recording, but depends on the values of the model's inputs");
   return std::move(*value);
+}
+
+Array NodeCall::known(std::size_t i) {
+  return known(at(i), "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
 }
 
 Array NodeCall::known_one(std::size_t i) {
@@ -104,6 +106,12 @@ Array NodeCall::known_one(std::size_t i) {
   if (array.count() != 1)
     fail("input " + std::to_string(i) + " has " + std::to_string(array.count()) + " numbers, not one");
   return array;
+}
+
+std::int64_t NodeCall::known_integer(const Var& var, const std::string& what) {
+  const std::vector<std::int64_t> numbers = numbers_of<std::int64_t>(known(var, what));
+  if (numbers.size() != 1) fail(what + " has " + std::to_string(numbers.size()) + " numbers, not one");
+  return numbers.front();
 }
 
 Integers NodeCall::known_integers(std::size_t i) {
@@ -162,6 +170,12 @@ std::vector<double> NodeCall::reals(const std::string& name) {
 std::vector<std::string> NodeCall::texts(const std::string& name) {
   const Attribute* attribute = find(name, Attribute::texts);
   return attribute != nullptr ? attribute->strings : std::vector<std::string>{};
+}
+
+Vars NodeCall::record(const std::string& name, const Vars& inputs) {
+  const Attribute* attribute = find(name, Attribute::graph);
+  if (attribute == nullptr || attribute->g == nullptr) fail("attribute '" + name + "' is missing");
+  return record_(*attribute->g, inputs);
 }
 
 std::optional<Integers> NodeCall::integers(const std::string& name, std::size_t input) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -25,11 +26,14 @@ Array with_floats(Array array, const Setting& setting);
 /// The dtype of an element type, with floats as the setting says.
 Dtype dtype_in(std::int64_t element, const Setting& setting);
 
+/// Records a graph inside a node with these inputs, and returns its outputs.
+using RecordGraph = std::function<Vars(const Graph& graph, const Vars& inputs)>;
+
 /// A node with the vars of its inputs. Functions take every attribute and input that they respect; whatever is left
 /// over is an error, so that nothing is silently ignored.
 class NodeCall {
  public:
-  NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs);
+  NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record);
 
   std::int64_t opset() const { return setting_.opset; }
   const Setting& setting() const { return setting_; }
@@ -50,6 +54,8 @@ class NodeCall {
   // Of arrays of one element; else Error.
   std::int64_t known_integer(std::size_t i);
   double known_number(std::size_t i);
+  /// The value of a var of one element; Error, with its name `what`, unless it is known while recording.
+  std::int64_t known_integer(const Var& var, const std::string& what);
 
   // Attributes, by name; Error if the type is another, or if there is neither the attribute nor a default.
   bool has(const std::string& name) const { return node_.attributes.count(name) != 0; }
@@ -60,6 +66,8 @@ class NodeCall {
   Array array(const std::string& name);
   std::vector<double> reals(const std::string& name);
   std::vector<std::string> texts(const std::string& name);
+  /// Records the graph of an attribute.
+  Vars record(const std::string& name, const Vars& inputs);
   void ignore(const std::string& name) { read_attributes_.insert(name); }  ///< What does not change the result.
   /// Integers that older versions have as an attribute and newer ones as an input; nothing if there is neither.
   std::optional<Integers> integers(const std::string& name, std::size_t input);
@@ -69,6 +77,7 @@ class NodeCall {
   [[noreturn]] void fail(const std::string& message) const;  ///< Throws Error.
 
  private:
+  Array known(const Var& var, const std::string& what);
   Array known_one(std::size_t i);
   const Attribute* find(const std::string& name, Attribute::Type type);
 
@@ -76,6 +85,7 @@ class NodeCall {
   const Setting& setting_;
   Tape tape_;
   Vars inputs_;
+  RecordGraph record_;
   std::set<std::string> read_attributes_;
   std::set<std::size_t> read_inputs_;
 };

@@ -9,8 +9,8 @@ const std::map<std::string, Function>& table() {
   static const std::map<std::string, Function> all = [] {
     std::map<std::string, Function> made;
     for (const Operators* family :
-         {&elementwise_operators(), &constant_operators(), &reduction_operators(), &shape_operators(),
-          &indexing_operators(), &product_operators(), &norm_operators(), &recurrent_operators()})
+         {&elementwise_operators(), &constant_operators(), &control_operators(), &reduction_operators(),
+          &shape_operators(), &indexing_operators(), &product_operators(), &norm_operators(), &recurrent_operators()})
       for (const Operator& each : *family) made.emplace(each.name, each.function);
     return made;
   }();

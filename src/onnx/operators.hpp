@@ -20,6 +20,7 @@ using Operators = std::vector<Operator>;
 // By family; each is in the file of its name.
 const Operators& elementwise_operators();
 const Operators& constant_operators();
+const Operators& control_operators();
 const Operators& reduction_operators();
 const Operators& shape_operators();
 const Operators& indexing_operators();

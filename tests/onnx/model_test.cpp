@@ -16,19 +16,6 @@
 
 using namespace xtape;
 
-namespace {
-/// The result for x.
-template <class T>
-xt::xarray<T> played(const OnnxModel& model, const xt::xarray<T>& x) {
-  Tape tape;
-  const Var input = tape.input("x", Shape(x.shape().begin(), x.shape().end()), dtype_of<T>());
-  const Vars y = model.record(tape, {input});
-  Player player(tape, y);
-  player.play({{input, x}});
-  return player.value<T>(y[0]);
-}
-}  // namespace
-
 TEST_CASE("a model has inputs, outputs and weights by name, and records its operators") {
   const Scratch scratch;
   const OnnxModel model = scratch.open({13,

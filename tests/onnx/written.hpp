@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "xtape/onnx.hpp"
+#include "xtape/player.hpp"
+#include "xtape/xtensor.hpp"
 
 namespace xtape {
 using Integers = std::vector<std::int64_t>;
@@ -94,20 +96,31 @@ struct Written {
   std::vector<std::string> nodes, initialisers = {};
   std::vector<std::string> inputs = {value("x")}, outputs = {value("y")};
 
-  std::string bytes() const {
-    const std::string graph = message([&](pbf_writer& to) {
+  std::string graph() const {
+    return message([&](pbf_writer& to) {
       for (const std::string& each : nodes) to.add_message(1, each);
       for (const std::string& each : initialisers) to.add_message(5, each);
       for (const std::string& each : inputs) to.add_message(11, each);
       for (const std::string& each : outputs) to.add_message(12, each);
     });
+  }
+  std::string bytes() const {
     return message([&](pbf_writer& to) {
       to.add_int64(1, 8);
-      to.add_message(7, graph);
+      to.add_message(7, graph());
       to.add_message(8, message([&](pbf_writer& version) { version.add_int64(2, opset); }));
     });
   }
 };
+
+/// An attribute that is the graph of `inside`.
+inline std::string attribute(const std::string& name, const Written& inside) {
+  return message([&](pbf_writer& to) {
+    to.add_string(1, name);
+    to.add_message(6, inside.graph());
+    to.add_int64(20, 5);
+  });
+}
 
 struct Scratch {
   std::string folder = (std::filesystem::temp_directory_path() / ("xtape-onnx-" + std::to_string(getpid()))).string();
@@ -132,5 +145,16 @@ struct Scratch {
     return "";
   }
 };
+
+/// The result for x.
+template <class T>
+xt::xarray<T> played(const OnnxModel& model, const xt::xarray<T>& x) {
+  Tape tape;
+  const Var input = tape.input("x", Shape(x.shape().begin(), x.shape().end()), dtype_of<T>());
+  const Vars y = model.record(tape, {input});
+  Player player(tape, y);
+  player.play({{input, x}});
+  return player.value<T>(y[0]);
+}
 
 }  // namespace xtape
