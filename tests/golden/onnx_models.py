@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes onnx/NAME.onnx and onnx/NAME.safetensors: networks that PyTorch exports, in float32. They are an encoder of a
-transformer followed by recurrent layers, a convolutional network, and causal attention with shapes that are computed while
-recording. NAME.safetensors has an input x, the output y, and the gradient x_grad of sum(y * y). Needs torch; the tests do
-not."""
+transformer followed by recurrent layers, a convolutional network, and causal attention with shapes that are computed
+while recording. NAME.safetensors has an input x, the output y, and the gradient x_grad of sum(y * y). Needs torch; the
+tests do not."""
 import io, pathlib, warnings
 
 import torch, torch.nn as nn, torch.nn.functional as F
