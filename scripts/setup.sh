@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installs the missing Debian packages of the build, and the given packages. With --program, those of the tests and of
-# MPI are left out. Prints nothing if none is missing. usage: setup.sh [--program] [PACKAGE…]
+# Installs the missing Debian packages of the build, and the given packages. With --program, those of the tests, of
+# MPI and of ONNX files are left out. Prints nothing if none is missing. usage: setup.sh [--program] [PACKAGE…]
 set -euo pipefail
 
 packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev libopenblas-openmp-dev nlohmann-json3-dev
@@ -8,7 +8,8 @@ packages=(g++ meson ninja-build pkg-config libxtensor-dev libxsimd-dev libopenbl
 if [ "${1:-}" = --program ]; then
   shift
 else
-  packages+=(cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev)
+  packages+=(cmake doctest-dev gnuplot-nox libxtensor-blas-dev openmpi-bin libopenmpi-dev libprotozero-dev
+    libonnx-testdata)
 fi
 packages+=("$@")
 

@@ -18,6 +18,7 @@ PUBLIC = {
     "grad": ["derivatives", "grad", "implicit", "odeint", "per_example", "vmap"],
     "player": ["gradcheck", "player", "sparse", "trace"],
     "optim": ["core", "optim", "privacy"],  # core includes all up to here
+    "onnx": ["onnx"],
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
     "text": ["bleu", "text", "tokenizers"],
@@ -40,7 +41,8 @@ def order():
     sees["text"] = {"array", "text"}
     for layer in ["decode", "train"]:
         sees[layer].add("text")
-    return sees | {"cli": {*layers, "cli"}, "mpi": {"array", "mpi"}}
+    core = set(below[:below.index("optim") + 1])
+    return sees | {"cli": {*layers, "cli"}, "mpi": {"array", "mpi"}, "onnx": core | {"onnx"}}
 
 
 def wrong(path, text, layer, sees, owners):

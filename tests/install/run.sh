@@ -110,6 +110,11 @@ core_program() { # a program of 30 lines that trains, built as xtape-core.pc say
     with_pkg_config "$source" "$program" -std=c++17 -O1 -s && "$program" &&
     ! ldd "$program" | grep -E 'sentencepiece|pcre|libz\.' && [ "$(stat -Lc %s "$program")" -le 6000000 ]
 }
+onnx_program() { # built by pkg-config and by CMake, where xtape-onnx is installed
+  local package=xtape-onnx source=$source/tests/install/onnx_program.cpp model=$source/tests/fuzz/corpus/onnx/product
+  with_pkg_config "$source" "$work/onnx_program" -std=c++17 -O1 && "$work/onnx_program" "$model" &&
+    ! ldd "$work/onnx_program" | grep -E 'sentencepiece|pcre|protobuf' && "$work/cmake/onnx_program" "$model"
+}
 as_subproject() { # checks that all can be built; building it would compile the library once more
   cp -r "$source/tests/install/subproject" "$work/outside" && cp "$source/tests/install/program.cpp" "$work/outside" &&
     mkdir "$work/outside/subprojects" && ln -s "$source" "$work/outside/subprojects/xtape" &&
@@ -133,6 +138,7 @@ check "pkg-config, C++20, other array type: xsimd and -march=native" program
 each_example by_pkg_config
 check "CMake find_package" cmake_builds
 each_example by_cmake
+[ ! -f "$(dirname "$pc")/xtape-onnx.pc" ] || check "xtape-onnx: a model from a file" onnx_program
 check "Meson subproject, shared library, kernels for this machine only" as_subproject
 library_has_no_mpi() { # a program that uses the library xtape alone
   [ -x "$work/linear_regression" ] && ! ldd "$work/linear_regression" | grep -i -E 'mpi|pmix'

@@ -1,0 +1,63 @@
+/// Models from ONNX files: open one, record it on a tape, access its weights by name. In the library xtape-onnx, which
+/// needs xtape-core only. docs/onnx.md lists what is read.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "xtape/tape.hpp"
+
+namespace xtape {
+
+struct OnnxOptions {
+  /// float32 or float64: the dtype of all floats of the model, whatever the file says. By default floats are as the
+  /// file says, and float16 is read as float32.
+  std::optional<Dtype> floats = std::nullopt;
+};
+
+/// An input or output of a model.
+struct OnnxValue {
+  std::string name;
+  Dtype dtype = Dtype::float32;
+  bool ranked = false;                   ///< Whether the file gives its number of axes.
+  std::vector<std::int64_t> sizes = {};  ///< If so, its sizes; -1 for those that the file leaves open.
+};
+
+/// A model that was read from a file. Copies share its weights. Const functions are safe in several threads at once,
+/// with different tapes.
+class OnnxModel {
+ public:
+  const std::vector<OnnxValue>& inputs() const;   ///< In the order of `record`, without those that have initial values.
+  const std::vector<OnnxValue>& outputs() const;  ///< In the order of the results of `record`.
+  std::int64_t opset() const;                     ///< The version of ONNX's operators that the file uses.
+  /// The initialisers of floats, by name. Tapes share these arrays: every play reads the present elements.
+  const Store& weights() const;
+  /// The weights as parameters of the tape, for gradients: those that `record` uses.
+  NamedVars weights(Tape& tape) const;
+  /// Records the model on the tape of `inputs`, and returns its outputs. The nodes of the tape get the names of the
+  /// file's nodes as their sites.
+  ///
+  /// What decides shapes (axes, sizes, repetitions) must be known while recording: an attribute, an initialiser, or
+  /// computed from those and from shapes of other values; else Error. Throws Error also for a wrong number of inputs,
+  /// ShapeError and DtypeError for inputs that are not as the file says, and what the ops throw; the error names the
+  /// node. Then nothing stays recorded.
+  Vars record(Tape tape, const Vars& inputs) const;
+
+ private:
+  friend OnnxModel open_onnx(const std::string& path, const OnnxOptions& options);
+  struct Data;
+  std::shared_ptr<const Data> data_;
+};
+
+/// Reads a model. Throws FileError if the file, or one with external data beside it, cannot be read or is damaged;
+/// Error, which lists the nodes, if it has operators that xtape lacks; Error or DtypeError for values that are no
+/// arrays or of types that xtape lacks, for versions of the operators after 23, and for `floats` of another dtype.
+OnnxModel open_onnx(const std::string& path, const OnnxOptions& options = {});
+
+/// The names of the operators that xtape reads, in alphabetical order.
+std::vector<std::string> onnx_operators();
+
+}  // namespace xtape

@@ -1,0 +1,198 @@
+#include "node_call.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "joined.hpp"
+#include "visit.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape::onnx {
+
+namespace {
+/// The value of `var`, unless it depends on an input of the tape. Plays copies of the nodes that it needs on a tape of
+/// their own, so that the time does not grow with the whole tape.
+std::optional<Array> value_of(const Var& var) {
+  const Tape tape = var.tape();
+  std::set<std::int32_t> needed;
+  std::vector<std::int32_t> open = {var.id().node};
+  while (!open.empty()) {
+    const std::int32_t index = open.back();
+    open.pop_back();
+    if (!needed.insert(index).second) continue;
+    const xtape::Node& node = tape.node(static_cast<std::size_t>(index));
+    if (node.op->name == "input") return std::nullopt;
+    for (const ValueId input : node.inputs) open.push_back(input.node);
+  }
+  Tape apart = tape.blank();
+  std::map<std::int32_t, std::int32_t> copies;
+  for (const std::int32_t index : needed) {
+    xtape::Node node = tape.node(static_cast<std::size_t>(index));
+    for (ValueId& input : node.inputs) input.node = copies.at(input.node);
+    copies[index] = apart.append(std::move(node)).node;
+  }
+  return evaluate(apart.var({copies.at(var.id().node), var.id().output}));
+}
+
+template <class T>
+std::vector<T> numbers_of(const Array& array) {
+  std::vector<T> numbers;
+  visit_elements(array, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < array.count(); ++i) numbers.push_back(static_cast<T>(elements[i]));
+  });
+  return numbers;
+}
+}  // namespace
+
+Dtype dtype_in(std::int64_t element, const Setting& setting) {
+  const Dtype dtype = dtype_of_element(element);
+  return is_floating(dtype) ? setting.floats.value_or(dtype) : dtype;
+}
+
+Array with_floats(Array array, const Setting& setting) {
+  if (!setting.floats || !is_floating(array.dtype()) || array.dtype() == *setting.floats) return array;
+  Array converted(*setting.floats, array.shape());
+  visit_floats(array, [&](const auto* from) {
+    visit_floats(converted, [&](auto* to) {
+      using To = std::remove_pointer_t<decltype(to)>;
+      std::transform(from, from + array.count(), to,
+                     [](auto each) { return static_cast<To>(static_cast<double>(each)); });
+    });
+  });
+  return converted;
+}
+
+Var constant_integers(const Tape& tape, const Integers& numbers) {
+  Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
+  std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
+  return Tape(tape).constant(array);
+}
+
+NodeCall::NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record)
+    : node_(node), setting_(setting), tape_(std::move(tape)), inputs_(std::move(inputs)), record_(std::move(record)) {}
+
+void NodeCall::fail(const std::string& message) const {
+  throw Error(node_.op + ": " + message);
+}
+
+const Var& NodeCall::at(std::size_t i) {
+  if (!has(i)) fail("input " + std::to_string(i) + " is missing");
+  read_inputs_.insert(i);
+  return inputs_[i];
+}
+
+Var NodeCall::optional(std::size_t i) {
+  return has(i) ? at(i) : Var();
+}
+
+const Vars& NodeCall::all() {
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, inputs_.size()); ++i) at(i);
+  return inputs_;
+}
+
+Array NodeCall::known(const Var& var, const std::string& what) {
+  std::optional<Array> value = value_of(var);
+  if (!value) fail(what + " must be known while recording, but depends on the values of the model's inputs");
+  return std::move(*value);
+}
+
+Array NodeCall::known(std::size_t i) {
+  return known(at(i), "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
+}
+
+Array NodeCall::known_one(std::size_t i) {
+  Array array = known(i);
+  if (array.count() != 1)
+    fail("input " + std::to_string(i) + " has " + std::to_string(array.count()) + " numbers, not one");
+  return array;
+}
+
+std::int64_t NodeCall::known_integer(const Var& var, const std::string& what) {
+  const std::vector<std::int64_t> numbers = numbers_of<std::int64_t>(known(var, what));
+  if (numbers.size() != 1) fail(what + " has " + std::to_string(numbers.size()) + " numbers, not one");
+  return numbers.front();
+}
+
+Integers NodeCall::known_integers(std::size_t i) {
+  return numbers_of<std::int64_t>(known(i));
+}
+std::int64_t NodeCall::known_integer(std::size_t i) {
+  return numbers_of<std::int64_t>(known_one(i)).front();
+}
+double NodeCall::known_number(std::size_t i) {
+  return numbers_of<double>(known_one(i)).front();
+}
+
+const Attribute* NodeCall::find(const std::string& name, Attribute::Type type) {
+  const auto found = node_.attributes.find(name);
+  if (found == node_.attributes.end()) return nullptr;
+  read_attributes_.insert(name);
+  if (found->second.type != type)
+    fail("attribute '" + name + "' has type " + std::to_string(found->second.type) + ", not " + std::to_string(type));
+  return &found->second;
+}
+
+std::int64_t NodeCall::integer(const std::string& name, std::optional<std::int64_t> otherwise) {
+  if (const Attribute* attribute = find(name, Attribute::integer)) return attribute->i;
+  if (!otherwise) fail("attribute '" + name + "' is missing");
+  return *otherwise;
+}
+
+double NodeCall::real(const std::string& name, std::optional<double> otherwise) {
+  if (const Attribute* attribute = find(name, Attribute::real)) return attribute->f;
+  if (!otherwise) fail("attribute '" + name + "' is missing");
+  return *otherwise;
+}
+
+std::string NodeCall::text(const std::string& name, const std::string& otherwise) {
+  const Attribute* attribute = find(name, Attribute::text);
+  return attribute != nullptr ? attribute->s : otherwise;
+}
+
+Integers NodeCall::integers(const std::string& name, const std::optional<Integers>& otherwise) {
+  if (const Attribute* attribute = find(name, Attribute::integers)) return attribute->ints;
+  if (!otherwise) fail("attribute '" + name + "' is missing");
+  return *otherwise;
+}
+
+Array NodeCall::array(const std::string& name) {
+  const Attribute* attribute = find(name, Attribute::tensor);
+  if (attribute == nullptr) fail("attribute '" + name + "' is missing");
+  return with_floats(Array(attribute->t.array), setting_);
+}
+
+std::vector<double> NodeCall::reals(const std::string& name) {
+  const Attribute* attribute = find(name, Attribute::reals);
+  return attribute != nullptr ? attribute->floats : std::vector<double>{};
+}
+
+std::vector<std::string> NodeCall::texts(const std::string& name) {
+  const Attribute* attribute = find(name, Attribute::texts);
+  return attribute != nullptr ? attribute->strings : std::vector<std::string>{};
+}
+
+Vars NodeCall::record(const std::string& name, const Vars& inputs) {
+  const Attribute* attribute = find(name, Attribute::graph);
+  if (attribute == nullptr || attribute->g == nullptr) fail("attribute '" + name + "' is missing");
+  return record_(*attribute->g, inputs);
+}
+
+std::optional<Integers> NodeCall::integers(const std::string& name, std::size_t input) {
+  if (has(name)) return integers(name);
+  if (has(input)) return known_integers(input);
+  return std::nullopt;
+}
+
+void NodeCall::finish(std::size_t results) const {
+  std::vector<std::string> left;
+  for (const auto& [name, attribute] : node_.attributes)
+    if (read_attributes_.count(name) == 0) left.push_back("attribute '" + name + "'");
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (has(i) && read_inputs_.count(i) == 0) left.push_back("input " + std::to_string(i));
+  for (std::size_t i = results; i < outputs(); ++i)
+    if (gives(i)) left.push_back("output " + std::to_string(i));
+  if (!left.empty()) fail(joined(left) + (left.size() == 1 ? " is" : " are") + " not supported");
+}
+
+}  // namespace xtape::onnx

@@ -1,0 +1,90 @@
+// Indices, and losses by classes.
+#include "operators.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/losses.hpp"
+
+namespace xtape::onnx {
+
+namespace {
+/// Negative indices count from the back.
+Var from_front(const Var& indices, std::int64_t size) {
+  return where(less(indices, 0), indices + size, indices);
+}
+
+Vars gathered(NodeCall& node) {
+  const Var& x = node.at(0);
+  const std::int64_t axis = node.integer("axis", 0);
+  return {take(x, from_front(node.at(1), x.size(axis)), axis)};
+}
+
+Vars gathered_elements(NodeCall& node) {
+  const Var& x = node.at(0);
+  const std::int64_t axis = node.integer("axis", 0);
+  return {gather(x, from_front(node.at(1), x.size(axis)), axis)};
+}
+
+/// The slices whose condition is true, which must be known, as it decides the shape.
+Vars compressed(NodeCall& node) {
+  const bool flat = !node.has("axis");
+  const Var x = flat ? reshape(node.at(0), {-1}) : node.at(0);
+  const Integers conditions = node.known_integers(1);
+  Integers chosen;
+  for (std::size_t i = 0; i < conditions.size(); ++i)
+    if (conditions[i] != 0) chosen.push_back(static_cast<std::int64_t>(i));
+  return {take(x, constant_integers(node.tape(), chosen), flat ? 0 : node.integer("axis"))};
+}
+
+/// The first `lengths[i]` steps of row i in reverse order.
+Vars reversed_sequences(NodeCall& node) {
+  const Var& x = node.at(0);
+  const std::int64_t time = node.integer("time_axis", 0), batch = node.integer("batch_axis", 1);
+  Shape rows = Shape::filled(x.rank(), 1);
+  rows[normal_axis(batch, x.rank())] = x.size(batch);
+  const Var lengths = reshape(node.at(1), rows), steps = iota(node.tape(), x.shape(), time);
+  return {gather(x, where(less(steps, lengths), lengths - 1 - steps, steps), time)};
+}
+
+/// The classes become axis `axis` of the result.
+Vars one_hot_of(NodeCall& node) {
+  const Var& given = node.at(0);
+  const Var indices = is_integer(given.dtype()) ? given : cast(given, Dtype::int64);
+  const std::int64_t classes = node.known_integer(1);
+  const Var& values = node.at(2);  // of elsewhere, and of the class
+  Axes order;
+  const auto place = normal_axis(node.integer("axis", -1), indices.rank() + 1);
+  for (std::size_t i = 0; i < indices.rank(); ++i) order.push_back(static_cast<std::int64_t>(i));
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(place), static_cast<std::int64_t>(indices.rank()));
+  const Var chosen = transpose(one_hot(from_front(indices, classes), classes, Dtype::boolean), order);
+  const Vars two = unstack(values);
+  if (two.size() != 2) node.fail("values have the shape " + to_string(values.shape()) + ", not (2,)");
+  return {where(chosen, two[1], two[0])};
+}
+
+/// The loss of logarithms of probabilities.
+Var class_loss(NodeCall& node, const Var& log_probabilities) {
+  const std::string reduction = node.text("reduction", "mean");
+  const std::int64_t ignored = node.integer("ignore_index", -100);
+  if (!node.has(2)) return nll_loss(log_probabilities, node.at(1), reduction, ignored);
+  return nll_loss(log_probabilities, node.at(1), node.at(2), reduction, ignored);
+}
+
+Vars softmax_loss(NodeCall& node) {
+  const Var log_probabilities = log_softmax(node.at(0), 1);
+  return {class_loss(node, log_probabilities), log_probabilities};
+}
+}  // namespace
+
+const Operators& indexing_operators() {
+  static const Operators operators = {
+      {"Compress", compressed},
+      {"Gather", gathered},
+      {"GatherElements", gathered_elements},
+      {"NegativeLogLikelihoodLoss", [](NodeCall& node) -> Vars { return {class_loss(node, node.at(0))}; }},
+      {"OneHot", one_hot_of},
+      {"ReverseSequence", reversed_sequences},
+      {"SoftmaxCrossEntropyLoss", softmax_loss},
+  };
+  return operators;
+}
+
+}  // namespace xtape::onnx

@@ -1,0 +1,130 @@
+// RNN, GRU and LSTM: x [steps, rows, features] by weights W [directions, gates * size, features], R [directions, gates
+// * size, size] and biases [directions, 2 * gates * size], those of W first.
+#include "operators.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/scan.hpp"
+
+namespace xtape::onnx {
+
+namespace {
+/// The weights of one direction. Weights are transposed, so that products need no other order.
+struct Cells {
+  std::int64_t gates = 0, size = 0;
+  Var w, r, bias_w, bias_r;
+  Vars peepholes = {};  ///< [size] each: of the input, output and forget gates.
+  bool linear_before_reset = false;
+};
+
+/// The step from x W + the bias of W [rows, gates * size] and the states to the next states; the first is the output.
+using Step = Vars (*)(const Cells& cells, const Var& x, const Vars& states);
+
+Var gate(const Cells& cells, const Var& x, std::int64_t i) {
+  return slice(x, {0, i * cells.size}, {open_end, (i + 1) * cells.size});
+}
+
+Vars step_of_rnn(const Cells& cells, const Var& x, const Vars& states) {
+  return {tanh(x + matmul(states[0], cells.r) + cells.bias_r)};
+}
+
+/// Gates: update, reset, new.
+Vars step_of_gru(const Cells& cells, const Var& x, const Vars& states) {
+  const Var& h = states[0];
+  const std::int64_t two = 2 * cells.size;
+  const Var gates = sigmoid(slice(x, {0, 0}, {open_end, two}) + matmul(h, slice(cells.r, {0, 0}, {open_end, two})) +
+                            slice(cells.bias_r, {0}, {two}));
+  const Var z = gate(cells, gates, 0), reset = gate(cells, gates, 1);
+  const Var r_new = gate(cells, cells.r, 2), bias_new = slice(cells.bias_r, {two}, {open_end});
+  const Var from_h =
+      cells.linear_before_reset ? reset * (matmul(h, r_new) + bias_new) : matmul(reset * h, r_new) + bias_new;
+  const Var fresh = tanh(gate(cells, x, 2) + from_h);
+  return {fresh + z * (h - fresh)};
+}
+
+/// Gates: input, output, forget, cell.
+Vars step_of_lstm(const Cells& cells, const Var& x, const Vars& states) {
+  const Var &h = states[0], &c = states[1];
+  const Var gates = x + matmul(h, cells.r) + cells.bias_r;
+  const auto peeped = [&](std::int64_t i, const Var& cell) {
+    const Var own = gate(cells, gates, i);
+    return cells.peepholes.empty() ? own : own + cells.peepholes[static_cast<std::size_t>(i)] * cell;
+  };
+  const Var next = sigmoid(peeped(2, c)) * c + sigmoid(peeped(0, c)) * tanh(gate(cells, gates, 3));
+  return {sigmoid(peeped(1, next)) * tanh(next), next};
+}
+
+/// Slice i of the first axis, of this shape; for an empty var zeros of the dtype of x.
+Var of_direction(const Var& all, std::int64_t i, const Shape& shape, const Var& x) {
+  return all.empty() ? zeros(x.tape(), shape, x.dtype()) : reshape(slice(all, {i}, {i + 1}), shape);
+}
+
+void check_activations(NodeCall& node, const std::vector<std::string>& usual, std::int64_t directions) {
+  const std::vector<std::string> given = node.texts("activations");
+  if (!given.empty() && given.size() != usual.size() * static_cast<std::size_t>(directions))
+    node.fail("there must be " + std::to_string(usual.size()) + " activations for each direction");
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i] != usual[i % usual.size()]) node.fail("activation '" + given[i] + "' is not supported");
+}
+
+template <std::int64_t gates, std::size_t states, Step step>
+Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
+  const bool rows_first = node.integer("layout", 0) != 0;
+  const Var x = rows_first ? transpose(node.at(0), {1, 0, 2}) : node.at(0);
+  const std::string direction = node.text("direction", "forward");
+  const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
+  check_activations(node, usual, directions);
+  const std::int64_t size = node.integer("hidden_size", node.at(2).size(-1));
+  const std::int64_t steps = x.size(0), rows = x.size(1), features = x.size(2), wide = gates * size;
+  ScanOptions options;
+  options.axis = 0;
+  if (node.has(4)) options.valid = less(iota(node.tape(), {steps, rows}), node.at(4));
+
+  Vars outputs;
+  std::vector<Vars> last(states);
+  for (std::int64_t i = 0; i < directions; ++i) {
+    const Var biases = of_direction(node.optional(3), i, {2 * wide}, x);
+    Cells cells{gates,
+                size,
+                transpose(of_direction(node.optional(1), i, {wide, features}, x)),
+                transpose(of_direction(node.optional(2), i, {wide, size}, x)),
+                slice(biases, {0}, {wide}),
+                slice(biases, {wide}, {open_end})};
+    if constexpr (gates == 3) cells.linear_before_reset = node.integer("linear_before_reset", 0) != 0;
+    if (gates == 4 && node.has(7)) cells.peepholes = split(of_direction(node.optional(7), i, {3 * size}, x), 3, 0);
+    Vars initial;
+    for (std::size_t k = 0; k < states; ++k) {
+      Var given = node.optional(5 + k);
+      if (!given.empty() && rows_first) given = transpose(given, {1, 0, 2});
+      initial.push_back(of_direction(given, i, {rows, size}, x));
+    }
+    options.reverse = i == 1 || direction == "reverse";
+    const Cell cell = [&](const Vars& inputs, const Vars& before) -> std::pair<Vars, Vars> {
+      Vars next = step(cells, inputs[0], before);
+      return {{next[0]}, next};
+    };
+    const Scanned scanned = scan(cell, {matmul(x, cells.w) + cells.bias_w}, initial, options);
+    outputs.push_back(scanned.outputs[0]);
+    for (std::size_t k = 0; k < states; ++k) last[k].push_back(scanned.states[k]);
+  }
+  Vars results = {stack(outputs, 1)};
+  if (rows_first) results[0] = transpose(results[0], {2, 0, 1, 3});
+  for (const Vars& each : last) results.push_back(stack(each, rows_first ? 1 : 0));
+  return results;
+}
+}  // namespace
+
+const Operators& recurrent_operators() {
+  static const Operators operators = {
+      {"GRU",
+       [](NodeCall& node) {
+         return recurrent<3, 1, step_of_gru>(node, {"Sigmoid", "Tanh"});
+       }},
+      {"LSTM",
+       [](NodeCall& node) {
+         return recurrent<4, 2, step_of_lstm>(node, {"Sigmoid", "Tanh", "Tanh"});
+       }},
+      {"RNN", [](NodeCall& node) { return recurrent<1, 1, step_of_rnn>(node, {"Tanh"}); }},
+  };
+  return operators;
+}
+
+}  // namespace xtape::onnx

@@ -1,0 +1,214 @@
+// TensorProto: arrays in their element type, inside the message or in a file beside it.
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "files.hpp"
+#include "messages.hpp"
+#include "stored_types.hpp"
+#include "wire.hpp"
+
+namespace xtape::onnx {
+
+namespace {
+/// An element type, and what safetensors files call it, whose conversions serve here.
+struct Known {
+  Element element;
+  const char* stored;
+};
+constexpr Known known_elements[] = {{Element::float32, "F32"},  {Element::uint8, "U8"},     {Element::int8, "I8"},
+                                    {Element::uint16, "U16"},   {Element::int16, "I16"},    {Element::int32, "I32"},
+                                    {Element::int64, "I64"},    {Element::boolean, "BOOL"}, {Element::float16, "F16"},
+                                    {Element::float64, "F64"},  {Element::uint32, "U32"},   {Element::uint64, "I64"},
+                                    {Element::bfloat16, "BF16"}};
+
+const Stored& stored_element(std::int64_t element) {
+  for (const Known& known : known_elements)
+    if (static_cast<std::int64_t>(known.element) == element) return *stored_type(known.stored);
+  const bool is_string = element == static_cast<std::int64_t>(Element::string);
+  throw DtypeError(is_string ? "arrays of strings are not supported"
+                             : "arrays of element type " + std::to_string(element) +
+                                   " are not supported: xtape has floats of 16 to 64 bits, integers and bool");
+}
+
+/// Appends the low `bytes` bytes of a number, as raw data has them.
+template <class T>
+void append(std::string& raw, T number, std::size_t bytes = sizeof(T)) {
+  raw.append(reinterpret_cast<const char*>(&number), bytes);
+}
+
+/// Where external data is: a file beside the model.
+struct External {
+  std::string location;
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
+std::uint64_t number_in(const std::string& text) {
+  std::uint64_t number = 0;
+  if (text.empty()) throw FileError("external data has an offset or length without digits");
+  for (const char digit : text)
+    if (digit < '0' || digit > '9' || __builtin_mul_overflow(number, std::uint64_t{10}, &number) ||
+        __builtin_add_overflow(number, static_cast<std::uint64_t>(digit - '0'), &number))
+      throw FileError("external data has the offset or length '" + text + "', which is no number");
+  return number;
+}
+
+void read_external(Message message, External& external) {
+  std::string key, value;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case text_field(1):
+        key = message.get_string();
+        break;
+      case text_field(2):
+        value = message.get_string();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  if (key == "location") external.location = value;
+  if (key == "offset") external.offset = number_in(value);
+  if (key == "length") external.length = number_in(value);
+}
+
+std::string external_bytes(const External& external, std::size_t wanted, const std::string& folder) {
+  const std::filesystem::path location(external.location);
+  // A model must not make the program read files elsewhere.
+  bool inside = !location.empty() && location.is_relative();
+  for (const auto& part : location) inside = inside && part != "..";
+  if (!inside) throw FileError("external data '" + external.location + "' is not in the folder of the model");
+  if (external.length.value_or(wanted) != wanted)
+    throw FileError("external data has " + std::to_string(*external.length) + " bytes, not " + std::to_string(wanted));
+  const OpenFile file((std::filesystem::path(folder) / location).string());
+  if (external.offset > file.size() || file.size() - external.offset < wanted)
+    throw FileError("'" + external.location + "' ends before the " + std::to_string(wanted) + " bytes at " +
+                    std::to_string(external.offset));
+  std::string bytes(wanted, '\0');
+  file.read(external.offset, bytes.data(), wanted);
+  return bytes;
+}
+
+/// The elements of the typed lists as raw data.
+std::string typed_bytes(Message message, std::size_t bytes) {
+  std::string raw;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case single_field(4):
+        append(raw, message.get_float());
+        break;
+      case text_field(4):
+        for (const float each : message.get_packed_float()) append(raw, each);
+        break;
+      case number_field(5):
+        append(raw, message.get_int32(), std::min(bytes, sizeof(std::int32_t)));
+        break;
+      case text_field(5):
+        for (const std::int32_t each : message.get_packed_int32())
+          append(raw, each, std::min(bytes, sizeof(std::int32_t)));
+        break;
+      case number_field(7):
+        append(raw, message.get_int64());
+        break;
+      case text_field(7):
+        for (const std::int64_t each : message.get_packed_int64()) append(raw, each);
+        break;
+      case double_field(10):
+        append(raw, message.get_double());
+        break;
+      case text_field(10):
+        for (const double each : message.get_packed_double()) append(raw, each);
+        break;
+      case number_field(11):
+        append(raw, message.get_uint64(), bytes);
+        break;
+      case text_field(11):
+        for (const std::uint64_t each : message.get_packed_uint64()) append(raw, each, bytes);
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return raw;
+}
+
+/// The bytes that an array takes in the file.
+std::size_t bytes_of(const Stored& stored, const Shape& shape, const std::string& name) {
+  std::int64_t bytes = static_cast<std::int64_t>(stored.bytes);
+  for (const std::int64_t size : shape)
+    if (size < 0 || !checked_multiply(bytes, size))
+      throw ShapeError("array '" + name + "' cannot have the shape " + to_string(shape));
+  return static_cast<std::size_t>(bytes);
+}
+
+/// The array of these bytes.
+Array decoded(std::string_view raw, const Stored& stored, const Shape& shape, const Tensor& tensor) {
+  const std::size_t wanted = bytes_of(stored, shape, tensor.name);
+  if (wanted != raw.size())
+    throw FileError("array '" + tensor.name + "' of shape " + to_string(shape) + " has " + std::to_string(raw.size()) +
+                    " bytes, not " + std::to_string(wanted));
+  Array array(stored.dtype, shape);
+  if (stored.convert != nullptr)
+    stored.convert(reinterpret_cast<const std::byte*>(raw.data()), array.data(), array.count());
+  else if (wanted > 0)
+    std::memcpy(array.data(), raw.data(), raw.size());
+  if (tensor.element == Element::uint64)
+    for (std::int64_t i = 0; i < array.count(); ++i)
+      if (array.as<std::int64_t>()[i] < 0)
+        throw DtypeError("array '" + tensor.name + "' has a number of 2^63 or more, which int64 cannot hold");
+  return array;
+}
+}  // namespace
+
+Dtype dtype_of_element(std::int64_t element) {
+  return stored_element(element).dtype;
+}
+
+Tensor read_tensor(std::string_view bytes, const std::string& folder) {
+  return undamaged([&] {
+    Tensor tensor;
+    Shape shape;
+    External external;
+    std::string_view raw;
+    bool is_raw = false, is_external = false;
+    Message message(bytes.data(), bytes.size());
+    while (message.next()) {
+      switch (message.tag_and_type()) {
+        case number_field(1):
+          shape.push_back(message.get_int64());
+          break;
+        case text_field(1):
+          for (const std::int64_t size : message.get_packed_int64()) shape.push_back(size);
+          break;
+        case number_field(2):
+          tensor.element = static_cast<Element>(message.get_int32());
+          break;
+        case text_field(8):
+          tensor.name = message.get_string();
+          break;
+        case text_field(9):
+          raw = text_of(message.get_view()), is_raw = true;
+          break;
+        case text_field(13):
+          read_external(message.get_message(), external);
+          break;
+        case number_field(14):
+          is_external = message.get_int32() == 1;
+          break;
+        default:
+          message.skip();
+      }
+    }
+    const Stored& stored = stored_element(static_cast<std::int64_t>(tensor.element));
+    std::string owned;
+    if (is_external)
+      raw = owned = external_bytes(external, bytes_of(stored, shape, tensor.name), folder);
+    else if (!is_raw)
+      raw = owned = typed_bytes(Message(bytes.data(), bytes.size()), stored.bytes);
+    tensor.array = decoded(raw, stored, shape, tensor);
+    return tensor;
+  });
+}
+
+}  // namespace xtape::onnx

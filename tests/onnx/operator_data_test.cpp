@@ -1,0 +1,155 @@
+// ONNX's own operator data: models of one operator each (and of some networks' parts) with inputs and the outputs that
+// every reader must give. Those that xtape does not read are in refused.txt, with the reason.
+#include <doctest/doctest.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "files.hpp"
+#include "messages.hpp"
+#include "needs.hpp"
+#include "node_call.hpp"
+#include "source_root.hpp"
+#include "visit.hpp"
+#include "xtape/onnx.hpp"
+#include "xtape/player.hpp"
+
+using namespace xtape;
+using onnx::Element;
+
+namespace {
+const std::string data = "/usr/share/libonnx-testdata/data";
+
+Needs needs_onnx_data() {
+  return {std::filesystem::exists(data + "/node"), "Debian's package libonnx-testdata"};
+}
+
+/// "node/test_abs" … in alphabetical order.
+std::vector<std::string> case_names() {
+  std::vector<std::string> names;
+  for (const std::string group : {"node", "pytorch-converted", "pytorch-operator", "simple"})
+    for (const auto& folder : std::filesystem::directory_iterator(data + "/" + group))
+      names.push_back(group + "/" + folder.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// The patterns of the table, by reason; a line is "REASON: PATTERN PATTERN …".
+std::map<std::string, std::vector<std::string>> refused_patterns() {
+  std::map<std::string, std::vector<std::string>> patterns;
+  std::ifstream table(source_root() + "/tests/onnx/refused.txt");
+  for (std::string line; std::getline(table, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t colon = line.find(": ");
+    std::istringstream words(line.substr(colon + 2));
+    for (std::string word; words >> word;) patterns[line.substr(0, colon)].push_back(word);
+  }
+  return patterns;
+}
+
+std::vector<onnx::Tensor> tensors(const std::string& folder, const std::string& kind, const onnx::Setting& setting) {
+  std::vector<onnx::Tensor> all;
+  for (int i = 0;; ++i) {
+    const std::string path = folder + "/test_data_set_0/" + kind + "_" + std::to_string(i) + ".pb";
+    if (!std::filesystem::exists(path)) return all;
+    all.push_back(onnx::read_tensor(read_file(path)));
+    all.back().array = onnx::with_floats(std::move(all.back().array), setting);
+  }
+}
+
+std::vector<double> numbers(const ArrayView& view) {
+  const Array array(view);
+  std::vector<double> all;
+  visit_elements(array, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < array.count(); ++i) all.push_back(static_cast<double>(elements[i]));
+  });
+  return all;
+}
+
+/// What is wrong with a result; empty if nothing is.
+std::string difference(const ArrayView& result, const onnx::Tensor& expected, double tolerance) {
+  if (expected.element == Element::float16) tolerance = 1e-3;
+  if (result.shape() != expected.array.shape())
+    return "shape " + to_string(result.shape()) + ", not " + to_string(expected.array.shape());
+  // Arithmetic on int8 is that of int32.
+  if (result.dtype() != expected.array.dtype() && expected.array.dtype() != Dtype::int8)
+    return "dtype " + std::string(name_of(result.dtype())) + ", not " + name_of(expected.array.dtype());
+  const std::vector<double> is = numbers(result), should = numbers(expected.array);
+  for (std::size_t i = 0; i < is.size(); ++i) {
+    const bool close = std::abs(is[i] - should[i]) <= 1e-6 + tolerance * std::abs(should[i]);
+    if (!close && is[i] != should[i] && !(std::isnan(is[i]) && std::isnan(should[i])))
+      return "element " + std::to_string(i) + " is " + std::to_string(is[i]) + ", not " + std::to_string(should[i]);
+  }
+  return "";
+}
+
+/// Opens, records and plays a case, with inputs that are fed or are constants. Returns what is wrong.
+std::string played(const std::string& name, const OnnxOptions& options, bool fed) {
+  const std::string folder = data + "/" + name;
+  const onnx::Setting setting{0, options.floats};
+  const OnnxModel model = open_onnx(folder + "/model.onnx", options);
+  const std::vector<onnx::Tensor> given = tensors(folder, "input", setting);
+  const std::vector<onnx::Tensor> expected = tensors(folder, "output", setting);
+  Tape tape;
+  Vars inputs;
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Array& array = given[i].array;
+    inputs.push_back(fed ? tape.input("input " + std::to_string(i), array.shape(), array.dtype())
+                         : tape.constant(array));
+    if (fed) feeds.emplace_back(inputs.back(), array);
+  }
+  const Vars outputs = model.record(tape, inputs);
+  if (outputs.size() != expected.size()) return std::to_string(outputs.size()) + " outputs";
+  // Expectations of windows were computed with a pi of five digits.
+  const double tolerance = name.find("window") != std::string::npos ? 1e-3 : 1e-5;
+  Player player(tape, outputs);
+  player.play(feeds);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const std::string wrong = difference(player.view(outputs[i]), expected[i], tolerance); !wrong.empty())
+      return "output " + std::to_string(i) + ": " + wrong;
+  return "";
+}
+
+/// The same. Inputs are constants only where a node needs to know them.
+std::string failure(const std::string& name, const OnnxOptions& options) {
+  try {
+    return played(name, options, true);
+  } catch (const Error& error) {
+    const std::string why = error.what();
+    if (why.find("must be known while recording") == std::string::npos) return why;
+  }
+  try {
+    return played(name, options, false);
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+}  // namespace
+
+TEST_CASE("every case of ONNX's operator data gives its outputs, unless the table says why not" * needs_onnx_data()) {
+  const auto patterns = refused_patterns();
+  std::set<std::string> unused;
+  for (const auto& [reason, list] : patterns) unused.insert(list.begin(), list.end());
+  for (const std::string& name : case_names()) {
+    std::string why;
+    for (const auto& [reason, list] : patterns)
+      for (const std::string& pattern : list)
+        if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) why = reason, unused.erase(pattern);
+    if (why.empty()) {
+      // Where float32 is at a tie between two whole numbers, float64 need not be.
+      const bool rounds = name.find("dynamicquantizelinear") != std::string::npos;
+      for (const OnnxOptions& options : {OnnxOptions{}, OnnxOptions{rounds ? Dtype::float32 : Dtype::float64}})
+        CHECK_MESSAGE(failure(name, options) == "", name << std::string(options.floats ? " in float64" : ""));
+    } else {
+      CHECK_MESSAGE(failure(name, {}) != "", name << " passes, but the table refuses it: " << why);
+    }
+  }
+  for (const std::string& pattern : unused) FAIL_CHECK("no case is named " << pattern);
+}
