@@ -20,7 +20,7 @@ PUBLIC = {
     "optim": ["core", "optim", "privacy"],  # core includes all up to here
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
-    "text": ["bleu", "text", "tokenizers"],
+    "text": ["bleu", "images", "text", "tokenizers"],
     "decode": ["decode", "predict"],
     "ranks": ["distributed"],
     "train": ["profile", "train"],
