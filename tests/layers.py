@@ -21,7 +21,7 @@ PUBLIC = {
     "onnx": ["onnx"],
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
-    "text": ["bleu", "text", "tokenizers"],
+    "text": ["bleu", "images", "text", "tokenizers"],
     "decode": ["decode", "predict"],
     "ranks": ["distributed"],
     "train": ["profile", "train"],

@@ -87,6 +87,8 @@ struct RecordedLines {
   NamedVars values;
   /// By the path of a module, the lines that applied it.
   std::map<std::string, std::vector<std::string>> applied;
+  /// In mode train, the new values of weights that blocks update themselves ("update"), by the paths of the weights.
+  NamedVars updates = {};
 };
 
 /// Identifies a recording of a function of a model.
@@ -120,7 +122,8 @@ struct ModuleSummary {
   std::string block;            ///< The name of its block.
   std::string file;             ///< Where the block is defined.
   std::vector<Weight> weights;  ///< Its own, without those of its submodules.
-  std::int64_t parameters = 0;  ///< Elements of its weights and of all its submodules.
+  /// Elements of its weights and of all its submodules', without those that blocks update themselves.
+  std::int64_t parameters = 0;
 };
 
 /// A definition with its hyper-parameters resolved and its weights in memory. Const functions are safe in several
@@ -143,6 +146,8 @@ class Model {
   /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays: every play reads the present
   /// elements. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
+  /// The weights that blocks update themselves ("update"), such as running means: no gradient trains them.
+  std::vector<std::string> updated_weights() const;
   /// The weight of this name, which shares its elements with the model. Throws as Store::at does.
   Array weight(const std::string& name);
   /// Makes the model use the arrays of `memory` for the weights of these names, with the elements that they have. Tapes

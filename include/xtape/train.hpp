@@ -11,6 +11,7 @@
 
 #include "xtape/communicator.hpp"
 #include "xtape/decode.hpp"
+#include "xtape/images.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/optim.hpp"
@@ -248,7 +249,7 @@ struct Recipe {
   struct Data {
     /// The files of a split: one, for pairs one or two parallel ones; empty if the split has none.
     using Files = std::vector<std::string>;
-    std::string kind;  ///< "text", "documents", "pairs" or "table".
+    std::string kind;  ///< "text", "documents", "pairs", "table" or "images".
     Files training, validation, test;
     double split = 0.9;            ///< Without validation files: the share of the training data that trains …
     std::int64_t held_out = 0;     ///< … or, if above 0, the number of last rows that do not.
@@ -258,6 +259,8 @@ struct Recipe {
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
     std::vector<Column> columns;                      ///< For "table"; columns without a name are skipped.
     TableOptions table;                               ///< For "table".
+    ImageOptions images;                              ///< For "images".
+    std::int64_t channels = 3;                        ///< For "images" in folders.
     ReadOptions reading;                              ///< Of all files.
     std::int64_t max_length = 0;                      ///< Rows with a text of more tokens do not train; 0: all do.
     /// The most tokens of a row, recorded in a run's recipe; 0: found in the data.
@@ -265,7 +268,8 @@ struct Recipe {
     /// For runs with a kind of data that no longer exists: what to do instead, for errors. Else empty.
     std::string no_more;
     bool has_pairs() const { return kind == "pairs"; }
-    bool has_rows() const { return kind != "text"; }                         ///< Batches are RowBatches.
+    bool has_images() const { return kind == "images"; }
+    bool has_rows() const { return kind != "text"; }  ///< Batches are RowBatches, or ImageBatches.
     bool has_answers() const { return has_pairs() || !prompt_end.empty(); }  ///< To compare a model's answers with.
     bool has_epochs() const { return has_rows() || consecutive; }
   };
@@ -364,9 +368,9 @@ class Run {
   const std::string& directory() const;
   const Recipe& recipe() const;
   Model& model();
-  const Tokenizer& tokenizer() const;              ///< For pairs, that of targets.
+  const Tokenizer& tokenizer() const;  ///< For pairs, that of targets. Throws Error for images, which have none.
   const Tokenizer& source_tokenizer() const;       ///< For pairs, that of sources; else the same.
-  const std::vector<std::string>& labels() const;  ///< Of a table with labels: their names by index.
+  const std::vector<std::string>& labels() const;  ///< Of a table with labels, or images: their names by index.
   const Batches& batches();                        ///< Read from the data at the first call.
   std::int64_t columns();          ///< The most tokens of a row: the most that the model has seen at once.
   std::int32_t end_token() const;  ///< The token that ends rows, or -1.

@@ -6,6 +6,7 @@
 #include "xtape/decode.hpp"
 #include "xtape/distributed.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/images.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/model.hpp"
 #include "xtape/predict.hpp"

@@ -1,6 +1,7 @@
 /// A parsed definition: blocks, modules, weights and lines. Expressions are syntax trees; none is evaluated yet.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,7 +90,12 @@ struct Block {
   std::vector<Input> inputs;
   Computation computation;
   std::vector<std::pair<std::string, Line>> exports;  ///< Weights that other programs know, by name.
+  std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
   Renamed renamed;                                    ///< Old names of parameters.
+
+  bool updated(const std::string& weight) const {
+    return std::any_of(updates.begin(), updates.end(), [&](const auto& update) { return update.first == weight; });
+  }
 };
 
 struct Function {

@@ -221,6 +221,12 @@ void check_distinct(const Block& block, const JsonNode& node) {
   for (const Input& each : block.inputs) take(each.name, "input");
 }
 
+std::vector<std::string> names_of(const std::vector<WeightSpec>& weights) {
+  std::vector<std::string> names;
+  for (const WeightSpec& each : weights) names.push_back(each.name);
+  return names;
+}
+
 void index(Block& block) {
   block.parameter_index = index_of(block.parameters);
   block.weight_index = index_of(block.weights);
@@ -281,7 +287,8 @@ std::vector<Parameter> read_parameters(const Entries& entries) {
 
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home) {
   only_keys(node,
-            {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "export", "renamed"},
+            {"about", "hyper", "weights", modules_key(home.version), "inputs", "do", "result", "update", "export",
+             "renamed"},
             home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
@@ -304,6 +311,12 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
       if (each.name == key)
         node.at("hyper").fail("a parameter cannot be called '" + each.name + "': modules use that key");
   index(*block);
+  for (const auto& [weight, value] : merged({node}, "update")) {
+    if (block->weight_index.count(weight) == 0)
+      value.fail_at_key("block '" + name + "' has no weight '" + weight + "' to update" +
+                        did_you_mean(weight, names_of(block->weights)));
+    block->updates.emplace_back(weight, parsed(value, false));
+  }
   check_distinct(*block, node);
   return block;
 }

@@ -89,7 +89,7 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
   for (const model::Weight& weight : module.weights) {
     if (weight.path.empty()) continue;
     summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});
-    summary.parameters += count_of(weight.shape);
+    if (!module.block->updated(weight.spec->name)) summary.parameters += count_of(weight.shape);
   }
   for (const model::ModuleList& list : module.modules)
     for (const auto& item : list.items) {
@@ -97,6 +97,13 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
       summarise(*item, summaries);
       summaries[here].parameters += summaries[child].parameters;
     }
+}
+
+void collect_updated(const model::Module& module, std::vector<std::string>& names) {
+  for (const model::Weight& weight : module.weights)
+    if (!weight.path.empty() && module.block->updated(weight.spec->name)) names.push_back(weight.path);
+  for (const model::ModuleList& list : module.modules)
+    for (const auto& item : list.items) collect_updated(*item, names);
 }
 
 constexpr std::size_t kept_players = 16;  // enough for the length buckets of a translation model in train and eval
@@ -170,6 +177,11 @@ const Store& Model::weights() const {
 }
 Array Model::weight(const std::string& name) {
   return data_->context.store.at(name);
+}
+std::vector<std::string> Model::updated_weights() const {
+  std::vector<std::string> names;
+  collect_updated(*data_->root, names);
+  return names;
 }
 void Model::use_weights(const Store& memory) {
   for (const Store::Entry& entry : memory) {

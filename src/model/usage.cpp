@@ -7,18 +7,21 @@ namespace xtape::model {
 namespace {
 class Usage {
  public:
-  void note(const Module& module, const Computation& computation) {
-    const auto note_one = [&](const Expression& expression) {
+  void note(const Module& module, const Line& line) {
+    each_expression(line.value, [&](const Expression& expression) {
       if (expression.form == Form::name) add(module, expression.text);
       if (expression.form == Form::attribute)
         for (const Module* owner : owners(module, expression.children[0])) add(*owner, expression.text);
-    };
-    for (const Line& line : computation.lines) each_expression(line.value, note_one);
-    for (const auto& result : computation.results) each_expression(result.second.value, note_one);
+    });
+  }
+  void note(const Module& module, const Computation& computation) {
+    for (const Line& line : computation.lines) note(module, line);
+    for (const auto& result : computation.results) note(module, result.second);
   }
 
   void walk(const Module& module) {
-    if (!module.block->computation.results.empty()) note(module, module.block->computation);
+    note(module, module.block->computation);
+    for (const auto& update : module.block->updates) note(module, update.second);
     for (const ModuleList& list : module.modules)
       for (const auto& item : list.items) walk(*item);
   }

@@ -45,8 +45,10 @@ NamedSizes loss_sizes(const Model& model, const Batch& batch) {
 
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines) {
   const NamedVars inputs = model.inputs(tape, "loss", sizes);
-  const NamedVars results = model.record(tape, "loss", inputs, lines);
-  return {inputs, results, loss_of(model, results), carried_states(model, "loss", inputs, results)};
+  RecordedLines own;
+  RecordedLines& recorded = lines != nullptr ? *lines : own;
+  const NamedVars results = model.record(tape, "loss", inputs, &recorded);
+  return {inputs, results, loss_of(model, results), carried_states(model, "loss", inputs, results), recorded.updates};
 }
 
 namespace {

@@ -20,6 +20,7 @@ struct RecordedLoss {
   NamedVars inputs, results;
   Loss loss;
   std::vector<CarriedState> states;
+  NamedVars updates = {};  ///< The new values of weights that the definition updates itself.
 };
 /// The sizes of `loss` for batches of this shape. Throws DefinitionError if the batch does not fit its inputs.
 NamedSizes loss_sizes(const Model& model, const Batch& batch);

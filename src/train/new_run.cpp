@@ -18,7 +18,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   json["definition"] = "definition.json";
   if (recipe.original.empty() && !recipe.definition.empty())
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
-  if (recipe.data.has_rows()) json["data"]["longest_row"] = batches.columns();
+  if (recipe.data.has_rows() && !recipe.data.has_images()) json["data"]["longest_row"] = batches.columns();
   return json.dump(2) + "\n";
 }
 
@@ -58,7 +58,7 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                const std::string& directory) {
-  const Model model = new_model(recipe, tokenizers, batches.columns(), false);
+  const Model model = new_model(recipe, tokenizers, batches, false);
   check_loss(model, batches);
   check_watched(model, batches.blank(), recipe.fit.watch);
   // Nothing is written before here, so that errors in the recipe leave no directory.

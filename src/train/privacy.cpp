@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "trained_weights.hpp"
 #include "xtape/literal.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/per_example.hpp"
@@ -28,6 +29,9 @@ Privacy::Privacy(const Model& model, const Batches& batches, const TrainerOption
   if (const std::vector<std::string> carried = carried_names(model, "loss"); !carried.empty())
     wrong("the rows of a batch must not depend on those of earlier batches, but function 'loss' of model '" +
           model.name() + "' has the carried state '" + carried[0] + "'");
+  if (const std::vector<std::string> updated = updated_weights(model, options); !updated.empty())
+    wrong("weights that training updates by statistics of the rows, without noise, reveal them: freeze '" + updated[0] +
+          "', or use a norm of single rows, such as group_norm");
   const std::int64_t drawn = draws_.batches;
   if (drawn == 0) wrong("needs batches whose rows are drawn by chance, as RowBatches with the option draws has them");
   if (drawn != options.accumulate)

@@ -68,7 +68,7 @@ fs::path working_directory() {
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
   for (const std::string part : {"", "validation_", "test_"})
-    for (const char* name : {"text", "pairs", "source", "target", "table"}) {
+    for (const char* name : {"text", "pairs", "source", "target", "table", "images"}) {
       const std::string key = "data." + part + name;
       Json* value = find(root, key);
       if (value == nullptr) continue;
@@ -209,6 +209,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items())
     recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));
+  if (recipe.data.has_images() && root.has("tokenizer")) root.fail("tokenizer", "is for texts, not for images");
   if (root.has("tokenizer") || recipe.from.empty()) {
     recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
   } else {  // the tokenizer of the folder's model

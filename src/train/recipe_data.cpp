@@ -101,6 +101,25 @@ void table_data(Section& section, Data& data) {
   data.table.skip_lines = header ? 1 : 0;
 }
 
+void image_data(Section& section, Data& data) {
+  section.read("channels", data.channels, {1, 3});
+  if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
+  section.read("flip", data.images.flip);
+  section.read("crop", data.images.crop, {0, 1 << 16});
+  Section numbers = section.section("normalise");
+  for (const auto& [key, list] : {std::pair("mean", &data.images.mean), {"std", &data.images.deviation}}) {
+    const Json& value = numbers.value(key);
+    if (value.is_null()) continue;
+    list->clear();
+    for (const Json& each : value.is_array() ? value : Json::array({value})) {
+      if (!each.is_number()) numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
+      list->push_back(each.get<double>());
+      if (list == &data.images.deviation && !(list->back() > 0)) numbers.fail(key, "must be above 0");
+    }
+  }
+  numbers.done();
+}
+
 /// Reads the removed kinds of data, which earlier versions generated. Runs on them still work for everything that needs
 /// no data. Returns false if the kind is not one of them.
 bool read_no_more(const Section& section, Data& data) {
@@ -137,8 +156,13 @@ Recipe::Data read_data(Section section) {
   if (data.kind == "parallel")  // the former name, in recipes of old runs
     data.kind = "pairs";
   else
-    section.read("kind", data.kind, {"text", "documents", "pairs", "table"});
+    section.read("kind", data.kind, {"text", "documents", "pairs", "table", "images"});
   read_all_files(section, data);
+  if (data.has_images()) {
+    image_data(section, data);
+    section.done();
+    return data;
+  }
   section.read("max_line", data.reading.max_line);
   data.table.reading = data.reading;
   if (data.kind == "text") text_data(section, data);
@@ -153,6 +177,7 @@ Recipe::Data read_data(Section section) {
 }
 
 std::vector<std::string> data_names(const Recipe::Data& data) {
+  if (data.has_images()) return {"labels", "channels", "height", "width"};
   std::vector<std::string> names = {"vocabulary", "columns"};
   if (data.has_pairs()) names.insert(names.end(), {"source_vocabulary", "target_vocabulary"});
   for (const Column& column : data.columns)
@@ -162,10 +187,10 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
 
 void read_batch(Section section, Recipe& recipe) {
   // A row of text has block_size tokens. For other data, the length of rows is known only once the data is read.
-  const bool rows = recipe.data.has_rows();
+  const bool rows = recipe.data.has_rows() && !recipe.data.has_images();
   if (!rows) section.need({"size"});
-  section.read("size", recipe.batch_size,
-               {section.has("tokens") ? 0 : 1, most_batch_tokens / (rows ? 1 : recipe.data.block_size)});
+  const std::int64_t tokens = rows || recipe.data.has_images() ? 1 : recipe.data.block_size;  // of a row, at least
+  section.read("size", recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
   if (rows) {
     section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});
     section.read("bucket", recipe.bucket, {1, longest_row});

@@ -196,11 +196,17 @@ const Recipe& Run::recipe() const {
 Model& Run::model() {
   return *data_->model;
 }
+namespace {
+const Tokenizer& existing(const std::shared_ptr<const Tokenizer>& tokenizer) {
+  if (!tokenizer) throw Error("this run's data is images: the run has no tokenizer");
+  return *tokenizer;
+}
+}  // namespace
 const Tokenizer& Run::tokenizer() const {
-  return *data_->tokenizers.target;
+  return existing(data_->tokenizers.target);
 }
 const Tokenizer& Run::source_tokenizer() const {
-  return *data_->tokenizers.source;
+  return existing(data_->tokenizers.source);
 }
 const Batches& Run::batches() {
   return data_->the_batches();
@@ -272,7 +278,7 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   train::check_agreement(data->group, data->recipe);
   if (data->group.size() > 1 && data->recipe.trainer.threads == 0)
     data->recipe.trainer.threads = ranks::threads_of(data->group);
-  data->tokenizers = train::load_tokenizers(directory);
+  data->tokenizers = train::load_tokenizers(directory, data->recipe.data);
   const std::vector<std::string> found = train::checkpoints(data->checkpoints());
   data->model = train::run_model(data->recipe, directory, !found.empty());
   ranks::check_agreement(data->group, "definition", data->model->definition_text());
@@ -363,7 +369,7 @@ auto with_trainer(const Recipe& recipe, const TrainerOptions& options, const Use
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
   const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
-  Model model = train::new_model(recipe, tokenizers, batches->columns(), true);
+  Model model = train::new_model(recipe, tokenizers, *batches, true);
   return use(Trainer(model, *batches, options));
 }
 }  // namespace

@@ -24,6 +24,32 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
   }
 }
 
+/// Removes the images from `first` on, and returns them.
+Images cut_off(Images& images, std::size_t first) {
+  Images rest = {images.shape, {}, {}, images.names, images.files};
+  const auto move = [](auto& from, auto& to, std::size_t at) {
+    to.assign(from.begin() + static_cast<std::ptrdiff_t>(at), from.end());
+    from.resize(at);
+  };
+  move(images.pixels, rest.pixels, first * static_cast<std::size_t>(images.shape.pixels()));
+  move(images.labels, rest.labels, first);
+  if (images.files.size() > 1) move(images.files, rest.files, first);
+  return rest;
+}
+
+/// The images with labels that are indices in `names`.
+Images labelled_as(Images images, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    const auto found = std::find(names.begin(), names.end(), images.names[static_cast<std::size_t>(images.labels[i])]);
+    if (found == names.end())
+      throw Error(images.place(i) + ": the training split has no label '" +
+                  images.names[static_cast<std::size_t>(images.labels[i])] + "'");
+    images.labels[i] = found - names.begin();
+  }
+  images.names = names;
+  return images;
+}
+
 std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std::vector<std::string>& lines) {
   const TokenizerSettings& settings = recipe.tokenizer;
   if (settings.kind == "saved") return load_tokenizer(settings.path);
@@ -52,13 +78,14 @@ Texts::Texts(const Recipe& recipe) {
   else
     validation_ = read(data, data.validation);
   if (!data.test.empty()) test_ = read(data, data.test);
-  if (data.has_rows() && training_.columns[0].empty())
+  if (data.has_rows() && training_.size() == 0)
     throw Error("the training split has no rows: " + data.training[0]);
 }
 
 Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
   Split split;
   split.files = files;
+  if (data.has_images()) split.images = read_images(files[0], data.channels);
   if (data.kind == "text") split.text = read_text(files[0], data.reading);
   if (data.kind == "documents") split.columns = {split_documents(read_text(files[0], data.reading), data.separator)};
   if (data.kind == "table") {
@@ -77,6 +104,9 @@ std::uint64_t Texts::checksum() const {
   std::vector<std::uint64_t> checksums;
   for (const Split* split : {&training_, &validation_, &test_}) {
     checksums.push_back(checksum_of(split->text.data(), split->text.size()));
+    const Images& images = split->images;
+    checksums.push_back(checksum_of(images.pixels.data(), images.pixels.size()));
+    checksums.push_back(checksum_of(images.labels.data(), images.labels.size() * sizeof images.labels[0]));
     for (const auto& column : split->columns)
       for (const std::string& text : column) checksums.push_back(checksum_of_piece(text.data(), text.size()));
     checksums.push_back(split->columns.size());
@@ -85,19 +115,20 @@ std::uint64_t Texts::checksum() const {
 }
 
 void Texts::split(const Recipe::Data& data) {
-  validation_ = {"", {}, training_.files, training_.first};
+  validation_ = {"", {}, {}, training_.files, training_.first};
   if (!data.has_rows()) {
     TextSplit texts = split_text(training_.text, data.split);
     training_.text = std::move(texts.training);
     validation_.text = std::move(texts.validation);
     return;
   }
-  const std::size_t count = training_.columns[0].size();
+  const std::size_t count = training_.size();
   const auto held_out = static_cast<std::size_t>(data.held_out);
   const std::size_t trained = held_out == 0      ? static_cast<std::size_t>(static_cast<double>(count) * data.split)
                               : held_out < count ? count - held_out
                                                  : 0;
   validation_.first += trained;
+  if (data.has_images()) validation_.images = cut_off(training_.images, trained);
   for (std::vector<std::string>& column : training_.columns) {
     const auto end = column.begin() + static_cast<std::ptrdiff_t>(trained);
     validation_.columns.emplace_back(std::make_move_iterator(end), std::make_move_iterator(column.end()));
@@ -128,6 +159,7 @@ std::vector<std::string> Texts::lines_for(const Recipe& recipe, bool source) con
 }
 
 Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
+  if (recipe.data.has_images()) return {nullptr, nullptr, training_.images.names};
   const TokenizerSettings& settings = recipe.tokenizer;
   if (recipe.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
     return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
@@ -175,6 +207,10 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
                                         recipe.data.consecutive};
     return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);
   }
+  if (recipe.data.has_images())
+    return std::make_unique<ImageBatches>(
+        labelled_as(training_.images, tokenizers.labels), labelled_as(other.images, tokenizers.labels),
+        ImageBatchesOptions{recipe.batch_size, recipe.trainer.seed, recipe.data.images});
   DataRows training = rows(recipe, training_, tokenizers, recipe.data.max_length);
   RowBatchesOptions options = row_options(recipe);
   if (recipe.trainer.privacy.clip_norm > 0) options.draws = recipe.trainer.accumulate;
@@ -204,6 +240,7 @@ RowBatchesOptions row_options(const Recipe& recipe) {
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
   if (!tokenizers.labels.empty()) write_file(directory + labels_file, Json(tokenizers.labels).dump(2) + "\n");
+  if (!tokenizers.target) return;
   if (tokenizers.source == tokenizers.target) {
     save_tokenizer(*tokenizers.target, directory + "/tokenizer.json");
     return;
@@ -212,7 +249,7 @@ void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory)
   save_tokenizer(*tokenizers.target, directory + "/target_tokenizer.json");
 }
 
-Tokenizers load_tokenizers(const std::string& directory) {
+Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& data) {
   const auto load = [&](const std::string& name) {
     return std::shared_ptr<const Tokenizer>(load_tokenizer(directory + "/" + name));
   };
@@ -222,6 +259,7 @@ Tokenizers load_tokenizers(const std::string& directory) {
     const JsonNode json(read_file(file), file, JsonErrors::file);
     for (const JsonNode& label : json.elements()) loaded.labels.push_back(label.text());
   }
+  if (data.has_images()) return loaded;
   const bool one = !path_exists(directory + "/source_tokenizer.json");
   loaded.target = load(one ? "tokenizer.json" : "target_tokenizer.json");
   loaded.source = one ? loaded.target : load("source_tokenizer.json");

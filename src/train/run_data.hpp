@@ -10,7 +10,7 @@
 namespace xtape::train {
 
 /// The tokenizers of a run, and the names of labels. `source` and `target` are the same object unless pairs have two
-/// tokenizers.
+/// tokenizers; both are null for images.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
@@ -37,6 +37,8 @@ class Texts {
   struct Split {
     std::string text;
     TableTexts columns;
+    Images images;
+    std::size_t size() const { return columns.empty() ? images.size() : columns[0].size(); }
     std::vector<std::string> files;  // one per column, or one for all columns
     std::size_t first = 1;           // the number of its first row in the files
   };
@@ -53,6 +55,6 @@ RowBatchesOptions row_options(const Recipe& recipe);
 
 /// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json, and labels.json if there are any.
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
-Tokenizers load_tokenizers(const std::string& directory);
+Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& data);
 
 }  // namespace xtape::train

@@ -23,12 +23,18 @@ Settings hyper_of(const Recipe& recipe) {
   return hyper;
 }
 
-Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns) {
-  const Named<std::int64_t> numbers = {{"vocabulary", tokenizers.target->size()},
-                                       {"columns", columns},
-                                       {"source_vocabulary", tokenizers.source->size()},
-                                       {"target_vocabulary", tokenizers.target->size()},
-                                       {"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
+Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
+  Named<std::int64_t> numbers = {{"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
+  if (recipe.data.has_images()) {
+    const Batch batch = batches.blank();
+    const Shape& shape = batch.at("images").shape();
+    for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
+      numbers.add(name, shape[axis]);
+  } else {
+    numbers.add("columns", batches.columns());
+    numbers.add("source_vocabulary", tokenizers.source->size());
+    for (const char* name : {"vocabulary", "target_vocabulary"}) numbers.add(name, tokenizers.target->size());
+  }
   Settings hyper = hyper_of(recipe);
   for (const HyperSetting& setting : recipe.hyper)
     if (setting.from_data)
@@ -60,12 +66,12 @@ void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std:
 }
 }  // namespace
 
-Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns, bool initialise) {
+Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
   const ModelOptions options =
-      options_of(recipe, hyper_of(recipe, tokenizers, columns), initialise || !recipe.from.empty());
+      options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
   Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
                                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
-  if (!recipe.from.empty()) check_vocabulary(model, *tokenizers.target, recipe.from);
+  if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
   // Checks the recipe's patterns before a run is created.
   model::check_weight_patterns(model, "initialise", recipe.initialise);
   trained_weights(model, recipe.trainer);

@@ -10,7 +10,7 @@ namespace xtape::train {
 
 /// Creates the model of a recipe: from its definition, with weights of zero unless `initialise`, or from the folder
 /// that the recipe starts from. Throws Error if the tokenizer has more tokens than the folder's model.
-Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, std::int64_t columns, bool initialise);
+Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise);
 
 /// Writes the model's definition. If the recipe starts from a folder, also writes its weights and copies the folder's
 /// tokenizer and settings files.

@@ -1,8 +1,23 @@
 #include "trained_weights.hpp"
 
+#include <set>
+
 #include "weight_patterns.hpp"
 
 namespace xtape::train {
+
+namespace {
+bool is_frozen(const std::string& name, const TrainerOptions& options) {
+  return options.trainable.empty() ? model::matches_weight(name, options.frozen)
+                                   : !model::matches_weight(name, options.trainable);
+}
+}  // namespace
+
+std::vector<std::string> updated_weights(const Model& model, const TrainerOptions& options) {
+  std::vector<std::string> names = model.updated_weights();
+  std::erase_if(names, [&](const std::string& name) { return is_frozen(name, options); });
+  return names;
+}
 
 Store trained_weights(const Model& model, const TrainerOptions& options) {
   if (!options.frozen.empty() && !options.trainable.empty())
@@ -10,10 +25,10 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
   model::check_weight_patterns(model, "frozen", options.frozen);
   model::check_weight_patterns(model, "trainable", options.trainable);
   Store trained;
+  const std::vector<std::string> updated = model.updated_weights();
+  const std::set<std::string> others(updated.begin(), updated.end());
   for (const Store::Entry& entry : model.weights())
-    if (options.trainable.empty() ? !model::matches_weight(entry.name, options.frozen)
-                                  : model::matches_weight(entry.name, options.trainable))
-      trained.add(entry.name, Array(entry.value));
+    if (others.count(entry.name) == 0 && !is_frozen(entry.name, options)) trained.add(entry.name, Array(entry.value));
   for (const Store::Entry& entry : trained)
     if (entry.value.dtype() != model.dtype())
       throw Error("weight '" + entry.name + "' is stored as " + name_of(entry.value.dtype()) +

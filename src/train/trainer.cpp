@@ -8,6 +8,7 @@
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "training_memory.hpp"
+#include "weight_updates.hpp"
 #include "xtape/literal.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/train.hpp"
@@ -41,6 +42,7 @@ struct Trainer::Data {
         privacy(model, batches, options),
         group(options.communicator),
         optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
+        updates(model, train::updated_weights(model, options)),
         steps(model, options, optimizer.trained()),
         plays(model, batches, options, steps, optimizer) {}
 
@@ -50,6 +52,7 @@ struct Trainer::Data {
   train::Privacy privacy;
   ranks::RankGroup group;
   DistributedOptimizer optimizer;
+  train::WeightUpdates updates;
   std::size_t resident_without_plans = resident_bytes();
   std::optional<train::TrainingMemory> memory;  // if it is limited
   train::TrainingSteps steps;
@@ -160,11 +163,14 @@ struct Trainer::Data {
   /// Where failures are written.
   train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
 
+  /// The numbers of a shard before those of weights that the definition updates.
+  std::size_t own_numbers() const { return 3 + plays.states().size(); }
+
   /// Plays the update: this rank's shards, each with its micro-batches. Returns for each shard whether this rank is
-  /// interrupted, the sum of losses, the count of targets, and for each carried state 1 if it is not finite, else 0. If
-  /// a call throws, saves the play and adds a sentence about it to the error.
+  /// interrupted, the sum of losses, the count of targets, for each carried state 1 if it is not finite, else 0, and the
+  /// numbers of `updates`. If a call throws, saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
-    const std::size_t each = 3 + plays.states().size();
+    const std::size_t each = own_numbers() + updates.numbers();
     std::vector<double> results;
     UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
     try {
@@ -181,8 +187,9 @@ struct Trainer::Data {
         double* of_shard = results.data() + results.size() - each;
         of_shard[1] += step.player.scalar(step.notes.loss.sum);
         of_shard[2] += step.player.scalar(step.notes.loss.count);
-        for (std::size_t i = 3; i < each; ++i)
+        for (std::size_t i = 3; i < own_numbers(); ++i)
           if (!all_finite(step.player.view(step.notes.states[i - 3].result))) of_shard[i] = 1;
+        updates.add(step.player, step.notes.updates, of_shard + own_numbers());
       });
     } catch (const CommunicationError&) {
       throw;  // no call has failed
@@ -268,6 +275,9 @@ StepReport Trainer::update() {
   if (!std::isfinite(sum)) d.not_finite("loss");
   for (std::size_t i = 0; i < d.plays.states().size(); ++i)
     if (sums[3 + i] > 0) d.not_finite("carried state '" + d.plays.states()[i] + "'");
+  const double* updated = sums.data() + d.own_numbers();
+  if (const std::string weight = d.updates.not_finite(updated); !weight.empty())
+    d.not_finite("new value of weight '" + weight + "'");
   // A draw may have no rows; then the update is noise alone.
   if (count == 0 && !d.privacy.on())
     throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
@@ -288,6 +298,7 @@ StepReport Trainer::update() {
   d.optimizer_seconds += Trace::now() - computed;
   if (!std::isfinite(report.norm)) d.not_finite("gradient");
   if (d.memory) d.memory->updated();
+  d.updates.assign(updated);
   d.plays.advance();
   d.state.cursor += static_cast<std::uint64_t>(d.options.accumulate);
   report.step = ++d.state.step;

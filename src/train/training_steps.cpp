@@ -32,7 +32,8 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
   NamedVars results = recorded.results;
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (!gradients[i].empty()) results.add("grad." + trained[i], gradients[i]);
-  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, gradients}};
+  for (const auto& [name, var] : recorded.updates) results.add("update." + name, var);
+  return {tape, recorded.inputs, results, {recorded.loss, recorded.states, recorded.updates, gradients}};
 }
 }  // namespace
 

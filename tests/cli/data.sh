@@ -52,6 +52,23 @@ expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
 echo "a label alone" >>labelled.tsv
 expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
 
+# Images: a folder for each label, with a bright left or right half.
+pgm() { printf 'P5 4 4 255\n'; for _ in 1 2 3 4; do printf "\\x$1\\x$1\\x$2\\x$2"; done; }
+for i in $(seq 16); do
+  mkdir -p halves/left halves/right
+  pgm "e$((i % 8))" "1$((i % 4))" >halves/left/$i.pgm
+  pgm "1$((i % 4))" "e$((i % 8))" >halves/right/$i.pgm
+done
+expect 0 "^halved: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/digits.json" --out halved --set data.images=halves \
+  --set data.channels=1 --set data.held_out=8 --set data.crop=0 --set batch.size=8 --set epochs=20
+expect 0 "^left	[01]" "" classify halved halves/left/1.pgm
+expect 0 "^right	[01]" "" classify halved halves/left/2.pgm halves/right/1.pgm
+expect 2 "" "halved is a run on images: name the files" classify halved
+printf 'P5 2 1 255\nab' >wide.pgm
+expect 2 "" "wide.pgm has 1 channel of 1 x 2 .height x width., and the model reads 1 channel of 4 x 4" classify halved wide.pgm
+expect 2 "" "classes is not a run on images: it reads lines" classify classes halves/left/1.pgm
+expect 2 "" "is a run on images" generate halved --prompt a --tokens 1
+
 # A run on a removed kind of data.
 cp -r sorted sums
 sed -i '/"data": {/,/}/c\  "data": {"kind": "adder", "digits": 1, "held_out": 20},' sums/recipe.json

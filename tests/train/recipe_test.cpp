@@ -140,7 +140,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
   CHECK(complaint("data.kind=words")
-            .find("'data.kind' must be \"text\", \"documents\", \"pairs\" or \"table\", not \"words\"") !=
+            .find("'data.kind' must be \"text\", \"documents\", \"pairs\", \"table\" or \"images\", not \"words\"") !=
         std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("use --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);

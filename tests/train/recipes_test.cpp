@@ -42,9 +42,11 @@ constexpr std::int64_t lstm(std::int64_t d, int layers) {
 
 const std::map<std::string, std::int64_t> parameters = {
     {"adder", gpt(said, 128, 2)},
+    {"cifar10_resnet", 269'722 - 3 * 9 * 16 + said * 9 * 16 + linear(64, said) - linear(64, 10)},
     {"classify_texts", said * 64 + linear(64, 64) + linear(64, said)},
     {"dates_gru", gru(64, 128) + linear(128, said)},
     {"dates_lstm", lstm(128, 1)},
+    {"digits", said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said)},
     {"gpt2_finetune", 124'439'808},                       // as published
     {"gpt2_lora_finetune", 124'439'808 + 12 * 8 * 16 * 768},  // rank 8 beside matrices of 4 + 2 + 5 + 5 widths
     {"gpt2_padded", gpt(257, 128, 8)},

@@ -1,4 +1,4 @@
-/// xtape classify: labels lines of the standard input with the model of a run on texts and labels.
+/// xtape classify: labels lines of the standard input, or images, with the model of a run on texts or images.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -12,13 +12,14 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t texts_at_once = 64;
+constexpr std::size_t at_once = 64;  // texts or images
 constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
 
 struct ClassifyArguments {
   std::string run;
   std::string checkpoint = "last";
   std::int64_t max_line = 0;
+  std::vector<std::string> images;
 };
 
 /// The name of the input for texts.
@@ -31,17 +32,17 @@ std::string text_input(const Run& run, const std::string& name) {
   return texts[0];
 }
 
-/// Prints a line for each text: its most likely label and the probability of the label.
-void classify(Run& run, const std::string& input, const std::vector<Tokens>& texts) {
-  const Array tokens = token_array(texts, std::max(0, run.tokenizer().pad()), length_unit);
-  const Store results = run.model().play("logits", {{input, tokens}});
+/// Prints a line for each row of the input, a text or an image: its most likely label and the probability of the label.
+void classify(Run& run, const std::string& input, const Array& rows) {
+  const Store results = run.model().play("logits", {{input, rows}});
   const Array& logits = results[0].value;
+  const std::int64_t count = rows.shape()[0];
   const auto classes = static_cast<std::int64_t>(run.labels().size());
-  if (logits.shape() != Shape{static_cast<std::int64_t>(texts.size()), classes} || logits.dtype() != Dtype::float32)
-    throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " +
-                     std::to_string(texts.size()) + " texts and " + std::to_string(classes) + " labels");
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const float* row = logits.as<float>() + static_cast<std::int64_t>(i) * classes;
+  if (logits.shape() != Shape{count, classes} || logits.dtype() != Dtype::float32)
+    throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(count) +
+                     " rows and " + std::to_string(classes) + " labels");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float* row = logits.as<float>() + i * classes;
     const float* best = std::max_element(row, row + classes);
     double sum = 0;
     for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
@@ -49,14 +50,11 @@ void classify(Run& run, const std::string& input, const std::vector<Tokens>& tex
   }
 }
 
-void classify_lines(const ClassifyArguments& arguments) {
-  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+void classify_lines(Run& run, const ClassifyArguments& arguments) {
   const std::string input = text_input(run, arguments.run);
-  catch_interrupt();
-  std::cout.precision(4);
   InputLines lines(arguments.max_line);
   std::int64_t number = 0;
-  for (std::vector<std::string> read; !(read = lines.next(texts_at_once)).empty();) {
+  for (std::vector<std::string> read; !(read = lines.next(at_once)).empty();) {
     std::vector<Tokens> texts;
     for (const std::string& line : read) {
       ++number;
@@ -66,22 +64,63 @@ void classify_lines(const ClassifyArguments& arguments) {
         throw WrongInput("line " + std::to_string(number) + ": " + error.what());
       }
     }
-    classify(run, input, texts);
+    classify(run, input, token_array(texts, std::max(0, run.tokenizer().pad()), length_unit));
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
+}
+
+/// The shape of the images that the model reads.
+ImageShape image_shape(const Model& model) {
+  const Signature& signature = model.signature("logits");
+  Tape tape(Mode::eval);
+  NamedSizes sizes;
+  for (const std::string& size : signature.sizes) sizes.add(size, 1);
+  const Shape shape = model.inputs(tape, "logits", sizes)[0].value.shape();
+  if (shape.size() != 4) throw WrongInput("the function 'logits' does not read images");
+  return {shape[1], shape[2], shape[3]};
+}
+
+void classify_images(Run& run, const ClassifyArguments& arguments) {
+  if (arguments.images.empty())
+    throw WrongInput(arguments.run + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
+  const ImageShape shape = image_shape(run.model());
+  for (std::size_t first = 0; first < arguments.images.size(); first += at_once) {
+    Images images;
+    images.shape = shape;
+    for (std::size_t i = first; i < std::min(first + at_once, arguments.images.size()); ++i) {
+      const Images read = as_wrong_input([&] { return read_image(arguments.images[i], shape.channels); });
+      if (read.shape != shape)
+        throw WrongInput(arguments.images[i] + " has " + to_string(read.shape) + ", and the model reads " +
+                         to_string(shape));
+      images.pixels.insert(images.pixels.end(), read.pixels.begin(), read.pixels.end());
+    }
+    classify(run, run.model().signature("logits").inputs[0].name, image_array(images, run.recipe().data.images));
+    std::cout << std::flush;
+    if (interrupted()) throw Interrupted();
+  }
+}
+
+void classify_any(const ClassifyArguments& arguments) {
+  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  catch_interrupt();
+  std::cout.precision(4);
+  if (run.recipe().data.has_images()) return classify_images(run, arguments);
+  if (!arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
+  classify_lines(run, arguments);
 }
 
 }  // namespace
 
 void add_classify(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "classify", "Label the lines of the standard input with a run's model: label<TAB>probability");
+      "classify", "Label the lines of the standard input, or images, with a run's model: label<TAB>probability");
   const auto arguments = std::make_shared<ClassifyArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
+  command->add_option("IMAGE", arguments->images, "For a run on images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
-  command->callback([arguments] { classify_lines(*arguments); });
+  command->callback([arguments] { classify_any(*arguments); });
 }
 
 }  // namespace xtape::cli

@@ -140,6 +140,7 @@ void check_file(const Definition& definition, const OpTable& ops, std::set<const
     check_shared(checker, *block);
     for (const auto& each : block->exports) checker.expression(each.second);
     checker.computation(block->inputs, block->computation);
+    for (const auto& each : block->updates) checker.expression(each.second);
   }
   if (definition.model == nullptr) return;
   const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};

@@ -88,6 +88,7 @@ class Interpreter {
   Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
   Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
   Value apply_block(const Module& module, const Arguments& arguments);
+  void update_weights(const Module& module, const Environment& environment);
   Arguments arguments_of(const Expression& expression, const At& at);
   Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
   Value weight(const Weight& weight);
@@ -110,6 +111,22 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
+  NamedVars updates_;  ///< The new values of weights, by path.
+  bool inside_ = false;  ///< Whether a scan, a vmap or a checkpoint is being recorded.
+  /// While it lives, the recording is inside one. Then the values of lines are those of a single step or example, so
+  /// they are forgotten at the end.
+  struct Inside {
+    explicit Inside(Interpreter& of) : interpreter(of), applied(of.applied_), before(of.inside_) { of.inside_ = true; }
+    ~Inside() {
+      interpreter.applied_ = std::move(applied);
+      interpreter.inside_ = before;
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+    Interpreter& interpreter;
+    std::map<const Module*, Values> applied;
+    bool before;
+  };
   std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
   std::map<const Module*, Value> returned_;   ///< The result of each module's last application.
   std::map<const Function*, Values> called_;  ///< The locals of each function's last call.

@@ -4,6 +4,7 @@
 #include "caret.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape::model {
 
@@ -144,7 +145,7 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
   for (const auto& each : arguments.named) collect_vars(each.value, vars);
   if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(module, arguments);
   Value result;
-  const auto applied = applied_;
+  const Inside inside(*this);
   const Vars outputs = checkpoint(
       [&](const Vars& inside) {
         Arguments replaced = arguments;
@@ -157,7 +158,6 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
         return results;
       },
       vars);
-  applied_ = applied;  // values assigned inside the checkpoint are not kept
   std::size_t next = 0;
   return returned_[&module] = replace_vars(result, outputs, next);
 }
@@ -172,8 +172,32 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
     throw Error("block '" + module.block->name + "': " + error.what());
   }
   Value result = compute(module.block->computation, environment, module.scope);
+  if (tape_->mode() == Mode::train) update_weights(module, environment);
   applied_[&module] = std::move(environment.locals);
   return returned_[&module] = std::move(result);
+}
+
+/// The new values of the block's weights, from the values of its lines. What reads the weights later in this recording,
+/// such as a second application, reads these.
+void Interpreter::update_weights(const Module& module, const Environment& environment) {
+  NamedVars updates;  // taken over together, so that each is computed from the old values
+  for (const auto& [name, line] : module.block->updates) {
+    const Weight& weight = *module.find_weight(name);
+    if (weight.path.empty()) continue;
+    const At at{line, environment};
+    if (inside_)
+      fail(at, line.value.column, "a weight cannot be updated inside a scan, a vmap or a checkpoint: '" + weight.path +
+                                      "' has one new value for each update of the training");
+    const auto guard = tape_->in_scope(module.scope, line.location.line);
+    const Value value = visit(line.value, at);
+    const ValueType type{context_.dtype, weight.shape};
+    const auto* var = value.as<Var>();
+    if (var == nullptr || var->type() != type)
+      fail(at, line.value.column, "the new value of weight '" + weight.path + "' must be " + xtape::to_string(type) +
+                                      " as the weight is, not " + describe(value));
+    updates.add(weight.path, stop_gradient(*var));
+  }
+  for (const auto& [path, var] : updates) updates_.set(path, var);
 }
 
 Value Interpreter::call_function(const Function& function, const Arguments& arguments) {

@@ -150,7 +150,7 @@ Value Interpreter::vmap_module(const Expression& expression, const At& at) {
     Vars batch;
     for (const auto& each : inputs.positional) collect_vars(each.value, batch);
     Value result;
-    const auto applied = applied_;
+    const Inside inside(*this);
     const Vars mapped = vmap(
         [&](const Vars& example) {
           std::size_t next = 0;
@@ -162,7 +162,6 @@ Value Interpreter::vmap_module(const Expression& expression, const At& at) {
           return results;
         },
         batch, vmap_options(arguments, batch.size()));
-    applied_ = applied;  // values assigned inside belong to a single example
     return returned_[&given.module] = shaped(result, mapped);
   });
 }

@@ -72,7 +72,6 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     const GivenModule given = given_module("scan", arguments);
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
-    const auto applied = applied_;
     const Cell cell = [&](const Vars& inputs, const Vars& states) {
       Arguments step;
       for (const Vars* vars : {&inputs, &states})
@@ -86,8 +85,10 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
       const auto next = results.end() - static_cast<std::ptrdiff_t>(states.size());
       return std::make_pair(Vars(results.begin(), next), Vars(next, results.end()));
     };
-    const Scanned scanned = scan(cell, call.inputs, call.init, call.options);
-    applied_ = applied;  // values assigned inside belong to a single step
+    const Scanned scanned = [&] {
+      const Inside inside(*this);
+      return scan(cell, call.inputs, call.init, call.options);
+    }();
     Tuple results(scanned.outputs.begin(), scanned.outputs.end());
     results.insert(results.end(), scanned.states.begin(), scanned.states.end());
     return returned_[&given.module] = results.size() == 1 ? results[0] : Value(results);

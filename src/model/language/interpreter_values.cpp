@@ -42,7 +42,7 @@ RecordedLines Interpreter::recorded_lines() const {
   std::sort(found.begin(), found.end(), [](const NamedValue& a, const NamedValue& b) {
     return a.node != b.node ? a.node < b.node : a.name < b.name;
   });
-  RecordedLines recorded{{}, application_lines_};
+  RecordedLines recorded{{}, application_lines_, updates_};
   for (const NamedValue& each : found)
     if (!each.name.empty()) recorded.values.set(each.name, each.var);
   return recorded;

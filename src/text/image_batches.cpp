@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "batch_size.hpp"
+#include "order.hpp"
+#include "xtape/images.hpp"
+#include "xtape/literal.hpp"
+
+namespace xtape {
+
+std::string to_string(const ImageShape& shape) {
+  return std::to_string(shape.channels) + (shape.channels == 1 ? " channel of " : " channels of ") +
+         std::to_string(shape.height) + " x " + std::to_string(shape.width) + " (height x width)";
+}
+
+std::string Images::place(std::size_t image) const {
+  return files.size() == 1 ? files[0] + ", image " + std::to_string(image + 1) : files.at(image);
+}
+
+namespace {
+/// How an image is varied: pixel (i, j) is pixel (i + down, j + right) of the original, after it was mirrored.
+struct Variation {
+  bool mirrored = false;
+  std::int64_t down = 0, right = 0;
+};
+
+void check_options(const ImageOptions& options, const ImageShape& shape) {
+  for (const auto& [name, list] : {std::pair("mean", &options.mean), std::pair("deviation", &options.deviation)})
+    if (list->size() != 1 && list->size() != static_cast<std::size_t>(shape.channels))
+      throw Error(std::string("images: ") + name + " must have one number, or one for each of the " +
+                  std::to_string(shape.channels) + " channels, not " + std::to_string(list->size()));
+  for (const double mean : options.mean)
+    if (!std::isfinite(mean)) throw Error("images: mean must be finite, got " + to_string(Literal(mean)));
+  for (const double deviation : options.deviation)
+    if (!(deviation > 0) || !std::isfinite(deviation))
+      throw Error("images: deviation must be above 0 and finite, got " + to_string(Literal(deviation)));
+  if (options.crop < 0 || options.crop > std::min(shape.height, shape.width))
+    throw Error("images: crop must be 0 to " + std::to_string(std::min(shape.height, shape.width)) +
+                ", the smaller side of an image, got " + std::to_string(options.crop));
+}
+
+void write_image(const Images& images, std::size_t image, const ImageOptions& options, const Variation& variation,
+                 float* to) {
+  const auto [channels, height, width] = images.shape;
+  const std::uint8_t* from = images.pixels.data() + static_cast<std::int64_t>(image) * images.shape.pixels();
+  for (std::int64_t c = 0; c < channels; ++c, from += height * width) {
+    const auto of_channel = [&](const std::vector<double>& list) { return list[list.size() == 1 ? 0 : c]; };
+    float numbers[256];
+    for (int pixel = 0; pixel < 256; ++pixel)
+      numbers[pixel] =
+          static_cast<float>((pixel / 255.0 - of_channel(options.mean)) / of_channel(options.deviation));
+    for (std::int64_t i = 0; i < height; ++i)
+      for (std::int64_t j = 0; j < width; ++j) {
+        const std::int64_t row = i + variation.down;
+        const std::int64_t column = variation.mirrored ? width - 1 - (j + variation.right) : j + variation.right;
+        const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+        *to++ = numbers[inside ? from[row * width + column] : 0];
+      }
+  }
+}
+}  // namespace
+
+Array image_array(const Images& images, const ImageOptions& options) {
+  check_options(options, images.shape);
+  const std::int64_t each = images.shape.pixels();
+  const auto count = static_cast<std::int64_t>(images.pixels.size()) / std::max<std::int64_t>(1, each);
+  Array array(Dtype::float32, {count, images.shape.channels, images.shape.height, images.shape.width});
+  for (std::int64_t i = 0; i < count; ++i)
+    write_image(images, static_cast<std::size_t>(i), options, {}, array.as<float>() + i * each);
+  return array;
+}
+
+struct ImageBatches::Data {
+  Images training, validation;
+  ImageBatchesOptions options;
+  std::optional<std::uint64_t> ordered;  // the epoch of `order`, which is kept because each of its batches needs it
+  std::vector<std::uint32_t> order;
+
+  std::int64_t batches(const Images& images) const {
+    return (static_cast<std::int64_t>(images.size()) - 1) / options.rows + 1;
+  }
+  /// The range of batch `index` of a split.
+  std::pair<std::size_t, std::size_t> range(const Images& images, std::uint64_t index) const {
+    const auto count = static_cast<std::uint64_t>(batches(images));
+    return {images.size() * index / count, images.size() * (index + 1) / count};
+  }
+  void shuffle(std::uint64_t epoch) {
+    if (ordered == epoch) return;
+    order = shuffled(static_cast<std::uint32_t>(training.size()), options.seed, streams::epochs + 2 * epoch);
+    ordered = epoch;
+  }
+  Variation variation(std::uint64_t epoch, std::uint32_t image) const {
+    const auto draw = [&](std::int64_t bound, std::uint64_t which) {
+      return static_cast<std::int64_t>(draw_below(static_cast<std::uint64_t>(bound), options.seed,
+                                                  streams::images + epoch, 3 * std::uint64_t{image} + which));
+    };
+    const std::int64_t crop = options.images.crop;
+    return {options.images.flip && draw(2, 0) == 1, draw(2 * crop + 1, 1) - crop, draw(2 * crop + 1, 2) - crop};
+  }
+  Batch shaped(std::int64_t rows) const {
+    const auto [channels, height, width] = training.shape;
+    return {{"images", Array(Dtype::float32, {rows, channels, height, width})}, {"label", Array(Dtype::int64, {rows})}};
+  }
+  /// Fills the batch with images: `choose(i)` gives the index and the variation of row i.
+  template <class Choose>
+  void write(const Images& images, std::size_t rows, const Choose& choose, Batch& batch) const {
+    const auto count = static_cast<std::int64_t>(rows);
+    const Array* array = batch.find("images");
+    const Shape shape = {count, images.shape.channels, images.shape.height, images.shape.width};
+    if (array == nullptr || array->shape() != shape) batch = shaped(count);
+    for (std::size_t i = 0; i < rows; ++i) {
+      const auto [image, variation] = choose(i);
+      write_image(images, image, options.images, variation,
+                  batch.at("images").as<float>() + static_cast<std::int64_t>(i) * images.shape.pixels());
+      batch.at("label").as<std::int64_t>()[i] = images.labels[image];
+    }
+  }
+};
+
+ImageBatches::ImageBatches(Images training, Images validation, const ImageBatchesOptions& options) {
+  for (const auto& [name, images] : {std::pair("training", &training), std::pair("validation", &validation)})
+    if (images->size() == 0) throw Error(std::string("the ") + name + " split has no images");
+  if (training.shape != validation.shape)
+    throw Error("the images of both splits must have one shape: " + validation.place(0) + " has " +
+                to_string(validation.shape) + ", " + training.place(0) + " has " + to_string(training.shape));
+  if (training.names != validation.names) throw Error("the images of both splits must have the same names of labels");
+  if (options.rows < 1) throw Error("a batch must have at least one image, got " + std::to_string(options.rows));
+  check_batch_size(options.rows, std::max<std::int64_t>(1, training.shape.pixels()));
+  check_options(options.images, training.shape);
+  data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), options, {}, {}});
+}
+ImageBatches::~ImageBatches() = default;
+
+std::int64_t ImageBatches::rows() const {
+  return std::min(data_->options.rows, static_cast<std::int64_t>(data_->training.size()));
+}
+Batch ImageBatches::blank() const {
+  const auto all = static_cast<std::int64_t>(data_->training.size());
+  return data_->shaped((all - 1) / epoch_batches() + 1);
+}
+std::int64_t ImageBatches::epoch_batches() const {
+  return data_->batches(data_->training);
+}
+std::int64_t ImageBatches::validation_batches() const {
+  return data_->batches(data_->validation);
+}
+
+void ImageBatches::training(std::uint64_t index, Batch& batch) const {
+  const auto count = static_cast<std::uint64_t>(epoch_batches());
+  const std::uint64_t epoch = index / count;
+  data_->shuffle(epoch);
+  const auto [first, last] = data_->range(data_->training, index % count);
+  const auto choose = [&, first = first](std::size_t row) {
+    const std::uint32_t image = data_->order[first + row];
+    return std::pair(image, data_->variation(epoch, image));
+  };
+  data_->write(data_->training, last - first, choose, batch);
+}
+
+std::string ImageBatches::training_place(std::uint64_t index, const std::string& array, std::int64_t row) const {
+  const auto count = static_cast<std::uint64_t>(epoch_batches());
+  const auto [first, last] = data_->range(data_->training, index % count);
+  if ((array != "images" && array != "label") || row < 0 || static_cast<std::uint64_t>(row) >= last - first) return "";
+  data_->shuffle(index / count);
+  return data_->training.place(data_->order[first + static_cast<std::size_t>(row)]);
+}
+
+void ImageBatches::validation(std::int64_t index, Batch& batch) const {
+  check_validation_index(index, validation_batches());
+  const auto [first, last] = data_->range(data_->validation, static_cast<std::uint64_t>(index));
+  const auto choose = [first = first](std::size_t row) { return std::pair(first + row, Variation()); };
+  data_->write(data_->validation, last - first, choose, batch);
+}
+
+void ImageBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+  const auto count = static_cast<std::uint64_t>(validation_batches());
+  validation(static_cast<std::int64_t>(draw_below(count, data_->options.seed, streams::rows_sample, index)), batch);
+}
+
+}  // namespace xtape

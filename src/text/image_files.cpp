@@ -1,0 +1,226 @@
+// Images from files: PNG, PNM and safetensors.
+#include <png.h>
+
+#include <algorithm>
+#include <map>
+
+#include "durable.hpp"
+#include "files.hpp"
+#include "process_memory.hpp"
+#include "xtape/images.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t most_side = 1 << 16;
+
+[[noreturn]] void fail_image(const std::string& path, const std::string& message) {
+  throw FileError(path + ": " + message);
+}
+
+/// Pixels as files have them: row by row, the channels of a pixel together.
+struct Interleaved {
+  ImageShape shape;
+  std::vector<std::uint8_t> pixels;
+};
+
+void reserve(Interleaved& image, const std::string& path) {
+  const ImageShape& shape = image.shape;
+  if (shape.height < 1 || shape.width < 1 || shape.height > most_side || shape.width > most_side)
+    fail_image(path, "an image has 1 to " + std::to_string(most_side) + " pixels in each direction, not " +
+                         std::to_string(shape.height) + " x " + std::to_string(shape.width));
+  require_memory_left(static_cast<std::size_t>(shape.pixels()), "the image " + path);
+  image.pixels.resize(static_cast<std::size_t>(shape.pixels()));
+}
+
+/// Always with three channels: libpng has its own way of turning colours into grey.
+Interleaved read_png(const std::string& path, const std::string& bytes) {
+  png_image png = {};
+  png.version = PNG_IMAGE_VERSION;
+  struct Freed {
+    ~Freed() { png_image_free(&png); }
+    png_image& png;
+  } const freed{png};
+  Interleaved image;
+  if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0) {
+    png.format = PNG_FORMAT_RGB;
+    image.shape = {3, png.height, png.width};
+    reserve(image, path);
+    const png_color black = {0, 0, 0};  // behind what is transparent
+    if (png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr) != 0) return image;
+  }
+  fail_image(path, std::string("not a PNG image that can be read: ") + png.message);
+}
+
+/// P5 (grey) and P6 (red, green, blue), of one byte for each value.
+Interleaved read_pnm(const std::string& path, const std::string& bytes) {
+  std::size_t at = 2;
+  const auto number = [&] {
+    const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+    while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
+      at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
+    std::int64_t value = -1;
+    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && value <= most_side; ++at)
+      value = std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0');
+    return value;
+  };
+  if (bytes[1] != '5' && bytes[1] != '6')
+    fail_image(path, std::string("a PNM image of kind P") + bytes[1] + ": only P5 and P6, the binary ones, are read");
+  Interleaved image;
+  image.shape.channels = bytes[1] == '5' ? 1 : 3;
+  image.shape.width = number();
+  image.shape.height = number();
+  const std::int64_t largest = number();
+  if (image.shape.width < 0 || image.shape.height < 0 || largest < 1)
+    fail_image(path, "the header of the PNM image must have a width, a height and the largest value");
+  reserve(image, path);
+  if (largest > 255)
+    fail_image(path, "the values of the PNM image must be bytes, but the largest is " + std::to_string(largest));
+  at = std::min(at + 1, bytes.size());  // one space
+  if (bytes.size() - at < image.pixels.size())
+    fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
+                         std::to_string(image.pixels.size()) + " of its pixels: the file is cut off");
+  for (std::size_t i = 0; i < image.pixels.size(); ++i)
+    image.pixels[i] = static_cast<std::uint8_t>(
+        std::min<std::int64_t>(255, static_cast<std::uint8_t>(bytes[at + i]) * 255 / largest));
+  return image;
+}
+
+/// Appends the image, channel by channel.
+void append(Images& images, const Interleaved& image) {
+  const std::int64_t from = image.shape.channels, pixels = image.shape.height * image.shape.width;
+  const auto at = [&](std::int64_t pixel, std::int64_t channel) { return image.pixels[pixel * from + channel]; };
+  for (std::int64_t channel = 0; channel < images.shape.channels; ++channel)
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      const bool to_grey = from == 3 && images.shape.channels == 1;  // the luminance of ITU-R BT.709
+      const int grey = to_grey ? (6968 * at(i, 0) + 23434 * at(i, 1) + 2366 * at(i, 2) + 16384) / 32768 : 0;
+      images.pixels.push_back(to_grey ? static_cast<std::uint8_t>(grey) : at(i, std::min(channel, from - 1)));
+    }
+}
+
+void check_channels(std::int64_t channels) {
+  if (channels != 1 && channels != 3)
+    throw Error("an image has 1 channel (grey) or 3 (red, green, blue), not " + std::to_string(channels));
+}
+
+/// Appends the image of a file. It must have the shape of those before it.
+void append_file(Images& images, const std::string& path) {
+  const std::string bytes = read_file(path);
+  if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
+  const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
+  const Interleaved image = pnm ? read_pnm(path, bytes) : read_png(path, bytes);
+  const ImageShape shape = {images.shape.channels, image.shape.height, image.shape.width};
+  if (images.files.empty()) images.shape = shape;
+  if (images.shape != shape)
+    fail_image(path, "the image is " + std::to_string(shape.height) + " x " + std::to_string(shape.width) +
+                         " (height x width), and " + images.files[0] + " is " + std::to_string(images.shape.height) +
+                         " x " + std::to_string(images.shape.width) + ": all must have one size");
+  append(images, image);
+  images.files.push_back(path);
+}
+
+std::vector<std::string> sorted_names(const std::string& folder) {
+  std::vector<std::string> names = names_in(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_image_name(const std::string& name) {
+  const std::string end = name.substr(std::min(name.size(), name.rfind('.')));
+  return end == ".png" || end == ".PNG" || end == ".pgm" || end == ".ppm" || end == ".pnm";
+}
+
+Images read_folder(const std::string& folder, std::int64_t channels) {
+  Images images;
+  images.shape.channels = channels;
+  struct File {
+    double place;  // among the files of its label: 0 to 1
+    std::int64_t label;
+    std::string path;
+  };
+  std::vector<File> files;
+  for (const std::string& name : sorted_names(folder)) {
+    const std::string inside = path_in(folder, name);
+    if (!is_folder(inside)) continue;
+    std::vector<std::string> names = sorted_names(inside);
+    names.erase(std::remove_if(names.begin(), names.end(), [](const auto& each) { return !is_image_name(each); }),
+                names.end());
+    for (std::size_t i = 0; i < names.size(); ++i)
+      files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()),
+                       static_cast<std::int64_t>(images.names.size()), path_in(inside, names[i])});
+    images.names.push_back(name);
+  }
+  if (files.empty())
+    throw FileError(folder +
+                    " has no images: it must have a folder for each label, with .png, .pgm, .ppm or .pnm files");
+  std::stable_sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.place < b.place; });
+  for (const File& file : files) {
+    append_file(images, file.path);
+    images.labels.push_back(file.label);
+  }
+  return images;
+}
+
+/// The elements of an array of integers, which must be at least 0 and at most `most`.
+template <class To>
+std::vector<To> integers(const Array& array, const std::string& what, std::int64_t most) {
+  std::vector<To> values;
+  const auto take = [&](const auto* elements) {
+    for (std::int64_t i = 0; i < array.count(); ++i) {
+      const std::int64_t value = elements[i];
+      if (value < 0 || value > most)
+        throw FileError(what + " has an element of " + std::to_string(value) + "; it must be 0 to " +
+                        std::to_string(most));
+      values.push_back(static_cast<To>(value));
+    }
+  };
+  values.reserve(static_cast<std::size_t>(array.count()));
+  if (array.dtype() == Dtype::int32)
+    take(array.as<std::int32_t>());
+  else if (array.dtype() == Dtype::int64)
+    take(array.as<std::int64_t>());
+  else
+    throw FileError(what + " must be of integers (U8), not " + name_of(array.dtype()));
+  return values;
+}
+
+Images read_array_file(const std::string& path) {
+  const ArrayFile file(path);
+  const auto read = [&](const std::string& name) {
+    for (std::size_t i = 0; i < file.entries().size(); ++i)
+      if (file.entries()[i].name == name) return file.read(i);
+    throw FileError(path + " has no array '" + name + "': a file of images has 'images' and 'labels'");
+  };
+  const Array pixels = read("images"), labels = read("labels");
+  const Shape& shape = pixels.shape();
+  if ((shape.size() != 3 && shape.size() != 4) || labels.shape() != Shape{shape[0]})
+    throw FileError(path + ": 'images' must be [n, height, width] or [n, channels, height, width], and 'labels' [n], " +
+                    "got " + to_string(shape) + " and " + to_string(labels.shape()));
+  constexpr std::int64_t most_labels = 1 << 20;
+  Images images;
+  images.shape = {shape.size() == 4 ? shape[1] : 1, shape[shape.size() - 2], shape[shape.size() - 1]};
+  images.pixels = integers<std::uint8_t>(pixels, path + ": 'images'", 255);
+  images.labels = integers<std::int64_t>(labels, path + ": 'labels'", most_labels - 1);
+  images.files = {path};
+  if (images.labels.empty() || images.pixels.empty()) throw FileError(path + " has no images");
+  for (std::int64_t i = 0; i <= *std::max_element(images.labels.begin(), images.labels.end()); ++i)
+    images.names.push_back(std::to_string(i));
+  return images;
+}
+}  // namespace
+
+Images read_images(const std::string& path, std::int64_t channels) {
+  check_channels(channels);
+  return is_folder(path) ? read_folder(path, channels) : read_array_file(path);
+}
+
+Images read_image(const std::string& path, std::int64_t channels) {
+  check_channels(channels);
+  Images images;
+  images.shape.channels = channels;
+  append_file(images, path);
+  return images;
+}
+
+}  // namespace xtape

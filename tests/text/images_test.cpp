@@ -1,0 +1,271 @@
+// Images from files, and their batches.
+#include "xtape/images.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "xtape/safetensors.hpp"
+
+namespace images {
+
+using namespace xtape;
+namespace fs = std::filesystem;
+
+namespace {
+using Bytes = std::vector<std::uint8_t>;
+
+/// A temporary folder.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("xtape_images_" + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& bytes) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << bytes;
+    return *this / name;
+  }
+
+ private:
+  fs::path path_;
+};
+
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+#define CHECK_HAS(text, part)                     \
+  do {                                            \
+    const std::string found = text;               \
+    CAPTURE(found);                               \
+    CHECK(found.find(part) != std::string::npos); \
+  } while (false)
+
+/// 3 x 2 pixels: red, green, blue; 10 … 90. Written by zlib and nothing else.
+const std::string png_in_hex =
+    "89504e470d0a1a0a0000000d49484452000000030000000208020000001216f14d000000174944415478da63f8cfc0c0"
+    "00c15c22721a46366e015100335904c05c9be18c0000000049454e44ae426082"
+    "";
+
+std::string png() {
+  std::string bytes;
+  for (std::size_t i = 0; i < png_in_hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(png_in_hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+/// `count` images of 1 x 4 x 5 bytes, image i with label i % 3. Byte k of image i is i + k + 1.
+Images numbered(std::size_t count) {
+  Images images{{1, 4, 5}, {}, {}, {"a", "b", "c"}, {"numbered"}};
+  for (std::size_t i = 0; i < count; ++i) {
+    images.labels.push_back(static_cast<std::int64_t>(i % 3));
+    for (std::size_t k = 0; k < 20; ++k) images.pixels.push_back(static_cast<std::uint8_t>(i + k + 1));
+  }
+  return images;
+}
+
+std::vector<float> numbers(const Batch& batch, std::int64_t row) {
+  const float* first = batch.at("images").as<float>() + 20 * row;
+  return {first, first + 20};
+}
+
+/// The bytes k + first of an image that is mirrored, then moved.
+std::vector<float> varied(int first, bool mirrored, int down, int right) {
+  std::vector<float> values;
+  for (int i = down; i < 4 + down; ++i)
+    for (int j = right; j < 5 + right; ++j) {
+      const bool inside = i >= 0 && i < 4 && j >= 0 && j < 5;
+      values.push_back(inside ? static_cast<float>(first + 5 * i + (mirrored ? 4 - j : j)) : 0.0F);
+    }
+  for (float& value : values) value = static_cast<float>((static_cast<double>(value) / 255 - 0.25) / 0.5);
+  return values;
+}
+
+Array array_of(const std::vector<std::int64_t>& values, const Shape& shape) {
+  Array array(Dtype::int64, shape);
+  std::copy(values.begin(), values.end(), array.as<std::int64_t>());
+  return array;
+}
+}  // namespace
+
+TEST_CASE("images: PNG and PNM files, grey and coloured") {
+  const Folder folder;
+  const Bytes coloured = {255, 0, 0, 10, 40, 70, 0, 255, 0, 20, 50, 80, 0, 0, 255, 30, 60, 90};
+  const std::string interleaved{"\xff\0\0\0\xff\0\0\0\xff\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a", 18};
+  const std::string pnm = "P6 # wide\n3\n2 255\n" + interleaved;
+  for (const std::string& path : {folder.write("a.png", png()), folder.write("b.ppm", pnm)}) {
+    const Images colours = read_image(path);
+    CHECK(colours.shape == ImageShape{3, 2, 3});
+    CHECK(colours.pixels == coloured);
+    const Images grey = read_image(path, 1);
+    CHECK(grey.shape == ImageShape{1, 2, 3});
+    for (std::size_t i = 0; i < 6; ++i) {
+      const double luminance = 0.2126 * coloured[i] + 0.7152 * coloured[6 + i] + 0.0722 * coloured[12 + i];
+      CHECK(std::abs(grey.pixels[i] - luminance) <= 1);
+    }
+  }
+  const Images grey = read_image(folder.write("c.pgm", std::string("P5\n2 1\n15\n\x05\x0f", 13)), 3);
+  CHECK(grey.pixels == Bytes{85, 255, 85, 255, 85, 255});
+}
+
+TEST_CASE("images: errors of single files") {
+  const Folder folder;
+  const auto error = [&](const std::string& name, const std::string& bytes) {
+    const std::string path = folder.write(name, bytes);
+    const std::string text = error_of([&] { read_image(path); });
+    CHECK(text.starts_with(path + ": "));
+    return text;
+  };
+  CHECK_HAS(error("short.pgm", "P5 2 3 255\nabc"), "has 3 bytes of the 6 of its pixels: the file is cut off");
+  CHECK_HAS(error("text.ppm", "P3 1 1 255 1 2 3"), "a PNM image of kind P3: only P5 and P6");
+  CHECK_HAS(error("deep.pgm", "P5 1 1 65535 ab"), "must be bytes, but the largest is 65535");
+  CHECK_HAS(error("none.pgm", "P5 0 1 255 ab"), "an image has 1 to 65536 pixels in each direction, not 1 x 0");
+  CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");
+  CHECK_HAS(error("head.pgm", "P5 abcdefg"), "the header of the PNM image must have");
+  CHECK_HAS(error("other.png", "GIF89a, not PNG"), "not a PNG image that can be read");
+  CHECK_HAS(error("empty.png", ""), "not a PNG or PNM image");
+  std::string damaged = png();
+  damaged.resize(60);
+  CHECK_HAS(error("cut.png", damaged), "not a PNG image that can be read");
+  CHECK_HAS(error_of([&] { read_image(folder / "nowhere.png"); }), "nowhere.png");
+  CHECK_HAS(error_of([&] { read_image(folder / "a.png", 2); }), "1 channel (grey) or 3");
+}
+
+TEST_CASE("images: a folder has a folder for each label, and mixes them") {
+  const Folder folder;
+  const auto image = [](char pixel) { return std::string("P5 1 1 255\n") + pixel; };
+  for (const char* name : {"cat/1.pgm", "cat/2.pgm", "dog/1.pgm", "dog/2.pgm", "dog/3.pgm", "dog/4.pgm"})
+    folder.write(std::string("pets/") + name, image(name[4]));
+  folder.write("pets/dog/notes.txt", "no image");
+  folder.write("pets/list.txt", "no folder");
+  const Images found = read_images(folder / "pets", 1);
+  CHECK(found.names == std::vector<std::string>{"cat", "dog"});
+  CHECK(found.labels == std::vector<std::int64_t>{1, 0, 1, 1, 0, 1});
+  CHECK(found.pixels == Bytes{'1', '1', '2', '3', '2', '4'});
+  CHECK(found.place(1) == folder / "pets/cat/1.pgm");
+  folder.write("pets/cat/0.pgm", "P5 2 1 255\nab");
+  CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }),
+            "the image is 1 x 2 (height x width), and " + (folder / "pets/dog/1.pgm") + " is 1 x 1: all must have one");
+  fs::create_directories(folder / "empty");
+  CHECK_HAS(error_of([&] { read_images(folder / "empty"); }), "has no images");
+}
+
+TEST_CASE("images: a safetensors file") {
+  const Folder folder;
+  const std::string path = folder / "images.safetensors";
+  const auto saved = [&](const Store& arrays) {
+    save_arrays(path, arrays);
+    return read_images(path);
+  };
+  Array pixels = array_of({0, 1, 2, 3, 252, 253, 254, 255}, {2, 2, 2}), labels = array_of({1, 0}, {2});
+  const Images found = saved({{"images", pixels}, {"labels", labels}});
+  CHECK(found.shape == ImageShape{1, 2, 2});
+  CHECK(found.pixels == Bytes{0, 1, 2, 3, 252, 253, 254, 255});
+  CHECK(found.labels == std::vector<std::int64_t>{1, 0});
+  CHECK(found.names == std::vector<std::string>{"0", "1"});
+  CHECK(found.place(1) == path + ", image 2");
+  CHECK(saved({{"images", array_of({0, 1, 2, 3}, {1, 2, 1, 2})}, {"labels", array_of({0}, {1})}}).shape ==
+        ImageShape{2, 1, 2});
+  const auto error = [&](const Store& arrays) { return error_of([&] { saved(arrays); }); };
+  CHECK_HAS(error({{"images", pixels}}), "has no array 'labels'");
+  CHECK_HAS(error({{"images", pixels}, {"labels", array_of({1}, {1})}}), "got (2, 2, 2) and (1,)");
+  CHECK_HAS(error({{"images", array_of({256}, {1, 1, 1})}, {"labels", array_of({1}, {1})}}),
+            "'images' has an element of 256; it must be 0 to 255");
+  CHECK_HAS(error({{"images", pixels}, {"labels", array_of({0, -1}, {2})}}), "'labels' has an element of -1");
+  CHECK_HAS(error({{"images", Array(Dtype::float32, {1, 1, 1})}, {"labels", array_of({1}, {1})}}),
+            "'images' must be of integers (U8), not float32");
+}
+
+TEST_CASE("image batches: each epoch has every image once, varied by its key") {
+  ImageBatchesOptions options;
+  options.rows = 4;
+  options.seed = 3;
+  options.images = {{0.25}, {0.5}, true, 2};
+  const ImageBatches batches(numbered(10), numbered(5), options);
+  CHECK(batches.epoch_batches() == 3);
+  CHECK(batches.validation_batches() == 2);
+  CHECK(batches.blank().at("images").shape() == Shape{4, 1, 4, 5});
+  std::set<std::vector<float>> all;
+  std::set<std::string> variations;
+  Batch batch = batches.blank();
+  for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
+    std::set<std::string> places;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      batches.training(3 * epoch + i, batch);
+      const std::int64_t rows = batch.at("images").shape()[0];
+      CHECK((rows == 3 || rows == 4));
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::string place = batches.training_place(3 * epoch + i, "images", row);
+        places.insert(place);
+        const int image = std::stoi(place.substr(place.rfind(' '))) - 1;
+        CHECK(batch.at("label").as<std::int64_t>()[row] == image % 3);
+        bool found = false;
+        for (int mirrored = 0; mirrored < 2; ++mirrored)
+          for (int down = -2; down <= 2; ++down)
+            for (int right = -2; right <= 2; ++right)
+              if (numbers(batch, row) == varied(image + 1, mirrored == 1, down, right)) {
+                found = true;
+                variations.insert(std::to_string(mirrored) + "," + std::to_string(down) + "," + std::to_string(right));
+              }
+        CHECK(found);
+        all.insert(numbers(batch, row));
+      }
+    }
+    CHECK(places.size() == 10);
+  }
+  CHECK(variations.size() > 25);  // of 50, in 80 draws
+  Batch again;
+  const ImageBatches same(numbered(10), numbered(5), options);
+  same.training(23, again);
+  CHECK(std::equal(batch.at("images").as<float>(), batch.at("images").as<float>() + batch.at("images").count(),
+                   again.at("images").as<float>()));
+  batches.validation(1, batch);
+  CHECK(batch.at("label").count() == 3);
+  for (int row = 0; row < 3; ++row) CHECK(numbers(batch, row) == varied(row + 3, false, 0, 0));
+  CHECK(batches.training_place(0, "other", 0).empty());
+  CHECK(batches.training_place(0, "label", 4).empty());
+}
+
+TEST_CASE("image batches: errors") {
+  const auto error = [](const Images& training, const Images& validation, const ImageBatchesOptions& options = {}) {
+    return error_of([&] { ImageBatches(training, validation, options); });
+  };
+  const Images images = numbered(3);
+  CHECK(error(images, images).empty());
+  CHECK_HAS(error(images, numbered(0)), "the validation split has no images");
+  Images other = images;
+  other.shape = {1, 5, 4};
+  CHECK_HAS(error(images, other), "has 1 channel of 5 x 4 (height x width), numbered, image 1 has 1 channel of 4 x 5");
+  other = images;
+  other.names.pop_back();
+  CHECK_HAS(error(images, other), "the same names of labels");
+  const auto with = [&](const ImageOptions& how, std::int64_t rows = 2) {
+    ImageBatchesOptions options;
+    options.rows = rows;
+    options.images = how;
+    return error(images, images, options);
+  };
+  CHECK_HAS(with({{0, 1}, {1}, false, 0}), "mean must have one number, or one for each of the 1 channels, not 2");
+  CHECK_HAS(with({{0}, {0}, false, 0}), "deviation must be above 0 and finite, got 0");
+  CHECK_HAS(with({{NAN}, {1}, false, 0}), "mean must be finite, got nan");
+  CHECK_HAS(with({{0}, {1}, false, 5}), "crop must be 0 to 4");
+  CHECK_HAS(with({{0}, {1}, false, 0}, 0), "at least one image, got 0");
+}
+
+}  // namespace images
