@@ -65,6 +65,7 @@ const std::map<std::string, Sample>& samples() {
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
         {"index_reduce", {{{"reduce", std::string("amax")}}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
         {"index_select", {{}, {{f32, {3, 3}}, {i64, {2}}}}},
+        {"interpolate", {{{"size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"iota", {{{"shape", Sizes{2, 3}}}}},
         {"masked_select", {{{"size", std::int64_t{2}}}}},
         {"matrix_power", {{{"n", std::int64_t{2}}}}},
