@@ -1,4 +1,5 @@
-// index_reduce, which combines slices at indices, and checked_indices, which gives indices for it.
+// index_reduce and scatter_elements, which combine slices or elements at indices, and checked_indices, which gives
+// indices for them.
 #include <initializer_list>
 #include <limits>
 
@@ -34,25 +35,41 @@ const Op& checked_indices_op() {
   return entry;
 }
 
-Var index_reduce(const Var& x, const Var& indices, const Var& part, const char* reduce) {
-  return call_op("index_reduce", {x, indices, part}, {{"reduce", std::string(reduce)}});
-}
+/// Where a call of index_reduce or scatter_elements combines, with the ops that read and add there.
+struct Places {
+  Var indices;
+  std::int64_t axis = 0;
+  bool whole = true;  ///< Slices, not elements.
+
+  Places(const Attributes& attributes, const Var& at) : indices(at), whole(attributes.find("axis") == nullptr) {
+    if (!whole) axis = attributes.get<std::int64_t>("axis");
+  }
+  Var read(const Var& x) const { return whole ? take(x, indices) : gather(x, indices, axis); }
+  Var added(const Var& x, const Var& part) const {
+    return whole ? index_add(x, indices, part) : scatter_add(x, indices, part, axis);
+  }
+  Var reduced(const Var& x, const Var& part, const std::string& reduce) const {
+    return whole ? index_reduce(x, indices, part, reduce) : scatter_elements(x, indices, part, reduce, axis);
+  }
+};
 
 /// Of a `set`: to `part` where no later index is equal, and to x where there is none.
-Vars gradient_of_set(const GradientCall& call) {
-  const Var &indices = call.inputs[1], &part = call.inputs[2], dy = call.cotangent();
-  const Var nothing = zeros(part.tape(), part.shape(), part.dtype());
-  const Var order = reshape(iota(part.tape(), {count_of(indices.shape())}), indices.shape());
-  const Var last = index_reduce(zeros(part.tape(), {dy.shape()[0]}, Dtype::int64), indices, order, "amax");
-  const Var covered = with_rank(take(last, indices) != order, part.rank());
-  return {index_reduce(dy, indices, nothing, "set"), Var(), masked_fill(take(dy, indices), covered, 0)};
+Vars gradient_of_set(const GradientCall& call, const Places& at) {
+  const Var &indices = at.indices, &part = call.inputs[2], dy = call.cotangent();
+  const Tape tape = part.tape();
+  const Var order = at.whole ? reshape(iota(tape, {count_of(indices.shape())}), indices.shape())
+                             : iota(tape, indices.shape(), at.axis);
+  const Shape marked = at.whole ? Shape{dy.shape()[0]} : dy.shape();
+  const Var last = at.reduced(zeros(tape, marked, Dtype::int64), order, "amax");
+  const Var covered = with_rank(at.read(last) != order, part.rank());
+  return {at.reduced(dy, zeros(tape, part.shape(), part.dtype()), "set"), Var(), masked_fill(at.read(dy), covered, 0)};
 }
 
-Vars gradient_of_extreme(const GradientCall& call) {
-  const Var &x = call.inputs[0], &indices = call.inputs[1], &part = call.inputs[2], &y = call.outputs[0];
-  const Var own = cast(x == y, x.dtype()), others = cast(part == take(y, indices), x.dtype());
-  const Var share = call.cotangent() / index_add(own, indices, others);
-  return {own * share, Var(), others * take(share, indices)};
+Vars gradient_of_extreme(const GradientCall& call, const Places& at) {
+  const Var &x = call.inputs[0], &part = call.inputs[2], &y = call.outputs[0];
+  const Var own = cast(x == y, x.dtype()), others = cast(part == at.read(y), x.dtype());
+  const Var share = call.cotangent() / at.added(own, others);
+  return {own * share, Var(), others * at.read(share)};
 }
 
 /// What the others multiply an element by that is one of `zeros` zeros, or none: their product, where `product` is that
@@ -63,15 +80,22 @@ Var product_of_others(const Var& x, const Var& product, const Var& zeros, const 
   const Var one_left = masked_fill(vanishing - masked_fill(x, ~is_zero, 0), others != 1, 0);
   return product / masked_fill(x, is_zero, 1) * where(others == 0, 1, one_left);
 }
-Vars gradient_of_product(const GradientCall& call) {
-  const Var &x = call.inputs[0], &indices = call.inputs[1], &part = call.inputs[2], dy = call.cotangent();
+Vars gradient_of_product(const GradientCall& call, const Places& at) {
+  const Var &x = call.inputs[0], &part = call.inputs[2], dy = call.cotangent();
   const Var x_zero = x == 0, part_zero = part == 0;
-  const Var product = index_reduce(masked_fill(x, x_zero, 1), indices, masked_fill(part, part_zero, 1), "prod");
-  const Var zeros = index_add(cast(x_zero, x.dtype()), indices, cast(part_zero, x.dtype()));
-  const Var vanishing = index_add(masked_fill(x, ~x_zero, 0), indices, masked_fill(part, ~part_zero, 0));
-  const auto picked = [&](const Var& of) { return take(of, indices); };
+  const Var product = at.reduced(masked_fill(x, x_zero, 1), masked_fill(part, part_zero, 1), "prod");
+  const Var zeros = at.added(cast(x_zero, x.dtype()), cast(part_zero, x.dtype()));
+  const Var vanishing = at.added(masked_fill(x, ~x_zero, 0), masked_fill(part, ~part_zero, 0));
   return {dy * product_of_others(x, product, zeros, vanishing), Var(),
-          picked(dy) * product_of_others(part, picked(product), picked(zeros), picked(vanishing))};
+          at.read(dy) * product_of_others(part, at.read(product), at.read(zeros), at.read(vanishing))};
+}
+
+Vars gradient_of_reduction(const GradientCall& call) {
+  const auto& reduce = call.attributes().get<std::string>("reduce");
+  const Places at(call.attributes(), call.inputs[1]);
+  return reduce == "set"    ? gradient_of_set(call, at)
+         : reduce == "prod" ? gradient_of_product(call, at)
+                            : gradient_of_extreme(call, at);
 }
 
 Vars batch_index_reduce(const BatchCall& call) {
@@ -82,41 +106,71 @@ Vars batch_index_reduce(const BatchCall& call) {
   flat[0] = flat[0] * call.size;  // fits, since the tape has the array
   const Var first = with_rank(iota(call.tape, {call.size}) * size, indices.rank());
   const Var rows = checked_indices(indices, size, false) + first;
-  const Var y = call_op("index_reduce", {reshape(x, flat), rows, part}, call.attributes());
-  return {reshape(y, x.shape())};
+  const auto& reduce = call.attributes().get<std::string>("reduce");
+  return {reshape(index_reduce(reshape(x, flat), rows, part, reduce), x.shape())};
+}
+
+/// What the two ops share.
+Op reduction_op(const char* name, const char* doc) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
+  op.attributes = {{"reduce", AttributeType::text, "\"set\", \"prod\", \"amax\" or \"amin\".", std::nullopt}};
+  op.gradient = gradient_of_reduction;
+  op.lowering.overwrites = {0};
+  return op;
 }
 
 const Op& index_reduce_op() {
-  static const Op entry{
-      .name = "index_reduce",
-      .doc = R"(x with the slices of `part` combined with those at the given indices along axis 0, in order: y[indices[i…]]
-           is part[i…] for "set", or the product, largest or smallest of both. Equal elements share the gradient of
-           "amax" and "amin". Indices outside [0, size) are an error when played.)",
-      .inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}},
-      .attributes = {{"reduce", AttributeType::text, "\"set\", \"prod\", \"amax\" or \"amin\".", std::nullopt}},
-      .shape =
-          [](const Call& call) {
-            require_reduction(call, {"set", "prod", "amax", "amin"});
-            const Shape& x = call.shape(0);
-            if (x.empty()) throw ShapeError("x must have at least one axis");
-            Shape wanted = call.shape(1);
-            for (std::size_t i = 1; i < x.size(); ++i) wanted.push_back(x[i]);
-            require_shape(call, 2, wanted, "which x and the indices require");
-            return std::vector<ValueType>{call.inputs[0]};
-          },
-      .gradient =
-          [](const GradientCall& call) {
-            const auto& reduce = call.attributes().get<std::string>("reduce");
-            return reduce == "set"    ? gradient_of_set(call)
-                   : reduce == "prod" ? gradient_of_product(call)
-                                      : gradient_of_extreme(call);
-          },
-      .batch = batch_index_reduce,
-      .lowering = {.kernel = [](const KernelCall& call) { return make_index_reduce(form_of(call, call.attributes)); },
-                   .overwrites = {0}}};
+  static const Op entry = [] {
+    Op op = reduction_op("index_reduce",
+                         "x with the slices of `part` combined with those at the given indices along axis 0, in order: "
+                         "y[indices[i…]] is part[i…] for \"set\", or the product, largest or smallest of both. Equal "
+                         "elements share the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error "
+                         "when played.");
+    op.shape = [](const Call& call) {
+      require_reduction(call, {"set", "prod", "amax", "amin"});
+      const Shape& x = call.shape(0);
+      if (x.empty()) throw ShapeError("x must have at least one axis");
+      Shape wanted = call.shape(1);
+      for (std::size_t i = 1; i < x.size(); ++i) wanted.push_back(x[i]);
+      require_shape(call, 2, wanted, "which x and the indices require");
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.batch = batch_index_reduce;
+    op.lowering.kernel = [](const KernelCall& call) {
+      return make_index_reduce(form_of(call, call.attributes), true);
+    };
+    return op;
+  }();
   return entry;
 }
 
+const Op& scatter_elements_op() {
+  static const Op entry = [] {
+    Op op = reduction_op("scatter_elements",
+                         "The same as index_reduce, element by element: for axis 1 of three, y[a, indices[a, b, c], c] is "
+                         "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
+    op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
+    op.shape = [](const Call& call) {
+      require_reduction(call, {"set", "prod", "amax", "amin"});
+      const Shape &x = call.shape(0), &indices = call.shape(1);
+      Shape wanted = x;
+      const std::size_t axis = axis_of(call);
+      if (indices.size() == x.size()) wanted[axis] = indices[axis];
+      require_shape(call, 1, wanted, "that of x except along axis " + std::to_string(axis));
+      require_shape(call, 2, wanted, "that of the indices");
+      return std::vector<ValueType>{call.inputs[0]};
+    };
+    op.batch = batch_along();
+    op.lowering.kernel = [](const KernelCall& call) {
+      return make_index_reduce(form_of(call, call.attributes), false);
+    };
+    return op;
+  }();
+  return entry;
+}
 }  // namespace
 
 void require_reduction(const Call& call, std::initializer_list<const char*> words) {
@@ -130,6 +184,13 @@ void require_reduction(const Call& call, std::initializer_list<const char*> word
   if (!found) throw Error("reduce \"" + reduce + "\" must be one of " + known);
   if (call.dtype(0) == Dtype::boolean && reduce != "set")
     throw DtypeError("cannot reduce bool arrays: cast them to numbers");
+}
+
+Var index_reduce(const Var& x, const Var& indices, const Var& part, const std::string& reduce) {
+  return apply(index_reduce_op(), {x, indices, part}, {{"reduce", reduce}})[0];
+}
+Var scatter_elements(const Var& x, const Var& indices, const Var& part, const std::string& reduce, std::int64_t axis) {
+  return apply(scatter_elements_op(), {x, indices, part}, {{"reduce", reduce}, {"axis", axis}})[0];
 }
 
 Var checked_indices(const Var& indices, std::int64_t size, bool wrap) {
@@ -151,21 +212,25 @@ Var lowest(Tape tape, const Shape& shape, Dtype dtype, bool highest) {
   return full(tape, shape, highest ? Narrow::max() : Narrow::min(), dtype);
 }
 
-Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self) {
+Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self,
+                std::optional<std::int64_t> axis) {
+  Attributes where{{"reduce", reduce}};
+  if (axis) where.set("axis", *axis);
+  const Places at(where, indices);
   const Tape tape = x.tape();
   const bool mean = reduce == "mean", added = mean || reduce == "sum";
   Var base = x;
   if (!include_self && reduce != "set") {
-    const Var identity = added            ? zeros(tape, part.shape(), x.dtype())
+    const Var identity = added              ? zeros(tape, part.shape(), x.dtype())
                          : reduce == "prod" ? ones(tape, part.shape(), x.dtype())
                                             : lowest(tape, part.shape(), x.dtype(), reduce == "amin");
-    base = index_reduce(x, indices, identity, "set");
+    base = at.reduced(x, identity, "set");
   }
-  if (!added) return index_reduce(base, indices, part, reduce.c_str());
-  const Var total = index_add(base, indices, part);
+  if (!added) return at.reduced(base, part, reduce);
+  const Var total = at.added(base, part);
   if (!mean) return total;
-  const Var none = full(tape, {x.shape()[0]}, include_self ? 1 : 0, x.dtype());
-  Var counts = index_add(none, indices, ones(tape, indices.shape(), x.dtype()));
+  const Shape counted = axis ? x.shape() : Shape{x.shape()[0]};
+  Var counts = at.added(full(tape, counted, include_self ? 1 : 0, x.dtype()), ones(tape, indices.shape(), x.dtype()));
   if (!include_self) counts = maximum(counts, 1);
   counts = with_rank(counts, x.rank());
   return is_floating(x.dtype()) ? total / counts : floor_divide(total, counts);
@@ -174,6 +239,7 @@ Var combined_at(const Var& x, const Var& indices, const Var& part, const std::st
 void list_index_reduce(OpTable& table) {
   table.add(checked_indices_op());
   table.add(index_reduce_op());
+  table.add(scatter_elements_op());
 }
 
 }  // namespace xtape

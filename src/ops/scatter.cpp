@@ -42,22 +42,17 @@ Vars expand_scatter_nd(const ExpandCall& call) {
   return {reshape(y, x.shape())};
 }
 
+/// Of the part of x that the indices reach.
 Vars expand_scatter_reduce(const ExpandCall& call) {
   const Var &x = call.inputs[0], &indices = call.inputs[1];
-  const Shape &shape = x.shape(), &picked = indices.shape();
-  const std::size_t axis = normal_axis(integer_of(call, "axis"), shape.size());
-  Var flat;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    Shape along = Shape::filled(shape.size(), 1);
-    along[i] = picked[i];
-    const Var each =
-        i == axis ? checked_indices(indices, shape[i]) : iota(call.tape, along, static_cast<std::int64_t>(i));
-    flat = i == 0 ? each : flat * shape[i] + each;
-  }
-  const auto line = [](const Var& of) { return reshape(of, {count_of(of.shape())}); };
-  return {reshape(combined_at(line(x), line(flat), line(call.inputs[2]), call.attributes().get<std::string>("reduce"),
-                              flag_of(call, "include_self")),
-                  shape)};
+  const auto axis = static_cast<std::int64_t>(normal_axis(integer_of(call, "axis"), x.rank()));
+  Shape reached = indices.shape();
+  reached[static_cast<std::size_t>(axis)] = x.size(axis);
+  const bool all = reached == x.shape();
+  const std::vector<std::int64_t> from(x.rank(), 0), to(reached.begin(), reached.end());
+  const Var y = combined_at(all ? x : slice(x, from, to), checked_indices(indices, x.size(axis)), call.inputs[2],
+                            call.attributes().get<std::string>("reduce"), flag_of(call, "include_self"), axis);
+  return {all ? y : update_slice(x, y, from)};
 }
 
 Vars expand_take_along_axis(const ExpandCall& call) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "xtape/op/op.hpp"
@@ -13,8 +14,14 @@ namespace xtape {
 /// Error when played.
 Var checked_indices(const Var& indices, std::int64_t size, bool wrap = true);
 
-/// x [n, ...] with the slices of `part` combined at the indices along axis 0. `reduce` is a word of reduce_attribute.
-Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self = true);
+// The ops of these names.
+Var index_reduce(const Var& x, const Var& indices, const Var& part, const std::string& reduce);
+Var scatter_elements(const Var& x, const Var& indices, const Var& part, const std::string& reduce, std::int64_t axis);
+
+/// x with the slices of `part` combined at the indices along axis 0 or, if there is an axis, with the elements along it.
+/// `reduce` is "set", "sum", "prod", "mean", "amax" or "amin".
+Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self = true,
+                std::optional<std::int64_t> axis = std::nullopt);
 
 /// Throws Error unless the attribute "reduce" is one of the words, and DtypeError if it reduces bool.
 void require_reduction(const Call& call, std::initializer_list<const char*> words);

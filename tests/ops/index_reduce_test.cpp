@@ -49,6 +49,41 @@ TEST_CASE("op index_reduce: first and second gradients, also where elements are 
   check_gradient([&](const Vars& v) { return reduced(v[0], index(v[0], rows), v[1], "prod"); }, {x, part});
 }
 
+TEST_CASE("op scatter_elements: elements are combined along any axis, in order, as loops do") {
+  const Doubles x = numbers({2, 4, 3});
+  for (const std::int64_t axis : {0, 1, 2, -2}) {
+    Shape picked{2, 4, 3};
+    const std::size_t at = normal_axis(axis, 3);
+    picked[at] = 5;
+    const Doubles part = numbers(picked, 1);
+    const std::int64_t size = shape_of(x)[at];
+    Integers rows;
+    for (std::int64_t i = 0; i < count_of(picked); ++i) rows.push_back(i * i % 7 % size);
+    for (const std::string& reduce : reductions) {
+      Doubles wanted = x;
+      std::size_t next = 0;
+      for_each_index(picked, [&](const Shape& p) {
+        Shape to = p;
+        to[at] = rows[next];
+        const auto flat = static_cast<std::size_t>((to[0] * 4 + to[1]) * 3 + to[2]);
+        wanted.data()[flat] = combined(reduce, wanted.data()[flat], part.data()[next++]);
+      });
+      const auto function = [&](const Vars& v) {
+        return apply(builtin_ops().at("scatter_elements"), {v[0], index(v[0], rows, picked), v[1]},
+                     {{"reduce", reduce}, {"axis", axis}})[0];
+      };
+      CHECK(near(played_one(function, {x, part}), wanted, 1e-14));
+      if (axis == 1) check_gradient(function, {x, part});
+    }
+  }
+  Tape tape;
+  const Var y = tape.input("y", {3, 2}), i = tape.input("i", {2, 3}, Dtype::int64);
+  CHECK_THROWS_AS(apply(builtin_ops().at("scatter_elements"), {y, i, y}, {{"reduce", std::string("set")}}), ShapeError);
+  CHECK_THROWS_AS(
+      apply(builtin_ops().at("scatter_elements"), {y, i, y}, {{"reduce", std::string("set")}, {"axis", std::int64_t{2}}}),
+      ShapeError);
+}
+
 TEST_CASE("op index_reduce: tangents, and batches of every operand") {
   const Doubles x = numbers({3, 4, 2}), part = numbers({3, 5, 2}, 1);
   const Doubles rows = as_numbers({1, 3, 1, 0, 1, 2, 2, 2, 0, 3, 3, 0, 3, 0, 3}, {3, 5});

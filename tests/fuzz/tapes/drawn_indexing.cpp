@@ -72,10 +72,13 @@ Drawn of_several_axes(Drawer& d, bool with_part) {
                {{"reduce", std::string(d.random.pick({"set", "sum", "prod", "mean", "amax", "amin"}))}}};
 }
 
-Drawn scattered(Drawer& d) {
+Drawn scattered(Drawer& d, bool by_one_op) {
   const auto into = indexed(d, d.steady(d.number()), true);
   if (!into) return std::nullopt;
   const Ref part = d.steady(d.fitting(ValueType{d.type(into->x).dtype, d.shape(into->indices)}));
+  if (by_one_op)
+    return Draft{{into->x, into->indices, part},
+                 {{"axis", into->axis}, {"reduce", std::string(d.random.pick({"set", "prod", "amax", "amin"}))}}};
   return Draft{{into->x, into->indices, part},
                {{"axis", into->axis},
                 {"reduce", std::string(d.random.pick({"set", "sum", "prod", "mean", "amax", "amin"}))},
@@ -179,7 +182,8 @@ Hints hints_of_indexing() {
       {"checked_indices", {checked_indices, true}},
       {"gather_nd", {[](Drawer& d) { return of_several_axes(d, false); }, true}},
       {"scatter_nd", {[](Drawer& d) { return of_several_axes(d, true); }, false, true, true}},
-      {"scatter_reduce", {scattered, false, true, true}},
+      {"scatter_reduce", {[](Drawer& d) { return scattered(d, false); }, false, true, true}},
+      {"scatter_elements", {[](Drawer& d) { return scattered(d, true); }, false, true, true}},
       {"index_reduce", {index_reduce, false, true, true}},
       {"segment_sum", {[](Drawer& d) { return segments(d, false, false); }, false, true}},
       {"segment_prod", {[](Drawer& d) { return segments(d, false, false); }, false, true}},
