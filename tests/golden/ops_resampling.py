@@ -1,4 +1,5 @@
-"""Golden values and gradients of interpolate and grid_sample, from PyTorch. Run it to make ops_resampling.json again."""
+"""Golden values and gradients of interpolate, grid_sample and padded convolutions, from PyTorch. Run it to make
+ops_resampling.json again."""
 import torch
 import torch.nn.functional as F
 
@@ -41,5 +42,14 @@ for mode in ("bilinear", "nearest"):
                 grid = torch.rand(2, 2, 5, 2, dtype=torch.float64, generator=g) * 5 - 2.5
                 cases.append(case("grid_sample", {"mode": mode, "padding_mode": padding, "align_corners": corners},
                                   [x, grid], lambda t, p: F.grid_sample(t, p, mode, padding, corners), g))
+
+for mode in ("reflect", "replicate", "circular"):
+    for padding, same in ([1, 2], False), ([2, 0], False), ("same", True):
+        layer = torch.nn.Conv2d(2, 3, (2, 3), padding=padding, padding_mode=mode, dtype=torch.float64)
+
+        def convolved(t, w, b):
+            return torch.func.functional_call(layer, {"weight": w, "bias": b}, t)
+        attributes = {"padding_mode": mode, **({"same": True} if same else {"padding": padding})}
+        cases.append(case("conv", attributes, [real(2, 2, 4, 5), real(3, 2, 2, 3), real(3)], convolved, g))
 
 write(cases, __file__)
