@@ -19,12 +19,14 @@ struct Slices {
   std::int64_t outer = 1, size = 1, inner = 1, count = 1;
 };
 
-/// out[o, index, i] = combine(out[o, index, i], part[o, p, i]) in the order of p, where the index is indices[o, p, i] or,
-/// of whole slices, indices[p].
+/// out[o, index, i] = combine(out[o, index, i], part[o, p, i]) in the order of p, where the index is indices[o, p, i]
+/// or, of whole slices, indices[p].
 template <bool whole, class T, class Index, class Combine>
-void combine_all(T* to, const Index* indices, const T* part, const Slices& slices, int threads, const Combine& combine) {
+void combine_all(T* to, const Index* indices, const T* part, const Slices& slices, int threads,
+                 const Combine& combine) {
   const auto [outer, size, inner, count] = slices;
-  const std::int64_t grain = 8192 / std::max<std::int64_t>(1, count) / 16 * 16 + 16, in_row = inner, rows = count, high = size;
+  const std::int64_t grain = 8192 / std::max<std::int64_t>(1, count) / 16 * 16 + 16, in_row = inner, rows = count,
+                     high = size;
   // Each column is on one thread, so equal indices are handled in order.
   parallel_for(threads, outer * inner, grain, [&](std::int64_t begin, std::int64_t finish) {
     while (begin < finish) {
@@ -49,8 +51,7 @@ Kernel combining(const KernelForm& form, bool whole, const Combine& combine) {
   const Shape& x = form.shape(0);
   const std::size_t axis = whole ? 0 : normal_axis(form.get<std::int64_t>("axis"), x.size());
   Slices slices;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    (i < axis ? slices.outer : i == axis ? slices.size : slices.inner) *= x[i];
+  for (std::size_t i = 0; i < x.size(); ++i) (i < axis ? slices.outer : i == axis ? slices.size : slices.inner) *= x[i];
   const std::int64_t indexed = count_of(form.shape(1));
   slices.count = whole ? indexed : form.shape(1)[axis];
   return with_index(form.dtype(1), [&](auto index) {

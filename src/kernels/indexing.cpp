@@ -47,7 +47,8 @@ void with_bytes(std::size_t bytes, const F& f) {
 /// out[o, p] = x[o, indices[p]]: slices of one element, for which calls of memcpy would take several times as long.
 template <class T, class Index>
 void take_single(const T* from, const Index* indices, T* to, const Picking& picking, int threads) {
-  parallel_for(threads, picking.outer * picking.picked, elements_a_thread, [&](std::int64_t begin, std::int64_t finish) {
+  const std::int64_t all = picking.outer * picking.picked;
+  parallel_for(threads, all, elements_a_thread, [&](std::int64_t begin, std::int64_t finish) {
     while (begin < finish) {
       const std::int64_t o = begin / picking.picked, first = begin % picking.picked;
       const std::int64_t last = std::min(picking.picked, first + finish - begin);

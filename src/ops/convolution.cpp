@@ -160,7 +160,8 @@ Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attribu
   }
   if (forward && given.get<std::string>("padding_mode") != "zeros") {
     const Geometry g(attributes, x.shape(), weight.shape());
-    x = pad(x, Geometry::joined({0, 0}, g.before), Geometry::joined({0, 0}, g.after), given.get<std::string>("padding_mode"));
+    x = pad(x, Geometry::joined({0, 0}, g.before), Geometry::joined({0, 0}, g.after),
+            given.get<std::string>("padding_mode"));
     attributes.set("padding", Integers{0});
     attributes.set("padding_mode", std::string("zeros"));
   }

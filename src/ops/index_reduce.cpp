@@ -1,5 +1,7 @@
 // index_reduce and scatter_elements, which combine slices or elements at indices, and checked_indices, which gives
 // indices for them.
+#include "index_reduce.hpp"
+
 #include <initializer_list>
 #include <limits>
 
@@ -7,7 +9,6 @@
 #include "by_name.hpp"
 #include "composed.hpp"
 #include "floating.hpp"
-#include "index_reduce.hpp"
 #include "scatter.hpp"
 #include "xtape/ops.hpp"
 
@@ -17,8 +18,9 @@ namespace {
 const Op& checked_indices_op() {
   static const Op entry{
       .name = "checked_indices",
-      .doc = "The indices as int64; those below 0 count from the end. An index outside [-size, size), or without `wrap` "
-             "outside [0, size), is an error when played.",
+      .doc =
+          "The indices as int64; those below 0 count from the end. An index outside [-size, size), or without `wrap` "
+          "outside [0, size), is an error when played.",
       .inputs = {{"indices", Accept::integer}},
       .attributes = {{"size", AttributeType::integer, "The size of the axis.", std::nullopt},
                      {"wrap", AttributeType::boolean, "Whether indices below 0 count from the end.", true}},
@@ -29,9 +31,8 @@ const Op& checked_indices_op() {
           },
       .batch = batch_leading,
       .differentiable = false,
-      .lowering = {.kernel = [](const KernelCall& call) {
-        return make_checked_indices(form_of(call, call.attributes));
-      }}};
+      .lowering = {
+          .kernel = [](const KernelCall& call) { return make_checked_indices(form_of(call, call.attributes)); }}};
   return entry;
 }
 
@@ -139,9 +140,7 @@ const Op& index_reduce_op() {
       return std::vector<ValueType>{call.inputs[0]};
     };
     op.batch = batch_index_reduce;
-    op.lowering.kernel = [](const KernelCall& call) {
-      return make_index_reduce(form_of(call, call.attributes), true);
-    };
+    op.lowering.kernel = [](const KernelCall& call) { return make_index_reduce(form_of(call, call.attributes), true); };
     return op;
   }();
   return entry;
@@ -149,9 +148,10 @@ const Op& index_reduce_op() {
 
 const Op& scatter_elements_op() {
   static const Op entry = [] {
-    Op op = reduction_op("scatter_elements",
-                         "The same as index_reduce, element by element: for axis 1 of three, y[a, indices[a, b, c], c] is "
-                         "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
+    Op op =
+        reduction_op("scatter_elements",
+                     "The same as index_reduce, element by element: for axis 1 of three, y[a, indices[a, b, c], c] is "
+                     "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
     op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
     op.shape = [](const Call& call) {
       require_reduction(call, {"set", "prod", "amax", "amin"});

@@ -81,7 +81,8 @@ const ComposedRow repeat_rows[] = {
     {"repeat_interleave", "=x", "Each slice of x along `axis`, `repeats` times in a row.", expand_repeat}};
 const ComposedRow border_rows[] = {
     {"reflection_pad", "=x",
-     "x with before[i] and after[i] elements at the two ends of axis i: those of x, mirrored at the last element, which is "
+     "x with before[i] and after[i] elements at the two ends of axis i: those of x, mirrored at the last element, "
+     "which is "
      "not repeated.",
      expand_border<Border::reflect>},
     {"replication_pad", "=x",
@@ -116,7 +117,7 @@ std::vector<ValueType> border_type(const Call& call) {
   for (std::size_t i = 0; fits && i < shape.size(); ++i) {
     const std::int64_t most = std::max(before[i], after[i]), size = shape[i];
     fits = before[i] >= 0 && after[i] >= 0;
-    const bool enough = most == 0 || (call.op.name == "reflection_pad"   ? most < size
+    const bool enough = most == 0 || (call.op.name == "reflection_pad" ? most < size
                                       : call.op.name == "circular_pad" ? most <= size
                                                                        : size > 0);
     if (fits && !enough)
@@ -163,13 +164,14 @@ Vars meshgrid(const Vars& xs, const std::string& indexing, Caller caller) {
 
 Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
         const std::string& mode) {
-  const char* op = mode == "reflect"                        ? "reflection_pad"
-                   : mode == "replicate" || mode == "edge"  ? "replication_pad"
-                   : mode == "circular" || mode == "wrap"   ? "circular_pad"
-                                                            : nullptr;
+  const char* op = mode == "reflect"                       ? "reflection_pad"
+                   : mode == "replicate" || mode == "edge" ? "replication_pad"
+                   : mode == "circular" || mode == "wrap"  ? "circular_pad"
+                                                           : nullptr;
   if (op == nullptr)
     at_place(x.caller(), [&]() -> void {
-      throw Error("pad: mode \"" + mode + "\" must be \"reflect\", \"replicate\" or \"edge\", \"circular\" or \"wrap\"");
+      throw Error("pad: mode \"" + mode +
+                  "\" must be \"reflect\", \"replicate\" or \"edge\", \"circular\" or \"wrap\"");
     });
   return call_op(op, {x}, {{"before", before}, {"after", after}});
 }

@@ -35,8 +35,8 @@ std::vector<Resampled> resampled_axes(const Shape& x, const Attributes& attribut
       throw ShapeError("scale_factor " + to_string(Attribute(factor)) + " does not give a size");
     if (!by_size) axis.to = static_cast<std::int64_t>(scaled);
     if (axis.to < 1 || axis.from < 1)
-      throw ShapeError("spatial axis " + std::to_string(i) + " of " + to_string(x) + " must have elements, and get at " +
-                       "least one, not " + std::to_string(axis.to));
+      throw ShapeError("spatial axis " + std::to_string(i) + " of " + to_string(x) +
+                       " must have elements, and get at " + "least one, not " + std::to_string(axis.to));
     axis.step = by_size ? static_cast<double>(axis.from) : 1;
     axis.parts = by_size ? static_cast<double>(axis.to) : factor;
     axes.push_back(axis);
@@ -147,7 +147,8 @@ constexpr AttributeRow corners{"align_corners",
 const ComposedRow interpolate_rows[] = {
     {"interpolate",
      "x",
-     "x [b, c, ...] with the spatial axes resampled, one after the other, as torch.nn.functional.interpolate. Element i "
+     "x [b, c, ...] with the spatial axes resampled, one after the other, as torch.nn.functional.interpolate. Element "
+     "i "
      "of the result is at (i + 0.5) * s - 0.5 of x, where s is the ratio of the sizes or 1 / scale_factor, or with "
      "align_corners at i * (n - 1) / (m - 1) for sizes n and m; its neighbours are weighted by their distance. Mode "
      "\"nearest\" takes the element at floor(i * s), \"nearest-exact\" that at floor((i + 0.5) * s).",
@@ -174,7 +175,10 @@ std::vector<ValueType> interpolate_type(const Call& call) {
   Shape shape = call.shape(0);
   require_word(call, "mode", {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"});
   const std::string& mode = call.text("mode");
-  const std::size_t n = mode == "linear" ? 1 : mode == "bilinear" || mode == "bicubic" ? 2 : mode == "trilinear" ? 3 : 0;
+  const std::size_t n = mode == "linear"                          ? 1
+                        : mode == "bilinear" || mode == "bicubic" ? 2
+                        : mode == "trilinear"                     ? 3
+                                                                  : 0;
   if (shape.size() < 3 || shape.size() > 5 || (n > 0 && shape.size() != n + 2))
     throw ShapeError("x of shape " + to_string(shape) + " must be [b, c] with " +
                      (n > 0 ? std::to_string(n) : "one to three") + " spatial axes for mode \"" + mode + "\"");
@@ -196,10 +200,11 @@ std::vector<ValueType> grid_type(const Call& call) {
 
 Var interpolate(const Argument& x, const PerAxis& size, std::optional<double> scale_factor, const std::string& mode,
                 bool align_corners) {
-  return call_op("interpolate", {x}, {{"size", size.list},
-                                      {"scale_factor", scale_factor.value_or(0)},
-                                      {"mode", mode},
-                                      {"align_corners", align_corners}});
+  return call_op("interpolate", {x},
+                 {{"size", size.list},
+                  {"scale_factor", scale_factor.value_or(0)},
+                  {"mode", mode},
+                  {"align_corners", align_corners}});
 }
 Var grid_sample(const Argument& x, const Var& grid, const std::string& mode, const std::string& padding_mode,
                 bool align_corners) {
@@ -208,7 +213,8 @@ Var grid_sample(const Argument& x, const Var& grid, const std::string& mode, con
 }
 
 void list_resampling(OpTable& table) {
-  const AttributeSpec size{"size", AttributeType::integers, "The sizes of the spatial axes; empty: `scale_factor` is given.",
+  const AttributeSpec size{"size", AttributeType::integers,
+                           "The sizes of the spatial axes; empty: `scale_factor` is given.",
                            std::vector<std::int64_t>{}},
       mode{"mode", AttributeType::text,
            "\"nearest\", \"nearest-exact\", \"linear\", \"bilinear\", \"trilinear\" or \"bicubic\".",

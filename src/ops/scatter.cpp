@@ -82,23 +82,26 @@ const ComposedRow take_along_rows[] = {
      expand_take_along_axis,
      {{axis_row}}}};
 const ComposedRow select_rows[] = {
-    {"index_select", "=x #indices",
+    {"index_select",
+     "=x #indices",
      "The slices of x with the given indices [k] along `axis`. Indices below 0 count from the end.",
-     expand_index_select, {{axis_row}}}};
+     expand_index_select,
+     {{axis_row}}}};
 const ComposedRow gather_nd_rows[] = {
     {"gather_nd", "=x #indices",
      "The slices of x at the indices [..., k] of its first k axes, as ONNX's GatherND: y[i…] = x[indices[i…, 0], …, "
      "indices[i…, k - 1]]. Indices below 0 count from the end.",
      expand_gather_nd}};
-const ComposedRow scatter_nd_rows[] = {
-    {"scatter_nd", "=x #indices =part",
-     "x with the slices of `part` combined with those at the indices [..., k] of its first k axes, as ONNX's ScatterND. "
-     "Indices below 0 count from the end.",
-     expand_scatter_nd}};
+const ComposedRow scatter_nd_rows[] = {{"scatter_nd", "=x #indices =part",
+                                        "x with the slices of `part` combined with those at the indices [..., k] of "
+                                        "its first k axes, as ONNX's ScatterND. "
+                                        "Indices below 0 count from the end.",
+                                        expand_scatter_nd}};
 const ComposedRow scatter_rows[] = {
     {"scatter_reduce",
      "=x #indices =part",
-     "x with the elements of `part` combined with those at the indices along `axis`, as torch.scatter_reduce: for axis 1 "
+     "x with the elements of `part` combined with those at the indices along `axis`, as torch.scatter_reduce: for axis "
+     "1 "
      "of two, y[a, indices[a, b]] is combined with part[a, b]. No axis of the indices but `axis` is longer than x's. "
      "Indices below 0 count from the end.",
      expand_scatter_reduce,
@@ -107,10 +110,11 @@ const ComposedRow scatter_rows[] = {
 
 /// The attribute "reduce"; the first of several words is the default.
 AttributeSpec reduce_attribute(const char* initial) {
-  return {"reduce", AttributeType::text,
-          "How elements at equal indices are combined: \"set\" (the last one), \"sum\", \"prod\", \"mean\", \"amax\" or "
-          "\"amin\".",
-          std::string(initial)};
+  return {
+      "reduce", AttributeType::text,
+      "How elements at equal indices are combined: \"set\" (the last one), \"sum\", \"prod\", \"mean\", \"amax\" or "
+      "\"amin\".",
+      std::string(initial)};
 }
 void check_reduce(const Call& call) {
   require_reduction(call, {"set", "sum", "prod", "mean", "amax", "amin"});
@@ -189,10 +193,8 @@ Var scatter_nd(const Argument& x, const Var& indices, const Var& part, const std
 
 void list_scatter(OpTable& table) {
   static const std::vector<std::vector<Op>> families{
-      composed(take_along_rows, take_along_type),
-      composed(select_rows, select_type),
-      composed(gather_nd_rows, gather_nd_type),
-      composed(scatter_nd_rows, scatter_nd_type, {reduce_attribute("set")}),
+      composed(take_along_rows, take_along_type), composed(select_rows, select_type),
+      composed(gather_nd_rows, gather_nd_type), composed(scatter_nd_rows, scatter_nd_type, {reduce_attribute("set")}),
       composed(scatter_rows, scatter_type, {reduce_attribute("sum")})};
   for (const auto& family : families)
     for (const Op& op : family) table.add(op);

@@ -18,8 +18,8 @@ Var checked_indices(const Var& indices, std::int64_t size, bool wrap = true);
 Var index_reduce(const Var& x, const Var& indices, const Var& part, const std::string& reduce);
 Var scatter_elements(const Var& x, const Var& indices, const Var& part, const std::string& reduce, std::int64_t axis);
 
-/// x with the slices of `part` combined at the indices along axis 0 or, if there is an axis, with the elements along it.
-/// `reduce` is "set", "sum", "prod", "mean", "amax" or "amin".
+/// x with the slices of `part` combined at the indices along axis 0 or, if there is an axis, with the elements along
+/// it. `reduce` is "set", "sum", "prod", "mean", "amax" or "amin".
 Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self = true,
                 std::optional<std::int64_t> axis = std::nullopt);
 

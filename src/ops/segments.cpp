@@ -90,28 +90,32 @@ const ComposedRow segment_rows[] = {
     {"segment_sum", inputs_of_numbers,
      "The sums of the slices of data [n, ...] with the same number in segment_ids [n]; 0 of none.", expand_segment_sum},
     {"segment_prod", inputs_of_numbers,
-     "The products of the slices of data [n, ...] with the same number in segment_ids [n]; 1 of none.", expand_segment_prod},
+     "The products of the slices of data [n, ...] with the same number in segment_ids [n]; 1 of none.",
+     expand_segment_prod},
     {"segment_max", inputs_of_numbers,
      "The largest elements of the slices of data [n, ...] with the same number in segment_ids [n]; -inf, or the least "
      "integer, of none. Equal elements share the gradient.",
      expand_segment_extreme<true>},
     {"segment_min", inputs_of_numbers,
-     "The smallest elements of the slices of data [n, ...] with the same number in segment_ids [n]; inf, or the greatest "
+     "The smallest elements of the slices of data [n, ...] with the same number in segment_ids [n]; inf, or the "
+     "greatest "
      "integer, of none. Equal elements share the gradient.",
      expand_segment_extreme<false>},
 };
 const ComposedRow segment_mean_rows[] = {
     {"segment_mean", "data #segment_ids",
-     "The means of the slices of data [n, ...] with the same number in segment_ids [n]; 0 of none.", expand_segment_mean}};
-const ComposedRow segment_softmax_rows[] = {
-    {"segment_softmax", "data #segment_ids",
-     "exp(data) over its sum among the slices of data [n, ...] with the same number in segment_ids [n], without overflow. "
-     "A segment of -inf gives zeros.",
-     expand_segment_softmax}};
+     "The means of the slices of data [n, ...] with the same number in segment_ids [n]; 0 of none.",
+     expand_segment_mean}};
+const ComposedRow segment_softmax_rows[] = {{"segment_softmax", "data #segment_ids",
+                                             "exp(data) over its sum among the slices of data [n, ...] with the same "
+                                             "number in segment_ids [n], without overflow. "
+                                             "A segment of -inf gives zeros.",
+                                             expand_segment_softmax}};
 const ComposedRow nonzero_rows[] = {
     {"nonzero_static",
      "=x",
-     "The int64 indices [size, rank] of the first `size` elements that are not 0, or are true, in row-major order. Rows of "
+     "The int64 indices [size, rank] of the first `size` elements that are not 0, or are true, in row-major order. "
+     "Rows of "
      "`fill_value` follow if there are fewer.",
      expand_nonzero,
      {{{"fill_value", "The index where there are no further elements.", -1, AttributeType::integer}}},
@@ -159,9 +163,9 @@ Var segments(const char* op, const Argument& data, const Var& ids, std::int64_t 
 }
 }  // namespace
 
-#define XTAPE_SEGMENTS(name)                                                                  \
-  Var name(const Argument& data, const Var& segment_ids, std::int64_t num_segments) {         \
-    return segments(#name, data, segment_ids, num_segments);                                  \
+#define XTAPE_SEGMENTS(name)                                                          \
+  Var name(const Argument& data, const Var& segment_ids, std::int64_t num_segments) { \
+    return segments(#name, data, segment_ids, num_segments);                          \
   }
 XTAPE_SEGMENTS(segment_sum)
 XTAPE_SEGMENTS(segment_mean)

@@ -47,7 +47,8 @@ for axis, shape in [(0, (5, 3, 4)), (1, (1, 5, 3)), (2, (2, 3, 6))]:
                 lambda t, i, p: t.scatter_reduce(axis, i, p, reduce, include_self=own),
                 {"axis": axis, "reduce": reduce, "include_self": own}, how=case)
 zeros = torch.tensor([0.0, 2.0, 0.0, 0.0, 1.5, 3.0], dtype=torch.float64)
-add("scatter_reduce", [torch.tensor([1.5, 0.0, 2.0, 0.0], dtype=torch.float64), torch.tensor([0, 0, 1, 2, 2, 3]), zeros],
+add("scatter_reduce",
+    [torch.tensor([1.5, 0.0, 2.0, 0.0], dtype=torch.float64), torch.tensor([0, 0, 1, 2, 2, 3]), zeros],
     lambda t, i, p: t.scatter_reduce(0, i, p, "prod"), {"axis": 0, "reduce": "prod"}, how=case)
 for reduce in ("sum", "prod", "amax", "amin"):
     add("scatter_reduce", [whole(9, 4, low=-9), whole(4, 6), whole(9, 6, low=-9)],
@@ -93,7 +94,8 @@ for mask in (torch.tensor([[True, False, True], [False, True, True]]), torch.ten
             return torch.cat([some, torch.full((size - len(some),), 9.5, dtype=t.dtype)])
         add("masked_select", [real(2, 3), mask], selected, {"size": size, "fill_value": 9.5})
 
-for shifts, axis in [([2], []), ([-1], [0]), ([7], [2]), ([1, -2], [0, 1]), ([1, 1], [2, 2]), ([0], [1]), ([-13], [-1])]:
+for shifts, axis in [([2], []), ([-1], [0]), ([7], [2]), ([1, -2], [0, 1]), ([1, 1], [2, 2]), ([0], [1]),
+                     ([-13], [-1])]:
     add("roll", [x], lambda t: t.roll(shifts, axis), {"shifts": shifts, "axis": axis})
 for repeats, axis in [(1, 0), (3, 0), (2, 1), (4, -1), (0, 1)]:
     add("repeat_interleave", [x], lambda t: t.repeat_interleave(repeats, axis), {"repeats": repeats, "axis": axis})

@@ -98,7 +98,8 @@ const std::map<std::string, Sample>& samples() {
         {"zeros", {{{"shape", Sizes{2, 3}}}}}};
     map["attention_grad"] = {scores, attended};
     map["attention_grad"].inputs.insert(map["attention_grad"].inputs.begin() + 3, {f32, {2, 3, 4, 7}});
-    for (const char* name : {"segment_max", "segment_mean", "segment_min", "segment_prod", "segment_softmax", "segment_sum"})
+    for (const char* name :
+         {"segment_max", "segment_mean", "segment_min", "segment_prod", "segment_softmax", "segment_sum"})
       map[name] = {{{"num_segments", std::int64_t{2}}}, {{f32, {3, 3}}, {i64, {3}}}};
     for (const char* name : {"all", "any", "logsumexp", "max", "mean", "min", "sum", "var"})
       map[name].attributes.set("axis", Sizes{0, 1});

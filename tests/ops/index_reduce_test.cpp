@@ -79,9 +79,9 @@ TEST_CASE("op scatter_elements: elements are combined along any axis, in order, 
   Tape tape;
   const Var y = tape.input("y", {3, 2}), i = tape.input("i", {2, 3}, Dtype::int64);
   CHECK_THROWS_AS(apply(builtin_ops().at("scatter_elements"), {y, i, y}, {{"reduce", std::string("set")}}), ShapeError);
-  CHECK_THROWS_AS(
-      apply(builtin_ops().at("scatter_elements"), {y, i, y}, {{"reduce", std::string("set")}, {"axis", std::int64_t{2}}}),
-      ShapeError);
+  CHECK_THROWS_AS(apply(builtin_ops().at("scatter_elements"), {y, i, y},
+                        {{"reduce", std::string("set")}, {"axis", std::int64_t{2}}}),
+                  ShapeError);
 }
 
 TEST_CASE("op index_reduce: tangents, and batches of every operand") {
@@ -89,8 +89,11 @@ TEST_CASE("op index_reduce: tangents, and batches of every operand") {
   const Doubles rows = as_numbers({1, 3, 1, 0, 1, 2, 2, 2, 0, 3, 3, 0, 3, 0, 3}, {3, 5});
   for (const std::string& reduce : reductions) {
     check_vmap([&](const Vars& v) { return reduced(v[0], cast(v[1], Dtype::int64), v[2], reduce); }, {x, rows, part});
-    check_jvp([&](const Vars& v) { return reduced(v[0], index(v[0], {1, 0, 1}), v[1], reduce); },
-              {x, numbers({3, 4, 2}, 2)}, {numbers({3, 4, 2}, 3), numbers({3, 4, 2}, 4)});
+    check_jvp(
+        [&](const Vars& v) {
+          return reduced(v[0], index(v[0], {1, 0, 1}), v[1], reduce);
+        },
+        {x, numbers({3, 4, 2}, 2)}, {numbers({3, 4, 2}, 3), numbers({3, 4, 2}, 4)});
   }
 }
 
@@ -100,8 +103,8 @@ TEST_CASE("op index_reduce: bool and integers; no indices, no elements, NaN") {
   const Var flags = tape.constant(xt::xarray<bool>{true, true, false});
   CHECK(value<bool>(reduced(flags, rows, tape.constant(xt::xarray<bool>{true, false}), "set")) ==
         xt::xarray<bool>{true, false, false});
-  CHECK_THROWS_WITH_AS(reduced(flags, rows, flags, "amax"), "index_reduce: cannot reduce bool arrays: cast them to numbers",
-                       DtypeError);
+  CHECK_THROWS_WITH_AS(reduced(flags, rows, flags, "amax"),
+                       "index_reduce: cannot reduce bool arrays: cast them to numbers", DtypeError);
   const Var counts = tape.constant(xt::xarray<std::int32_t>{5, 1 << 30, -2});
   CHECK(value<std::int32_t>(reduced(counts, rows, tape.constant(xt::xarray<std::int32_t>{4, 3}), "prod")) ==
         xt::xarray<std::int32_t>{5, 0, -2});
@@ -109,7 +112,8 @@ TEST_CASE("op index_reduce: bool and integers; no indices, no elements, NaN") {
         xt::xarray<std::int32_t>{5, -3, -2});
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   const Var x = tape.constant(Doubles{0, nan, 1}), part = tape.constant(Doubles{2, 3});
-  for (const char* reduce : {"amax", "amin", "prod"}) CHECK(std::isnan(value<double>(reduced(x, rows, part, reduce))(1)));
+  for (const char* reduce : {"amax", "amin", "prod"})
+    CHECK(std::isnan(value<double>(reduced(x, rows, part, reduce))(1)));
   CHECK(value<double>(reduced(x, rows, part, "set"))(1) == 3);
   const Var none = tape.constant(Array(Dtype::int64, {0})), nothing = tape.constant(Array(Dtype::float64, {0}));
   CHECK(value<double>(reduced(part, none, nothing, "prod")) == Doubles{2, 3});
@@ -128,9 +132,7 @@ TEST_CASE("op index_reduce: what does not fit is refused, and indices out of ran
   const Var more = tape.input("part", {2, 2}), y = reduced(x, rows, more, "set");
   Player player(tape, {y});
   const xt::xarray<float> values = xt::ones<float>({3, 2}), part = xt::ones<float>({2, 2});
-  const auto play = [&](const xt::xarray<std::int64_t>& at) {
-    player.play({{x, values}, {rows, at}, {more, part}});
-  };
+  const auto play = [&](const xt::xarray<std::int64_t>& at) { player.play({{x, values}, {rows, at}, {more, part}}); };
   play(xt::xarray<std::int64_t>{2, 0});
   CHECK_THROWS_AS(play(xt::xarray<std::int64_t>{0, 3}), Error);
   CHECK_THROWS_AS(play(xt::xarray<std::int64_t>{-1, 0}), Error);

@@ -1,6 +1,7 @@
+#include "xtape/ops/resampling.hpp"
+
 #include "golden.hpp"
 #include "indexed.hpp"
-#include "xtape/ops/resampling.hpp"
 
 using namespace xtape;
 
@@ -23,7 +24,8 @@ TEST_CASE("op interpolate: elements at the quotients of sizes are exact") {
     const Var y = interpolate(cast(iota(tape, {1, 1, n}, 2), Dtype::float64), n * n);
     const Doubles repeated = value<double>(y);
     CAPTURE(n);
-    REQUIRE(near(repeated, made_from({1, 1, n * n}, [n](const Shape& at) { return static_cast<double>(at[2] / n); }), 0));
+    REQUIRE(
+        near(repeated, made_from({1, 1, n * n}, [n](const Shape& at) { return static_cast<double>(at[2] / n); }), 0));
   }
 }
 TEST_CASE("op interpolate: sizes that do not fit are refused") {

@@ -10,9 +10,13 @@ const char* const file = "ops_indexing.json";
 TEST_CASE("op take_along_axis: gives PyTorch's values and gradients; batches") {
   check_golden(file, "take_along_axis");
   const Doubles rows = as_numbers({1, -1, 0, 2, 2, -3, 0, 1}, {2, 4, 1});
-  check_gradient([&](const Vars& v) { return take_along_axis(v[0], index(v[0], {1, -1, 1}, {1, 3}), -1); },
-                 {numbers({2, 3})});
-  check_vmap([](const Vars& v) { return take_along_axis(v[0], cast(v[1], Dtype::int64), 0); }, {numbers({2, 3, 5}), rows});
+  check_gradient(
+      [&](const Vars& v) {
+        return take_along_axis(v[0], index(v[0], {1, -1, 1}, {1, 3}), -1);
+      },
+      {numbers({2, 3})});
+  check_vmap([](const Vars& v) { return take_along_axis(v[0], cast(v[1], Dtype::int64), 0); },
+             {numbers({2, 3, 5}), rows});
   Tape tape;
   const Var x = tape.input("x", {3, 2}), i = tape.input("i", {2}, Dtype::int64);
   CHECK_THROWS_WITH_AS(take_along_axis(x, i, 0),
@@ -29,8 +33,11 @@ TEST_CASE("op index_select: gives PyTorch's values and gradients; batches") {
 }
 TEST_CASE("op gather_nd: gives PyTorch's values and gradients; batches") {
   check_golden(file, "gather_nd");
-  check_gradient([&](const Vars& v) { return gather_nd(v[0], index(v[0], {1, 0, -1, -1, 1, 0}, {3, 2})); },
-                 {numbers({2, 3, 2})});
+  check_gradient(
+      [&](const Vars& v) {
+        return gather_nd(v[0], index(v[0], {1, 0, -1, -1, 1, 0}, {3, 2}));
+      },
+      {numbers({2, 3, 2})});
   check_vmap([](const Vars& v) { return gather_nd(v[0], cast(v[1], Dtype::int64)); },
              {numbers({2, 3, 5}), as_numbers({1, -1, 0, 2}, {2, 1, 2})});
   Tape tape;
@@ -44,7 +51,9 @@ TEST_CASE("op scatter_nd: gives PyTorch's values and gradients; batches") {
   const Doubles x = numbers({2, 3, 2}), part = numbers({4, 2}, 1);
   for (const char* reduce : {"set", "sum", "prod", "mean", "amax"})
     check_gradient(
-        [&](const Vars& v) { return scatter_nd(v[0], index(v[0], {1, 0, 0, -1, 1, 0, 0, 0}, {4, 2}), v[1], reduce); },
+        [&](const Vars& v) {
+          return scatter_nd(v[0], index(v[0], {1, 0, 0, -1, 1, 0, 0, 0}, {4, 2}), v[1], reduce);
+        },
         {x, part});
   check_vmap([](const Vars& v) { return scatter_nd(v[0], cast(v[1], Dtype::int64), v[2], "amax"); },
              {numbers({2, 3, 5}), as_numbers({1, -1, 0, 2}, {2, 2, 1}), numbers({2, 2, 5}, 1)});
@@ -55,9 +64,11 @@ TEST_CASE("op scatter_reduce: gives PyTorch's values and gradients; batches") {
   const Integers rows{1, 0, -1, 2, 1, 0, 0, 0, 1, 1};
   for (const char* reduce : {"set", "sum", "prod", "mean", "amax", "amin"})
     for (const bool own : {true, false})
-      check_gradient([&](const Vars& v) {
-        return scatter_reduce(v[0], 1, index(v[0], rows, {2, 5}), v[1], reduce, own);
-      }, {x, part});
+      check_gradient(
+          [&](const Vars& v) {
+            return scatter_reduce(v[0], 1, index(v[0], rows, {2, 5}), v[1], reduce, own);
+          },
+          {x, part});
   check_vmap([](const Vars& v) { return scatter(v[0], 0, cast(v[1], Dtype::int64), v[2]); },
              {numbers({2, 3, 5}), as_numbers({1, -1, 0, 2, 1, 0, 0, 0}, {2, 2, 2}), numbers({2, 2, 2}, 1)});
 }
@@ -67,12 +78,12 @@ TEST_CASE("op scatter_reduce: an index out of range is named with the op") {
   const Caller at = Caller::here(); const Var y = scatter(x, 0, i, part);
   Player player(tape, {y});
   const xt::xarray<float> values = xt::ones<float>({3, 2}), parts = xt::ones<float>({2, 2});
-  CHECK_THROWS_WITH(player.play({{x, values}, {i, xt::xarray<std::int64_t>{{0, 1}, {2, 3}}}, {part, parts}}),
-                    (to_string(at) + ": scatter_reduce: index 3 (at flat position 3) is out of range: the axis has size 3")
-                        .c_str());
-  CHECK_THROWS_WITH_AS(scatter(x, 0, tape.input("j", {2, 3}, Dtype::int64), part),
-                       "scatter_reduce: indices of shape (2, 3) must have the axes of x, (3, 2), none longer but axis 0",
-                       ShapeError);
+  CHECK_THROWS_WITH(
+      player.play({{x, values}, {i, xt::xarray<std::int64_t>{{0, 1}, {2, 3}}}, {part, parts}}),
+      (to_string(at) + ": scatter_reduce: index 3 (at flat position 3) is out of range: the axis has size 3").c_str());
+  CHECK_THROWS_WITH_AS(
+      scatter(x, 0, tape.input("j", {2, 3}, Dtype::int64), part),
+      "scatter_reduce: indices of shape (2, 3) must have the axes of x, (3, 2), none longer but axis 0", ShapeError);
   CHECK_THROWS_AS(scatter_reduce(x, 0, i, part, "add"), Error);
   CHECK_THROWS_AS(scatter(x, 0, i, x), ShapeError);
 }

@@ -64,7 +64,8 @@ TEST_CASE("op nonzero_static: gives PyTorch's values; batches") {
 TEST_CASE("op masked_select: gives PyTorch's values and gradients; batches") {
   check_golden(file, "masked_select");
   check_gradient([](const Vars& v) { return masked_select(v[0], v[0] > 0, 5); }, {numbers({2, 4})});
-  check_vmap([](const Vars& v) { return masked_select(v[0], v[1] > 0, 4, 7); }, {numbers({3, 2, 5}), numbers({3, 5}, 1)});
+  check_vmap([](const Vars& v) { return masked_select(v[0], v[1] > 0, 4, 7); },
+             {numbers({3, 2, 5}), numbers({3, 5}, 1)});
   Tape tape;
   const Var x = tape.input("x", {0, 2}), mask = tape.input("mask", {2}, Dtype::boolean);
   CHECK(masked_select(x, mask, 3).shape() == Shape{3});

@@ -15,8 +15,8 @@
 namespace xtape {
 
 // Along one axis ------------------------------------------------------------------------------------------------------
-/// The elements of x at the indices along `axis`; the other axes of the two broadcast: for axis 1 of two, y[a, b] = x[a,
-/// indices[a, b]]. As torch.take_along_dim.
+/// The elements of x at the indices along `axis`; the other axes of the two broadcast: for axis 1 of two, y[a, b] =
+/// x[a, indices[a, b]]. As torch.take_along_dim.
 Var take_along_axis(const Argument& x, const Var& indices, std::int64_t axis);
 /// The slices of x at the indices [k] along an axis, which gets size k. Unlike take, indices may be negative.
 Var index_select(const Argument& x, std::int64_t axis, const Var& indices);
@@ -74,9 +74,9 @@ Var repeat_interleave(const Argument& x, std::int64_t repeats, std::int64_t axis
 /// "xy", the first two axes change places. Views.
 Vars meshgrid(const Vars& xs, const std::string& indexing = "ij", Caller caller = Caller::here());
 /// x with before[i] and after[i] elements at the two ends of axis i, by PyTorch's or NumPy's name of the mode:
-/// "reflect" (mirrored at the last element, which is not repeated), "replicate" or "edge" (the last element), "circular"
-/// or "wrap" (the elements from the other end). Throws ShapeError where the axis is too short: reflect needs more
-/// elements than it adds, circular as many.
+/// "reflect" (mirrored at the last element, which is not repeated), "replicate" or "edge" (the last element),
+/// "circular" or "wrap" (the elements from the other end). Throws ShapeError where the axis is too short: reflect needs
+/// more elements than it adds, circular as many.
 Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::vector<std::int64_t>& after,
         const std::string& mode);
 

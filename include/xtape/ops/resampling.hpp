@@ -1,5 +1,6 @@
-/// Resampling of images and signals, with PyTorch's names, argument order and conventions. docs/ops.md has the formulas.
-/// Functions throw ShapeError, DtypeError, HandleError and Error as those of ops.hpp do; then nothing is recorded.
+/// Resampling of images and signals, with PyTorch's names, argument order and conventions. docs/ops.md has the
+/// formulas. Functions throw ShapeError, DtypeError, HandleError and Error as those of ops.hpp do; then nothing is
+/// recorded.
 #pragma once
 
 #include <optional>
