@@ -21,8 +21,8 @@ struct Slices {
 
 /// out[o, index, i] = combine(out[o, index, i], part[o, p, i]) in the order of p, where the index is indices[o, p, i]
 /// or, of whole slices, indices[p].
-template <bool whole, class T, class Index, class Combine>
-void combine_all(T* to, const Index* indices, const T* part, const Slices& slices, int threads,
+template <bool whole, class T, class Combine>
+void combine_all(T* to, const std::int64_t* indices, const T* part, const Slices& slices, int threads,
                  const Combine& combine) {
   const auto [outer, size, inner, count] = slices;
   const std::int64_t grain = 8192 / std::max<std::int64_t>(1, count) / 16 * 16 + 16, in_row = inner, rows = count,
@@ -54,22 +54,19 @@ Kernel combining(const KernelForm& form, bool whole, const Combine& combine) {
   for (std::size_t i = 0; i < x.size(); ++i) (i < axis ? slices.outer : i == axis ? slices.size : slices.inner) *= x[i];
   const std::int64_t indexed = count_of(form.shape(1));
   slices.count = whole ? indexed : form.shape(1)[axis];
-  return with_index(form.dtype(1), [&](auto index) {
-    using Index = decltype(index);
-    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
-      const auto* indices = in<Index>(arguments, 1);
-      for (std::int64_t i = 0; i < indexed; ++i)
-        if (indices[i] < 0 || indices[i] >= slices.size) out_of_range(indices[i], i, slices.size);
-      const T* part = in<T>(arguments, 2);
-      T* to = out<T>(arguments, 0);
-      const std::size_t bytes = static_cast<std::size_t>(slices.outer * slices.size * slices.inner) * sizeof(T);
-      if (to != arguments.in[0] && bytes > 0) std::memcpy(to, arguments.in[0], bytes);
-      if (whole)
-        combine_all<true>(to, indices, part, slices, threads, combine);
-      else
-        combine_all<false>(to, indices, part, slices, threads, combine);
-    }};
-  });
+  return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+    const auto* indices = in<std::int64_t>(arguments, 1);
+    for (std::int64_t i = 0; i < indexed; ++i)
+      if (indices[i] < 0 || indices[i] >= slices.size) out_of_range(indices[i], i, slices.size);
+    const T* part = in<T>(arguments, 2);
+    T* to = out<T>(arguments, 0);
+    const std::size_t bytes = static_cast<std::size_t>(slices.outer * slices.size * slices.inner) * sizeof(T);
+    if (to != arguments.in[0] && bytes > 0) std::memcpy(to, arguments.in[0], bytes);
+    if (whole)
+      combine_all<true>(to, indices, part, slices, threads, combine);
+    else
+      combine_all<false>(to, indices, part, slices, threads, combine);
+  }};
 }
 
 /// The larger, or the smaller, of two numbers; NaN if one is.

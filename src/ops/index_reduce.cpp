@@ -111,6 +111,11 @@ Vars batch_index_reduce(const BatchCall& call) {
   return {reshape(index_reduce(reshape(x, flat), rows, part, reduce), x.shape())};
 }
 
+void require_recorded(const Call& call) {
+  require_reduction(call, {"set", "prod", "amax", "amin"});
+  if (call.dtype(1) != Dtype::int64) throw DtypeError("recorded indices are int64");
+}
+
 /// What the two ops share.
 Op reduction_op(const char* name, const char* doc) {
   Op op;
@@ -119,6 +124,10 @@ Op reduction_op(const char* name, const char* doc) {
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = {{"reduce", AttributeType::text, "\"set\", \"prod\", \"amax\" or \"amin\".", std::nullopt}};
   op.gradient = gradient_of_reduction;
+  // The loops exist for int64 only, since they exist for many types and reductions.
+  op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+    return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
+  };
   op.lowering.overwrites = {0};
   return op;
 }
@@ -131,7 +140,7 @@ const Op& index_reduce_op() {
                          "elements share the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error "
                          "when played.");
     op.shape = [](const Call& call) {
-      require_reduction(call, {"set", "prod", "amax", "amin"});
+      require_recorded(call);
       const Shape& x = call.shape(0);
       if (x.empty()) throw ShapeError("x must have at least one axis");
       Shape wanted = call.shape(1);
@@ -154,7 +163,7 @@ const Op& scatter_elements_op() {
                      "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
     op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
     op.shape = [](const Call& call) {
-      require_reduction(call, {"set", "prod", "amax", "amin"});
+      require_recorded(call);
       const Shape &x = call.shape(0), &indices = call.shape(1);
       Shape wanted = x;
       const std::size_t axis = axis_of(call);
