@@ -29,10 +29,46 @@ void each_column(const Picking& picking, int threads, const Body& body) {
   });
 }
 
+/// Calls f(T{}) with an unsigned integer of so many bytes.
+template <class F>
+void with_bytes(std::size_t bytes, const F& f) {
+  switch (bytes) {
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    default:
+      return f(std::uint64_t{});
+  }
+}
+
+/// out[o, p] = x[o, indices[p]]: slices of one element, for which calls of memcpy would take several times as long.
+template <class T, class Index>
+void take_single(const T* from, const Index* indices, T* to, const Picking& picking, int threads) {
+  const std::int64_t all = picking.outer * picking.picked;
+  parallel_for(threads, all, elements_a_thread, [&](std::int64_t begin, std::int64_t finish) {
+    while (begin < finish) {
+      const std::int64_t o = begin / picking.picked, first = begin % picking.picked;
+      const std::int64_t last = std::min(picking.picked, first + finish - begin);
+      const T* row = from + o * picking.axis;
+      T* out = to + o * picking.picked;
+      for (std::int64_t p = first; p < last; ++p) out[p] = row[indices[p]];
+      begin += last - first;
+    }
+  });
+}
+
 /// out[o, p, i] = x[o, indices[p], i]; an element has `bytes` bytes.
 template <class Index>
 void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                  int threads) {
+  if (picking.inner == 1)
+    return with_bytes(bytes, [&](auto element) {
+      using T = decltype(element);
+      take_single(static_cast<const T*>(x), indices, static_cast<T*>(out), picking, threads);
+    });
   const std::size_t slice = static_cast<std::size_t>(picking.inner) * bytes;
   const auto* from = static_cast<const std::byte*>(x);
   auto* to = static_cast<std::byte*>(out);
@@ -65,7 +101,7 @@ void add_slices(T* out, const Index* indices, const T* part, const Picking& pick
 template <class Index>
 void take_elements(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                    int threads) {
-  const auto take = [&](auto element) {
+  with_bytes(bytes, [&](auto element) {
     using T = decltype(element);
     const auto* from = static_cast<const T*>(x);
     auto* to = static_cast<T*>(out);
@@ -75,17 +111,7 @@ void take_elements(const void* x, const Index* indices, void* out, const Picking
         to[at] = from[(o * picking.axis + indices[at]) * picking.inner + i];
       }
     });
-  };
-  switch (bytes) {
-    case 1:
-      return take(std::uint8_t{});
-    case 2:
-      return take(std::uint16_t{});
-    case 4:
-      return take(std::uint32_t{});
-    default:
-      return take(std::uint64_t{});
-  }
+  });
 }
 
 /// out[o, indices[o, p, i], i] += part[o, p, i], in the order of p.

@@ -6,6 +6,7 @@
 #include "calls.hpp"
 #include "convolution_geometry.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/indexing.hpp"
 
 namespace xtape {
 
@@ -23,7 +24,9 @@ void require_channels(const Geometry& g, const Shape& x, const Shape& weight, st
 }
 
 void require_product(const Call& call) {
-  if (call.inputs.size() != 2) throw ShapeError("a recorded convolution has two operands: its bias is added apart");
+  const Attribute* mode = call.attributes.find("padding_mode");
+  if (call.inputs.size() != 2 || (mode != nullptr && *mode != Attribute(std::string("zeros"))))
+    throw ShapeError("a recorded convolution has two operands and zeros around x: the rest is recorded apart");
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
 }
 
@@ -95,18 +98,6 @@ Vars expand_transpose(const ExpandCall& call) {
   return {extended(windows, 2, before, after)};
 }
 
-Integers joined(Integers list, const Integers& more) {
-  list.insert(list.end(), more.begin(), more.end());
-  return list;
-}
-
-Attributes attributes_of(const Geometry& g) {
-  return {{"stride", g.stride},
-          {"padding", joined(g.before, g.after)},
-          {"dilation", g.dilation},
-          {"groups", g.groups}};
-}
-
 const Op& conv_op();
 const Op& conv_transpose_op();
 
@@ -129,7 +120,7 @@ Vars conv_gradient(const GradientCall& call) {
     Integers more(g.n), none(g.n), unread(g.n);
     for (std::size_t i = 0; i < g.n; ++i)
       more[i] = (x.shape()[i + 2] + g.before[i] + g.after[i] - g.span(i)) % g.stride[i];
-    Attributes attributes = attributes_of(g);
+    Attributes attributes = g.attributes();
     attributes.set("output_padding", more);
     gradients[0] = apply(conv_transpose_op(), {dy, weight}, attributes)[0];
   }
@@ -142,7 +133,7 @@ Vars transpose_gradient(const GradientCall& call) {
   const Geometry g(call.attributes(), x.shape(), weight.shape());
   Vars gradients(2);
   if (call.needs[0]) {
-    const Var all = apply(conv_op(), {dy, weight}, attributes_of(g))[0];
+    const Var all = apply(conv_op(), {dy, weight}, g.attributes())[0];
     gradients[0] = all.shape() == x.shape() ? all : slice(all, {}, {x.shape().begin(), x.shape().end()});
   }
   if (call.needs[1]) gradients[1] = weight_gradient(g, dy, x);
@@ -152,8 +143,10 @@ Vars transpose_gradient(const GradientCall& call) {
 /// The convolution, and a bias for each channel.
 Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attributes& given) {
   Attributes attributes = given;
-  const Var &x = inputs[0], &weight = inputs[1];
-  if (&op == &conv_op() && given.get<bool>("same")) {
+  Var x = inputs[0];
+  const Var& weight = inputs[1];
+  const bool forward = &op == &conv_op();
+  if (forward && given.get<bool>("same")) {
     const Geometry g(given, x.shape(), weight.shape());
     Integers before, after;
     for (std::size_t i = 0; i < g.n; ++i) {
@@ -162,8 +155,15 @@ Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attribu
       before.push_back((g.span(i) - 1) / 2);
       after.push_back(g.span(i) - 1 - before.back());
     }
-    attributes.set("padding", joined(before, after));
+    attributes.set("padding", Geometry::joined(before, after));
     attributes.set("same", false);
+  }
+  if (forward && given.get<std::string>("padding_mode") != "zeros") {
+    const Geometry g(attributes, x.shape(), weight.shape());
+    x = pad(x, Geometry::joined({0, 0}, g.before), Geometry::joined({0, 0}, g.after),
+            given.get<std::string>("padding_mode"));
+    attributes.set("padding", Integers{0});
+    attributes.set("padding_mode", std::string("zeros"));
   }
   const Var y = record_call(tape, op, {x, weight}, attributes)[0];
   if (inputs.size() < 3) return {y};
@@ -202,6 +202,9 @@ const Op& conv_op() {
            bias is recorded as an addition.)");
     op.attributes.push_back({"same", AttributeType::boolean,
                              "Pads so that the result is as large as x, instead of `padding`; for stride 1.", false});
+    op.attributes.push_back({"padding_mode", AttributeType::text,
+                             "What is added: \"zeros\"; or, recorded as a call of its own, elements of x by "
+                             "\"reflect\", \"replicate\" or \"circular\".", std::string("zeros")});
     op.shape = conv_shape;
     op.gradient = conv_gradient;
     op.expand = expand_conv;
@@ -240,7 +243,7 @@ Var convolved(const Op& op, std::size_t n, const Argument& x, const Var& weight,
 }
 
 Var conv(std::size_t n, const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
-         const ConvPadding& padding, const PerAxis& dilation, std::int64_t groups) {
+         const ConvPadding& padding, const PerAxis& dilation, std::int64_t groups, const std::string& mode) {
   return at_place(x.caller(), [&] {
     if (!padding.name.empty() && padding.name != "same" && padding.name != "valid")
       throw Error("conv: padding \"" + padding.name + "\" must be \"same\", \"valid\" or numbers");
@@ -249,7 +252,8 @@ Var conv(std::size_t n, const Argument& x, const Var& weight, const Var& bias, c
                       {"padding", padding.numbers.list},
                       {"dilation", dilation.list},
                       {"groups", groups},
-                      {"same", padding.name == "same"}});
+                      {"same", padding.name == "same"},
+                      {"padding_mode", mode}});
   });
 }
 
@@ -264,12 +268,12 @@ Attributes transpose_attributes(const PerAxis& stride, const PerAxis& padding, c
 }  // namespace
 
 Var conv1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
-           const PerAxis& dilation, std::int64_t groups) {
-  return conv(1, x, weight, bias, stride, padding, dilation, groups);
+           const PerAxis& dilation, std::int64_t groups, const std::string& padding_mode) {
+  return conv(1, x, weight, bias, stride, padding, dilation, groups, padding_mode);
 }
 Var conv2d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride, const ConvPadding& padding,
-           const PerAxis& dilation, std::int64_t groups) {
-  return conv(2, x, weight, bias, stride, padding, dilation, groups);
+           const PerAxis& dilation, std::int64_t groups, const std::string& padding_mode) {
+  return conv(2, x, weight, bias, stride, padding, dilation, groups, padding_mode);
 }
 Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias, const PerAxis& stride,
                      const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups,

@@ -55,6 +55,15 @@ struct ConvolutionGeometry {
     return found;
   }
 
+  static Integers joined(Integers list, const Integers& more) {
+    list.insert(list.end(), more.begin(), more.end());
+    return list;
+  }
+  /// Of a call with these windows.
+  Attributes attributes() const {
+    return {{"stride", stride}, {"padding", joined(before, after)}, {"dilation", dilation}, {"groups", groups}};
+  }
+
   static constexpr std::size_t letters = 3;
   std::string places() const { return std::string("XYZ", n); }    // of windows
   std::string elements() const { return std::string("xyz", n); }  // of elements within windows

@@ -94,11 +94,12 @@ const Op& shift_right_op() {
 }
 
 /// Repeats by broadcasting a new axis before each repeated axis. Works in rounds, each with as many new axes as an
-/// array may have.
+/// array may have, but for one, which a batch of such arrays needs.
 Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
   for (std::size_t done = 0; done < repeats.size();) {
     Shape apart, spread, joined;
     std::size_t room = Shape::max_rank - x.rank();
+    if (room > 1) --room;
     std::size_t next = repeats.size();  // the first axis that is left for another round
     for (std::size_t i = 0; i < x.rank(); ++i) {
       const std::int64_t size = x.shape()[i];

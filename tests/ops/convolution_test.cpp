@@ -15,6 +15,19 @@ TEST_CASE("op conv: gives PyTorch's values and gradients") {
   check_golden("ops_convolution.json", "conv", 1e-10, 1e-4);
 }
 
+TEST_CASE("op conv: gives PyTorch's values and gradients of convolutions that are padded by elements") {
+  check_golden("ops_resampling.json", "conv", 1e-10, 1e-4);
+  const Doubles x = numbers({1, 2, 5}), w = numbers({1, 2, 3}, 1);
+  check_gradient([](const Vars& v) { return conv1d(v[0], v[1], {}, 1, 2, 1, 1, "reflect"); }, {x, w});
+  Tape tape;
+  const Var a = tape.input("a", {1, 2, 5}), b = tape.input("b", {1, 2, 3});
+  const std::size_t size = tape.size();
+  CHECK_THROWS_AS(conv1d(a, b, {}, 1, 2, 1, 1, "mirror"), Error);
+  CHECK_THROWS_AS(conv1d(a, b, {}, 1, 5, 1, 1, "reflect"), ShapeError);
+  CHECK_THROWS_AS(conv1d(a, b, a, 1, 2, 1, 1, "reflect"), ShapeError);
+  CHECK(tape.size() == size);
+}
+
 TEST_CASE("op conv_transpose: gives PyTorch's values and gradients") {
   check_golden("ops_convolution.json", "conv_transpose", 1e-10, 1e-4);
 }

@@ -47,6 +47,8 @@ const std::map<std::string, Sample>& samples() {
         {"bernoulli", {{{"shape", Sizes{2, 3}}, {"p", 0.5}}}},
         {"broadcast_to", {{{"shape", Sizes{3, 3}}}}},
         {"cache", {{}, {{f32, {3, 3}}, {f32, {3, 4}}, {i64, {3}}}}},
+        {"checked_indices", {{{"size", std::int64_t{3}}}}},
+        {"circular_pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
         {"conv", {{}, {{f32, {2, 4, 6}}, {f32, {3, 4, 2}}}}},
         {"conv_transpose", {{}, {{f32, {2, 4, 6}}, {f32, {4, 3, 2}}}}},
         {"cross_entropy", {loss, {{f32, {3, 3}}, {i64, {3}}}}},
@@ -61,10 +63,15 @@ const std::map<std::string, Sample>& samples() {
         {"glu", {{}, {{f32, {3, 4}}}}},
         {"group_norm", {{{"groups", std::int64_t{3}}}}},
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
+        {"index_reduce", {{{"reduce", std::string("amax")}}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
+        {"index_select", {{}, {{f32, {3, 3}}, {i64, {2}}}}},
+        {"interpolate", {{{"size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"iota", {{{"shape", Sizes{2, 3}}}}},
+        {"masked_select", {{{"size", std::int64_t{2}}}}},
         {"matrix_power", {{{"n", std::int64_t{2}}}}},
         {"max_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
         {"nll_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
+        {"nonzero_static", {{{"size", std::int64_t{2}}}}},
         {"one_hot", {{{"classes", std::int64_t{4}}}}},
         {"ones", {{{"shape", Sizes{2, 3}}}}},
         {"pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
@@ -74,6 +81,11 @@ const std::map<std::string, Sample>& samples() {
         {"rearrange",
          {{{"pattern", std::string("(a b) c -> a (c b)")}, {"sizes", NamedSizes{{"a", 3}, {"b", 1}}}}}},
         {"reshape", {{{"shape", Sizes{9, 1}}}}},
+        {"reflection_pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
+        {"repeat_interleave", {{{"repeats", std::int64_t{2}}}}},
+        {"replication_pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
+        {"roll", {{{"shifts", Sizes{1, 2}}, {"axis", Sizes{0, 1}}}}},
+        {"scatter_elements", {{{"reduce", std::string("amax")}}, {{f32, {3, 3}}, {i64, {2, 3}}, {f32, {2, 3}}}}},
         {"slice", {{{"start", Sizes{0, 1}}, {"stop", Sizes{2, 3}}, {"step", Sizes{1, 1}}}}},
         {"split", {{{"sizes", Sizes{1, 2}}}}},
         {"squeeze", {{{"axis", Sizes{1}}}, {{f32, {3, 1}}}}},
@@ -86,6 +98,9 @@ const std::map<std::string, Sample>& samples() {
         {"zeros", {{{"shape", Sizes{2, 3}}}}}};
     map["attention_grad"] = {scores, attended};
     map["attention_grad"].inputs.insert(map["attention_grad"].inputs.begin() + 3, {f32, {2, 3, 4, 7}});
+    for (const char* name :
+         {"segment_max", "segment_mean", "segment_min", "segment_prod", "segment_softmax", "segment_sum"})
+      map[name] = {{{"num_segments", std::int64_t{2}}}, {{f32, {3, 3}}, {i64, {3}}}};
     for (const char* name : {"all", "any", "logsumexp", "max", "mean", "min", "sum", "var"})
       map[name].attributes.set("axis", Sizes{0, 1});
     return map;

@@ -54,12 +54,15 @@ Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t
 
 // Convolutions, of numbers --------------------------------------------------------------------------------------------
 /// x [b, c, n] by weight [o, c / groups, k] gives [b, o, m]: the sum of products over the channels of a group and the
-/// elements of a window, plus bias [o]. "same" needs stride 1.
+/// elements of a window, plus bias [o]. "same" needs stride 1. padding_mode is "zeros", or what `pad` of indexing.hpp
+/// adds: "reflect", "replicate" or "circular".
 Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
-           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1);
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
+           const std::string& padding_mode = "zeros");
 /// The same for x [b, c, h, w] and weight [o, c / groups, kh, kw].
 Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
-           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1);
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
+           const std::string& padding_mode = "zeros");
 /// The adjoint of conv1d: x [b, c, n] by weight [c, o / groups, k] gives [b, o, (n - 1) * stride - 2 * padding +
 /// dilation * (k - 1) + 1 + output_padding]. output_padding must be below the stride or the dilation.
 Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,

@@ -61,6 +61,28 @@ Drawn adaptive(Drawer& d) {
   return Draft{{d.steady(image(d, 2, static_cast<std::int64_t>(sizes.size()), false))}, {{"output_size", sizes}}};
 }
 
+Drawn interpolated(Drawer& d) {
+  const std::int64_t n = d.random.between(1, 2);
+  Draft draft{{image(d, 2, n, true)},
+              {{"mode", std::string(n == 1 ? d.random.pick({"nearest", "nearest-exact", "linear"})
+                                           : d.random.pick({"nearest", "bilinear", "bicubic"}))},
+               {"align_corners", d.random.one_in(2)}}};
+  if (d.random.one_in(2))
+    draft.attributes.set("scale_factor", d.random.pick({0.5, 1.5, 2.0}));
+  else
+    draft.attributes.set("size", List(static_cast<std::size_t>(n), d.random.between(1, 6)));
+  return draft;
+}
+
+Drawn grid_sample(Drawer& d) {
+  const Ref x = image(d, 2, 2, true);
+  const Shape points{d.shape(x)[0], d.random.between(1, 3), d.random.between(1, 3), 2};
+  return Draft{{x, d.steady(d.fitting({d.real(), points}))},
+               {{"mode", std::string(d.random.pick({"bilinear", "nearest"}))},
+                {"padding_mode", std::string(d.random.pick({"zeros", "border", "reflection"}))},
+                {"align_corners", d.random.one_in(2)}}};
+}
+
 /// Of enough numbers for a variance that is not near 0.
 Drawn norm(Drawer& d, bool in_groups, bool given) {
   const Ref x = image(d, 4, 2, true);
@@ -83,6 +105,8 @@ Hints hints_of_channels() {
       {"avg_pool", {pool}},
       {"adaptive_max_pool", {adaptive, true, false, true}},
       {"adaptive_avg_pool", {adaptive}},
+      {"interpolate", {interpolated}},
+      {"grid_sample", {grid_sample, false, false, true}},
       {"group_norm", {[](Drawer& d) { return norm(d, true, false); }}},
       {"instance_norm", {[](Drawer& d) { return norm(d, false, false); }}},
       {"batch_norm", {[](Drawer& d) { return norm(d, false, true); }, false, true}},

@@ -34,10 +34,109 @@ Drawn take(Drawer& d) {
   return Draft{{from->x, from->indices}, {{"axis", from->axis}}};
 }
 
-Drawn gather(Drawer& d) {
+Drawn elements(Drawer& d) {
   const auto from = indexed(d, d.any(), true);
   if (!from) return std::nullopt;
   return Draft{{from->x, from->indices}, {{"axis", from->axis}}};
+}
+
+Drawn index_select(Drawer& d) {
+  const Ref x = d.number();
+  if (rank_of(d, x) == 0) return std::nullopt;
+  const std::int64_t axis = d.axis_of(x);
+  const auto indices = d.indices({d.size()}, d.shape(x)[normal(d, x, axis)]);
+  if (!indices) return std::nullopt;
+  return Draft{{x, *indices}, {{"axis", axis}}};
+}
+
+Drawn checked_indices(Drawer& d) {
+  const std::int64_t size = d.random.between(1, 4);
+  const auto indices = d.indices(d.any_shape(), size);
+  if (!indices) return std::nullopt;
+  return Draft{{*indices}, {{"size", size}, {"wrap", d.random.one_in(2)}}};
+}
+
+/// A part of the shape of indices [..., k] without their last axis, and of x without its first k axes; or no part.
+Drawn of_several_axes(Drawer& d, bool with_part) {
+  const Ref x = d.steady(d.number());
+  if (rank_of(d, x) == 0) return std::nullopt;
+  const std::int64_t k = d.random.between(1, rank_of(d, x));
+  const Shape shape = d.shape(x);
+  Shape part{d.random.between(1, 4)}, picked{part[0], k};
+  const auto indices = d.indices(picked, *std::min_element(shape.begin(), shape.begin() + k));
+  if (!indices) return std::nullopt;
+  for (auto i = static_cast<std::size_t>(k); i < shape.size(); ++i) part.push_back(shape[i]);
+  if (count_of(part) > d.most_elements()) return std::nullopt;
+  if (!with_part) return Draft{{x, *indices}};
+  return Draft{{x, *indices, d.steady(d.fitting(ValueType{d.type(x).dtype, part}))},
+               {{"reduce", std::string(d.random.pick({"set", "sum", "prod", "mean", "amax", "amin"}))}}};
+}
+
+Drawn scattered(Drawer& d, bool by_one_op) {
+  const auto into = indexed(d, d.steady(d.number()), true);
+  if (!into) return std::nullopt;
+  const Ref part = d.steady(d.fitting(ValueType{d.type(into->x).dtype, d.shape(into->indices)}));
+  if (by_one_op)
+    return Draft{{into->x, into->indices, part},
+                 {{"axis", into->axis}, {"reduce", std::string(d.random.pick({"set", "prod", "amax", "amin"}))}}};
+  return Draft{{into->x, into->indices, part},
+               {{"axis", into->axis},
+                {"reduce", std::string(d.random.pick({"set", "sum", "prod", "mean", "amax", "amin"}))},
+                {"include_self", d.random.one_in(2)}}};
+}
+
+Drawn index_reduce(Drawer& d) {
+  const Ref x = d.steady(d.number());
+  if (rank_of(d, x) == 0) return std::nullopt;
+  Shape part = d.shape(x);
+  const auto indices = d.indices({d.size()}, part[0]);
+  if (!indices) return std::nullopt;
+  part[0] = d.shape(*indices)[0];
+  if (count_of(part) > d.most_elements()) return std::nullopt;
+  return Draft{{x, *indices, d.steady(d.fitting(ValueType{d.type(x).dtype, part}))},
+               {{"reduce", std::string(d.random.pick({"set", "prod", "amax", "amin"}))}}};
+}
+
+/// The largest element of no elements is infinite: then there is one segment.
+Drawn segments(Drawer& d, bool one, bool floating) {
+  const Ref data = d.steady(floating ? d.floating(1) : d.number());
+  if (rank_of(d, data) == 0 || d.shape(data)[0] == 0) return std::nullopt;
+  const std::int64_t count = one ? 1 : d.random.between(1, 4);
+  const auto ids = d.indices({d.shape(data)[0]}, count);
+  if (!ids) return std::nullopt;
+  return Draft{{data, *ids}, {{"num_segments", count}}};
+}
+
+Drawn masked_select(Drawer& d) {
+  const Ref x = d.number();
+  return Draft{{x, d.mask_for(d.shape(x))}, {{"size", d.random.between(0, 6)}}};
+}
+
+Drawn nonzero_static(Drawer& d) {
+  return Draft{{d.steady(d.number())}, {{"size", d.random.between(0, 6)}}};
+}
+
+Drawn roll(Drawer& d) {
+  const Ref x = d.any();
+  if (rank_of(d, x) == 0) return Draft{{x}, {{"shifts", List{1}}}};
+  return Draft{{x}, {{"shifts", List{d.random.between(-4, 4)}}, {"axis", List{d.axis_of(x)}}}};
+}
+
+Drawn repeat_interleave(Drawer& d) {
+  const Ref x = d.any();
+  if (rank_of(d, x) == 0) return std::nullopt;
+  return Draft{{x}, {{"repeats", d.random.between(0, 3)}, {"axis", d.axis_of(x)}}};
+}
+
+Drawn bordered(Drawer& d) {
+  const Ref x = d.any();
+  Draft draft{{x}};
+  for (const char* name : {"before", "after"}) {
+    List list;
+    for (const std::int64_t size : d.shape(x)) list.push_back(d.random.below(std::clamp<std::int64_t>(size, 1, 3)));
+    draft.attributes.set(name, list);
+  }
+  return draft;
 }
 
 Drawn added_at(Drawer& d, bool alike) {
@@ -77,7 +176,28 @@ Drawn cache(Drawer& d) {
 Hints hints_of_indexing() {
   return {
       {"take", {take, true}},
-      {"gather", {gather, true}},
+      {"gather", {elements, true}},
+      {"take_along_axis", {elements, true}},
+      {"index_select", {index_select, true}},
+      {"checked_indices", {checked_indices, true}},
+      {"gather_nd", {[](Drawer& d) { return of_several_axes(d, false); }, true}},
+      {"scatter_nd", {[](Drawer& d) { return of_several_axes(d, true); }, false, true, true}},
+      {"scatter_reduce", {[](Drawer& d) { return scattered(d, false); }, false, true, true}},
+      {"scatter_elements", {[](Drawer& d) { return scattered(d, true); }, false, true, true}},
+      {"index_reduce", {index_reduce, false, true, true}},
+      {"segment_sum", {[](Drawer& d) { return segments(d, false, false); }, false, true}},
+      {"segment_prod", {[](Drawer& d) { return segments(d, false, false); }, false, true}},
+      {"segment_mean", {[](Drawer& d) { return segments(d, false, true); }}},
+      {"segment_softmax", {[](Drawer& d) { return segments(d, false, true); }}},
+      {"segment_max", {[](Drawer& d) { return segments(d, true, false); }, true, false, true}},
+      {"segment_min", {[](Drawer& d) { return segments(d, true, false); }, true, false, true}},
+      {"masked_select", {masked_select, true}},
+      {"nonzero_static", {nonzero_static, true, false, true}},
+      {"roll", {roll, true}},
+      {"repeat_interleave", {repeat_interleave, true}},
+      {"reflection_pad", {bordered, true}},
+      {"replication_pad", {bordered, true}},
+      {"circular_pad", {bordered, true}},
       {"cache", {cache, true}},
       {"where", {{}, true}},
       {"masked_fill", {{}, true}},

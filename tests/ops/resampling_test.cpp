@@ -1,0 +1,75 @@
+#include "xtape/ops/resampling.hpp"
+
+#include "golden.hpp"
+#include "indexed.hpp"
+
+using namespace xtape;
+
+namespace {
+const char* const file = "ops_resampling.json";
+}
+
+TEST_CASE("op interpolate: gives PyTorch's values and gradients; batches") {
+  check_golden(file, "interpolate", 1e-11);
+  const Doubles x = numbers({1, 2, 3, 4});
+  for (const char* mode : {"nearest", "bilinear", "bicubic"})
+    check_gradient([&](const Vars& v) { return square(interpolate(v[0], {5, 3}, {}, mode)); }, {x});
+  check_vmap([](const Vars& v) { return interpolate(v[0], {}, 1.5, "linear", true); }, {numbers({3, 2, 1, 5})});
+  check_jvp([](const Vars& v) { return square(interpolate(v[0], 7, {}, "linear")); }, {numbers({2, 1, 3})},
+            {numbers({2, 1, 3}, 1)});
+}
+TEST_CASE("op interpolate: elements at the quotients of sizes are exact") {
+  for (std::int64_t n = 1; n < 60; ++n) {
+    Tape tape;
+    const Var y = interpolate(cast(iota(tape, {1, 1, n}, 2), Dtype::float64), n * n);
+    const Doubles repeated = value<double>(y);
+    CAPTURE(n);
+    REQUIRE(
+        near(repeated, made_from({1, 1, n * n}, [n](const Shape& at) { return static_cast<double>(at[2] / n); }), 0));
+  }
+}
+TEST_CASE("op interpolate: sizes that do not fit are refused") {
+  Tape tape;
+  const Var x = tape.input("x", {1, 2, 3});
+  CHECK_THROWS_WITH_AS(interpolate(x, {}), "interpolate: give either a size or a scale_factor", ShapeError);
+  CHECK_THROWS_AS(interpolate(x, 3, 2.0), ShapeError);
+  CHECK_THROWS_AS(interpolate(x, {3, 4}), ShapeError);
+  CHECK_THROWS_AS(interpolate(x, 0), ShapeError);
+  CHECK_THROWS_AS(interpolate(x, {}, -1.0), ShapeError);
+  CHECK_THROWS_AS(interpolate(x, {}, 1e300), ShapeError);
+  CHECK_THROWS_AS(interpolate(tape.input("empty", {1, 2, 0}), 3), ShapeError);
+  CHECK_THROWS_WITH_AS(interpolate(x, 3, {}, "bilinear"),
+                       "interpolate: x of shape (1, 2, 3) must be [b, c] with 2 spatial axes for mode \"bilinear\"",
+                       ShapeError);
+  CHECK_THROWS_AS(interpolate(x, 3, {}, "cubic"), Error);
+  CHECK(interpolate(tape.input("none", {0, 2, 3}), 5).shape() == Shape{0, 2, 5});
+}
+
+TEST_CASE("op grid_sample: gives PyTorch's values and gradients; batches") {
+  check_golden(file, "grid_sample", 1e-10, 2e-4);
+  const Doubles x = numbers({1, 2, 3, 4}), grid = 1.3 * numbers({1, 2, 3, 2}, 5);
+  for (const char* padding : {"zeros", "border", "reflection"})
+    check_gradient([&](const Vars& v) { return grid_sample(v[0], v[1], "bilinear", padding); }, {x, grid});
+  check_vmap([](const Vars& v) { return grid_sample(v[0], v[1]); },
+             {numbers({2, 1, 2, 3, 4}), 1.3 * numbers({2, 1, 2, 3, 2}, 5)});
+  check_jvp([](const Vars& v) { return grid_sample(v[0], v[1]); }, {x, grid},
+            {numbers({1, 2, 3, 4}, 1), numbers({1, 2, 3, 2}, 2)});
+}
+TEST_CASE("op grid_sample: points far away and NaN read nothing; shapes and words that do not fit are refused") {
+  Tape tape;
+  const Var x = tape.constant(numbers({1, 1, 2, 2}));
+  const Var far = tape.constant(Doubles{{{{1e300, 0}, {-1e30, -1e300}}}});
+  CHECK(value<double>(grid_sample(x, far)) == Doubles{{{{0, 0}}}});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const char* padding : {"zeros", "border", "reflection"})
+    CHECK(value<double>(grid_sample(x, tape.constant(Doubles{{{{nan, 0}}}}), "bilinear", padding)).size() == 1);
+  const Var grid = tape.input("grid", {1, 3, 3, 2}, Dtype::float64);
+  CHECK_THROWS_WITH_AS(
+      grid_sample(x, tape.input("three", {1, 3, 3, 3}, Dtype::float64)),
+      "grid_sample: x of shape (1, 1, 2, 2) must be [b, c, h, w] with elements, and the grid, of shape (1, 3, 3, 3), "
+      "[b, i, j, 2]",
+      ShapeError);
+  CHECK_THROWS_AS(grid_sample(tape.input("flat", {1, 1, 0, 2}, Dtype::float64), grid), ShapeError);
+  CHECK_THROWS_AS(grid_sample(x, grid, "bicubic"), Error);
+  CHECK_THROWS_AS(grid_sample(x, grid, "nearest", "wrap"), Error);
+}
