@@ -44,6 +44,7 @@ const std::map<std::string, Sample>& samples() {
         {"adaptive_max_pool", {{{"output_size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"attention", {scores, attended}},
         {"avg_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
+        {"bincount", {{{"length", std::int64_t{4}}}}},
         {"bernoulli", {{{"shape", Sizes{2, 3}}, {"p", 0.5}}}},
         {"broadcast_to", {{{"shape", Sizes{3, 3}}}}},
         {"cache", {{}, {{f32, {3, 3}}, {f32, {3, 4}}, {i64, {3}}}}},
@@ -61,9 +62,12 @@ const std::map<std::string, Sample>& samples() {
         {"glu", {{}, {{f32, {3, 4}}}}},
         {"group_norm", {{{"groups", std::int64_t{3}}}}},
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
+        {"histogram", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"iota", {{{"shape", Sizes{2, 3}}}}},
+        {"kthvalue", {{{"k", std::int64_t{2}}}}},
         {"matrix_power", {{{"n", std::int64_t{2}}}}},
         {"max_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
+        {"nanquantile", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"nll_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
         {"one_hot", {{{"classes", std::int64_t{4}}}}},
         {"ones", {{{"shape", Sizes{2, 3}}}}},
@@ -71,6 +75,7 @@ const std::map<std::string, Sample>& samples() {
         {"polygamma", {{{"n", std::int64_t{1}}}}},
         {"product_cross_entropy",
          {{{"equation", std::string("rt,ct->rc")}}, {{f32, {3, 2}}, {f32, {4, 2}}, {i64, {3}}}}},
+        {"quantile", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"rearrange",
          {{{"pattern", std::string("(a b) c -> a (c b)")}, {"sizes", NamedSizes{{"a", 3}, {"b", 1}}}}}},
         {"reshape", {{{"shape", Sizes{9, 1}}}}},
@@ -86,7 +91,7 @@ const std::map<std::string, Sample>& samples() {
         {"zeros", {{{"shape", Sizes{2, 3}}}}}};
     map["attention_grad"] = {scores, attended};
     map["attention_grad"].inputs.insert(map["attention_grad"].inputs.begin() + 3, {f32, {2, 3, 4, 7}});
-    for (const char* name : {"all", "any", "logsumexp", "max", "mean", "min", "sum", "var"})
+    for (const char* name : {"all", "any", "logsumexp", "max", "mean", "median", "min", "sum", "var"})
       map[name].attributes.set("axis", Sizes{0, 1});
     return map;
   }();
