@@ -20,6 +20,7 @@
 #include "xtape/ops/linear_algebra.hpp"
 #include "xtape/ops/losses.hpp"
 #include "xtape/ops/order.hpp"
+#include "xtape/ops/random.hpp"
 #include "xtape/ops/reductions.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/per_example.hpp"

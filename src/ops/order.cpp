@@ -1,12 +1,9 @@
-// Order, search and counting. The kernels are those of top_k, which sorts, and of searchsorted; the others are
-// compositions of them.
-#include "sorting.hpp"
-
+// Sorting, and what is at certain places of sorted arrays: compositions of top_k, whose kernel sorts.
 #include <algorithm>
 
 #include "batching.hpp"
-#include "by_name.hpp"
 #include "composed.hpp"
+#include "elementwise.hpp"
 #include "floating.hpp"
 #include "reductions.hpp"
 #include "xtape/ops/order.hpp"
@@ -111,43 +108,25 @@ Vars expand_kthvalue(const ExpandCall& call) {
   return found;
 }
 
-Var counts_of(const ExpandCall& call, const Var& bins, std::int64_t length, std::size_t weights) {
-  const std::int64_t count = count_of(bins.shape());
-  const bool weighted = call.inputs.size() > weights;
-  const Var part = weighted ? reshape(call.inputs[weights], {count}) : ones(call.tape, {count}, Dtype::int64);
-  return index_add(zeros(call.tape, {length}, part.dtype()), reshape(bins, {count}), part);
-}
-Vars expand_bincount(const ExpandCall& call) {
-  return {counts_of(call, call.inputs[0], integer_of(call, "length"), 1)};
-}
-Vars expand_histogram(const ExpandCall& call) {
-  const Var &x = call.inputs[0], &edges = call.inputs[1];
-  const std::int64_t n = edges.size(0);
-  // Bin 0 is what is below the first edge, bin n what is above the last one.
-  const Var bins = where(x == slice(edges, {n - 1}, {n}), n - 1, searchsorted(edges, x, true));
-  return {slice(counts_of(call, bins, n + 1, 2), {1}, {n})};
-}
-
 constexpr AttributeRow sorted_axis{"axis", "The axis that is sorted.", -1, AttributeType::integer},
-    descending_flag{"descending", "Whether the largest element comes first.", 0, AttributeType::boolean},
-    right_flag{"right", "Whether elements that equal the value count as before it.", 0, AttributeType::boolean};
+    descending_flag{"descending", "Whether the largest element comes first.", 0, AttributeType::boolean};
 
 const ComposedRow pair_rows[] = {
     {"sort",
      "=x",
-     "The elements sorted_axis `axis` in ascending or descending order, and their int64 indices. Equal elements keep their "
+     "The elements along `axis` in ascending or descending order, and their int64 indices. Equal elements keep their "
      "order; NaN counts as the largest.",
      expand_sort,
      {{sorted_axis, descending_flag}}},
     {"kthvalue",
      "=x",
-     "The k-th smallest element sorted_axis `axis` and its int64 index, of equal elements in their order. NaN counts as the "
+     "The k-th smallest element along `axis` and its int64 index, of equal elements in their order. NaN counts as the "
      "largest.",
      expand_kthvalue,
      {{sorted_axis, {"keepdims", "Whether the axis stays, with size 1.", 0, AttributeType::boolean}}}}};
 const ComposedRow argsort_rows[] = {{"argsort",
                                    "=x",
-                                   "The int64 indices of the elements sorted_axis `axis` in ascending or descending order. "
+                                   "The int64 indices of the elements along `axis` in ascending or descending order. "
                                    "Equal elements keep their order; NaN counts as the largest.",
                                    [](const ExpandCall& call) { return Vars{expand_sort(call)[1]}; },
                                    {{sorted_axis, descending_flag}},
@@ -160,41 +139,13 @@ const ComposedRow median_rows[] = {
     {"nanmedian", "=x", "The median of the elements that are not NaN; NaN if there are none.", expand_median<true>}};
 const ComposedRow quantile_rows[] = {
     {"quantile", "x q",
-     "The element at position q * (n - 1) of the n sorted ones, q in [0, 1], or one between two of them; NaN if there is "
-     "a NaN. A q [m] gives m results sorted_axis a new first axis. A q outside [0, 1] is an error when played.",
+     "The element at position q * (n - 1) of the n sorted ones, q in [0, 1], or one between two of them; NaN if there "
+     "is a NaN. A q [m] gives m results sorted_axis a new first axis. A q outside [0, 1] is an error when played.",
      expand_quantile<false>},
     {"nanquantile", "x q", "The quantile of the elements that are not NaN; NaN if there are none.",
      expand_quantile<true>}};
-const ComposedRow bucket_rows[] = {{"bucketize",
-                                    "=x =boundaries",
-                                    "The int64 number of the interval between ascending boundaries [n] that has x: "
-                                    "searchsorted with the arguments the other way round.",
-                                    [](const ExpandCall& call) {
-                                      return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))};
-                                    },
-                                    {{right_flag}},
-                                    false}};
-const ComposedRow bincount_rows[] = {
-    {"bincount", "#x weights?",
-     "[length]: how often each of 0 … length - 1 occurs in x, int64; or the sums of the weights of x. An x outside "
-     "[0, length) is an error when played.",
-     expand_bincount}};
-const ComposedRow histogram_rows[] = {
-    {"histogram", "x edges weights?",
-     "How many elements of x are in each interval between the ascending edges [n], int64 [n - 1]; or the sums of their "
-     "weights. An interval contains its lower edge, the last one both. Elements outside are left out.",
-     expand_histogram}};
-
-Dtype counting_dtype(const Call& call, std::size_t weights) {
-  if (call.inputs.size() <= weights) return Dtype::int64;
-  require_shape(call, weights, call.shape(0), "that of x");
-  return call.dtype(weights);
-}
-void refuse_mask(const Call& call) {
-  if (call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: cast to a number first");
-}
 std::vector<ValueType> sorted_type(const Call& call) {
-  refuse_mask(call);
+  require_numbers(call);
   Shape shape = call.shape(0);
   const std::size_t axis = axis_of(call);
   if (call.attributes.find("k") != nullptr) {
@@ -225,52 +176,6 @@ std::vector<ValueType> quantile_type(const Call& call) {
   if (q.size() == 1) type.shape.insert(0, q[0]);
   return {type};
 }
-std::vector<ValueType> places_type(const Call& call) {
-  refuse_mask(call);
-  const Shape &rows = call.shape(0), &values = call.shape(1);
-  if (rows.empty() || (rows.size() > 1 && without_last(rows) != (values.empty() ? rows : without_last(values))))
-    throw ShapeError("the sorted rows must be [n], or [..., n] for values [..., m], got " + to_string(rows) + " for " +
-                     to_string(values));
-  return {{Dtype::int64, values}};
-}
-std::vector<ValueType> buckets_type(const Call& call) {
-  refuse_mask(call);
-  if (call.shape(1).size() != 1) throw ShapeError("boundaries must be [n], got " + to_string(call.shape(1)));
-  return {{Dtype::int64, call.shape(0)}};
-}
-std::vector<ValueType> bincount_type(const Call& call) {
-  if (call.integer("length") < 0)
-    throw ShapeError("length must not be negative, got " + std::to_string(call.integer("length")));
-  return {{counting_dtype(call, 1), {call.integer("length")}}};
-}
-std::vector<ValueType> histogram_type(const Call& call) {
-  const Shape& edges = call.shape(1);
-  if (edges.size() != 1 || edges[0] < 1) throw ShapeError("edges must be [n] with n >= 1, got " + to_string(edges));
-  return {{counting_dtype(call, 2), {edges[0] - 1}}};
-}
-
-Vars batch_searchsorted(const BatchCall& call) {
-  if (call.rank(0) > 1) return batch_leading(call);
-  if (!call.mapped[0]) return record_call(call.tape, call.op, call.inputs, call.attributes());
-  const Var values = call.whole(1);
-  const Var flat = reshape(values, {call.size, count_of(Shape(values.shape().begin() + 1, values.shape().end()))});
-  return {reshape(record_call(call.tape, call.op, {call.inputs[0], flat}, call.attributes())[0], values.shape())};
-}
-
-const Op& searchsorted_op() {
-  static const Op entry{
-      .name = "searchsorted",
-      .doc = R"(int64: how many elements of the ascending row [n] are smaller than each value or, with `right`, not
-           larger. Rows [..., n] serve the values [..., m] with the same first axes. NaN counts as the largest.)",
-      .inputs = {{"sorted"}, {"values"}},
-      .attributes = {{right_flag.name, right_flag.type, right_flag.doc, false}},
-      .shape = places_type,
-      .batch = batch_searchsorted,
-      .differentiable = false,
-      .lowering = {.kernel = [](const KernelCall& call) { return make_searchsorted(form_of(call, call.attributes)); }}};
-  return entry;
-}
-
 std::pair<Var, Var> both(const char* op, const Argument& x, const Attributes& attributes) {
   const Vars found = apply(builtin_ops().at(op), {x}, attributes);
   return {found[0], found[1]};
@@ -299,24 +204,6 @@ Var nanquantile(const Argument& x, const Operand& q, const Axes& axis, bool keep
                 const std::string& interpolation) {
   return call_op("nanquantile", {x, q}, {{"axis", axis}, {"keepdims", keepdims}, {"interpolation", interpolation}});
 }
-Var searchsorted(const Argument& sorted, const Operand& values, bool right) {
-  return apply(searchsorted_op(), {sorted, values}, {{"right", right}})[0];
-}
-Var bucketize(const Argument& x, const Var& boundaries, bool right) {
-  return call_op("bucketize", {x, boundaries}, {{"right", right}});
-}
-Var bincount(const Argument& x, std::int64_t length) {
-  return call_op("bincount", {x}, {{"length", length}});
-}
-Var bincount(const Argument& x, std::int64_t length, const Var& weights) {
-  return call_op("bincount", {x, weights}, {{"length", length}});
-}
-Var histogram(const Argument& x, const Var& edges) {
-  return call_op("histogram", {x, edges});
-}
-Var histogram(const Argument& x, const Var& edges, const Var& weights) {
-  return call_op("histogram", {x, edges, weights});
-}
 
 void list_order(OpTable& table) {
   static const std::vector<std::vector<Op>> families = [] {
@@ -331,15 +218,10 @@ void list_order(OpTable& table) {
     return std::vector{pairs,
                        composed(argsort_rows, indices_type),
                        composed(median_rows, median_type, reduction_attributes()),
-                       composed(quantile_rows, quantile_type, how),
-                       composed(bucket_rows, buckets_type),
-                       composed(bincount_rows, bincount_type,
-                                {{"length", AttributeType::integer, "The number of counts.", std::nullopt}}),
-                       composed(histogram_rows, histogram_type)};
+                       composed(quantile_rows, quantile_type, how)};
   }();
   for (const auto& family : families)
     for (const Op& op : family) table.add(op);
-  table.add(searchsorted_op());
 }
 
 }  // namespace xtape
