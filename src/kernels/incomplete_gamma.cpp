@@ -79,8 +79,9 @@ double gammaincinv(double a, double p) {
     (beyond > 0 ? high : low) = x;
     const double step = beyond * x / (a * leading_term(a, x)), bend = step * ((a - 1) / x - 1) / 2;
     double next = x - step / (1 - std::min(0.5, std::max(-0.5, bend)));
+    // The error of the next one is proportional to the third power of the step.
+    if (std::abs(next - x) <= 1e-6 * x / (1 + std::sqrt(a))) return next;
     if (!(next > low && next < high)) next = std::isinf(high) ? 2 * x : low + (high - low) / 2;
-    if (std::abs(next - x) <= 2e-16 * x) return next;
     x = next;
   }
   return x;

@@ -62,9 +62,7 @@ Vars expand_median(const ExpandCall& call) {
   return {reshape(x.at(broadcast_to(floor_divide(x.last, 2), x.with_last(1))), x.result)};
 }
 
-template <bool leaves_nan_out>
-Vars expand_quantile(const ExpandCall& call) {
-  const Ordered x = ordered(call, leaves_nan_out);
+Vars quantile_of(const ExpandCall& call, const Ordered& x) {
   const Var& given = call.inputs[1];
   const std::int64_t count = given.rank() == 0 ? 1 : given.size(0);
   const Var q = reshape(watch(given, (given >= 0) & (given <= 1)), {count});
@@ -106,6 +104,11 @@ Vars expand_kthvalue(const ExpandCall& call) {
   for (Var& each : found)
     if (!flag_of(call, "keepdims")) each = squeeze(each, {axis});
   return found;
+}
+
+template <bool leaves_nan_out>
+Vars expand_quantile(const ExpandCall& call) {
+  return quantile_of(call, ordered(call, leaves_nan_out));
 }
 
 constexpr AttributeRow sorted_axis{"axis", "The axis that is sorted.", -1, AttributeType::integer},

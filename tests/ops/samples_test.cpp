@@ -81,7 +81,7 @@ TEST_CASE("op randn: distribution, moments, tails of float32, draws") {
   const auto y = numbers_of(randn(tape, {10 * many}));
   CHECK(std::abs(mean_of(y)) < 4 / std::sqrt(10.0 * many));
   CHECK(std::abs(variance_of(y) - 1) < 4 * std::sqrt(2.0 / 10 / many));
-  CHECK(*std::max_element(y.begin(), y.end()) < 5.42);
+  CHECK(*std::max_element(y.begin(), y.end()) < 5.9);
   CHECK(*std::max_element(y.begin(), y.end()) > 4);
   check_draws([](Tape on) { return randn(on, {300}); });
   const Array inside = fast(vmap([](const Vars& v) { return Vars{v[0] + randn(v[0].tape(), {3})}; },
