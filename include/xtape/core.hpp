@@ -20,6 +20,8 @@
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 #include "xtape/ops/losses.hpp"
+#include "xtape/ops/order.hpp"
+#include "xtape/ops/random.hpp"
 #include "xtape/ops/reductions.hpp"
 #include "xtape/ops/resampling.hpp"
 #include "xtape/optim.hpp"

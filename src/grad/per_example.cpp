@@ -7,6 +7,7 @@
 #include "contractions.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/random.hpp"
 
 namespace xtape {
 
@@ -43,14 +44,6 @@ PerExample record_per_example(const std::string& name, const ExampleLoss& loss, 
   }
   found.norms = sqrt(maximum(found.norms, 0));  // sums of inner products can round to less than 0
   return found;
-}
-
-/// Standard normal float64 numbers: two for each pair of uniform ones.
-Var normal_like(const Var& x) {
-  const std::int64_t count = count_of(x.shape()), pairs = count / 2 + count % 2;
-  const Var distance = sqrt(log(1.0 - uniform(x.tape(), {pairs}, 0, 1, Dtype::float64)) * -2.0);
-  const Var angle = uniform(x.tape(), {pairs}, 0, 2 * std::acos(-1.0), Dtype::float64);
-  return reshape(slice(concat({distance * cos(angle), distance * sin(angle)}), {0}, {count}), x.shape());
 }
 
 /// Runs `body`, which gets the name. If it throws, the tape is as before.
@@ -90,7 +83,7 @@ Vars with_noise(const Vars& xs, double deviation, Caller caller) {
     for (const Var& x : xs) {
       if (x.tape() != xs[0].tape()) throw HandleError(name + ": its vars belong to different tapes");
       if (!is_floating(x.dtype())) throw DtypeError(name + ": needs float arrays, got " + to_string(x.type()));
-      noisy.push_back(x + cast(normal_like(x) * deviation, x.dtype()));
+      noisy.push_back(x + cast(randn(x.tape(), x.shape(), Dtype::float64) * deviation, x.dtype()));
     }
     return noisy;
   });

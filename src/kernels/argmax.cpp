@@ -1,12 +1,10 @@
-// The largest elements of a dense array and their indices. NaN counts as larger than any number; among equal elements
-// the first wins.
+// The indices of the largest elements of a dense array. NaN counts as larger than any number; among equal elements the
+// first wins.
 #include <algorithm>
-#include <numeric>
 
 #include "kernel_form.hpp"
 #include "middle.hpp"
 #include "scalar.hpp"
-#include "scratch.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -39,42 +37,10 @@ Kernel make_argmax(const KernelForm& form) {
     }};
   });
 }
-
-/// The k largest elements of each row, in descending order, and their indices.
-Kernel make_top_k(const KernelForm& form) {
-  const std::int64_t length = form.shape(0).back(), k = form.get<std::int64_t>("k");
-  const std::int64_t rows = length == 0 ? 0 : count_of(form.shape(0)) / length;
-  // At most `threads` pieces, each with its own scratch.
-  const std::int64_t piece = std::max<std::int64_t>(1, ceiling(rows, form.threads));
-  const auto scratch_rows = static_cast<std::size_t>(std::min<std::int64_t>(rows, form.threads) * length);
-  return with_number(form.dtype(0), [&](auto scalar) {
-    using T = decltype(scalar);
-    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
-                    const T* x = in<T>(arguments, 0);
-                    T* values = out<T>(arguments, 0);
-                    auto* indices = out<std::int64_t>(arguments, 1);
-                    parallel_each(threads, ceiling(rows, piece), [&](std::int64_t number) {
-                      std::int64_t* order = static_cast<std::int64_t*>(arguments.scratch) + number * length;
-                      for (std::int64_t row = number * piece; row < std::min(rows, (number + 1) * piece); ++row) {
-                        const T* from = x + row * length;
-                        std::iota(order, order + length, std::int64_t{0});
-                        std::partial_sort(order, order + k, order + length, [from](std::int64_t a, std::int64_t b) {
-                          return greater(from[a], from[b]) || (!greater(from[b], from[a]) && a < b);
-                        });
-                        for (std::int64_t i = 0; i < k; ++i) {
-                          values[row * k + i] = from[order[i]];
-                          indices[row * k + i] = order[i];
-                        }
-                      }
-                    });
-                  },
-                  scratch_rows * sizeof(std::int64_t)};
-  });
-}
 }  // namespace
 
 KernelList list_argmax() {
-  return {{"argmax", make_argmax}, {"top_k", make_top_k}};
+  return {{"argmax", make_argmax}};
 }
 
 }  // namespace xtape

@@ -1,8 +1,10 @@
 // argmax and top_k: the largest elements and their indices.
 #include "batching.hpp"
 #include "by_name.hpp"
+#include "sorting.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/order.hpp"
 
 namespace xtape {
 
@@ -40,29 +42,32 @@ const Op& argmax_op() {
 const Op& top_k_op() {
   static const Op entry{
       .name = "top_k",
-      .doc = R"(The k largest elements along the last axis in descending order, and their int64 indices. Equal elements
-           keep their order; NaN comes first. The gradient is the cotangent of the values at their indices,
-           and 0 elsewhere.)",
+      .doc = R"(The first k elements along `axis` in descending order, or in ascending order unless `largest`, and their
+           int64 indices. Equal elements keep their order; NaN counts as the largest. The gradient is the cotangent of
+           the values at their indices, and 0 elsewhere.)",
       .inputs = {{"x"}},
       .outputs = {"values", "indices"},
-      .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the last axis.",
-                      std::nullopt}},
+      .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the axis.", std::nullopt},
+                     {"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
+                     {"largest", AttributeType::boolean, "Whether the largest elements come first.", true}},
       .shape = [](const Call& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
+        const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
         const std::int64_t k = call.integer("k");
-        if (shape.empty() || k < 0 || k > shape.back())
-          throw ShapeError("k must be between 0 and the size of the last axis, got k " + std::to_string(k) +
-                           " and shape " + to_string(shape));
-        shape.back() = k;
+        if (k < 0 || k > shape[axis])
+          throw ShapeError("k must be between 0 and the size of axis " + std::to_string(axis) + ", got k " +
+                           std::to_string(k) + " and shape " + to_string(shape));
+        shape[axis] = k;
         return {{call.dtype(0), shape}, {Dtype::int64, shape}};
       },
       .gradient =
           [](const GradientCall& call) {
-            return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(), -1)};
+            return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(),
+                                    call.attributes().get<std::int64_t>("axis"))};
           },
-      .batch = batch_leading,
-      .lowering = {.kernel = kernel_by_name}};
+      .batch = batch_along(),
+      .lowering = {.kernel = [](const KernelCall& call) { return make_top_k(form_of(call, call.attributes)); }}};
   return entry;
 }
 }  // namespace
@@ -71,7 +76,10 @@ Var argmax(const Argument& x, std::int64_t axis, bool keepdims) {
   return apply(argmax_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}})[0];
 }
 std::pair<Var, Var> top_k(const Argument& x, std::int64_t k) {
-  const Vars outputs = apply(top_k_op(), {x}, {{"k", k}});
+  return top_k(x, k, -1);
+}
+std::pair<Var, Var> top_k(const Argument& x, std::int64_t k, std::int64_t axis, bool largest) {
+  const Vars outputs = apply(top_k_op(), {x}, {{"k", k}, {"axis", axis}, {"largest", largest}});
   return {outputs[0], outputs[1]};
 }
 

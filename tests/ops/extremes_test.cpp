@@ -44,6 +44,7 @@ const std::map<std::string, Sample>& samples() {
         {"adaptive_max_pool", {{{"output_size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"attention", {scores, attended}},
         {"avg_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
+        {"bincount", {{{"length", std::int64_t{4}}}}},
         {"bernoulli", {{{"shape", Sizes{2, 3}}, {"p", 0.5}}}},
         {"broadcast_to", {{{"shape", Sizes{3, 3}}}}},
         {"cache", {{}, {{f32, {3, 3}}, {f32, {3, 4}}, {i64, {3}}}}},
@@ -63,13 +64,18 @@ const std::map<std::string, Sample>& samples() {
         {"glu", {{}, {{f32, {3, 4}}}}},
         {"group_norm", {{{"groups", std::int64_t{3}}}}},
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
+        {"choice", {{{"num_samples", std::int64_t{2}}}, {{f32, {3, 3}}, {f32, {3}}}}},
+        {"histogram", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"index_reduce", {{{"reduce", std::string("amax")}}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
         {"index_select", {{}, {{f32, {3, 3}}, {i64, {2}}}}},
         {"interpolate", {{{"size", Sizes{2}}}, {{f32, {2, 3, 6}}}}},
         {"iota", {{{"shape", Sizes{2, 3}}}}},
+        {"kthvalue", {{{"k", std::int64_t{2}}}}},
         {"masked_select", {{{"size", std::int64_t{2}}}}},
         {"matrix_power", {{{"n", std::int64_t{2}}}}},
         {"max_pool", {{{"kernel_size", Sizes{2}}, {"stride", Sizes{1}}}, {{f32, {2, 3, 6}}}}},
+        {"multinomial", {{{"num_samples", std::int64_t{2}}}}},
+        {"nanquantile", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"nll_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
         {"nonzero_static", {{{"size", std::int64_t{2}}}}},
         {"one_hot", {{{"classes", std::int64_t{4}}}}},
@@ -78,6 +84,10 @@ const std::map<std::string, Sample>& samples() {
         {"polygamma", {{{"n", std::int64_t{1}}}}},
         {"product_cross_entropy",
          {{{"equation", std::string("rt,ct->rc")}}, {{f32, {3, 2}}, {f32, {4, 2}}, {i64, {3}}}}},
+        {"randint", {{{"shape", Sizes{2, 3}}, {"low", std::int64_t{-2}}, {"high", std::int64_t{5}}}}},
+        {"randn", {{{"shape", Sizes{2, 3}}}}},
+        {"randperm", {{{"n", std::int64_t{5}}}}},
+        {"quantile", {{}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"rearrange",
          {{{"pattern", std::string("(a b) c -> a (c b)")}, {"sizes", NamedSizes{{"a", 3}, {"b", 1}}}}}},
         {"reshape", {{{"shape", Sizes{9, 1}}}}},
@@ -101,7 +111,7 @@ const std::map<std::string, Sample>& samples() {
     for (const char* name :
          {"segment_max", "segment_mean", "segment_min", "segment_prod", "segment_softmax", "segment_sum"})
       map[name] = {{{"num_segments", std::int64_t{2}}}, {{f32, {3, 3}}, {i64, {3}}}};
-    for (const char* name : {"all", "any", "logsumexp", "max", "mean", "min", "sum", "var"})
+    for (const char* name : {"all", "any", "logsumexp", "max", "mean", "median", "min", "sum", "var"})
       map[name].attributes.set("axis", Sizes{0, 1});
     return map;
   }();

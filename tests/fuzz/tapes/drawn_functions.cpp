@@ -130,6 +130,59 @@ Drawn of_classes(Drawer& d) {
   return draft;
 }
 
+/// Parameters away from 0, of one type.
+Drawn positive_two(Drawer& d) {
+  const Ref x = d.positive(d.floating());
+  return Draft{{x, d.positive(d.fitting(x))}};
+}
+/// A shape and a probability that is far from 0 and 1.
+Drawn shape_and_probability(Drawer& d) {
+  const Ref x = d.floating();
+  return Draft{{d.positive(x), d.must("sigmoid", {{d.fitting(x)}})}};
+}
+Drawn probability_and_rate(Drawer& d) {
+  const Ref x = d.floating();
+  return Draft{{d.must("sigmoid", {{d.fitting(x)}}), d.positive(x)}};
+}
+Drawn positive_one(Drawer& d) {
+  return Draft{{d.positive(d.steady(d.floating()))}};
+}
+/// The identity plus v vᵀ, which is positive definite.
+Drawn vectors(Drawer& d) {
+  const Ref mean = d.floating(1);
+  const std::int64_t n = d.shape(mean).back();
+  const Ref v = d.must("tanh", {{d.fitting({d.type(mean).dtype, {n, 1}})}});
+  const Ref outer = d.must("mul", {{v, d.must("transpose", {{v}})}});
+  const Ref diagonal = d.must("diag_embed", {{d.source({d.type(mean).dtype, {n}}, {1, 2, d.random.bits()})}});
+  return Draft{{mean, d.must("add", {{outer, diagonal}})}};
+}
+Drawn weights(Drawer& d) {
+  const Ref x = d.positive(d.steady(d.floating(1)));
+  if (d.shape(x).back() == 0) return std::nullopt;
+  const bool again = d.random.one_in(2);
+  return Draft{{x}, {{"num_samples", d.random.between(0, again ? 5 : d.shape(x).back())}, {"replacement", again}}};
+}
+Drawn choice(Drawer& d) {
+  const Ref x = d.any([](const ValueType& type) { return type.shape.size() > 0; });
+  if (rank_of(d, x) == 0) return std::nullopt;
+  const std::int64_t axis = d.axis_of(x), size = d.shape(x)[normal(d, x, axis)];
+  if (size == 0) return std::nullopt;
+  const bool again = d.random.one_in(2);
+  Draft draft{{x}, {{"num_samples", d.random.between(0, again ? 5 : size)}, {"replacement", again}, {"axis", axis}}};
+  if (d.random.one_in(2)) draft.operands.push_back(d.positive(d.fitting({d.real(), {size}})));
+  return draft;
+}
+Drawn numbers_in_order(Drawer& d) {
+  return Draft{{}, {{"n", d.random.below(9)}}};
+}
+Drawn whole_numbers(Drawer& d) {
+  const Shape shape = d.any_shape();
+  if (count_of(shape) > d.most_elements()) return std::nullopt;
+  const std::int64_t low = d.random.between(-3, 3);
+  return Draft{{},
+               {{"shape", List(shape.begin(), shape.end())}, {"low", low}, {"high", low + d.random.between(1, 9)}}};
+}
+
 Drawn one_integer(Drawer& d) {
   return Draft{{d.integer()}};
 }
@@ -177,6 +230,17 @@ Hints hints_of_functions() {
       {"threshold", {{}, true, false, true}},
       {"hardswish", {{}, false, true, true}},
   };
+  for (const char* op : {"exponential", "poisson"}) hints[op] = {positive_one, false, true, true};
+  for (const char* op : {"gammainc", "gamma", "beta"}) hints[op] = {positive_two, false, true};
+  hints["gammaincinv"] = {shape_and_probability, false, true};
+  hints["poisson_quantile"] = {probability_and_rate, false, true, true};
+  hints["normal"] = hints["laplace"] = {{}, false, true};
+  hints["truncated_normal"] = {positive_two, false, true, true};
+  hints["multivariate_normal"] = {vectors, false, true};
+  hints["multinomial"] = {weights, false, false, true};
+  hints["choice"] = {choice, false, false, true};
+  hints["randperm"] = {numbers_in_order};
+  hints["randint"] = {whole_numbers};
   for (const char* op : {"round", "ceil", "trunc"}) hints[op] = {steady_number, true, false, true};
   for (const char* op : {"asin", "acos", "atanh", "erfinv"}) hints[op] = {inside_one};
   for (const char* op : {"sinh", "cosh", "exp2"}) hints[op] = {{}, false, true};

@@ -157,7 +157,52 @@ Drawn added_at(Drawer& d, bool alike) {
 Drawn top_k(Drawer& d) {
   const Ref x = d.steady(d.any([](const ValueType& type) { return type.shape.size() > 0; }));
   if (rank_of(d, x) == 0) return std::nullopt;
-  return Draft{{x}, {{"k", d.random.between(0, std::min<std::int64_t>(5, d.shape(x).back()))}}};
+  const std::int64_t axis = d.axis_of(x), size = d.shape(x)[normal(d, x, axis)];
+  return Draft{
+      {x},
+      {{"k", d.random.between(0, std::min<std::int64_t>(5, size))}, {"axis", axis}, {"largest", d.random.one_in(2)}}};
+}
+
+Drawn kthvalue(Drawer& d) {
+  const Ref x = d.steady(d.number());
+  if (rank_of(d, x) == 0) return std::nullopt;
+  const std::int64_t axis = d.axis_of(x), size = d.shape(x)[normal(d, x, axis)];
+  if (size == 0) return std::nullopt;
+  return Draft{{x}, {{"k", d.random.between(1, size)}, {"axis", axis}, {"keepdims", d.random.one_in(2)}}};
+}
+
+/// At positions that no rounding moves beyond an element.
+Drawn quantile(Drawer& d) {
+  const Ref x = d.steady(d.floating());
+  const auto how = d.random.pick({"linear", "lower", "higher", "nearest", "midpoint"});
+  return Draft{{x, d.random.pick({0.137, 0.519, 0.823})},
+               {{"keepdims", d.random.one_in(2)}, {"interpolation", std::string(how)}}};
+}
+
+/// Any numbers serve as rows: the search is the same for rows that are not sorted.
+Drawn searchsorted(Drawer& d) {
+  const Ref x = d.steady(d.floating(1));
+  return Draft{{d.must("sort", {{x}}), d.steady(d.fitting(x))}, {{"right", d.random.one_in(2)}}};
+}
+Drawn bucketize(Drawer& d) {
+  const Ref x = d.steady(d.floating());
+  const Ref edges = d.steady(d.fitting({d.type(x).dtype, {d.size()}}));
+  return Draft{{x, d.must("sort", {{edges}})}, {{"right", d.random.one_in(2)}}};
+}
+Drawn histogram(Drawer& d) {
+  const Ref x = d.steady(d.floating());
+  const Ref edges = d.steady(d.fitting({d.type(x).dtype, {d.size() + 1}}));
+  Draft draft{{x, d.must("sort", {{edges}})}};
+  if (d.random.one_in(2)) draft.operands.push_back(d.fitting(x));
+  return draft;
+}
+Drawn bincount(Drawer& d) {
+  const std::int64_t length = d.random.between(1, 6);
+  const Shape shape = d.any_shape();
+  if (count_of(shape) > d.most_elements()) return std::nullopt;
+  Draft draft{{*d.indices(shape, length)}, {{"length", length}}};
+  if (d.random.one_in(2)) draft.operands.push_back(d.fitting({d.real(), shape}));
+  return draft;
 }
 
 Drawn cache(Drawer& d) {
@@ -204,6 +249,17 @@ Hints hints_of_indexing() {
       {"index_add", {[](Drawer& d) { return added_at(d, false); }, false, true}},
       {"scatter_add", {[](Drawer& d) { return added_at(d, true); }, false, true}},
       {"top_k", {top_k, true, false, true}},
+      {"sort", {{}, true, false, true}},
+      {"argsort", {{}, true, false, true}},
+      {"kthvalue", {kthvalue, true, false, true}},
+      {"median", {{}, true, false, true}},
+      {"nanmedian", {{}, true, false, true}},
+      {"quantile", {quantile, false, true, true}},
+      {"nanquantile", {quantile, false, true, true}},
+      {"searchsorted", {searchsorted, true, false, true}},
+      {"bucketize", {bucketize, true, false, true}},
+      {"histogram", {histogram, false, true, true}},
+      {"bincount", {bincount, false, true}},
   };
 }
 

@@ -128,6 +128,7 @@ const Hint& hint_of(const std::string& op) {
 std::vector<std::string> words_of(const std::string& attribute) {
   if (attribute == "approximate") return {"none", "tanh"};
   if (attribute == "reduction") return {"none", "sum"};
+  if (attribute == "interpolation") return {"linear", "lower", "higher", "nearest", "midpoint"};
   return {};
 }
 
