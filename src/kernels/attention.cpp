@@ -96,7 +96,7 @@ void clear(T* to, AttentionPlan::Matrix matrix, std::int64_t rows, std::int64_t 
 template <class T>
 class BlockedAttention {
  public:
-  BlockedAttention(const AttentionPlan& plan, bool backward)
+  [[gnu::cold]] BlockedAttention(const AttentionPlan& plan, bool backward)
       : plan_(plan),
         blocks_(std::max<std::int64_t>(1, ceiling(plan.queries, most_block_queries))),
         rows_(ceiling(plan.queries, blocks_)),
@@ -270,13 +270,13 @@ Kernel attention_grad_of(const AttentionPlan& plan) {
 }
 
 /// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v; 0 for a query whose keys are all masked.
-Kernel make_attention(const KernelForm& form) {
+[[gnu::cold]] Kernel make_attention(const KernelForm& form) {
   const AttentionPlan plan = plan_of_attention(form, false);
   if (query_attention_suits(plan)) return make_query_attention(plan);
   return plan.dtype == Dtype::float64 ? attention_of<double>(plan) : attention_of<float>(plan);
 }
 /// The gradients of attention. The weights are recomputed.
-Kernel make_attention_grad(const KernelForm& form) {
+[[gnu::cold]] Kernel make_attention_grad(const KernelForm& form) {
   const AttentionPlan plan = plan_of_attention(form, true);
   return plan.dtype == Dtype::float64 ? attention_grad_of<double>(plan) : attention_grad_of<float>(plan);
 }

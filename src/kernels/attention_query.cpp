@@ -20,7 +20,7 @@ constexpr std::int64_t bytes_ahead = 1 << 14;    // the most that is prefetched 
 template <class T>
 class QueryAttention {
  public:
-  explicit QueryAttention(const AttentionPlan& plan)
+  [[gnu::cold]] explicit QueryAttention(const AttentionPlan& plan)
       : plan_(plan), grain_(std::max<std::int64_t>(1, worth_a_piece / (plan.keys * (plan.width + plan.value_width)))) {}
 
   std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }

@@ -147,7 +147,7 @@ GemmChoice for_way(GemmChoice choice, ProductWay way) {
 PlannedProduct widened_before(Product product);
 
 template <class T>
-PlannedProduct made(const Product& product) {
+[[gnu::cold]] PlannedProduct made(const Product& product) {
   const std::vector<Axis> axes = axes_of(product);
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {

@@ -82,7 +82,7 @@ void take_losses(T* logits, const T* bias, const Target* targets, const CrossEnt
 template <class T>
 class ProductCrossEntropy {
  public:
-  explicit ProductCrossEntropy(const LogitsProduct& product);
+  [[gnu::cold]] explicit ProductCrossEntropy(const LogitsProduct& product);
   std::size_t scratch_bytes() const { return places_.end; }
 
   /// Throws as check_targets does.

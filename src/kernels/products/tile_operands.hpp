@@ -31,7 +31,7 @@ class TileOperands {
     std::int64_t row, part;  // strides
   };
 
-  explicit TileOperands(const GemmPlan& plan)
+  [[gnu::cold]] explicit TileOperands(const GemmPlan& plan)  // cold: planning should be small code
       : plan_(plan),
         panels_(ceiling(plan.n, panel_width<F>)),
         block_parts_(std::min(panel_parts, ceiling(plan.k, F::terms))),

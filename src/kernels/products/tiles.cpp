@@ -31,7 +31,7 @@ class Tiles {
   using Block = typename TileOperands<F>::Block;
   using LeftRows = typename TileOperands<F>::LeftRows;
 
-  explicit Tiles(const GemmPlan& plan)
+  [[gnu::cold]] explicit Tiles(const GemmPlan& plan)
       : plan_(plan), operands_(plan), stage_blocks_(operands_.blocks()), stage_panels_(operands_.panels()) {
     const std::int64_t panels = operands_.panels(), bands = operands_.bands().count;
     if (!prepared()) {
@@ -270,7 +270,7 @@ class Tiles {
 };
 
 template <class F>
-MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
+[[gnu::cold]] MatrixProducts<typename F::Number> made(const GemmPlan& plan) {
   using T = typename F::Number;
   using Part = typename F::Part;
   const Tiles<F> tiles(with_columns_running(plan));
