@@ -166,9 +166,8 @@ const Op& pinv_op() {
             "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.", -1.0}},
       .shape =
           [](const Call& call) {
-            const Shape& a = call.shape(0);
-            return std::vector<ValueType>{
-                {call.dtype(0), joined(batch_of(a, "a", false), {a.back(), a[a.size() - 2]})}};
+            const Shape &a = call.shape(0), batch = batch_of(a, "a", false);
+            return std::vector<ValueType>{{call.dtype(0), joined(batch, {a.back(), a[a.size() - 2]})}};
           },
       .gradient = pinv_gradient,
       .batch = batch_leading,

@@ -183,6 +183,11 @@ Drawn whole_numbers(Drawer& d) {
                {{"shape", List(shape.begin(), shape.end())}, {"low", low}, {"high", low + d.random.between(1, 9)}}};
 }
 
+Drawn two_alike(Drawer& d) {
+  const Ref x = d.floating();
+  return Draft{{x, d.fitting(x)}};
+}
+
 Drawn one_integer(Drawer& d) {
   return Draft{{d.integer()}};
 }
@@ -196,6 +201,7 @@ Drawn two_integers(Drawer& d) {
 Hints hints_of_functions() {
   Hints hints{
       {"nan_to_num", {{}, true}},
+      {"own_gate", {two_alike}},
       {"polygamma", {polygamma}},
       {"tan", {bounded}},
       {"acosh", {above_one}},
