@@ -10,7 +10,8 @@ const std::map<std::string, Function>& table() {
     std::map<std::string, Function> made;
     for (const Operators* family :
          {&elementwise_operators(), &constant_operators(), &control_operators(), &reduction_operators(),
-          &shape_operators(), &indexing_operators(), &product_operators(), &norm_operators(), &recurrent_operators()})
+          &shape_operators(), &indexing_operators(), &product_operators(), &norm_operators(), &recurrent_operators(),
+          &resampling_operators(), &scattering_operators()})
       for (const Operator& each : *family) made.emplace(each.name, each.function);
     return made;
   }();

@@ -27,6 +27,8 @@ const Operators& indexing_operators();
 const Operators& product_operators();
 const Operators& norm_operators();
 const Operators& recurrent_operators();
+const Operators& resampling_operators();
+const Operators& scattering_operators();
 
 /// The function of an operator; null if xtape lacks it.
 Function find_operator(const std::string& name);

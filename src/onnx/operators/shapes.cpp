@@ -2,6 +2,7 @@
 
 #include "operators.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/indexing.hpp"
 
 namespace xtape::onnx {
 
@@ -95,7 +96,6 @@ Vars tiled(NodeCall& node) {
 Vars padded(NodeCall& node) {
   const Var& x = node.at(0);
   const std::string mode = node.text("mode", "constant");
-  if (mode != "constant") node.fail("mode '" + mode + "' is not supported");
   const auto pads = node.integers("pads", std::size_t{1});
   Integers axes;
   for (std::size_t i = 0; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
@@ -111,6 +111,10 @@ Vars padded(NodeCall& node) {
     if (back < 0) stop[axis] = std::max(back, -x.shape()[axis]);
   }
   const Var cut = slice(x, start, stop);
+  if (mode != "constant") {
+    if (node.has(2)) node.at(2);  // the value has no effect
+    return {pad(cut, before, after, mode)};
+  }
   if (!node.has(2)) return {pad(cut, before, after, node.real("value", 0))};
   // The value may be any var: it fills where a padded array of true is false.
   const Var inside = pad(full(node.tape(), cut.shape(), 1, Dtype::boolean), before, after);
