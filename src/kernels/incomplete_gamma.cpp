@@ -19,8 +19,12 @@ double leading_term(double a, double x) {
   return std::exp(a * (std::log1p(m) - m) - rest) / std::sqrt(2 * M_PI * a);
 }
 
+/// For small p only an approximation: 1 - p has too few digits (Abramowitz and Stegun, 1964, 26.2.23).
 double normal_quantile(double p) {
-  return p < 0.5 ? -normal_quantile(1 - p) : M_SQRT2 * inverse_erf(2 * p - 1);
+  if (p >= 0.5) return M_SQRT2 * inverse_erf(2 * p - 1);
+  if (p > 1e-12) return -normal_quantile(1 - p);
+  const double t = std::sqrt(-2 * std::log(p));
+  return (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
 }
 
 /// P(a, x) and 1 - P(a, x), the smaller one with all its digits.
@@ -81,7 +85,9 @@ double gammaincinv(double a, double p) {
     double next = x - step / (1 - std::min(0.5, std::max(-0.5, bend)));
     // The error of the next one is proportional to the third power of the step.
     if (std::abs(next - x) <= 1e-6 * x / (1 + std::sqrt(a))) return next;
-    if (!(next > low && next < high)) next = std::isinf(high) ? 2 * x : low + (high - low) / 2;
+    // In far tails the steps are too long or too short.
+    if (!(next > low && next < high && next <= 2 * x) || i % 8 == 7)
+      next = std::isinf(high) ? 2 * x : low + (high - low) / 2;
     x = next;
   }
   return x;

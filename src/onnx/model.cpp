@@ -159,6 +159,9 @@ Vars OnnxModel::record(Tape tape, const Vars& inputs) const {
     tape.truncate(size);
     error.name_location(data_->name);
     throw;
+  } catch (...) {
+    tape.truncate(size);
+    throw;
   }
 }
 

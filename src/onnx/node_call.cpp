@@ -1,6 +1,7 @@
 #include "node_call.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "joined.hpp"
@@ -39,7 +40,11 @@ template <class T>
 std::vector<T> numbers_of(const Array& array) {
   std::vector<T> numbers;
   visit_elements(array, [&](const auto* elements) {
-    for (std::int64_t i = 0; i < array.count(); ++i) numbers.push_back(static_cast<T>(elements[i]));
+    for (std::int64_t i = 0; i < array.count(); ++i) {
+      if (std::is_integral_v<T> && is_floating(array.dtype()) && !(std::abs(static_cast<double>(elements[i])) < 0x1p63))
+        throw Error("a number is no integer of 64 bits");
+      numbers.push_back(static_cast<T>(elements[i]));
+    }
   });
   return numbers;
 }
@@ -92,6 +97,8 @@ const Vars& NodeCall::all() {
 }
 
 Array NodeCall::known(const Var& var, const std::string& what) {
+  constexpr std::int64_t most = 1 << 24;  // a constant of an attribute; a damaged file may ask for any number
+  if (count_of(var.shape()) > most) fail(what + " has the shape " + to_string(var.shape()) + ", too many numbers");
   std::optional<Array> value = value_of(var);
   if (!value) fail(what + " must be known while recording, but depends on the values of the model's inputs");
   return std::move(*value);

@@ -10,8 +10,11 @@
 namespace xtape {
 
 namespace {
+/// In float64, because large numbers cancel.
 Var log_density(const Var& a, const Var& x) {
-  return (a - 1) * log(x) - x - lgamma(a);
+  const Var at = cast(x, Dtype::float64), power = cast(a, Dtype::float64) - 1;
+  const Var none = power == 0;  // 0 times log(0) is NaN
+  return masked_fill(power * log(where(none, 1.0, at)), none, 0) - at - lgamma(power + 1);
 }
 
 /// The derivative by a of the x at which gammainc(a, x) has a certain value (Figurnov et al., 2018), in float64: minus
@@ -49,7 +52,7 @@ const Op& gammainc_op() {
       "shape a; NaN unless a > 0 and x >= 0.",
       [](const GradientCall& call) {
         const Var &a = call.inputs[0], &x = call.inputs[1];
-        const Var share = call.cotangent() * exp(log_density(a, x));
+        const Var share = call.cotangent() * cast(exp(log_density(a, x)), x.dtype());
         return per_operand(
             call, [&] { return -(share * slope_by_shape(a, broadcast_to(x, share.shape()))); }, [&] { return share; });
       });
@@ -62,7 +65,7 @@ const Op& gammaincinv_op() {
         const Var &a = call.inputs[0], &x = call.outputs[0];
         return per_operand(
             call, [&] { return call.cotangent() * slope_by_shape(a, x); },
-            [&] { return call.cotangent() * exp(-log_density(a, x)); });
+            [&] { return call.cotangent() * cast(exp(-log_density(a, x)), x.dtype()); });
       });
   return entry;
 }

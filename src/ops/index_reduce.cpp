@@ -239,9 +239,11 @@ Var combined_at(const Var& x, const Var& indices, const Var& part, const std::st
   const Var total = at.added(base, part);
   if (!mean) return total;
   const Shape counted = axis ? x.shape() : Shape{x.shape()[0]};
-  Var counts = at.added(full(tape, counted, include_self ? 1 : 0, x.dtype()), ones(tape, indices.shape(), x.dtype()));
+  // Floats would not count beyond 2^24.
+  Var counts = at.added(full(tape, counted, include_self ? 1 : 0, Dtype::int64),
+                        ones(tape, indices.shape(), Dtype::int64));
   if (!include_self) counts = maximum(counts, 1);
-  counts = with_rank(counts, x.rank());
+  counts = cast(with_rank(counts, x.rank()), x.dtype());
   return is_floating(x.dtype()) ? total / counts : floor_divide(total, counts);
 }
 

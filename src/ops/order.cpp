@@ -26,8 +26,9 @@ struct Ordered {
   }
   /// The elements at `position`, [kept…, m]; of rows with a NaN, the last element, which is one.
   Var at(Var position) const {
+    position = minimum(cast(position, Dtype::int64), last);  // `last` may not be a number of the position's dtype
     if (!missing.empty()) position = masked_fill(position, missing, n - 1);
-    return gather(values, cast(position, Dtype::int64), -1);
+    return gather(values, position, -1);
   }
 };
 
@@ -143,7 +144,7 @@ const ComposedRow median_rows[] = {
 const ComposedRow quantile_rows[] = {
     {"quantile", "x q",
      "The element at position q * (n - 1) of the n sorted ones, q in [0, 1], or one between two of them; NaN if there "
-     "is a NaN. A q [m] gives m results sorted_axis a new first axis. A q outside [0, 1] is an error when played.",
+     "is a NaN. A q [m] gives m results along a new first axis. A q outside [0, 1] is an error when played.",
      expand_quantile<false>},
     {"nanquantile", "x q", "The quantile of the elements that are not NaN; NaN if there are none.",
      expand_quantile<true>}};

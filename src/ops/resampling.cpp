@@ -64,8 +64,9 @@ Var resampled_along(const Var& x, std::size_t axis, const Resampled& by, const s
   const auto pick = [&](const Var& at) {
     return take(x, cast(clip(at, 0, static_cast<double>(by.from - 1)), Dtype::int64), place);
   };
-  if (mode == "nearest") return pick(floor_divide(i * by.step, by.parts));
-  if (mode == "nearest-exact") return pick(floor_divide((i + 0.5) * by.step, by.parts));
+  // Quotients are rounded before the floor is taken, as in PyTorch: 10 / 0.1 is 100.
+  if (mode == "nearest") return pick(floor(i * by.step / by.parts));
+  if (mode == "nearest-exact") return pick(floor((i + 0.5) * by.step / by.parts));
   Var at;
   if (align_corners)
     at = by.to > 1 ? i * static_cast<double>(by.from - 1) / static_cast<double>(by.to - 1) : i * 0;
@@ -122,11 +123,11 @@ Vars expand_grid_sample(const ExpandCall& call) {
             down = coordinate(points[1], height, padding, align_corners);
   const Var image = iota(call.tape, {batch, 1, 1});
   const auto inside = [](const Var& at, std::int64_t size) { return (at >= 0) & (at < static_cast<double>(size)); };
-  const auto index = [](const Var& at, std::int64_t size) {
-    return cast(clip(at, 0, static_cast<double>(size - 1)), Dtype::int64);
-  };
+  // Clipped as an integer, because the last index may not be a number of the grid's dtype.
+  const auto index = [](const Var& at, std::int64_t size) { return clip(cast(at, Dtype::int64), 0, size - 1); };
   const auto neighbour = [&](const Var& i, const Var& j, const Var& weight) {
     const Var picked = take(rows, (image * height + index(i, height)) * width + index(j, width));
+    if (padding != "zeros") return picked * expand_dims(weight, -1);
     const Var outside = ~(inside(i, height) & inside(j, width));
     return picked * expand_dims(masked_fill(weight, outside, 0), -1);
   };

@@ -36,13 +36,15 @@ Var standard_normal(Tape tape, const Shape& shape, Dtype dtype) {
   const Var distance = sqrt(log(u[0]) * -2.0), angle = u[1] * (2 * M_PI);
   return reshape(slice(concat({distance * cos(angle), distance * sin(angle)}), {0}, {count}), shape);
 }
-/// A number above 0 that no sample of interest is below.
-double least(Dtype dtype) {
-  return dtype == Dtype::float32 ? 1e-37 : 1e-300;
+/// The type in which a sample is computed: bfloat16 would round uniform numbers to 1.
+ValueType sample_of(const ExpandCall& call) {
+  ValueType type = call.node.outputs[0];
+  if (type.dtype == Dtype::bfloat16) type.dtype = Dtype::float32;
+  return type;
 }
-
-const ValueType& sample_of(const ExpandCall& call) {
-  return call.node.outputs[0];
+template <Vars (*expand)(const ExpandCall&)>
+Vars rounded(const ExpandCall& call) {
+  return {cast(expand(call)[0], call.node.outputs[0].dtype)};
 }
 Var drawn_open(const ExpandCall& call) {
   return open_uniform(call.tape, sample_of(call).shape, sample_of(call).dtype);
@@ -70,7 +72,8 @@ Vars expand_truncated_normal(const ExpandCall& call) {
     return std::isinf(bound) ? full(call.tape, {}, bound > 0 ? 1 : -1, u.dtype()) : erf((bound - mean) / scale);
   };
   const Var from = at(low), to = at(high);
-  return {clip(mean + scale * erfinv(from + (to - from) * u), low, high)};
+  const double most = 1 - 2 * half_step(u.dtype());  // erfinv(1) is infinite
+  return {clip(mean + scale * erfinv(clip(from + (to - from) * u, -most, most)), low, high)};
 }
 Vars expand_exponential(const ExpandCall& call) {
   return {-log1p(-drawn_open(call)) / call.inputs[0]};
@@ -82,12 +85,15 @@ Vars expand_laplace(const ExpandCall& call) {
 Vars expand_gamma(const ExpandCall& call) {
   return {gammaincinv(call.inputs[0], drawn_open(call)) / call.inputs[1]};
 }
+/// In float64, because gamma numbers of small concentrations are below all float32 numbers.
 Vars expand_beta(const ExpandCall& call) {
-  const ValueType& type = sample_of(call);
+  const ValueType type = sample_of(call);
   Shape twice = type.shape;
   twice.push_back(2);
-  const Vars u = unstack(open_uniform(call.tape, twice, type.dtype), -1);
-  const auto drawn = [&](std::size_t i) { return maximum(gammaincinv(call.inputs[i], u[i]), least(type.dtype)); };
+  const Vars u = unstack(cast(open_uniform(call.tape, twice, type.dtype), Dtype::float64), -1);
+  const auto drawn = [&](std::size_t i) {
+    return maximum(gammaincinv(cast(call.inputs[i], Dtype::float64), u[i]), 1e-300);
+  };
   const Var x = drawn(0);
   return {x / (x + drawn(1))};
 }
@@ -110,7 +116,8 @@ Vars expand_multinomial(const ExpandCall& call) {
     const Var sums = cumsum(weights, -1), u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
     Axes all(sums.rank(), 0);
     all.back() = sums.size(-1) - 1;
-    return {searchsorted(sums, u * slice(sums, all, {}), true)};
+    // Not beyond the last index where the sum of the weights is no positive number.
+    return {minimum(searchsorted(sums, u * slice(sums, all, {}), true), sums.size(-1) - 1)};
   }
   const Var gumbel = -log(-log(open_uniform(call.tape, weights.shape(), Dtype::float64)));
   return {top_k(log(weights) + gumbel, count).second};
@@ -122,33 +129,33 @@ Vars expand_choice(const ExpandCall& call) {
   return {take(x, multinomial(weights, integer_of(call, "num_samples"), flag_of(call, "replacement")), axis)};
 }
 
-const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", expand_randn, {}, false}};
+const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", rounded<expand_randn>, {}, false}};
 const ComposedRow randint_rows[] = {
     {"randint", "", "int64 numbers, uniform over low … high - 1.", expand_randint, {}, false}};
 const ComposedRow randperm_rows[] = {
     {"randperm", "", "0 … n - 1 in random order, int64 [n].", expand_randperm, {}, false}};
 const ComposedRow sample_rows[] = {
-    {"normal", "mean std", "Normal numbers, mean + std * z with standard normal z.", expand_normal},
+    {"normal", "mean std", "Normal numbers, mean + std * z with standard normal z.", rounded<expand_normal>},
     {"truncated_normal",
      "mean std",
      "Normal numbers under the condition that they are in [low, high].",
-     expand_truncated_normal,
+     rounded<expand_truncated_normal>,
      {{{"low", "The least number.", -2}, {"high", "The greatest number.", 2}}}},
-    {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", expand_exponential},
-    {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).", expand_laplace},
+    {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", rounded<expand_exponential>},
+    {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).", rounded<expand_laplace>},
     {"gamma", "concentration rate",
-     "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", expand_gamma},
-    {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).", expand_beta}};
+     "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", rounded<expand_gamma>},
+    {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).", rounded<expand_beta>}};
 const ComposedRow poisson_rows[] = {{"poisson",
                                      "rate",
                                      "Poisson numbers, whole and of the dtype of the rate. No gradient flows.",
-                                     expand_poisson,
+                                     rounded<expand_poisson>,
                                      {},
                                      false}};
 const ComposedRow multivariate_rows[] = {
     {"multivariate_normal", "mean covariance",
      "Normal vectors [..., n] of these means and positive definite covariances [..., n, n].",
-     expand_multivariate_normal}};
+     rounded<expand_multivariate_normal>}};
 constexpr AttributeRow slices{"axis", "The axis of the slices.", 0, AttributeType::integer};
 const ComposedRow permutation_rows[] = {
     {"permutation", "=x", "x with its slices along `axis` in random order.", expand_permutation, {{slices}}}};

@@ -25,13 +25,16 @@ struct Interleaved {
   std::vector<std::uint8_t> pixels;
 };
 
-void reserve(Interleaved& image, const std::string& path) {
-  const ImageShape& shape = image.shape;
+void check_sides(const ImageShape& shape, const std::string& path) {
   if (shape.height < 1 || shape.width < 1 || shape.height > most_side || shape.width > most_side)
     fail_image(path, "an image has 1 to " + std::to_string(most_side) + " pixels in each direction, not " +
                          std::to_string(shape.height) + " x " + std::to_string(shape.width));
-  require_memory_left(static_cast<std::size_t>(shape.pixels()), "the image " + path);
-  image.pixels.resize(static_cast<std::size_t>(shape.pixels()));
+}
+
+void reserve(Interleaved& image, const std::string& path) {
+  check_sides(image.shape, path);
+  require_memory_left(static_cast<std::size_t>(image.shape.pixels()), "the image " + path);
+  image.pixels.resize(static_cast<std::size_t>(image.shape.pixels()));
 }
 
 /// Always with three channels: libpng has its own way of turning colours into grey.
@@ -45,7 +48,11 @@ Interleaved read_png(const std::string& path, const std::string& bytes) {
   Interleaved image;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0) {
     png.format = PNG_FORMAT_RGB;
+    png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // samples of 16 bits are coded as those of 8 bits are
     image.shape = {3, png.height, png.width};
+    // Deflate shrinks at most 1032 times, and a pixel has at least one bit.
+    if (std::uint64_t{png.height} * png.width / 8 > 1032 * std::uint64_t{bytes.size()})
+      fail_image(path, "the PNG image is cut off");
     reserve(image, path);
     const png_color black = {0, 0, 0};  // behind what is transparent
     if (png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr) != 0) return image;
@@ -74,13 +81,14 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   const std::int64_t largest = number();
   if (image.shape.width < 0 || image.shape.height < 0 || largest < 1)
     fail_image(path, "the header of the PNM image must have a width, a height and the largest value");
-  reserve(image, path);
+  check_sides(image.shape, path);
   if (largest > 255)
     fail_image(path, "the values of the PNM image must be bytes, but the largest is " + std::to_string(largest));
   at = std::min(at + 1, bytes.size());  // one space
-  if (bytes.size() - at < image.pixels.size())
+  if (bytes.size() - at < static_cast<std::size_t>(image.shape.pixels()))
     fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
-                         std::to_string(image.pixels.size()) + " of its pixels: the file is cut off");
+                         std::to_string(image.shape.pixels()) + " of its pixels: the file is cut off");
+  reserve(image, path);
   for (std::size_t i = 0; i < image.pixels.size(); ++i)
     image.pixels[i] = static_cast<std::uint8_t>(
         std::min<std::int64_t>(255, static_cast<std::uint8_t>(bytes[at + i]) * 255 / largest));
@@ -122,6 +130,8 @@ void append_file(Images& images, const std::string& path) {
 
 std::vector<std::string> sorted_names(const std::string& folder) {
   std::vector<std::string> names = names_in(folder);
+  const auto hidden = [](const std::string& name) { return name[0] == '.'; };
+  names.erase(std::remove_if(names.begin(), names.end(), hidden), names.end());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -39,6 +39,21 @@ TEST_CASE("op gammaincinv: undoes gammainc, gradients by both, extremes") {
   const Array y = of_both<double>(gammaincinv, {2, 2, 2, 0, 1e-3}, {0, 1, 1.5, 0.5, 1e-6});
   for (std::size_t i = 0; i < 5; ++i)
     CHECK(close(y.as<double>()[i], xt::xarray<double>{0, infinite, std::nan(""), std::nan(""), 0}(i), 0));
+  for (const double a : {3.0, 1000.0, 1e6}) {
+    const xt::xarray<double> small{1e-17, 0x1p-54, 1e-300};
+    const Array back = played_on<double>([&](const Vars& x) { return gammainc(a, gammaincinv(a, x[0])); }, {small});
+    for (std::size_t i = 0; i < small.size(); ++i) CHECK(std::abs(back.as<double>()[i] / small(i) - 1) < 1e-6);
+  }
+}
+TEST_CASE("op gammainc: the density keeps its digits in float32") {
+  Tape tape;
+  const Var x = tape.constant(xt::xarray<float>{0.F, 1e5F}), a = tape.constant(xt::xarray<float>{1.F, 1e5F});
+  const Array slope = evaluate(grad(sum(gammainc(a, x)), {x})[0]);
+  CHECK(slope.as<float>()[0] == 1);
+  CHECK(std::abs(slope.as<float>()[1] * std::sqrt(2 * M_PI * 1e5) - 1) < 1e-5);
+}
+TEST_CASE("op poisson_quantile: tiny probabilities") {
+  CHECK(of_both<double>(poisson_quantile, {0x1p-54}, {1000}).as<double>()[0] == 749);
 }
 TEST_CASE("op poisson_quantile: a sum of probabilities for any rate, extremes") {
   for (const double rate : {1e-3, 0.7, 9.0, 250.0}) {

@@ -55,6 +55,20 @@ TEST_CASE("op grid_sample: gives PyTorch's values and gradients; batches") {
   check_jvp([](const Vars& v) { return grid_sample(v[0], v[1]); }, {x, grid},
             {numbers({1, 2, 3, 4}, 1), numbers({1, 2, 3, 2}, 2)});
 }
+TEST_CASE("op interpolate: a tenth of a hundred elements is every tenth") {
+  Tape tape;
+  const Var x = reshape(iota(tape, {100}, 0, Dtype::float64), {1, 1, 100});
+  const Doubles found = value<double>(interpolate(x, {}, 0.1));
+  for (std::size_t i = 0; i < 10; ++i) CHECK(found(0, 0, i) == 10.0 * static_cast<double>(i));
+}
+TEST_CASE("op grid_sample: at the last element, a border has no slope or that of its neighbour") {
+  Tape tape;
+  const Var x = tape.constant(Doubles{{{{5, 7}}}}), grid = tape.constant(Doubles{{{{1, 0}}}});
+  const Var y = grid_sample(x, grid, "bilinear", "border", true);
+  CHECK(value<double>(y)(0, 0, 0, 0) == 7);
+  const double slope = value<double>(grad(sum(y), {grid})[0])(0, 0, 0, 0);
+  CHECK((slope == 0 || slope == 1));
+}
 TEST_CASE("op grid_sample: points far away and NaN read nothing; shapes and words that do not fit are refused") {
   Tape tape;
   const Var x = tape.constant(numbers({1, 1, 2, 2}));

@@ -106,6 +106,8 @@ TEST_CASE("op truncated_normal: distribution, gradients, bounds, draws") {
   const auto above = numbers_of(truncated_normal(wide(tape, 0, Dtype::float32), 1.0, 0.5, infinity));
   CHECK(distance(above, [](double v) { return 1 - normal_below(-v) / normal_below(-0.5); }) < bound);
   CHECK(*std::min_element(above.begin(), above.end()) >= 0.5);
+  const auto far = numbers_of(truncated_normal(wide(tape, 0, Dtype::float32), 1.0, 7, infinity));
+  CHECK(std::all_of(far.begin(), far.end(), [](double v) { return v >= 7 && v < infinity; }));
   check_gradients([](const Vars& v) { return Vars{truncated_normal(v[0], v[1], -1, 2)}; },
                   {listed<double>({0.2, 1.1, -0.4}), listed<double>({0.7, 1.4, 1.0})});
   check_gradients([](const Vars& v) { return Vars{truncated_normal(v[0], v[1], -infinity, 2)}; },

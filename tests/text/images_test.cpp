@@ -134,6 +134,7 @@ TEST_CASE("images: errors of single files") {
   };
   CHECK_HAS(error("short.pgm", "P5 2 3 255\nabc"), "has 3 bytes of the 6 of its pixels: the file is cut off");
   CHECK_HAS(error("text.ppm", "P3 1 1 255 1 2 3"), "a PNM image of kind P3: only P5 and P6");
+  CHECK_HAS(error("vast.pgm", "P5 65536 65536 255 ab"), "the file is cut off");
   CHECK_HAS(error("deep.pgm", "P5 1 1 65535 ab"), "must be bytes, but the largest is 65535");
   CHECK_HAS(error("none.pgm", "P5 0 1 255 ab"), "an image has 1 to 65536 pixels in each direction, not 1 x 0");
   CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");

@@ -17,13 +17,16 @@ Vars branch(NodeCall& node) {
 /// The body, recorded as often as it is known to run: from (step, condition, states) to (condition, states, outputs).
 Vars loop(NodeCall& node) {
   constexpr std::int64_t most = 1 << 12;
+  constexpr std::size_t most_nodes = 1 << 22;  // of the tape, because loops in loops multiply
   const std::int64_t steps = node.has(0) ? node.known_integer(0) : open_end;
   bool goes_on = !node.has(1) || node.known_integer(1) != 0;
   Vars states;
   for (std::size_t i = 2; i < node.size(); ++i) states.push_back(node.at(i));
   std::vector<Vars> outputs;
   for (std::int64_t step = 0; step < steps && goes_on; ++step) {
-    if (step == most) node.fail("it runs more than " + std::to_string(most) + " times");
+    if (step == most || node.tape().size() > most_nodes)
+      node.fail("it runs too often: more than " + std::to_string(most) + " times, or until the tape has more than " +
+                std::to_string(most_nodes) + " nodes");
     Vars inputs = {node.tape().constant(step, Dtype::int64), node.tape().constant(1, Dtype::boolean)};
     inputs.insert(inputs.end(), states.begin(), states.end());
     const Vars results = node.record("body", inputs);

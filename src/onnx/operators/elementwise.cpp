@@ -48,7 +48,7 @@ Vars quotient(NodeCall& node) {
   const Var a = node.at(0), b = second(node);
   if (is_floating(a.dtype()) || is_floating(b.dtype())) return {div(a, b)};
   const Var down = floor_divide(a, b);
-  const Var raised = logical_and(less(a * b, 0), not_equal(down * b, a));
+  const Var raised = logical_and(logical_xor(less(a, 0), less(b, 0)), not_equal(down * b, a));
   return {down + cast(raised, down.dtype())};
 }
 

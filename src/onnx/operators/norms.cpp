@@ -28,8 +28,10 @@ Pool pool_of(NodeCall& node, const Var& x) {
   Pool pool{spatial_of(node, sizes)};
   pool.beyond = node.integer("ceil_mode", 0) != 0;
   for (std::size_t i = 0; i < pool.axes(); ++i) {
-    const std::int64_t left = (sizes[i] + pool.before[i] + pool.after[i] - pool.reach(i)) % pool.stride[i];
-    pool.more.push_back(pool.beyond && left > 0 ? pool.stride[i] - left : 0);
+    const std::int64_t whole = sizes[i] + pool.before[i] + pool.after[i] - pool.reach(i), left = whole % pool.stride[i];
+    // Not for a window that would begin beyond the input.
+    const bool more = pool.beyond && left > 0 && whole - left + pool.stride[i] < sizes[i] + pool.before[i];
+    pool.more.push_back(more ? pool.stride[i] - left : 0);
   }
   return pool;
 }
@@ -67,7 +69,9 @@ Vars max_pool(NodeCall& node) {
   }
   node.ignore("storage_order");
   const Literal least =
-      floats ? Literal(-std::numeric_limits<double>::infinity()) : Literal(std::numeric_limits<std::int32_t>::min());
+      floats                     ? Literal(-std::numeric_limits<double>::infinity())
+      : x.dtype() == Dtype::int8 ? Literal(-128)
+                                 : Literal(std::numeric_limits<std::int32_t>::min());
   return {max(windows_of(x, pool, least, pool.more), last_axes(pool.axes()))};
 }
 

@@ -65,7 +65,8 @@ void check_convolution(NodeCall& node, const Var& x, const Var& weight, std::int
 
 Var convolution(NodeCall& node, const Var& x, const Var& weight, const Var& bias) {
   const std::int64_t groups = node.integer("group", 1);
-  check_convolution(node, x, weight, groups, weight.rank() > 1 && groups > 0 ? weight.size(1) * groups : 0);
+  const bool fits = x.rank() > 1 && weight.rank() > 1 && groups > 0 && groups <= x.size(1);
+  check_convolution(node, x, weight, groups, fits ? weight.size(1) * groups : -1);
   const Spatial at = spatial_of(node, spatial_sizes(x), spatial_sizes(weight));
   const auto same = [&](const auto& convolve) {
     if (at.symmetric()) return convolve(x, weight, bias, at.stride, ConvPadding(at.before), at.dilation, groups);

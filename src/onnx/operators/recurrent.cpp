@@ -72,7 +72,15 @@ Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
   const std::string direction = node.text("direction", "forward");
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
   check_activations(node, usual, directions);
-  const std::int64_t size = node.integer("hidden_size", node.at(2).size(-1));
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    node.fail("direction '" + direction + "' is not known");
+  const std::int64_t size = node.at(2).size(-1);
+  if (node.integer("hidden_size", size) != size)
+    node.fail("hidden_size is not the last size of R, " + std::to_string(size));
+  for (const std::size_t i : {1, 2})
+    if (node.at(i).size(0) != directions)
+      node.fail("input " + std::to_string(i) + " has the shape " + to_string(node.at(i).shape()) + ", not " +
+                std::to_string(directions) + " directions");
   const std::int64_t steps = x.size(0), rows = x.size(1), features = x.size(2), wide = gates * size;
   ScanOptions options;
   options.axis = 0;
@@ -84,8 +92,8 @@ Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
     const Var biases = of_direction(node.optional(3), i, {2 * wide}, x);
     Cells cells{gates,
                 size,
-                transpose(of_direction(node.optional(1), i, {wide, features}, x)),
-                transpose(of_direction(node.optional(2), i, {wide, size}, x)),
+                transpose(of_direction(node.at(1), i, {wide, features}, x)),
+                transpose(of_direction(node.at(2), i, {wide, size}, x)),
                 slice(biases, {0}, {wide}),
                 slice(biases, {wide}, {open_end})};
     if constexpr (gates == 3) cells.linear_before_reset = node.integer("linear_before_reset", 0) != 0;

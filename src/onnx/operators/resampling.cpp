@@ -20,14 +20,16 @@ struct Resize {
 };
 struct ResizedAxis {
   std::int64_t in = 0, out = 0;
-  double scale = 1, start = 0, end = 1;  ///< `start` and `end` of the region, for tf_crop_and_resize.
+  double scale = 1;           ///< The size of the result by that of the input, before the former is rounded.
+  double start = 0, end = 1;  ///< Of the region, for tf_crop_and_resize.
 };
 
 /// Where element `i` of the result is in the input, in elements.
 double source_of(const std::string& coordinates, const ResizedAxis& axis, std::int64_t i) {
   const auto at = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
+  const double whole = axis.scale * in;
   if (coordinates == "asymmetric") return at / axis.scale;
-  if (coordinates == "align_corners") return axis.out == 1 ? 0 : at * (in - 1) / (out - 1);
+  if (coordinates == "align_corners") return i == 0 ? 0 : at * (in - 1) / (whole - 1);
   if (coordinates == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
   if (coordinates == "pytorch_half_pixel" && axis.out == 1) return 0;
   if (coordinates == "tf_crop_and_resize")
@@ -35,7 +37,7 @@ double source_of(const std::string& coordinates, const ResizedAxis& axis, std::i
                          : axis.start * (in - 1) + at * (axis.end - axis.start) * (in - 1) / (out - 1);
   const double half = (at + 0.5) / axis.scale - 0.5;
   // The result, whose size is rounded, is centred on the input.
-  if (coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / (axis.scale * in)) + half;
+  if (coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / whole) + half;
   return half;
 }
 
@@ -134,7 +136,8 @@ Var resize_all(NodeCall& node, const Resize& resize, std::vector<ResizedAxis> ax
     if (axes[k].out < 1 || axes[k].in < 1)
       node.fail("axis " + std::to_string(k) + " cannot be resized from " + std::to_string(axes[k].in) + " to " +
                 std::to_string(axes[k].out) + " elements");
-    const bool same = axes[k].in == axes[k].out && axes[k].scale == 1 && (!crops || (axes[k].start == 0 && axes[k].end == 1));
+    const ResizedAxis& axis = axes[k];
+    const bool same = axis.in == axis.out && axis.scale == 1 && (!crops || (axis.start == 0 && axis.end == 1));
     if (!same) y = resized(y, k, axes[k], resize);
   }
   return crops ? where(inside(node.tape(), axes), y, beyond) : y;

@@ -77,8 +77,12 @@ Vars sliced(NodeCall& node) {
     step[axis] = steps ? (*steps)[i] : 1;
     start[axis] = (*starts)[i];
     stop[axis] = (*ends)[i];
-    // Ends before the first element, however far, mean that a negative step takes it too.
-    if (step[axis] < 0 && stop[axis] < -x.shape()[axis]) stop[axis] = open_end;
+    // Ends before the first element, however far, mean that a negative step takes it too. The largest integer means the
+    // end of the axis here, but no end to `slice`.
+    if (step[axis] < 0 && stop[axis] == open_end)
+      --stop[axis];
+    else if (step[axis] < 0 && stop[axis] < -x.shape()[axis])
+      stop[axis] = open_end;
   }
   return {slice(x, start, stop, step)};
 }

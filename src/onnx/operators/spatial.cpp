@@ -31,6 +31,7 @@ Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel
     if (size > most) node.fail("a spatial axis has " + std::to_string(size) + " elements, more than 2^31 - 1");
   Spatial spatial{taken("kernel_shape", axes, kernel), taken("strides", axes, Integers(axes, 1)),
                   taken("dilations", axes, Integers(axes, 1)), Integers(axes, 0), Integers(axes, 0)};
+  if (!kernel.empty() && spatial.kernel != kernel) node.fail("kernel_shape is not the spatial shape of the weights");
   const Integers pads = taken("pads", 2 * axes, Integers(2 * axes, 0));
   const std::string padding = node.text("auto_pad", "NOTSET");
   for (std::size_t i = 0; i < axes; ++i) {
