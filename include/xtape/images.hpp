@@ -28,6 +28,7 @@ struct Images {
   std::vector<std::string> names;    ///< Of the labels.
   /// Where the images come from: one file for each, or one for all.
   std::vector<std::string> files;
+  std::size_t first = 0;  ///< Of one file for all: how many of its images come before these.
   std::size_t size() const { return labels.size(); }
   std::string place(std::size_t image) const;  ///< "digits.safetensors, image 12", or the file of the image.
 };

@@ -30,6 +30,9 @@ struct OnnxValue {
 /// with different tapes.
 class OnnxModel {
  public:
+  // Without moves, so that a model is never empty.
+  OnnxModel(const OnnxModel&) = default;
+  OnnxModel& operator=(const OnnxModel&) = default;
   const std::vector<OnnxValue>& inputs() const;   ///< In the order of `record`, without those that have initial values.
   const std::vector<OnnxValue>& outputs() const;  ///< In the order of the results of `record`.
   std::int64_t opset() const;                     ///< The version of ONNX's operators that the file uses.
@@ -49,6 +52,7 @@ class OnnxModel {
  private:
   friend OnnxModel open_onnx(const std::string& path, const OnnxOptions& options);
   struct Data;
+  explicit OnnxModel(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   std::shared_ptr<const Data> data_;
 };
 

@@ -36,7 +36,7 @@ enum class Element : std::int32_t {
 
 /// The dtype in which xtape has elements of that type: the next wider one if it lacks the type. Throws DtypeError for
 /// strings, complex numbers and others.
-Dtype dtype_of_element(std::int64_t element);
+Dtype dtype_of_element(std::int64_t element, const std::string& what);
 
 /// TensorProto: an array and its name. `element` is the type in the file.
 struct Tensor {

@@ -39,7 +39,8 @@ void check_operators(const File& file) {
 
 OnnxValue checked_value(const onnx::Value& value, const Setting& setting) {
   if (!value.kind.empty()) throw Error("'" + value.name + "' is " + value.kind + "; xtape reads arrays only");
-  OnnxValue checked{value.name, onnx::dtype_in(value.element, setting), value.sizes.has_value(), {}};
+  const Dtype dtype = onnx::dtype_in(value.element, setting, "'" + value.name + "'");
+  OnnxValue checked{value.name, dtype, value.sizes.has_value(), {}};
   if (value.sizes) checked.sizes = *value.sizes;
   return checked;
 }
@@ -97,7 +98,7 @@ struct OnnxModel::Data {
     Vars vars;
     for (const std::string& result : results) {
       const auto found = values.find(result);
-      if (found == values.end()) throw Error("no node gives the output '" + result + "'");
+      if (found == values.end() || found->second.empty()) throw Error("no node gives the output '" + result + "'");
       vars.push_back(found->second);
     }
     return vars;
@@ -187,9 +188,7 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
         data.inputs.push_back(checked_value(input, data.setting));
     for (const onnx::Value& output : file.graph.outputs) data.outputs.push_back(checked_value(output, data.setting));
     data.nodes = std::move(file.graph.nodes);
-    OnnxModel model;
-    model.data_ = std::make_shared<const OnnxModel::Data>(std::move(data));
-    return model;
+    return OnnxModel(std::make_shared<const OnnxModel::Data>(std::move(data)));
   } catch (Error& error) {
     error.name_location(path);
     throw;

@@ -23,7 +23,8 @@ std::optional<Array> value_of(const Var& var) {
     open.pop_back();
     if (!needed.insert(index).second) continue;
     const xtape::Node& node = tape.node(static_cast<std::size_t>(index));
-    if (node.op->name == "input") return std::nullopt;
+    // In the body of a scan, slices and states stand for the values of each step.
+    if (node.op->name == "input" || node.op->name == "step_slice" || node.op->name == "step_state") return std::nullopt;
     for (const ValueId input : node.inputs) open.push_back(input.node);
   }
   Tape apart = tape.blank();
@@ -50,8 +51,8 @@ std::vector<T> numbers_of(const Array& array) {
 }
 }  // namespace
 
-Dtype dtype_in(std::int64_t element, const Setting& setting) {
-  const Dtype dtype = dtype_of_element(element);
+Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& what) {
+  const Dtype dtype = dtype_of_element(element, what);
   return is_floating(dtype) ? setting.floats.value_or(dtype) : dtype;
 }
 

@@ -24,7 +24,7 @@ struct Setting {
 /// `array` with floats as the setting says.
 Array with_floats(Array array, const Setting& setting);
 /// The dtype of an element type, with floats as the setting says.
-Dtype dtype_in(std::int64_t element, const Setting& setting);
+Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& what);
 
 /// Records a graph inside a node with these inputs, and returns its outputs.
 using RecordGraph = std::function<Vars(const Graph& graph, const Vars& inputs)>;

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "files.hpp"
+#include "process_memory.hpp"
 #include "messages.hpp"
 #include "stored_types.hpp"
 #include "wire.hpp"
@@ -22,13 +24,14 @@ constexpr Known known_elements[] = {{Element::float32, "F32"},  {Element::uint8,
                                     {Element::float64, "F64"},  {Element::uint32, "U32"},   {Element::uint64, "I64"},
                                     {Element::bfloat16, "BF16"}};
 
-const Stored& stored_element(std::int64_t element) {
+const Stored& stored_element(std::int64_t element, const std::string& what) {
   for (const Known& known : known_elements)
     if (static_cast<std::int64_t>(known.element) == element) return *stored_type(known.stored);
   const bool is_string = element == static_cast<std::int64_t>(Element::string);
-  throw DtypeError(is_string ? "arrays of strings are not supported"
-                             : "arrays of element type " + std::to_string(element) +
-                                   " are not supported: xtape has floats of 16 to 64 bits, integers and bool");
+  throw DtypeError(what + (is_string      ? " has strings, which are not supported"
+                           : element == 0 ? " has no element type"
+                                          : " has the element type " + std::to_string(element) +
+                                                ": xtape has floats of 16 to 64 bits, integers and bool"));
 }
 
 /// Appends the low `bytes` bytes of a number, as raw data has them.
@@ -85,6 +88,9 @@ std::string external_bytes(const External& external, std::size_t wanted, const s
   if (external.offset > file.size() || file.size() - external.offset < wanted)
     throw FileError("'" + external.location + "' ends before the " + std::to_string(wanted) + " bytes at " +
                     std::to_string(external.offset));
+  // As bytes, and as an array.
+  require_memory_left(wanted <= std::numeric_limits<std::size_t>::max() / 2 ? 2 * wanted : wanted,
+                      "external data '" + external.location + "'");
   std::string bytes(wanted, '\0');
   file.read(external.offset, bytes.data(), wanted);
   return bytes;
@@ -161,8 +167,8 @@ Array decoded(std::string_view raw, const Stored& stored, const Shape& shape, co
 }
 }  // namespace
 
-Dtype dtype_of_element(std::int64_t element) {
-  return stored_element(element).dtype;
+Dtype dtype_of_element(std::int64_t element, const std::string& what) {
+  return stored_element(element, what).dtype;
 }
 
 Tensor read_tensor(std::string_view bytes, const std::string& folder) {
@@ -200,7 +206,7 @@ Tensor read_tensor(std::string_view bytes, const std::string& folder) {
           message.skip();
       }
     }
-    const Stored& stored = stored_element(static_cast<std::int64_t>(tensor.element));
+    const Stored& stored = stored_element(static_cast<std::int64_t>(tensor.element), "array '" + tensor.name + "'");
     std::string owned;
     if (is_external)
       raw = owned = external_bytes(external, bytes_of(stored, shape, tensor.name), folder);

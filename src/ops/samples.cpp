@@ -142,10 +142,12 @@ const ComposedRow sample_rows[] = {
      rounded<expand_truncated_normal>,
      {{{"low", "The least number.", -2}, {"high", "The greatest number.", 2}}}},
     {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", rounded<expand_exponential>},
-    {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).", rounded<expand_laplace>},
+    {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).",
+     rounded<expand_laplace>},
     {"gamma", "concentration rate",
      "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", rounded<expand_gamma>},
-    {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).", rounded<expand_beta>}};
+    {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).",
+     rounded<expand_beta>}};
 const ComposedRow poisson_rows[] = {{"poisson",
                                      "rate",
                                      "Poisson numbers, whole and of the dtype of the rate. No gradient flows.",
@@ -160,14 +162,19 @@ constexpr AttributeRow slices{"axis", "The axis of the slices.", 0, AttributeTyp
 const ComposedRow permutation_rows[] = {
     {"permutation", "=x", "x with its slices along `axis` in random order.", expand_permutation, {{slices}}}};
 const ComposedRow multinomial_rows[] = {
-    {"multinomial", "weights",
+    {"multinomial",
+     "weights",
      "int64 [..., num_samples]: indices drawn with probabilities proportional to the weights [..., n]. Without "
      "replacement an index is drawn once at most, one of weight 0 last.",
-     expand_multinomial, {}, false}};
+     expand_multinomial,
+     {},
+     false}};
 const ComposedRow choice_rows[] = {
-    {"choice", "=x weights?",
+    {"choice",
+     "=x weights?",
      "num_samples slices of x along `axis`, drawn with equal probabilities or by weights [n], as multinomial draws.",
-     expand_choice, {{slices}}}};
+     expand_choice,
+     {{slices}}}};
 
 std::vector<ValueType> randn_type(const Call& call) {
   if (!is_floating(call.get<Dtype>("dtype")))
@@ -274,8 +281,7 @@ Var choice(const Argument& x, std::int64_t num_samples, bool replacement, std::i
   return call_op("choice", {x}, {{"num_samples", num_samples}, {"replacement", replacement}, {"axis", axis}});
 }
 Var choice(const Argument& x, const Var& weights, std::int64_t num_samples, bool replacement, std::int64_t axis) {
-  return call_op("choice", {x, weights},
-                 {{"num_samples", num_samples}, {"replacement", replacement}, {"axis", axis}});
+  return call_op("choice", {x, weights}, {{"num_samples", num_samples}, {"replacement", replacement}, {"axis", axis}});
 }
 
 void list_samples(OpTable& table) {

@@ -138,13 +138,13 @@ std::vector<ValueType> segment_type(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 std::vector<ValueType> segment_softmax_type(const Call& call) {
-  segment_type(call);
+  for (const ValueType& type : segment_type(call)) checked_bytes(type.dtype, type.shape);
   return {call.inputs[0]};
 }
 std::int64_t fixed_size(const Call& call) {
   const std::int64_t size = call.integer("size");
-  if (size < 0 || size == std::numeric_limits<std::int64_t>::max())
-    throw ShapeError("size must be from 0 to 2^63 - 2, got " + std::to_string(size));
+  constexpr std::int64_t most = (std::int64_t{1} << 60) - 2;  // int64 indices of one more place must fit
+  if (size < 0 || size > most) throw ShapeError("size must be from 0 to 2^60 - 2, got " + std::to_string(size));
   return size;
 }
 std::vector<ValueType> nonzero_type(const Call& call) {

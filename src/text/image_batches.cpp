@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "batch_size.hpp"
@@ -15,7 +16,7 @@ std::string to_string(const ImageShape& shape) {
 }
 
 std::string Images::place(std::size_t image) const {
-  return files.size() == 1 ? files[0] + ", image " + std::to_string(image + 1) : files.at(image);
+  return files.size() == 1 ? files[0] + ", image " + std::to_string(first + image + 1) : files.at(image);
 }
 
 namespace {
@@ -48,8 +49,7 @@ void write_image(const Images& images, std::size_t image, const ImageOptions& op
     const auto of_channel = [&](const std::vector<double>& list) { return list[list.size() == 1 ? 0 : c]; };
     float numbers[256];
     for (int pixel = 0; pixel < 256; ++pixel)
-      numbers[pixel] =
-          static_cast<float>((pixel / 255.0 - of_channel(options.mean)) / of_channel(options.deviation));
+      numbers[pixel] = static_cast<float>((pixel / 255.0 - of_channel(options.mean)) / of_channel(options.deviation));
     for (std::int64_t i = 0; i < height; ++i)
       for (std::int64_t j = 0; j < width; ++j) {
         const std::int64_t row = i + variation.down;
@@ -126,7 +126,13 @@ ImageBatches::ImageBatches(Images training, Images validation, const ImageBatche
                 to_string(validation.shape) + ", " + training.place(0) + " has " + to_string(training.shape));
   if (training.names != validation.names) throw Error("the images of both splits must have the same names of labels");
   if (options.rows < 1) throw Error("a batch must have at least one image, got " + std::to_string(options.rows));
-  check_batch_size(options.rows, std::max<std::int64_t>(1, training.shape.pixels()));
+  if (training.size() > std::numeric_limits<std::uint32_t>::max())
+    throw Error("the training split has " + std::to_string(training.size()) + " images, more than 2^32 - 1");
+  const std::int64_t pixels = std::max<std::int64_t>(1, training.shape.pixels());
+  const std::int64_t rows = std::min(options.rows, static_cast<std::int64_t>(training.size()));
+  if (rows > most_batch_tokens / pixels)
+    throw Error("a batch of " + std::to_string(rows) + " images of " + std::to_string(pixels) +
+                " numbers is too large: the limit is " + std::to_string(most_batch_tokens) + " numbers");
   check_options(options.images, training.shape);
   data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), options, {}, {}});
 }

@@ -156,6 +156,7 @@ Images read_folder(const std::string& folder, std::int64_t channels) {
     std::vector<std::string> names = sorted_names(inside);
     names.erase(std::remove_if(names.begin(), names.end(), [](const auto& each) { return !is_image_name(each); }),
                 names.end());
+    if (names.empty()) throw FileError(inside + " has no images; its name would be a label");
     for (std::size_t i = 0; i < names.size(); ++i)
       files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()),
                        static_cast<std::int64_t>(images.names.size()), path_in(inside, names[i])});
@@ -168,6 +169,12 @@ Images read_folder(const std::string& folder, std::int64_t channels) {
   for (const File& file : files) {
     append_file(images, file.path);
     images.labels.push_back(file.label);
+    if (images.labels.size() > 1) continue;
+    std::int64_t pixels = images.shape.pixels();
+    if (!checked_multiply(pixels, static_cast<std::int64_t>(files.size())))
+      throw FileError(folder + " has images of 2^63 pixels or more");
+    require_memory_left(static_cast<std::size_t>(pixels), "the images of " + folder);
+    images.pixels.reserve(static_cast<std::size_t>(pixels));
   }
   return images;
 }

@@ -26,7 +26,7 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
 
 /// Removes the images from `first` on, and returns them.
 Images cut_off(Images& images, std::size_t first) {
-  Images rest = {images.shape, {}, {}, images.names, images.files};
+  Images rest = {images.shape, {}, {}, images.names, images.files, images.first + first};
   const auto move = [](auto& from, auto& to, std::size_t at) {
     to.assign(from.begin() + static_cast<std::ptrdiff_t>(at), from.end());
     from.resize(at);

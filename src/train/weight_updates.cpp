@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+
+#include "visit.hpp"
+#include "xtape/error.hpp"
 
 namespace xtape::train {
 
-namespace {
-/// Calls visit(elements) with the elements of the array as float or double.
-template <class Visit>
-void with_floats(const Array& array, const Visit& visit) {
-  if (array.dtype() == Dtype::float64)
-    visit(const_cast<double*>(array.as<double>()));
-  else
-    visit(const_cast<float*>(array.as<float>()));
-}
-}  // namespace
-
 WeightUpdates::WeightUpdates(Model& model, const std::vector<std::string>& names) : model_(model), names_(names) {
-  for (const std::string& name : names) numbers_ += static_cast<std::size_t>(model.weight(name).count());
+  for (const std::string& name : names) {
+    const Array weight = model.weight(name);
+    if (weight.dtype() != model.dtype())
+      throw Error("weight '" + name + "' is stored as " + name_of(weight.dtype()) + "; its block updates it in " +
+                  name_of(model.dtype()));
+    numbers_ += static_cast<std::size_t>(weight.count());
+  }
   if (!names.empty()) ++numbers_;
 }
 
@@ -26,7 +25,7 @@ template <class Visit>
 void WeightUpdates::for_each(const Visit& visit) const {
   std::size_t first = 1;
   for (const std::string& name : names_) {
-    const Array array = model_.weight(name);
+    Array array = model_.weight(name);
     visit(name, array, first);
     first += static_cast<std::size_t>(array.count());
   }
@@ -38,8 +37,9 @@ void WeightUpdates::add(const Player& player, const NamedVars& updates, double* 
   for_each([&](const std::string& name, const Array& old, std::size_t first) {
     const Var* updated = updates.find(name);
     const Array value = updated != nullptr ? Array(player.view(*updated)) : old;
-    with_floats(value, [&](const auto* elements) {
-      for (std::int64_t i = 0; i < value.count(); ++i) numbers[first + static_cast<std::size_t>(i)] += elements[i];
+    visit_floats(value, [&](const auto* elements) {
+      for (std::int64_t i = 0; i < value.count(); ++i)
+        numbers[first + static_cast<std::size_t>(i)] += static_cast<double>(elements[i]);
     });
   });
 }
@@ -55,8 +55,8 @@ std::string WeightUpdates::not_finite(const double* sums) const {
 }
 
 void WeightUpdates::assign(const double* sums) {
-  for_each([&](const std::string&, const Array& array, std::size_t first) {
-    with_floats(array, [&](auto* elements) {
+  for_each([&](const std::string&, Array& array, std::size_t first) {
+    visit_floats(array, [&](auto* elements) {
       using Element = std::remove_pointer_t<decltype(elements)>;
       for (std::int64_t i = 0; i < array.count(); ++i)
         elements[i] = static_cast<Element>(sums[first + static_cast<std::size_t>(i)] / sums[0]);

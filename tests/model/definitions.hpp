@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "error_of.hpp"
 #include "xtape/xtape.hpp"
 
 namespace xtape::test {
@@ -97,17 +98,6 @@ inline bool same(const xt::xarray<double>& a, const xt::xarray<double>& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!(std::abs(a.flat(i) - b.flat(i)) <= 1e-9 * (1 + std::abs(b.flat(i))))) return false;
   return true;
-}
-
-/// The text of the error that `action` throws; empty where it throws none.
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace xtape::test

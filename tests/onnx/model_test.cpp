@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "messages.hpp"
@@ -244,4 +245,50 @@ TEST_CASE("a damaged file gives one clear error") {
         0);
   CHECK(scratch.error(Written{13, {}, {floats("w", {1}, {1}), floats("w", {1}, {1})}}.bytes()) ==
         "there are two initialisers 'w'");
+}
+
+TEST_CASE("operators hold at the edges that ONNX's data does not try") {
+  const Scratch scratch;
+  const auto result = [&](const std::vector<std::string>& nodes, const std::vector<std::string>& initialisers,
+                          const Shape& shape) {
+    Tape tape;
+    const Var x = tape.constant(Array(Dtype::float32, shape));
+    const OnnxModel model = scratch.open({13, nodes, initialisers});
+    return evaluate(model.record(tape, {x})[0]);
+  };
+  const auto error = [&](const std::string& each, const std::vector<std::string>& initialisers, const Shape& shape) {
+    try {
+      result({each}, initialisers, shape);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  // Quotients of integers whose product is beyond int64.
+  const Array quotient =
+      result({node("Div", {"a", "b"}, {"y"})},
+             {integers("a", {4000000001, -4000000001}), integers("b", {4000000000, 4000000000})}, {1});
+  CHECK(quotient.as<std::int64_t>()[0] == 1);
+  CHECK(quotient.as<std::int64_t>()[1] == -1);
+  // From the front to the end with a negative step: nothing.
+  const std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  CHECK(result({node("Slice", {"x", "start", "end", "axis", "step"}, {"y"})},
+               {integers("start", {0}), integers("end", {end}), integers("axis", {0}), integers("step", {-1})}, {4})
+            .shape() == Shape{0});
+  // No window begins in the padding at the end.
+  const Array pooled =
+      result({node("MaxPool", {"x"}, {"y"},
+                   {attribute("kernel_shape", Integers{2, 2, 2}), attribute("strides", Integers{3, 3, 3}),
+                    attribute("pads", Integers{1, 1, 1, 1, 1, 1}), attribute("ceil_mode", 1)})},
+             {}, {1, 1, 4, 4, 4});
+  CHECK(pooled.shape() == Shape{1, 1, 2, 2, 2});
+  for (std::int64_t i = 0; i < 8; ++i) CHECK(pooled.as<float>()[i] == 0);
+  CHECK(error(node("Conv", {"x", "w"}, {"y"}, {attribute("kernel_shape", Integers{3})}),
+              {floats("w", {1, 1, 2}, {1, 2})}, {1, 1, 4})
+            .find("kernel_shape is not the spatial shape of the weights") != std::string::npos);
+  CHECK(error(node("RNN", {"x", "w", "r"}, {"y"}, {attribute("hidden_size", 5)}),
+              {floats("w", {1, 1, 1}, {1}), floats("r", {1, 1, 1}, {1})}, {2, 1, 1})
+            .find("hidden_size is not the last size of R, 1") != std::string::npos);
+  CHECK(error(node("Unsqueeze", {"x", "axes"}, {"y"}), {integers("axes", {1, 1})}, {2}).find("an axis occurs twice") !=
+        std::string::npos);
 }

@@ -61,13 +61,12 @@ TEST_CASE("op interpolate: a tenth of a hundred elements is every tenth") {
   const Doubles found = value<double>(interpolate(x, {}, 0.1));
   for (std::size_t i = 0; i < 10; ++i) CHECK(found(0, 0, i) == 10.0 * static_cast<double>(i));
 }
-TEST_CASE("op grid_sample: at the last element, a border has no slope or that of its neighbour") {
+TEST_CASE("op grid_sample: at the last element, a border has no slope") {
   Tape tape;
   const Var x = tape.constant(Doubles{{{{5, 7}}}}), grid = tape.constant(Doubles{{{{1, 0}}}});
   const Var y = grid_sample(x, grid, "bilinear", "border", true);
   CHECK(value<double>(y)(0, 0, 0, 0) == 7);
-  const double slope = value<double>(grad(sum(y), {grid})[0])(0, 0, 0, 0);
-  CHECK((slope == 0 || slope == 1));
+  CHECK(value<double>(grad(sum(y), {grid})[0])(0, 0, 0, 0) == 0);
 }
 TEST_CASE("op grid_sample: points far away and NaN read nothing; shapes and words that do not fit are refused") {
   Tape tape;

@@ -2,54 +2,26 @@
 #include "xtape/images.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "error_of.hpp"
+#include "folders.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace images {
 
 using namespace xtape;
+using test::error_of;
+using test::Folder;
 namespace fs = std::filesystem;
 
 namespace {
 using Bytes = std::vector<std::uint8_t>;
 
-/// A temporary folder.
-class Folder {
- public:
-  Folder() : path_(fs::temp_directory_path() / ("xtape_images_" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return *this / name;
-  }
-
- private:
-  fs::path path_;
-};
-
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 #define CHECK_HAS(text, part)                     \
   do {                                            \
     const std::string found = text;               \
@@ -165,6 +137,10 @@ TEST_CASE("images: a folder has a folder for each label, and mixes them") {
             "the image is 1 x 2 (height x width), and " + (folder / "pets/dog/1.pgm") + " is 1 x 1: all must have one");
   fs::create_directories(folder / "empty");
   CHECK_HAS(error_of([&] { read_images(folder / "empty"); }), "has no images");
+  fs::create_directories(folder / "pets/nobody");
+  CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }), "nobody has no images; its name would be a label");
+  Images rest = {{1, 1, 1}, {7}, {0}, {"0"}, {"digits.safetensors"}, 11};
+  CHECK(rest.place(0) == "digits.safetensors, image 12");
 }
 
 TEST_CASE("images: a safetensors file") {

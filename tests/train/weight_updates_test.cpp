@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "error_of.hpp"
 #include "recurrent.hpp"
 #include "source_root.hpp"
 #include "thread_ranks.hpp"
@@ -12,18 +13,9 @@
 namespace updating {
 
 using namespace xtape;
+using test::error_of;
 
 namespace {
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 constexpr std::int64_t channels = 3, length = 4;
 
 const std::string normed = R"json({

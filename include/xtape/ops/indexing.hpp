@@ -46,8 +46,10 @@ Var gather_nd(const Argument& x, const Var& indices);
 /// result.
 Var scatter_nd(const Argument& x, const Var& indices, const Var& part, const std::string& reduce = "set");
 
-// Segments, as jax.ops: of data [n, ...], the elements with the same number in segment_ids [n], which need not be
-// sorted, give one of num_segments results. --------------------------------------------------------------------------
+// Segments ------------------------------------------------------------------------------------------------------------
+// As jax.ops: of data [n, ...], the elements with the same number in segment_ids [n], which need not be sorted, give one
+// of num_segments results. A number outside [-num_segments, num_segments) makes the play throw Error; jax.ops leaves
+// such elements out.
 Var segment_sum(const Argument& data, const Var& segment_ids, std::int64_t num_segments);   ///< 0 of no elements.
 Var segment_mean(const Argument& data, const Var& segment_ids, std::int64_t num_segments);  ///< Float. 0 of none.
 Var segment_prod(const Argument& data, const Var& segment_ids, std::int64_t num_segments);  ///< 1 of no elements.

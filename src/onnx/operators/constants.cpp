@@ -61,7 +61,8 @@ Vars eye_like(NodeCall& node) {
   const Var& x = node.at(0);
   if (x.rank() != 2) node.fail("the input has the shape " + to_string(x.shape()) + ", but must be a matrix");
   const std::int64_t float32 = static_cast<std::int64_t>(Element::float32);
-  const Dtype dtype = node.has("dtype") ? dtype_in(node.integer("dtype", float32), node.setting()) : x.dtype();
+  const Dtype dtype =
+      node.has("dtype") ? dtype_in(node.integer("dtype", float32), node.setting(), "the result") : x.dtype();
   const Var ones = full(node.tape(), x.shape(), 1, dtype);
   const std::int64_t k = node.integer("k", 0);
   return {tril(triu(ones, k), k)};
@@ -72,7 +73,7 @@ template <int kind>
 Vars window(NodeCall& node) {
   constexpr double factors[][3] = {{0.5, -0.5, 0}, {25.0 / 46, -21.0 / 46, 0}, {0.42, -0.5, 0.08}};
   const std::int64_t size = node.known_integer(0);
-  const Dtype dtype = dtype_in(node.integer("output_datatype", 1), node.setting());
+  const Dtype dtype = dtype_in(node.integer("output_datatype", 1), node.setting(), "the result");
   const double length = static_cast<double>(size - (node.integer("periodic", 1) == 0 ? 1 : 0));
   const Var angle = cast(iota(node.tape(), {size}), dtype) * (2 * M_PI / length);
   const Var sum = factors[kind][0] + factors[kind][1] * cos(angle);

@@ -122,7 +122,7 @@ Var narrowed(const Var& x, Element element) {
 Vars converted(NodeCall& node) {
   const std::int64_t element = node.integer("to");
   node.ignore("saturate");  // of floats of 8 bits
-  return {narrowed(cast(node.at(0), dtype_in(element, node.setting())), static_cast<Element>(element))};
+  return {narrowed(cast(node.at(0), dtype_in(element, node.setting(), "the result")), static_cast<Element>(element))};
 }
 
 /// Before version 13, the axes from `axis` on are one.
@@ -202,7 +202,10 @@ const Operators& elementwise_operators() {
       {"PRelu", prelu_of},
       {"Pow", power},
       {"Reciprocal", [](NodeCall& node) -> Vars { return {1.0 / node.at(0)}; }},
-      {"Relu", [](NodeCall& node) -> Vars { return {maximum(node.at(0), 0)}; }},
+      {"Relu",
+       [](NodeCall& node) -> Vars {
+         return {is_floating(node.at(0).dtype()) ? relu(node.at(0)) : maximum(node.at(0), 0)};
+       }},
       {"Round", unary<round>},
       {"Selu", selu_of},
       {"Shrink", shrunk},

@@ -199,8 +199,10 @@ Vars dropped(NodeCall& node) {
   const Var& x = node.at(0);
   node.ignore("seed");
   if (node.opset() < 12) node.ignore("ratio");
+  if (node.opset() < 7 && node.integer("is_test", 0) == 0) node.fail("training is not supported before version 7");
   const bool training = node.has(2) && node.known_integer(2) != 0;
-  const double ratio = node.has(1) ? node.known_number(1) : 0.5;
+  node.optional(1);
+  const double ratio = training && node.has(1) ? node.known_number(1) : 0.5;
   if (!training || ratio == 0) return {x, full(node.tape(), x.shape(), 1, Dtype::boolean)};
   const Var kept = bernoulli(node.tape(), x.shape(), 1 - ratio);
   return {where(kept, x / (1 - ratio), zeros_like(x)), kept};

@@ -93,10 +93,12 @@ Vars convolved_back(NodeCall& node) {
   const std::int64_t groups = node.integer("group", 1);
   check_convolution(node, x, weight, groups, weight.size(0));
   const Integers sizes = spatial_sizes(x);
-  Spatial at = spatial_of(node, sizes, spatial_sizes(weight), true);
+  Spatial at = spatial_of(node, sizes, spatial_sizes(weight));
   const Integers more = node.integers("output_padding", Integers(at.axes(), 0));
   Integers wanted = node.integers("output_shape", Integers{});
   if (wanted.size() > at.axes()) wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(at.axes()));
+  if (wanted.empty() && node.text("auto_pad", "NOTSET").rfind("SAME", 0) == 0)
+    for (std::size_t i = 0; i < at.axes(); ++i) wanted.push_back(sizes[i] * at.stride[i]);  // both below 2^31
   const auto far = [](std::int64_t each) { return each < 0 || each > std::numeric_limits<std::int32_t>::max(); };
   if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) ||
       std::any_of(more.begin(), more.end(), far) || std::any_of(wanted.begin(), wanted.end(), far))
@@ -146,7 +148,6 @@ Var from_zero(NodeCall& node, std::size_t x, std::size_t zero, std::int64_t axis
 Var to_zero(NodeCall& node, const Var& x, std::size_t zero, std::int64_t axis = 0) {
   if (!node.has(zero)) return cast(clip(round(x), 0, 255), Dtype::int32);
   const Var& point = node.at(zero);
-  if (node.opset() >= 21 && point.dtype() != Dtype::int8) node.fail("zero points must be int8 from version 21 on");
   const Var moved = round(x) + cast(per_index(point, axis, x.rank()), x.dtype());
   return point.dtype() == Dtype::int8 ? cast(clip(moved, -128, 127), Dtype::int8)
                                       : cast(clip(moved, 0, 255), Dtype::int32);
@@ -171,6 +172,9 @@ Vars quantized(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t axis = node.integer("axis", 1);
   node.ignore("saturate");  // of floats of 8 bits
+  // From that version on there is uint16, too, and both are int32 here.
+  if (node.opset() >= 21 && node.has(2) && node.at(2).dtype() != Dtype::int8)
+    node.fail("zero points must be int8 from version 21 on");
   return {to_zero(node, x / per_index(node.at(1), axis, x.rank()), 2, axis)};
 }
 

@@ -1,4 +1,6 @@
 // Resize, Upsample and GridSample.
+#include "xtape/ops/resampling.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,7 +9,6 @@
 
 #include "operators.hpp"
 #include "xtape/ops.hpp"
-#include "xtape/ops/resampling.hpp"
 
 namespace xtape::onnx {
 

@@ -45,6 +45,7 @@ Vars unsqueezed(NodeCall& node) {
   if (!axes) node.fail("there are no axes");
   for (std::int64_t& axis : *axes) axis = static_cast<std::int64_t>(normal_axis(axis, x.rank() + axes->size()));
   std::sort(axes->begin(), axes->end());
+  if (std::adjacent_find(axes->begin(), axes->end()) != axes->end()) node.fail("an axis occurs twice");
   for (const std::int64_t axis : *axes) x = expand_dims(x, axis);
   return {x};
 }

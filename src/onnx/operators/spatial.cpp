@@ -14,7 +14,7 @@ Integers spatial_sizes(const Var& x) {
   return sizes;
 }
 
-Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel, bool transposed) {
+Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel) {
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // so that products and sums do not overflow
   const std::size_t axes = sizes.size();
   const auto taken = [&](const char* name, std::size_t wanted, const Integers& otherwise) {
@@ -41,8 +41,7 @@ Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel
       spatial.after[i] = pads[axes + i];
     } else if (padding == "SAME_UPPER" || padding == "SAME_LOWER") {
       const std::int64_t stride = spatial.stride[i], windows = (sizes[i] + stride - 1) / stride;
-      const std::int64_t total =
-          transposed ? spatial.reach(i) - stride : (windows - 1) * stride + spatial.reach(i) - sizes[i];
+      const std::int64_t total = (windows - 1) * stride + spatial.reach(i) - sizes[i];
       const std::int64_t less = std::max(total, std::int64_t{0}) / 2, rest = std::max(total, std::int64_t{0}) - less;
       spatial.before[i] = padding == "SAME_UPPER" ? less : rest;
       spatial.after[i] = padding == "SAME_UPPER" ? rest : less;

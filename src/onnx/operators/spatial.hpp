@@ -15,8 +15,8 @@ struct Spatial {
 };
 
 /// Takes kernel_shape (by default `kernel`), strides, dilations, pads and auto_pad; `sizes` are those of the spatial
-/// axes. With `transposed`, paddings of auto_pad make the result `stride` times as long.
-Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel = {}, bool transposed = false);
+/// axes.
+Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel = {});
 
 /// The sizes of the axes from the third on.
 Integers spatial_sizes(const Var& x);

@@ -1,0 +1,21 @@
+/// Texts of errors.
+#pragma once
+
+#include <string>
+
+#include "xtape/error.hpp"
+
+namespace xtape::test {
+
+/// The text of the error that `action` throws; empty where it throws none.
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace xtape::test
