@@ -30,6 +30,8 @@ class OutgoingGradients {
       case Form::sequence:
         return;
       case Form::product:
+        if (is_small_sum(node_of(value))) return accumulate(value);
+        [[fallthrough]];
       case Form::sum:
         for (const ValueId& input : node_of(value).inputs) ask_steps(input);
         return;
@@ -51,7 +53,7 @@ class OutgoingGradients {
         return sum(sequence.var, {sequence.axis});
       }
       case Form::product:
-        return product(node, recorded, -1);
+        return is_small_sum(node) ? accumulated(value, recorded) : product(node, recorded, -1);
       case Form::sum:
         return sum_over_steps(node, recorded);
       case Form::addition:
@@ -113,6 +115,16 @@ class OutgoingGradients {
     if (form != Form::addition) return form == Form::product;
     const Node& node = node_of(value);
     return computed_after(node.inputs[0]) && computed_after(node.inputs[1]);
+  }
+
+  /// Whether a product is much smaller than a slice of a sequence that it reads. Then it is added up step by step: the
+  /// step reads the slice anyway, and after the scan the sequence would have to be read once more.
+  bool is_small_sum(const Node& product) const {
+    constexpr std::int64_t much = 8;
+    return std::any_of(product.inputs.begin(), product.inputs.end(), [&](const ValueId& input) {
+      return step_.sequence(input) != nullptr &&
+             count_of(step_.tape().type(input).shape) / much >= count_of(product.outputs[0].shape);
+    });
   }
 
   /// For an operand of an op that is computed after the scan.

@@ -14,6 +14,7 @@
 #include "plan/overlap.hpp"
 #include "plan/plan.hpp"
 #include "plan/shortage.hpp"
+#include "plan/within_limit.hpp"
 #include "ready.hpp"
 #include "thread_count.hpp"
 #include "traced_plan.hpp"
@@ -246,7 +247,7 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
   data_->options = options;
   data_->threads = thread_count(options.threads);
   const SingleThreadedBlas guard;  // folding constants plays too
-  data_->planned = xtape::plan(optimised(tape, outputs, options), options, data_->threads);
+  data_->planned = plan_within_limit(tape, outputs, options, data_->threads);
   check_overlaps(data_->planned, memory_of(data_->planned.buffers));
   data_->ready_steps();
 }
@@ -254,9 +255,8 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
-  const int threads = thread_count(options.threads);
   const SingleThreadedBlas guard;
-  return memory_curve(draft(optimised(tape, outputs, unbounded), unbounded, threads));
+  return memory_curve(tape, outputs, unbounded, thread_count(options.threads));
 }
 
 Player::Player(Player&&) noexcept = default;

@@ -31,10 +31,17 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
   return notes_on_rules(program);
 }
 
-Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
-  const Passes& passes = options.passes;
+namespace {
+/// With all rules applied.
+Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   Program program = expanded(tape, outputs, options);
-  if (applies_rules(passes)) fuse_pass(program);
+  if (applies_rules(options.passes)) fuse_pass(program);
+  return program;
+}
+
+/// The passes after the rules.
+Program lowered(Program program, const PlayerOptions& options) {
+  const Passes& passes = options.passes;
   scan_pass(program);
   if (applies_rules(passes)) postpone_pass(program);
   widen_pass(program);
@@ -48,6 +55,18 @@ Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& op
   if (passes.elementwise) elementwise_pass(program);
   program.compact();
   return program;
+}
+}  // namespace
+
+Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  return lowered(fused(tape, outputs, options), options);
+}
+
+std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
+                                           RepeatSteps which) {
+  Program program = fused(tape, outputs, options);
+  if (!repeat_steps_pass(program, which)) return std::nullopt;
+  return lowered(std::move(program), options);
 }
 
 }  // namespace xtape

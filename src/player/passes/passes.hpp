@@ -26,6 +26,13 @@ std::vector<Plan::Fusion> notes_on_rules(Program& program);
 std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
                                          const PlayerOptions& options);
 
+/// What scans compute again in place of reading what other scans stacked: nothing; what elementwise ops give; all that
+/// nothing else reads.
+enum class RepeatSteps : std::uint8_t { none, elementwise, all };
+/// Makes scans compute values of the same step of other scans again, from the states before the step. The gradient of a
+/// scan then reads few values of all steps. The bits stay the same. Returns whether there is such a scan.
+bool repeat_steps_pass(Program& program, RepeatSteps which);
+
 /// Removes the outputs of scans that nothing reads: most of those that exist for the gradient.
 void scan_pass(Program& program);
 
@@ -55,6 +62,9 @@ void elementwise_pass(Program& program);
 
 /// The nodes of a tape that `outputs` and the carries of `options` need, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
+/// The same where scans compute values again; nothing if no scan can.
+std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
+                                           RepeatSteps which);
 
 /// The op of nodes whose body is a number of fused elementwise ops.
 const Op& fused_elementwise_op();
