@@ -255,8 +255,9 @@ Player::Player(const Tape& tape, const Vars& outputs, const PlayerOptions& optio
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
+  const int threads = thread_count(options.threads);  // before the guard
   const SingleThreadedBlas guard;
-  return memory_curve(tape, outputs, unbounded, thread_count(options.threads));
+  return memory_curve(tape, outputs, unbounded, threads);
 }
 
 Player::Player(Player&&) noexcept = default;

@@ -44,9 +44,13 @@ struct ScanNode {
   std::vector<ValueId> given, results;  // of the body
 };
 
-bool is_scan(const Node& node) { return node.op->lowering.steps && node.op->lowering.attributes; }
+bool is_scan(const Node& node) {
+  return node.op->lowering.steps && node.op->lowering.attributes;
+}
 
-bool is_cheap(const Op& op) { return runs_in_tiles(op) || op.is_view() || op.is_source(); }
+bool is_cheap(const Op& op) {
+  return runs_in_tiles(op) || op.is_view() || op.is_source();
+}
 
 /// The values of `writer` that only `reader` reads, and how it can compute them itself.
 class Repetition {
@@ -55,8 +59,7 @@ class Repetition {
       : writer_(std::move(writer)), which_(which), again_(writer_.form.stacked()), used_(writer_.form.stacked()) {
     for (std::size_t k = 0; k < again_.size(); ++k) {
       const ValueId output = writer_.stacked(k).value;
-      const bool requested =
-          std::find(program.outputs.begin(), program.outputs.end(), output) != program.outputs.end();
+      const bool requested = std::find(program.outputs.begin(), program.outputs.end(), output) != program.outputs.end();
       used_[k] = requested || !users.of(output).empty();
       again_[k] = used_[k] && !requested && only_slices(users, k, reader) && may_repeat(writer_.results[k]);
     }

@@ -57,7 +57,8 @@ PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const Pl
   return fastest.take();
 }
 
-std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads) {
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
+                                      int threads) {
   std::vector<MemoryPoint> all = memory_curve(draft(optimised(tape, outputs, options), options, threads));
   for (const RepeatSteps which : ways_to_repeat)
     if (std::optional<Program> program = with_repeated_steps(tape, outputs, options, which)) {
