@@ -3,6 +3,7 @@
 // conditional scan they are added up step by step instead, because few of its steps may take place.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "equation.hpp"
@@ -129,11 +130,19 @@ class OutgoingGradients {
 
   /// For an operand of an op that is computed after the scan.
   void ask_steps(ValueId value) {
-    if (step_.varies(value) && step_.sequence(value) == nullptr) emit(value, 0);
+    const bool is_new = step_.varies(value) && step_.sequence(value) == nullptr && !emitted(value);
+    if (is_new) emit(value, 0);
   }
   Sequence steps(ValueId value, const ScanStep::Recorded& recorded) {
     if (const Sequence* sequence = step_.sequence(value)) return *sequence;
-    return {recorded.stacked[emitted_.at({value, 0})], 0};
+    return {recorded.stacked[*emitted(value)], outputs_[*emitted(value)].axis};
+  }
+  /// The first output that has a value, along any axis; nothing if there is none.
+  std::optional<std::size_t> emitted(ValueId value) const {
+    const auto found =
+        std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& each) { return each.value == value; });
+    if (found == outputs_.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - outputs_.begin());
   }
 
   /// Makes a value a stacked output of the scan.
