@@ -40,28 +40,26 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& ex
   }
   const std::int64_t groups_across = (extent.inner + columns_at_once - 1) / columns_at_once;
   const std::int64_t groups = extent.outer * groups_across;
-  parallel_for(threads, threads, 1, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t slot = begin; slot < finish; ++slot) {
-      std::array<T*, operands> gathered;
+  const std::int64_t grain = rows_a_piece(length * columns_at_once);
+  parallel_pieces(threads, groups, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
+    std::array<T*, operands> gathered;
+    for (std::size_t k = 0; k < operands; ++k)
+      gathered[k] = static_cast<T*>(scratch) +
+                    (worker * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) * gathered_elements(extent);
+    for (std::int64_t group = begin; group < finish; ++group) {
+      const std::int64_t first = group % groups_across * columns_at_once;
+      const std::int64_t columns = std::min(columns_at_once, extent.inner - first);
+      const std::int64_t base = group / groups_across * length * extent.inner + first;
       for (std::size_t k = 0; k < operands; ++k)
-        gathered[k] =
-            static_cast<T*>(scratch) +
-            (slot * static_cast<std::int64_t>(operands) + static_cast<std::int64_t>(k)) * gathered_elements(extent);
-      for (std::int64_t group = slot; group < groups; group += threads) {
-        const std::int64_t first = group % groups_across * columns_at_once;
-        const std::int64_t columns = std::min(columns_at_once, extent.inner - first);
-        const std::int64_t base = group / groups_across * length * extent.inner + first;
-        for (std::size_t k = 0; k < operands; ++k)
-          for (std::int64_t i = 0; i < length; ++i)
-            for (std::int64_t c = 0; c < columns; ++c) gathered[k][c * length + i] = in[k][base + i * extent.inner + c];
-        for (std::int64_t c = 0; c < columns; ++c) {
-          std::array<const T*, operands> at;
-          for (std::size_t k = 0; k < operands; ++k) at[k] = gathered[k] + c * length;
-          row(at, gathered[0] + c * length, length);
-        }
         for (std::int64_t i = 0; i < length; ++i)
-          for (std::int64_t c = 0; c < columns; ++c) out[base + i * extent.inner + c] = gathered[0][c * length + i];
+          for (std::int64_t c = 0; c < columns; ++c) gathered[k][c * length + i] = in[k][base + i * extent.inner + c];
+      for (std::int64_t c = 0; c < columns; ++c) {
+        std::array<const T*, operands> at;
+        for (std::size_t k = 0; k < operands; ++k) at[k] = gathered[k] + c * length;
+        row(at, gathered[0] + c * length, length);
       }
+      for (std::int64_t i = 0; i < length; ++i)
+        for (std::int64_t c = 0; c < columns; ++c) out[base + i * extent.inner + c] = gathered[0][c * length + i];
     }
   });
 }

@@ -85,10 +85,10 @@ def adam_losses(model, loss):
     return torch.stack(losses)
 
 
-def write(cases, script):
+def write(cases, script, separators=None):
     """Writes the cases beside the script, under its name."""
     with open(os.path.splitext(os.path.abspath(script))[0] + ".json", "w") as file:
-        file.write('{"cases": [\n' + ",\n".join(json.dumps(c) for c in cases) + "\n]}\n")
+        file.write('{"cases": [\n' + ",\n".join(json.dumps(c, separators=separators) for c in cases) + "\n]}\n")
 
 
 def save(path, tensors):

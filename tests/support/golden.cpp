@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -154,12 +155,16 @@ void check_case(const Json& json, bool single, double tolerance) {
       check_both(twice[next++], read_array(json.at("second")[i], single), tolerance,
                  "second gradient of input " + std::to_string(i));
 }
+
+Json read_file(const std::string& path) {
+  std::ifstream stream(path);
+  REQUIRE_MESSAGE(stream.good(), "no golden file " << path);
+  return Json::parse(stream);
+}
 }  // namespace
 
 void check_golden(const std::string& file, const std::string& op, double tolerance64, double tolerance32) {
-  std::ifstream stream(source_root() + "/tests/golden/" + file);
-  REQUIRE_MESSAGE(stream.good(), "no golden file " << file);
-  const Json json = Json::parse(stream);
+  const Json json = read_file(source_root() + "/tests/golden/" + file);
   int found = 0;
   for (const Json& each : json.at("cases")) {
     if (!op.empty() && each.at("op").get<std::string>() != op) continue;
@@ -169,6 +174,20 @@ void check_golden(const std::string& file, const std::string& op, double toleran
     if (tolerance32 > 0) check_case(each, true, tolerance32);
   }
   CHECK_MESSAGE(found > 0, "no golden case of " << op);
+}
+
+std::map<std::string, int> count_golden() {
+  std::map<std::string, int> counts;
+  const std::filesystem::path folder = source_root() + "/tests/golden";
+  const auto count = [&](const std::filesystem::path& file) {
+    const Json json = read_file(file.string());
+    for (const Json& each : json.at("cases")) ++counts[each.at("op").get<std::string>()];
+  };
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().extension() == ".json" && file.path().filename().string().starts_with("ops_")) count(file.path());
+  for (const auto& file : std::filesystem::directory_iterator(folder / "many"))
+    if (file.path().extension() == ".json") count(file.path());
+  return counts;
 }
 
 }  // namespace xtape

@@ -7,6 +7,7 @@
 /// gradients of the sum of the products of "gradients" and "directions".
 #pragma once
 
+#include <map>
 #include <string>
 
 namespace xtape {
@@ -16,5 +17,8 @@ namespace xtape {
 /// empty `op` means all cases. A tolerance32 of 0 leaves float32 out: for cases with numbers beyond its range.
 void check_golden(const std::string& file, const std::string& op, double tolerance64 = 1e-12,
                   double tolerance32 = 2e-5);
+
+/// Of each op, the number of cases in all files of tests/golden and tests/golden/many.
+std::map<std::string, int> count_golden();
 
 }  // namespace xtape

@@ -1,0 +1,87 @@
+// The cases of tests/golden/many: at least 20 of each op, in the manner of PyTorch's OpInfo.
+#include <doctest/doctest.h>
+
+#include "golden.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
+
+using namespace xtape;
+
+TEST_CASE("elementwise ops have PyTorch's values, first and second gradients") {
+  check_golden("many/elementwise.json", "", 1e-10, 0);
+}
+
+TEST_CASE("reductions, order and search have PyTorch's values, first and second gradients") {
+  check_golden("many/reductions.json", "", 1e-10, 0);
+}
+
+TEST_CASE("ops that move and index elements have PyTorch's values, first and second gradients") {
+  check_golden("many/shapes.json", "", 1e-10, 0);
+}
+
+TEST_CASE("products and linear algebra have PyTorch's values, first and second gradients") {
+  check_golden("many/products.json", "", 1e-10, 0);
+}
+
+TEST_CASE("losses and norms have PyTorch's values, first and second gradients") {
+  check_golden("many/losses.json", "", 1e-10, 0);
+}
+
+TEST_CASE("convolution, pooling and windows have PyTorch's values, first and second gradients") {
+  check_golden("many/windows.json", "", 1e-10, 0);
+}
+
+TEST_CASE("each op has 20 cases of PyTorch, or a reason why not") {
+  const std::string random = "draws are our own", gradient = "recorded by the gradients, whose cases play it",
+                    ours = "PyTorch has no such op", signs = "signs of vectors differ between builds of LAPACK";
+  const std::map<std::string, std::string> reasons{{"bernoulli", random},
+                                                   {"beta", random},
+                                                   {"categorical", random},
+                                                   {"choice", random},
+                                                   {"dropout", random},
+                                                   {"exponential", random},
+                                                   {"gamma", random},
+                                                   {"laplace", random},
+                                                   {"multinomial", random},
+                                                   {"multivariate_normal", random},
+                                                   {"normal", random},
+                                                   {"permutation", random},
+                                                   {"poisson", random},
+                                                   {"randint", random},
+                                                   {"randn", random},
+                                                   {"randperm", random},
+                                                   {"truncated_normal", random},
+                                                   {"uniform", random},
+                                                   {"attention_grad", gradient},
+                                                   {"cross_entropy_grad", gradient},
+                                                   {"einsum_add", gradient},
+                                                   {"gammaincinv", gradient},
+                                                   {"gelu_grad", gradient},
+                                                   {"index_reduce", gradient},
+                                                   {"layer_norm_grad", gradient},
+                                                   {"log_softmax_grad", gradient},
+                                                   {"lu_solve", gradient},
+                                                   {"poisson_quantile", gradient},
+                                                   {"product_cross_entropy", gradient},
+                                                   {"rms_norm_grad", gradient},
+                                                   {"scatter_elements", gradient},
+                                                   {"softmax_grad", gradient},
+                                                   {"eigh", signs},
+                                                   {"svd", signs},
+                                                   {"cache", ours},
+                                                   {"causal_mask", ours},
+                                                   {"checked_indices", ours},
+                                                   {"dequantize", ours},
+                                                   {"positions", ours},
+                                                   {"rearrange", ours},
+                                                   {"shift_right", ours},
+                                                   {"stop_gradient", ours},
+                                                   {"watch", ours}};
+  const std::map<std::string, int> counts = count_golden();
+  for (const auto& [name, op] : builtin_ops().ops()) {
+    INFO(name);
+    const auto found = counts.find(name);
+    const bool enough = found != counts.end() && found->second >= 20;
+    CHECK(enough != (reasons.count(name) == 1));
+  }
+}
