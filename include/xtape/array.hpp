@@ -12,23 +12,25 @@
 #include <utility>
 #include <vector>
 
-#include "xtape/bfloat16.hpp"
 #include "xtape/error.hpp"
+#include "xtape/half.hpp"
 #include "xtape/named.hpp"
 
 namespace xtape {
 
 /// The element type of an array, known at run time.
 ///
-/// bfloat16 and int8 are for storage: ops on bfloat16 arrays compute in float32 and round their results, and arithmetic
+/// bfloat16, float16 and int8 are for storage: ops on halves compute in float32 and round their results, and arithmetic
 /// on int8 arrays is that of int32.
-enum class Dtype : std::uint8_t { float32, float64, bfloat16, int32, int64, int8, boolean };
+enum class Dtype : std::uint8_t { float32, float64, bfloat16, float16, int32, int64, int8, boolean };
 
 std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.
-const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16", "int32", "int64", "int8", "bool".
+const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; of boolean "bool".
 Dtype dtype_named(const std::string& name);  ///< The inverse; throws DtypeError, listing the valid names.
-inline bool is_floating(Dtype dtype) {
-  return dtype == Dtype::float32 || dtype == Dtype::float64 || dtype == Dtype::bfloat16;
+/// Whether elements are floats of 16 bits: bfloat16 or float16.
+constexpr bool is_half(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float16; }
+constexpr bool is_floating(Dtype dtype) {
+  return dtype == Dtype::float32 || dtype == Dtype::float64 || is_half(dtype);
 }
 /// Whether elements can be indices. int8 is for storage only.
 inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
@@ -37,13 +39,15 @@ inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == D
 template <class T>
 constexpr Dtype dtype_of() {
   static_assert(std::is_same<T, bool>::value || std::is_same<T, float>::value || std::is_same<T, double>::value ||
-                    std::is_same<T, bfloat16>::value || std::is_same<T, std::int8_t>::value ||
+                    std::is_same<T, bfloat16>::value || std::is_same<T, float16>::value ||
+                    std::is_same<T, std::int8_t>::value ||
                     (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4),
-                "xtape arrays hold float, double, bfloat16, 8-, 32- and 64-bit signed integers, or bool");
+                "xtape arrays hold float, double, bfloat16, float16, 8-, 32- and 64-bit signed integers, or bool");
   return std::is_same<T, bool>::value       ? Dtype::boolean
          : std::is_same<T, float>::value    ? Dtype::float32
          : std::is_same<T, double>::value   ? Dtype::float64
          : std::is_same<T, bfloat16>::value ? Dtype::bfloat16
+         : std::is_same<T, float16>::value  ? Dtype::float16
          : sizeof(T) == 1                   ? Dtype::int8
          : sizeof(T) == 4                   ? Dtype::int32
                                             : Dtype::int64;

@@ -26,7 +26,7 @@ bool is_hugging_face(const std::string& path);
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
                         const std::string& definition = "", const std::vector<std::string>& initialise = {});
 
-/// The dtype that the folder stores weights as: int8, bfloat16 or, for other float dtypes, float32. With bfloat16 as
+/// The dtype that the folder stores weights as: int8, bfloat16, float16 or, for wider floats, float32. With it as
 /// options.weights, open_hugging_face reads such weights as they are. Throws FileError.
 Dtype stored_weights(const std::string& folder);
 
@@ -36,8 +36,8 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 
 /// Writes config.json and model.safetensors to `folder`, creating it if necessary. `like`, if not empty, is a folder
 /// whose other config keys and tokenizer files are copied. Weights are merged as blocks say (Model::exported_weights).
-/// Those that are stored as bfloat16 or int8 are written so, and all are stored as `weights` if it is given, as by
-/// Model::store_weights_as; other programs read bfloat16.
+/// Those that are stored as bfloat16, float16 or int8 are written so, and all are stored as `weights` if it is given, as
+/// by Model::store_weights_as; other programs read halves.
 ///
 /// The folder is read back before it takes its place, with the definition that is named like its model_type (if there
 /// is none, with that of `model`): its weights must be those that the definition has, and its logits on random tokens must

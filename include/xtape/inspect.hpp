@@ -244,7 +244,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
                             double tolerance = 1e-4,
                             const std::map<std::string, std::vector<std::string>>& applied = {});
 
-/// The array as float64 if it is float32 or bfloat16, else itself.
+/// The array as float64 if it is float32 or a half, else itself.
 Array in_float64(const Array& array);
 /// The same tape with all floats as float64: its parameters and constants are converted, and the types of its nodes
 /// are inferred again. `vars` become those of the new tape. Throws Error if an op does not take float64.

@@ -34,7 +34,8 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
-  /// bfloat16 or int8: the weights are stored so (Model::store_weights_as). Files must then hold them as that dtype.
+  /// bfloat16, float16 or int8: the weights are stored so (Model::store_weights_as). Files must then hold them as that
+  /// dtype.
   std::optional<Dtype> weights = std::nullopt;
   /// The most steps of recording a function; more is a DefinitionError, so that blocks that apply one another endlessly
   /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve
@@ -154,11 +155,12 @@ class Model {
   /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes
   /// nothing, if a name or a type is not that of a weight.
   void use_weights(const Store& memory);
-  /// Stores weights as bfloat16, or as int8 with a scale for each output channel (the array NAME.scale), for inference:
-  /// those that all functions use only as factors of products and in `take`, which then read half or a quarter of the
-  /// bytes. The others keep their dtype. Numbers are rounded to nearest; with the model's own dtype nothing happens.
-  /// Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype, or if the
-  /// weights are stored as the other one; Error if a weight that becomes int8 is not finite.
+  /// Stores weights as bfloat16 or float16, or as int8 with a scale for each output channel (the array NAME.scale), for
+  /// inference: those that all functions use only as factors of products and in `take`, which then read half or a
+  /// quarter of the bytes. The others keep their dtype. Numbers are rounded to nearest; with the model's own dtype
+  /// nothing happens. Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype,
+  /// or if the weights are stored as another of these; Error if a weight that becomes int8 is not finite, or a number of
+  /// a weight is beyond the range of the half.
   void store_weights_as(Dtype dtype);
   /// The weights as programs know them that have no such blocks: "export" of a block gives those of its modules by
   /// expressions, which merge others into them, such as low-rank adapters (docs/definitions.md). All others are shared

@@ -15,8 +15,7 @@ namespace xtape {
 /// allocated: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and overlap no
 /// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum.
 ///
-/// F32, F64, BF16, I32, I64, I8 and BOOL keep their dtype; F16 becomes float32, exactly; U8, I16 and U16 become int32,
-/// U32 becomes int64.
+/// F32, F64, BF16, F16, I32, I64, I8 and BOOL keep their dtype; U8, I16 and U16 become int32, U32 becomes int64.
 class ArrayFile {
  public:
   /// Throws FileError, which says what is wrong with the file.
@@ -32,9 +31,8 @@ class ArrayFile {
   // These throw Error if there is no such entry.
   Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
   /// The same into `into`; ShapeError unless it has the array's dtype and shape. It may be float32 or float64 for an
-  /// array of bfloat16. Both throw FileError, which names file
-  /// and array, if the checksum is wrong or the file has become shorter; `into` then has unspecified elements. Uses all
-  /// threads.
+  /// array of halves. Both throw FileError, which names file and array, if the checksum is wrong or the file has become
+  /// shorter; `into` then has unspecified elements. Uses all threads.
   void read(std::size_t entry, Array& into) const;
   /// Compares the array with its checksum and throws as `read` does. Does nothing if the file has no checksums.
   void check(std::size_t entry) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <utility>
@@ -78,45 +79,31 @@ void copy_elements(const void* source, const Layout& layout, void* destination) 
 }
 }  // namespace
 
+namespace {
+struct DtypeFacts {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr DtypeFacts dtypes[] = {{"float32", 4}, {"float64", 8}, {"bfloat16", 2}, {"float16", 2},
+                                 {"int32", 4},   {"int64", 8},   {"int8", 1},     {"bool", 1}};  // in the order of Dtype
+static_assert(std::size(dtypes) == static_cast<std::size_t>(Dtype::boolean) + 1);
+}  // namespace
+
 std::size_t size_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float64:
-    case Dtype::int64:
-      return 8;
-    case Dtype::bfloat16:
-      return 2;
-    case Dtype::int8:
-    case Dtype::boolean:
-      return 1;
-    default:
-      return 4;
-  }
+  return dtypes[static_cast<std::size_t>(dtype)].bytes;
 }
 
 const char* name_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return "float32";
-    case Dtype::float64:
-      return "float64";
-    case Dtype::bfloat16:
-      return "bfloat16";
-    case Dtype::int32:
-      return "int32";
-    case Dtype::int64:
-      return "int64";
-    case Dtype::int8:
-      return "int8";
-    default:
-      return "bool";
-  }
+  return dtypes[static_cast<std::size_t>(dtype)].name;
 }
 
 Dtype dtype_named(const std::string& name) {
-  for (Dtype dtype :
-       {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::int32, Dtype::int64, Dtype::int8, Dtype::boolean})
-    if (name == name_of(dtype)) return dtype;
-  throw DtypeError("unknown dtype '" + name + "': use float32, float64, bfloat16, int32, int64, int8 or bool");
+  std::string names;
+  for (std::size_t i = 0; i < std::size(dtypes); ++i) {
+    if (name == dtypes[i].name) return static_cast<Dtype>(i);
+    names += (i == 0 ? "" : i + 1 < std::size(dtypes) ? ", " : " or ") + std::string(dtypes[i].name);
+  }
+  throw DtypeError("unknown dtype '" + name + "': use " + names);
 }
 
 Shape Shape::filled(std::size_t rank, std::int64_t value) {

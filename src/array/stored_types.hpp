@@ -19,7 +19,7 @@ struct Stored {
   Conversion convert;  ///< Null if both types have the same bytes.
 };
 
-/// The conversion of bfloat16 to a wider float dtype; null for other dtypes.
+/// The conversion of a half to a wider float dtype; null for other dtypes.
 Conversion widening(Dtype from, Dtype to);
 
 /// The type of that name in a safetensors header, such as "F32"; null if xtape does not support it.

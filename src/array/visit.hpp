@@ -17,6 +17,8 @@ decltype(auto) visit_elements(A& array, const Visit& visit) {
       return visit(array.template as<double>());
     case Dtype::bfloat16:
       return visit(array.template as<bfloat16>());
+    case Dtype::float16:
+      return visit(array.template as<float16>());
     case Dtype::int32:
       return visit(array.template as<std::int32_t>());
     case Dtype::int64:
@@ -35,6 +37,7 @@ void visit_floats(A& array, const Visit& visit) {
   if (array.dtype() == Dtype::float32) visit(array.template as<float>());
   if (array.dtype() == Dtype::float64) visit(array.template as<double>());
   if (array.dtype() == Dtype::bfloat16) visit(array.template as<bfloat16>());
+  if (array.dtype() == Dtype::float16) visit(array.template as<float16>());
 }
 
 }  // namespace xtape

@@ -58,7 +58,7 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
   command
       .add_option("--weights", arguments.weights,
                   "Store the weights of products as this dtype (default: as the files do)")
-      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
   command
       .add_option("--precision", arguments.precision,
                   "Round the factors of products to this precision (default: the recipe's; of a folder, float32)")

@@ -1,25 +1,12 @@
 #include "in_float64.hpp"
 
 #include "check_call.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "convert.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
 
 namespace {
-template <class From>
-Array converted(const Array& from) {
-  constexpr std::int64_t grain = 1 << 14;
-  Array to(Dtype::float64, from.shape());
-  const From* elements = from.as<From>();
-  double* wide = to.as<double>();
-  parallel_for(thread_count(), from.count(), grain, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t i = begin; i < finish; ++i) wide[i] = static_cast<double>(elements[i]);
-  });
-  return to;
-}
-
 Dtype widened(Dtype dtype) {
   return is_floating(dtype) ? Dtype::float64 : dtype;
 }
@@ -49,9 +36,10 @@ Tape widened(const Tape& tape) {
 
 Array in_float64(const Array& array) {
   if (!array) return array.clone();  // which throws
-  if (array.dtype() == Dtype::float32) return converted<float>(array);
-  if (array.dtype() == Dtype::bfloat16) return converted<bfloat16>(array);
-  return Array(array);
+  if (widened(array.dtype()) == array.dtype()) return Array(array);
+  Array wide(Dtype::float64, array.shape());
+  convert_floats(array, wide);
+  return wide;
 }
 
 Node in_float64(Node node, const std::vector<ValueType>& inputs) {

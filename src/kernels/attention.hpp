@@ -14,7 +14,7 @@ namespace xtape {
 
 struct AttentionPlan {
   Dtype dtype = Dtype::float32;  ///< Of the results, and of the operands but those of `narrow`.
-  /// Of q, k, v and dy: bfloat16 or int8, if the operand of a float32 attention is stored so.
+  /// Of q, k, v and dy: a half or int8, if the operand of a float32 attention is stored so.
   std::array<std::optional<Dtype>, 4> narrow = {};
   std::int64_t queries = 1, keys = 1;
   std::int64_t width = 1, value_width = 1;  ///< Of a query or key; of a value and of the output.

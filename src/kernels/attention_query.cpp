@@ -6,6 +6,7 @@
 
 #include "attention_mask.hpp"
 #include "lanes.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
 #include "vector_math.hpp"
@@ -56,13 +57,12 @@ class QueryAttention {
 
   /// The query at `offset`; one of narrow numbers is widened into `memory`.
   const T* query(const void* q, std::int64_t offset, T* memory) const {
-    const auto widen = [&](const auto* narrow) {
-      for (std::int64_t i = 0; i < plan_.width; ++i) memory[i] = static_cast<T>(narrow[offset + i]);
+    if (!plan_.narrow[of_q]) return static_cast<const T*>(q) + offset;
+    return with_narrow(*plan_.narrow[of_q], [&](auto number) {
+      const auto* narrow = static_cast<const decltype(number)*>(q) + offset;
+      for (std::int64_t i = 0; i < plan_.width; ++i) memory[i] = static_cast<T>(narrow[i]);
       return memory;
-    };
-    if (plan_.narrow[of_q] == Dtype::bfloat16) return widen(static_cast<const bfloat16*>(q));
-    if (plan_.narrow[of_q] == Dtype::int8) return widen(static_cast<const std::int8_t*>(q));
-    return static_cast<const T*>(q) + offset;
+    });
   }
 
   /// Prefetches the first keys and values of a head that is computed soon: other heads lie between them, so that

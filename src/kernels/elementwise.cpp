@@ -1,7 +1,9 @@
 #include "elementwise.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <map>
 #include <string_view>
@@ -10,6 +12,7 @@
 
 #include "division.hpp"
 #include "draws.hpp"
+#include "lanes.hpp"
 #include "scalar.hpp"
 #include "vector_math.hpp"
 
@@ -114,9 +117,7 @@ struct Floor {
 /// of the range, and NaN becomes 0. A number becomes true unless it is 0.
 template <class To, class From>
 To converted(From x) {
-  if constexpr (std::is_same_v<From, bfloat16> && !std::is_same_v<To, bfloat16>) {
-    return converted<To>(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (std::is_same_v<To, bool>) {
     return x != From{0};
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     constexpr From limit = static_cast<From>(std::uint64_t{1} << (8 * sizeof(To) - 1));  // exact: a power of two
@@ -126,6 +127,44 @@ To converted(From x) {
   } else {
     return static_cast<To>(x);
   }
+}
+
+/// Halves to float32.
+template <class H>
+void widen_halves(const Tile& tile) {
+  for_lanes<float>(tile.count, [from = static_cast<const H*>(tile.in[0]), to = static_cast<float*>(tile.out[0])](
+                                   std::int64_t i, const auto& lanes) { lanes.store(to + i, lanes.load(from + i)); });
+}
+/// Float32 to halves.
+template <class H>
+void round_to_halves(const Tile& tile) {
+  const auto* from = static_cast<const float*>(tile.in[0]);
+  auto* to = static_cast<H*>(tile.out[0]);
+  std::int64_t whole = 0;
+#ifdef __F16C__
+  if constexpr (std::is_same_v<H, float16>)
+    for (; whole + 8 <= tile.count; whole += 8)
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + whole),
+                       _mm256_cvtps_ph(_mm256_loadu_ps(from + whole), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+#endif
+#pragma omp simd
+  for (std::int64_t i = whole; i < tile.count; ++i) to[i] = static_cast<H>(from[i]);
+}
+/// The conversion of a half to another dtype than float32, or the reverse.
+TileFunction cast_through_floats(Dtype from, Dtype to) {
+  return [from, to, first = make_cast(from, Dtype::float32), then = make_cast(Dtype::float32, to)](const Tile& tile) {
+    constexpr std::int64_t most = 512;
+    std::array<float, most> floats;
+    void* const middle = floats.data();
+    for (std::int64_t at = 0; at < tile.count; at += most) {
+      const std::int64_t count = std::min(most, tile.count - at);
+      const void* in = static_cast<const std::byte*>(tile.in[0]) + at * static_cast<std::int64_t>(size_of(from));
+      void* out = static_cast<std::byte*>(tile.out[0]) + at * static_cast<std::int64_t>(size_of(to));
+      const void* given = middle;
+      first({&in, &middle, 0, count});
+      then({&given, &out, 0, count});
+    }
+  };
 }
 
 TileFunction dequantize(const KernelForm& form) {
@@ -259,8 +298,14 @@ const std::map<std::string_view, Make>& loops() {
 }  // namespace
 
 TileFunction make_cast(Dtype from, Dtype to) {
-  return with_element(from, [&](auto given) {
-    return with_element(to, [](auto wanted) {
+  if (is_half(from) && to == Dtype::float32) return from == Dtype::bfloat16 ? widen_halves<bfloat16> : widen_halves<float16>;
+  if (is_half(to) && from == Dtype::float32) return to == Dtype::bfloat16 ? round_to_halves<bfloat16> : round_to_halves<float16>;
+  if (is_half(from) || is_half(to)) return cast_through_floats(from, to);
+  const auto with_other = [](Dtype dtype, const auto& f) {
+    return dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);
+  };
+  return with_other(from, [&](auto given) {
+    return with_other(to, [](auto wanted) {
       using From = decltype(given);
       using To = decltype(wanted);
       return loop<To, From>([](From x) { return converted<To>(x); });

@@ -11,7 +11,7 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
-#include "xtape/bfloat16.hpp"
+#include "xtape/half.hpp"
 
 namespace xtape {
 
@@ -22,20 +22,23 @@ struct Register {
   typedef T loose __attribute__((vector_size(count * sizeof(T)), aligned(alignof(T)), may_alias));  // NOLINT: in memory
 };
 
-/// A register of floats from elements of a narrower type N, bfloat16 or int8.
+/// A register of floats from elements of a narrower type N: a half or int8.
 template <class N>
 xsimd::batch<float> widened(const N* from) {
-  [[maybe_unused]] constexpr bool halves = std::is_same_v<N, bfloat16>;
 #ifdef __AVX512F__
-  if constexpr (halves)
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
+  [[maybe_unused]] const auto read = [&] { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); };
+  if constexpr (std::is_same_v<N, bfloat16>)
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(read()), 16));
+  else if constexpr (std::is_same_v<N, float16>)
+    return _mm512_cvtph_ps(read());
   else
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 #elif defined(__AVX2__)
-  if constexpr (halves)
-    return _mm256_castsi256_ps(
-        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))), 16));
+  [[maybe_unused]] const auto read = [&] { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); };
+  if constexpr (std::is_same_v<N, bfloat16>)
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(read()), 16));
+  else if constexpr (std::is_same_v<N, float16>)
+    return _mm256_cvtph_ps(read());
   else
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
 #else

@@ -8,9 +8,13 @@
 
 namespace xtape {
 
+/// Whether `dtype` is for storage only: a half or int8.
+inline bool is_narrow(Dtype dtype) {
+  return is_half(dtype) || dtype == Dtype::int8;
+}
 /// The dtype in which kernels compute with elements of `dtype`.
 inline Dtype computed_in(Dtype dtype) {
-  return dtype == Dtype::bfloat16 ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
+  return is_half(dtype) ? Dtype::float32 : dtype == Dtype::int8 ? Dtype::int32 : dtype;
 }
 
 /// Calls f(T{}) with T the C++ scalar of `dtype`, float32 or float64.
@@ -48,10 +52,16 @@ auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
 }
 
-/// Calls f(T{}) with T the C++ scalar of `dtype`, for kernels that only convert elements.
+/// Calls f(N{}) with N the C++ scalar of `dtype`, which is narrow.
+template <class F>
+auto with_narrow(Dtype dtype, const F& f) {
+  return dtype == Dtype::bfloat16 ? f(bfloat16{}) : dtype == Dtype::float16 ? f(float16{}) : f(std::int8_t{});
+}
+
+/// Calls f(T{}) with T the C++ scalar of `dtype`, for kernels that only move or convert elements.
 template <class F>
 auto with_element(Dtype dtype, const F& f) {
-  return dtype == Dtype::bfloat16 ? f(bfloat16{}) : dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);
+  return is_narrow(dtype) ? with_narrow(dtype, f) : with_scalar(dtype, f);
 }
 
 /// The type as which a loop reads elements of type T. Compilers do not vectorise loops that read bool.

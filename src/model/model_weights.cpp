@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "convert.hpp"
 #include "model_data.hpp"
 #include "nearest.hpp"
 #include "stored_weights.hpp"
@@ -10,31 +11,13 @@
 namespace xtape {
 
 namespace {
-template <class From>
-void convert_elements(const Array& from, Array& to) {
-  const auto convert = [&](auto* elements) {
-    using To = std::remove_pointer_t<decltype(elements)>;
-    std::transform(from.as<From>(), from.as<From>() + from.count(), elements,
-                   [](From value) { return static_cast<To>(value); });
-  };
-  if (to.dtype() == Dtype::float32)
-    convert(to.as<float>());
-  else if (to.dtype() == Dtype::float64)
-    convert(to.as<double>());
-  else
-    convert(to.as<bfloat16>());
-}
-
-/// Reads an array into `to`, and converts it if the file has another float width.
+/// Reads an array into `to`, and converts it if the file has another float dtype.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   const Dtype dtype = file.entries()[entry].dtype;
-  if (dtype == to.dtype() || dtype == Dtype::bfloat16) {
+  if (dtype == to.dtype() || (is_half(dtype) && !is_half(to.dtype())))
     file.read(entry, to);
-  } else if (dtype == Dtype::float64) {
-    convert_elements<double>(file.read(entry), to);
-  } else {
-    convert_elements<float>(file.read(entry), to);
-  }
+  else
+    convert_floats(file.read(entry), to);
 }
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "convert.hpp"
+#include "finite.hpp"
 #include "model_data.hpp"
 #include "xtape/ops.hpp"
 
@@ -123,16 +125,13 @@ std::map<std::string, Axes> narrowable_weights(const Model& model) {
   return found;
 }
 
-Array as_bfloat16(const Array& weight) {
-  Array narrow(Dtype::bfloat16, weight.shape());
-  const auto convert = [&](const auto* from) {
-    std::transform(from, from + weight.count(), narrow.as<bfloat16>(), [](auto value) { return bfloat16(value); });
-  };
-  if (weight.dtype() == Dtype::float64)
-    convert(weight.as<double>());
-  else
-    convert(weight.as<float>());
-  return narrow;
+Array as_half(const Array& weight, Dtype dtype) {
+  Array half(dtype, weight.shape());
+  convert_floats(weight, half);
+  if (all_finite(weight) && !all_finite(half))
+    throw Error(std::string("a weight with numbers beyond the range of ") + name_of(dtype) + " cannot be stored so" +
+                (dtype == Dtype::float16 ? ": bfloat16 has the range of float32" : ""));
+  return half;
 }
 
 Quantised as_int8(const Array& weight, const Axes& channels) {
@@ -153,14 +152,14 @@ void Model::narrow_weights(Dtype dtype, bool convert) {
       throw DtypeError(std::string("the weights are stored as ") + name_of(stored) + " and cannot become " +
                        name_of(dtype));
   if (dtype == this->dtype()) return;
-  if (dtype != Dtype::bfloat16 && dtype != Dtype::int8)
-    throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) + ", bfloat16 or int8, not " +
-                     name_of(dtype));
+  if (!is_half(dtype) && dtype != Dtype::int8)
+    throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) +
+                     ", bfloat16, float16 or int8, not " + name_of(dtype));
   Store narrow;  // complete before the model changes
   for (const auto& [name, channels] : model::narrowable_weights(*this)) {
     const Array weight = store.at(name);
-    if (dtype == Dtype::bfloat16) {
-      narrow.add(name, convert ? model::as_bfloat16(weight) : Array(dtype, weight.shape()));
+    if (is_half(dtype)) {
+      narrow.add(name, convert ? model::as_half(weight, dtype) : Array(dtype, weight.shape()));
       continue;
     }
     Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));

@@ -1,4 +1,4 @@
-/// Weights stored as bfloat16 or int8, for inference.
+/// Weights stored as bfloat16, float16 or int8, for inference.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ std::map<std::string, Axes> narrowable_weights(const Model& model);
 /// The shape of the scales of a weight: its sizes along `channels`, 1 along the other axes.
 Shape shape_of_scale(const Shape& weight, const Axes& channels);
 
-/// `weight`, of a float dtype, as bfloat16.
-Array as_bfloat16(const Array& weight);
+/// `weight`, of a wider float dtype, as a half. Throws Error if a finite number becomes infinite.
+Array as_half(const Array& weight, Dtype dtype);
 
 /// q = round(weight / scale), with one scale for each index of the axes `channels`: the largest magnitude / 127. The
 /// scales have size 1 along the other axes. Throws Error if a number is not finite.

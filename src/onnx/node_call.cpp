@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "convert.hpp"
 #include "joined.hpp"
 #include "visit.hpp"
 #include "xtape/op/op.hpp"
@@ -59,13 +60,7 @@ Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& 
 Array with_floats(Array array, const Setting& setting) {
   if (!setting.floats || !is_floating(array.dtype()) || array.dtype() == *setting.floats) return array;
   Array converted(*setting.floats, array.shape());
-  visit_floats(array, [&](const auto* from) {
-    visit_floats(converted, [&](auto* to) {
-      using To = std::remove_pointer_t<decltype(to)>;
-      std::transform(from, from + array.count(), to,
-                     [](auto each) { return static_cast<To>(static_cast<double>(each)); });
-    });
-  });
+  convert_floats(array, converted);
   return converted;
 }
 

@@ -97,9 +97,9 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
 }
 
 /// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
-/// bool, int32, int64, bfloat16, float32. int8 counts as int32. A whole literal raises bool to int64. A literal with a
-/// fraction, or an input that takes only floats, raises integers and bool to `default_dtype`. Throws DtypeError for
-/// float64 together with another float dtype.
+/// bool, int32, int64, halves, float32; bfloat16 and float16 together give float32. int8 counts as int32. A whole
+/// literal raises bool to int64. A literal with a fraction, or an input that takes only floats, raises integers and bool
+/// to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
@@ -122,8 +122,9 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype def
     if (is_floating(dtype) && is_floating(*common) && (dtype == Dtype::float64) != (*common == Dtype::float64))
       throw DtypeError(std::string("mixes ") + name_of(*common) + " and " + name_of(dtype) + ": cast one of them");
     const auto rank = [](Dtype d) {
-      return d == Dtype::boolean ? 0 : d == Dtype::int32 ? 1 : d == Dtype::int64 ? 2 : d == Dtype::bfloat16 ? 3 : 4;
+      return d == Dtype::boolean ? 0 : d == Dtype::int32 ? 1 : d == Dtype::int64 ? 2 : is_half(d) ? 3 : 4;
     };
+    if (is_half(dtype) && is_half(*common) && dtype != *common) common = Dtype::float32;
     if (rank(dtype) > rank(*common)) common = dtype;
   }
   if (!common) common = fraction ? default_dtype : Dtype::int64;

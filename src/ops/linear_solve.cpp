@@ -184,7 +184,10 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
 
 /// The relative rounding error of a float dtype.
 double precision_of(Dtype dtype) {
-  return dtype == Dtype::float64 ? 0x1p-52 : dtype == Dtype::float32 ? 0x1p-23 : 0x1p-7;
+  return dtype == Dtype::float64   ? 0x1p-52
+         : dtype == Dtype::float32 ? 0x1p-23
+         : dtype == Dtype::float16 ? 0x1p-10
+                                   : 0x1p-7;
 }
 
 /// Systems are scaled by their largest right-hand side, so that no square overflows or vanishes. At the end, b - A x is

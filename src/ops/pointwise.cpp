@@ -14,7 +14,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The greatest finite number of a float dtype.
 double greatest(Dtype dtype) {
-  return dtype == Dtype::float64 ? DBL_MAX : dtype == Dtype::bfloat16 ? 0x1.FEp127 : FLT_MAX;
+  return dtype == Dtype::float64    ? DBL_MAX
+         : dtype == Dtype::bfloat16 ? 0x1.FEp127
+         : dtype == Dtype::float16  ? 65504
+                                    : FLT_MAX;
 }
 
 Vars expand_nan_to_num(const ExpandCall& call) {

@@ -36,10 +36,10 @@ Var standard_normal(Tape tape, const Shape& shape, Dtype dtype) {
   const Var distance = sqrt(log(u[0]) * -2.0), angle = u[1] * (2 * M_PI);
   return reshape(slice(concat({distance * cos(angle), distance * sin(angle)}), {0}, {count}), shape);
 }
-/// The type in which a sample is computed: bfloat16 would round uniform numbers to 1.
+/// The type in which a sample is computed: halves would round uniform numbers to 1.
 ValueType sample_of(const ExpandCall& call) {
   ValueType type = call.node.outputs[0];
-  if (type.dtype == Dtype::bfloat16) type.dtype = Dtype::float32;
+  if (is_half(type.dtype)) type.dtype = Dtype::float32;
   return type;
 }
 template <Vars (*expand)(const ExpandCall&)>

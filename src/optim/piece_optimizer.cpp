@@ -48,8 +48,10 @@ std::vector<Piece> pieces_of(const Store& weights) {
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Array& array = weights[i].value;
     if (!array) throw Error("optimizer: '" + weights[i].name + "' cannot be updated: the array is empty");
-    if (!is_floating(array.dtype()))
-      throw DtypeError("optimizer: '" + weights[i].name + "' is " + name_of(array.dtype()) + ", not a float array");
+    if (array.dtype() != Dtype::float32 && array.dtype() != Dtype::float64)
+      throw DtypeError("optimizer: '" + weights[i].name + "' is " + name_of(array.dtype()) +
+                       ", not float32 or float64" +
+                       (is_half(array.dtype()) ? ": keep the weight as float32, and cast it where it is used" : ""));
     for (std::int64_t begin = 0; begin < array.count(); begin += Piece::most)
       pieces.push_back({i, begin, std::min(Piece::most, array.count() - begin)});
   }

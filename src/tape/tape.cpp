@@ -6,6 +6,7 @@
 #include "check_call.hpp"
 #include "graph.hpp"
 #include "tape_data.hpp"
+#include "visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
@@ -134,15 +135,7 @@ Var Tape::constant(const Literal& value, Dtype dtype, Caller caller) {
   return as_call(*this, &constant_op(), caller, [&] {
     require_fits(value, dtype, "the literal");
     Array array(dtype, {});
-    switch (dtype) {
-      case Dtype::float32: *array.as<float>() = value.as<float>(); break;
-      case Dtype::float64: *array.as<double>() = value.as<double>(); break;
-      case Dtype::int32: *array.as<std::int32_t>() = value.as<std::int32_t>(); break;
-      case Dtype::int64: *array.as<std::int64_t>() = value.as<std::int64_t>(); break;
-      case Dtype::bfloat16: *array.as<bfloat16>() = value.as<bfloat16>(); break;
-      case Dtype::int8: *array.as<std::int8_t>() = value.as<std::int8_t>(); break;
-      case Dtype::boolean: *array.as<bool>() = value.as<bool>(); break;
-    }
+    visit_elements(array, [&]<class T>(T* element) { *element = value.as<T>(); });
     return constant(array);
   });
 }

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "tape_json.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
@@ -22,20 +24,24 @@ Bits bits_in(Number number) {
   return bits;
 }
 
-/// `Bits` is the unsigned integer of the size of `Number`.
-template <class Bits, class Number>
+/// The unsigned integer of the size of T.
+template <class T>
+using BitsOf = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+
+template <class Number>
 Json json_of_float(Number number) {
   const auto value = static_cast<double>(number);
   if (std::isinf(value)) return {{"number", value < 0 ? "-inf" : "inf"}};
-  if (std::isnan(value)) return {{"bits", hexadecimal(bits_in<Bits>(number)).substr(16 - 2 * sizeof(Bits))}};
+  if (std::isnan(value)) return {{"bits", hexadecimal(bits_in<BitsOf<Number>>(number)).substr(16 - 2 * sizeof(Number))}};
   return value;
 }
 
-template <class Bits, class Number>
+template <class Number>
 Number float_of(const JsonNode& node) {
   if (node.has("bits")) {
     node.only({"bits"});
-    const auto bits = static_cast<Bits>(bits_of(node.at("bits"), 2 * sizeof(Bits)));
+    const auto bits = static_cast<BitsOf<Number>>(bits_of(node.at("bits"), 2 * sizeof(Number)));
     Number number;
     std::memcpy(static_cast<void*>(&number), &bits, sizeof number);
     return number;
@@ -77,7 +83,7 @@ std::uint64_t bits_of(const JsonNode& node, std::size_t digits) {
 }
 
 Json json_of(double number) {
-  return json_of_float<std::uint64_t>(number);
+  return json_of_float(number);
 }
 
 Json json_of(const Attribute& value) {
@@ -126,55 +132,31 @@ Attribute attribute_of(const JsonNode& node) {
     for (const auto& [name, size] : node.at("sizes").entries()) sizes.add(name, size.integer(least, greatest));
     return sizes;
   }
-  if (node.has("number") || node.has("bits")) return float_of<std::uint64_t, double>(node);
+  if (node.has("number") || node.has("bits")) return float_of<double>(node);
   node.fail(
       "the value of an attribute belongs here: true, 3, 3.0, \"text\", [1, 2], or an object with the key dtype, "
       "sizes, number or bits");
 }
 
 Json json_of_element(const Array& array) {
-  switch (array.dtype()) {
-    case Dtype::float32:
-      return json_of_float<std::uint32_t>(*array.as<float>());
-    case Dtype::float64:
-      return json_of_float<std::uint64_t>(*array.as<double>());
-    case Dtype::bfloat16:
-      return json_of_float<std::uint16_t>(*array.as<bfloat16>());
-    case Dtype::int32:
-      return *array.as<std::int32_t>();
-    case Dtype::int64:
-      return *array.as<std::int64_t>();
-    case Dtype::int8:
-      return *array.as<std::int8_t>();
-    default:
-      return *array.as<bool>();
-  }
+  return visit_elements(array, [&]<class T>(const T* element) -> Json {
+    if constexpr (is_floating(dtype_of<T>()))
+      return json_of_float(*element);
+    else
+      return *element;
+  });
 }
 
 Array element_of(const JsonNode& node, Dtype dtype) {
   Array array(dtype, {});
-  switch (dtype) {
-    case Dtype::float32:
-      *array.as<float>() = float_of<std::uint32_t, float>(node);
-      break;
-    case Dtype::float64:
-      *array.as<double>() = float_of<std::uint64_t, double>(node);
-      break;
-    case Dtype::bfloat16:
-      *array.as<bfloat16>() = float_of<std::uint16_t, bfloat16>(node);
-      break;
-    case Dtype::int32:
-      *array.as<std::int32_t>() = static_cast<std::int32_t>(node.integer(INT32_MIN, INT32_MAX));
-      break;
-    case Dtype::int64:
-      *array.as<std::int64_t>() = node.integer(least, greatest);
-      break;
-    case Dtype::int8:
-      *array.as<std::int8_t>() = static_cast<std::int8_t>(node.integer(INT8_MIN, INT8_MAX));
-      break;
-    default:
-      *array.as<bool>() = node.flag();
-  }
+  visit_elements(array, [&]<class T>(T* element) {
+    if constexpr (is_floating(dtype_of<T>()))
+      *element = float_of<T>(node);
+    else if constexpr (std::is_same_v<T, bool>)
+      *element = node.flag();
+    else
+      *element = static_cast<T>(node.integer(std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  });
   return array;
 }
 

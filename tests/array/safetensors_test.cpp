@@ -72,34 +72,38 @@ TEST_CASE("arrays of every dtype are saved and loaded unchanged") {
   }
 }
 
-TEST_CASE("narrow dtypes are widened") {
+TEST_CASE("halves can be read as wider floats, not as each other") {
   Scratch scratch;
-  const std::uint16_t half[] = {0x3C00, 0xC000, 0x0001, 0x7C00, 0x8000};  // 1, -2, 2^-24, infinity, -0
-  scratch.write(file_of(one("\"F16\"", "[5]", "[0,10]"), std::string(reinterpret_cast<const char*>(half), 10)));
-  const xt::xarray<float> halves = load_arrays(scratch.path).at("a").to<float>();
-  CHECK(halves == xt::xarray<float>{1, -2, 0x1p-24F, std::numeric_limits<float>::infinity(), 0});
-  CHECK(std::signbit(halves(4)));
-  const std::uint16_t brain[] = {0x3F80, 0xC040};  // 1, -3
-  scratch.write(file_of(one("\"BF16\"", "[2]", "[0,4]"), std::string(reinterpret_cast<const char*>(brain), 4)));
-  Array wide(Dtype::float32, {2}), wider(Dtype::float64, {2});
-  const ArrayFile file(scratch.path);
-  CHECK(file.entries()[0].dtype == Dtype::bfloat16);
-  file.read(0, wide);
-  file.read(0, wider);
-  CHECK(wide.to<float>() == xt::xarray<float>{1, -3});
-  CHECK(wider.to<double>() == xt::xarray<double>{1, -3});
+  const auto check = [&](const char* type, const std::vector<std::uint16_t>& bits, Dtype dtype, Dtype other) {
+    scratch.write(file_of(one(type, "[2]", "[0,4]"), std::string(reinterpret_cast<const char*>(bits.data()), 4)));
+    Array wide(Dtype::float32, {2}), wider(Dtype::float64, {2}), wrong(other, {2});
+    const ArrayFile file(scratch.path);
+    CHECK(file.entries()[0].dtype == dtype);
+    file.read(0, wide);
+    file.read(0, wider);
+    CHECK(wide.to<float>() == xt::xarray<float>{1, -3});
+    CHECK(wider.to<double>() == xt::xarray<double>{1, -3});
+    CHECK_THROWS_AS(file.read(0, wrong), ShapeError);
+  };
+  check("\"F16\"", {0x3C00, 0xC200}, Dtype::float16, Dtype::bfloat16);
+  check("\"BF16\"", {0x3F80, 0xC040}, Dtype::bfloat16, Dtype::float16);
 }
 
-TEST_CASE("bfloat16 and int8 keep their dtype, and are written as they are") {
+TEST_CASE("halves and int8 keep their dtype, and are written as they are") {
   Scratch scratch;
   Store store;
   store.add("b", Array(xt::xarray<bfloat16>{bfloat16(1), bfloat16(-3), bfloat16(1e30)}));
+  store.add("f", Array(xt::xarray<float16>{float16(1), float16(0x1p-24), float16(-65504)}));
   store.add("i", Array(xt::xarray<std::int8_t>{-128, 0, 127}));
   save_arrays(scratch.path, store);
+  std::ostringstream bytes;
+  bytes << std::ifstream(scratch.path, std::ios::binary).rdbuf();
+  CHECK(bytes.str().find("\"dtype\":\"F16\"") != std::string::npos);
   const Store read = load_arrays(scratch.path);
   CHECK(read.at("b").to<bfloat16>() == store.at("b").to<bfloat16>());
+  CHECK(read.at("f").to<float16>() == store.at("f").to<float16>());
   CHECK(read.at("i").to<std::int8_t>() == store.at("i").to<std::int8_t>());
-  CHECK_THROWS_AS(ArrayFile(scratch.path).read(1).to<float>(), DtypeError);
+  CHECK_THROWS_AS(ArrayFile(scratch.path).read(2).to<float>(), DtypeError);
 }
 
 TEST_CASE("every float16 and every bfloat16 becomes the float32 of the same value") {
@@ -126,11 +130,12 @@ TEST_CASE("every float16 and every bfloat16 becomes the float32 of the same valu
     const std::uint32_t sign = (bits & 0x8000U) << 16;
     const int exponent = bits >> 10 & 31;
     const int fraction = bits & 1023;
-    // 1.fraction * 2^(exponent - 15), subnormals 0.fraction * 2^-14; a NaN keeps its bits.
+    // 1.fraction * 2^(exponent - 15), subnormals 0.fraction * 2^-14; a NaN becomes quiet.
     const float size =
         std::ldexp(static_cast<float>(exponent == 0 ? fraction : fraction + 1024), exponent == 0 ? -24 : exponent - 25);
     const std::uint32_t expected =
-        sign | (exponent == 31 ? 0x7F800000U | static_cast<std::uint32_t>(fraction) << 13 : bits_of(size));
+        sign | (exponent == 31 ? 0x7F800000U | static_cast<std::uint32_t>(fraction) << 13 | (fraction > 0) << 22
+                               : bits_of(size));
     wrong += bits_of(halves.as<float>()[bits]) != expected;
     wrong += bits_of(brains.as<float>()[bits]) != static_cast<std::uint32_t>(bits) << 16;
   }

@@ -65,8 +65,8 @@ expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json doe
 rm odd/tokenizer.model
 expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
-# Weights of bfloat16 and int8: exported, opened as they are stored, and made so when a model is opened.
-for dtype in bfloat16 int8; do
+# Weights of halves and int8: exported, opened as they are stored, and made so when a model is opened.
+for dtype in bfloat16 float16 int8; do
   expect 0 "^small-$dtype$" "" export run-flat "small-$dtype" --weights "$dtype"
   holds "$dtype: the folder generates as the run does with such weights" same \
     "$("$xtape" generate "small-$dtype" --prompt "a rolling" --tokens 8 --temperature 0)" \

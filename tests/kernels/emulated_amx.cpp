@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "instruction_set.hpp"
-#include "xtape/bfloat16.hpp"
+#include "xtape/half.hpp"
 
 namespace {
 struct TileRegister {

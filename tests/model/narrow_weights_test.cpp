@@ -1,4 +1,4 @@
-// Model::store_weights_as: which weights become bfloat16 or int8, what they give, and their files.
+// Model::store_weights_as: which weights become bfloat16, float16 or int8, what they give, and their files.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -15,6 +15,7 @@ using namespace xtape;
 
 namespace {
 const std::string gpt2 = source_root() + "/models/gpt2.json";
+constexpr Dtype narrow_dtypes[] = {Dtype::bfloat16, Dtype::float16, Dtype::int8};
 
 Model small_gpt2(const ModelOptions& options = {}) {
   ModelOptions given = options;
@@ -47,7 +48,7 @@ std::set<std::string> names_of_dtype(const Model& model, Dtype dtype) {
 }  // namespace
 
 TEST_CASE("the weights of products and look-ups are narrowed, the others are not") {
-  for (const Dtype dtype : {Dtype::bfloat16, Dtype::int8}) {
+  for (const Dtype dtype : narrow_dtypes) {
     Model model = small_gpt2();
     const Array before = logits(model);
     const std::int64_t count = model.parameter_count();
@@ -88,7 +89,7 @@ TEST_CASE("int8 has a scale for each output channel, and the largest number of e
 TEST_CASE("narrow weights: errors") {
   Model model = small_gpt2();
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int32),
-                       "weights are stored as float32, bfloat16 or int8, not int32", DtypeError);
+                       "weights are stored as float32, bfloat16, float16 or int8, not int32", DtypeError);
   model.store_weights_as(Dtype::float32);
   Array weight = model.weight("wte.weight");
   weight.as<float>()[5] = std::nanf("");
@@ -99,9 +100,43 @@ TEST_CASE("narrow weights: errors") {
                        DtypeError);
 }
 
+TEST_CASE("a weight beyond the range of float16 is not stored so") {
+  Model model = small_gpt2();
+  Array weight = model.weight("wte.weight");
+  weight.as<float>()[5] = 65520;
+  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::float16),
+                       "a weight with numbers beyond the range of float16 cannot be stored so: bfloat16 has the range "
+                       "of float32",
+                       Error);
+  CHECK(names_of_dtype(model, Dtype::float16).empty());
+  weight.as<float>()[5] = 65519;
+  model.store_weights_as(Dtype::float16);
+  CHECK(float(model.weights().at("wte.weight").as<float16>()[5]) == 65504);
+}
+
+TEST_CASE("decoding with halves is decoding with the same numbers as float32, bit for bit") {
+  for (const Dtype dtype : {Dtype::bfloat16, Dtype::float16}) {
+    Model narrow = small_gpt2(), wide = small_gpt2();
+    narrow.store_weights_as(dtype);
+    for (const Store::Entry& entry : narrow.weights()) {
+      Array weight = wide.weight(entry.name);
+      Tape tape;
+      weight.assign(evaluate(cast(tape.constant(entry.value), Dtype::float32)));
+    }
+    Predictor narrow_steps(narrow, "logits"), wide_steps(wide, "logits");
+    narrow_steps.begin(1);
+    wide_steps.begin(1);
+    for (const std::int64_t token : {1, 5, 9, 2, 59}) {
+      const xt::xarray<std::int64_t> tokens{{token}};
+      const Array first(narrow_steps.step(tokens)), second(wide_steps.step(tokens));
+      CHECK(std::memcmp(first.data(), second.data(), first.bytes()) == 0);
+    }
+  }
+}
+
 TEST_CASE("narrow weights are written to model folders and read as they are") {
   const test::Folder folder;
-  for (const Dtype dtype : {Dtype::bfloat16, Dtype::int8}) {
+  for (const Dtype dtype : narrow_dtypes) {
     Model model = small_gpt2();
     model.store_weights_as(dtype);
     const std::string path = folder / name_of(dtype);
@@ -113,16 +148,16 @@ TEST_CASE("narrow weights are written to model folders and read as they are") {
     CHECK(names_of_dtype(read, dtype) == names_of_dtype(model, dtype));
     CHECK(distance(logits(read), logits(model)) == 0);
     CHECK(hugging_face_warnings(path, gpt2).empty());
-    Model plain = open_hugging_face(path, {}, gpt2);  // bfloat16 is widened, int8 stays
+    Model plain = open_hugging_face(path, {}, gpt2);  // halves are widened, int8 stays
     CHECK(names_of_dtype(plain, Dtype::int8) == names_of_dtype(read, Dtype::int8));
     CHECK(distance(logits(plain), logits(model)) < 1e-6);
     options.weights = dtype == Dtype::int8 ? Dtype::bfloat16 : Dtype::int8;
-    if (dtype == Dtype::bfloat16) CHECK_THROWS_AS(open_hugging_face(path, options, gpt2), FileError);
+    if (is_half(dtype)) CHECK_THROWS_AS(open_hugging_face(path, options, gpt2), FileError);
   }
 }
 
 TEST_CASE("a decoded text is the same with and without caches, with narrow weights") {
-  for (const Dtype dtype : {Dtype::bfloat16, Dtype::int8}) {
+  for (const Dtype dtype : narrow_dtypes) {
     Model model = small_gpt2();
     model.store_weights_as(dtype);
     const Tokens prompt{1, 5, 9};

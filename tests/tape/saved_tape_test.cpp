@@ -111,6 +111,7 @@ TEST_CASE("attributes keep their type and every bit") {
                                          std::vector<std::int64_t>{},
                                          std::vector<std::int64_t>{3, -9223372036854775807 - 1},
                                          Dtype::bfloat16,
+                                         Dtype::float16,
                                          Dtype::boolean,
                                          NamedSizes{},
                                          NamedSizes{{"dtype", 2}, {"b", -1}}};
@@ -127,10 +128,15 @@ TEST_CASE("elements of constants keep every bit, in every dtype") {
     Array single(Dtype::float32, {});
     std::memcpy(single.data(), &pattern, 4);
     CHECK(same(single));
-    Array brain(Dtype::bfloat16, {});
-    const auto half = static_cast<std::uint16_t>(pattern >> 16);
-    std::memcpy(brain.data(), &half, 2);
-    CHECK(same(brain));
+  }
+  for (const Dtype dtype : {Dtype::bfloat16, Dtype::float16}) {
+    int wrong = 0;
+    for (std::uint32_t pattern = 0; pattern < 1 << 16; ++pattern) {
+      Array half(dtype, {});
+      std::memcpy(half.data(), &pattern, 2);
+      wrong += !same(half);
+    }
+    CHECK(wrong == 0);
   }
   for (const std::int64_t number : {-128, -1, 0, 1, 127}) {
     Array array(Dtype::int8, {});

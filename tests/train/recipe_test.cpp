@@ -134,6 +134,9 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("precision=bf61")
             .find("'precision' must be \"float32\", \"bf16x3\" or \"bf16\", not \"bf61\"; did you mean 'bf16'?") !=
         std::string::npos);
+  for (const std::string name : {"float16", "fp16"})
+    CHECK(complaint("precision=" + name).find("in float16, which has no faster products here either; use \"bf16\"") !=
+          std::string::npos);
   CHECK(complaint("batch.size=0").find("'batch.size' must be a whole number from 1 to 2147483648, not 0") !=
         std::string::npos);
   CHECK(complaint("batch.accumulate=0").find("'batch.accumulate'") != std::string::npos);

@@ -75,11 +75,11 @@ struct Lowering {
   std::vector<int> overwrites = {};
   bool strided_in = false;           ///< Inputs may have any layout; else they are contiguous, copied if necessary.
   bool strided_out = false;          ///< Outputs may have any layout without overlap; else they are contiguous.
-  /// Only moves elements, of any dtype. Other kernels never see bfloat16 and int8: the player casts their inputs to
+  /// Only moves elements, of any dtype. Other kernels never see halves and int8: the player casts their inputs to
   /// float32 and int32, and the results back. Views and ops with `parts` or `steps` need not say so.
   bool any_dtype = false;
   bool casts = false;                ///< Converts the elements of its input to the dtype of its output.
-  std::vector<int> widens = {};      ///< Float32 inputs that may be given as bfloat16 or int8: the kernel widens them.
+  std::vector<int> widens = {};      ///< Float32 inputs that may be given as halves or int8: the kernel widens them.
   bool picks = false;                ///< Reads at most as many elements of input 0 as it writes; for Plan::Step::bytes.
   bool scales = false;               ///< The output is input 0 times input 1; Op::scaled may scale a result instead.
   bool adds = false;                 ///< The output is input 0 + input 1; an op with `accumulate` may compute the sum.

@@ -47,7 +47,7 @@ void add_export(CLI::App& program) {
   command
       ->add_option("--weights", arguments->weights,
                    "Store the weights of products as this dtype; int8 is read by xtape only")
-      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
   command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 

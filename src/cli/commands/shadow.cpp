@@ -185,7 +185,7 @@ void add_shadow(CLI::App& program) {
   command
       ->add_option("--weights", arguments->weights,
                    "Of a run: store the weights of products as this dtype, and judge the loss")
-      ->check(CLI::IsMember({"bfloat16", "int8"}));
+      ->check(CLI::IsMember({"bfloat16", "float16", "int8"}));
   command->add_option("--top", arguments->top, "The number of calls to print")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

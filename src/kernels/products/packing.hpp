@@ -14,6 +14,7 @@
 #include "products/gemm.hpp"
 #include "products/tile_formats.hpp"
 #include "products/tile_loops.hpp"
+#include "scalar.hpp"
 #include "scratch.hpp"
 
 namespace xtape {
@@ -214,8 +215,7 @@ struct Packing {
   }
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
-      if (narrow == Dtype::bfloat16) return of<bfloat16>();
-      if (narrow == Dtype::int8) return of<std::int8_t>();
+      if (narrow) return with_narrow(*narrow, [](auto number) { return of<decltype(number)>(); });
     }
     return of<typename F::Number>();
   }

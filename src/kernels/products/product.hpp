@@ -26,7 +26,7 @@ struct Product {
   Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
   bool accumulate = false;  ///< Adds to c instead of overwriting it.
   int threads = 1;
-  /// Of a and b: bfloat16 or int8, if the operand of a float32 product is stored so. It is widened as it is read.
+  /// Of a and b: a half or int8, if the operand of a float32 product is stored so. It is widened as it is read.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };

@@ -6,6 +6,7 @@
 
 #include "lanes.hpp"
 #include "products/tiles.hpp"
+#include "scalar.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -247,8 +248,9 @@ MatrixProducts<T> make_rows(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   const bool swapped = given.m > given.n;
   if constexpr (std::is_same_v<T, float>) {
-    if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
-    if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
+    if (plan.narrow[1])
+      return with_narrow(*plan.narrow[1],
+                         [&](auto number) { return made<float, decltype(number)>(plan, swapped); });
   }
   return made<T, T>(plan, swapped);
 }

@@ -5,7 +5,7 @@
 /// - part: the part of the next `count` terms of a line, which are `stride` elements apart;
 /// - along_terms: the next `count` parts of a line whose terms are contiguous;
 /// - along_lines: one part of each of the next `count` lines, which are contiguous.
-/// The elements of a line are of type Number, or of a narrower one (bfloat16, int8).
+/// The elements of a line are of type Number, or of a narrower one (a half, int8).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
-#include "xtape/bfloat16.hpp"
+#include "lanes.hpp"
 
 namespace xtape {
 
@@ -45,11 +45,9 @@ struct Plain {
   }
   template <class N>
   [[gnu::always_inline]] static void along_terms(const N* from, std::int64_t count, T* to) {
+    constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
     std::int64_t i = 0;
-    if constexpr (std::is_same_v<N, T>) {
-      constexpr auto width = static_cast<std::int64_t>(xsimd::batch<T>::size);
-      for (; i + width <= count; i += width) xsimd::batch<T>::load_unaligned(from + i).store_unaligned(to + i);
-    }
+    for (; i + width <= count; i += width) AllLanes<T>{}.load(from + i).store_unaligned(to + i);
 #pragma omp simd
     for (std::int64_t k = i; k < count; ++k) to[k] = static_cast<T>(from[k]);
   }
@@ -84,9 +82,9 @@ struct Pairs {
   template <class N>
   static void along_terms(const N* from, std::int64_t count, float* to) {
     std::int64_t i = 0;
-    if constexpr (std::is_same_v<N, float>)
+    if constexpr (!std::is_same_v<N, bfloat16>)
       for (; i + lanes <= count; i += lanes)  // pairs of contiguous terms are contiguous bfloat16 numbers
-        _mm512_storeu_si512(to + i, rounded(_mm512_loadu_ps(from + 2 * i), _mm512_loadu_ps(from + 2 * i + lanes)));
+        _mm512_storeu_si512(to + i, rounded(load(from + 2 * i), load(from + 2 * i + lanes)));
     auto* halves = reinterpret_cast<std::uint16_t*>(to);
 #pragma omp simd
     for (std::int64_t k = 2 * i; k < 2 * count; ++k) halves[k] = bits_of(from[k]);
@@ -94,10 +92,10 @@ struct Pairs {
   template <class N>
   static void along_lines(const N* from, std::int64_t stride, std::int64_t count, float* to) {
     std::int64_t i = 0;
-    if constexpr (std::is_same_v<N, float>)
+    if constexpr (!std::is_same_v<N, bfloat16>)
       for (; i + lanes <= count; i += lanes)
         _mm512_storeu_si512(to + i,
-                            interleaved(rounded(_mm512_loadu_ps(from + i), _mm512_loadu_ps(from + i + stride))));
+                            interleaved(rounded(load(from + i), load(from + i + stride))));
 #pragma omp simd
     for (std::int64_t k = i; k < count; ++k) to[k] = pair(from[k], from[k + stride]);
   }
@@ -105,6 +103,10 @@ struct Pairs {
  private:
   static constexpr std::int64_t lanes = 16;
 
+  template <class N>
+  static __m512 load(const N* from) {
+    return AllLanes<float>{}.load(from);
+  }
   /// The numbers as bfloat16, those of `low` first. Subnormal numbers become 0.
   static __m512i rounded(__m512 low, __m512 high) {
     __m512i result;

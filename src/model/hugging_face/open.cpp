@@ -268,9 +268,9 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
 
 Dtype stored_weights(const std::string& folder) {
   const std::vector<ArrayFile> files = weight_files(folder);
-  return has_dtype(files, Dtype::int8)       ? Dtype::int8
-         : has_dtype(files, Dtype::bfloat16) ? Dtype::bfloat16
-                                             : Dtype::float32;
+  for (const Dtype narrow : {Dtype::int8, Dtype::bfloat16, Dtype::float16})
+    if (has_dtype(files, narrow)) return narrow;
+  return Dtype::float32;
 }
 
 bool is_hugging_face(const std::string& path) {

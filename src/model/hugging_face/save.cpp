@@ -96,7 +96,9 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
     return std::any_of(model.weights().begin(), model.weights().end(),
                        [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
   };
-  config["dtype"] = name_of(stored_as(Dtype::bfloat16) ? Dtype::bfloat16 : model.dtype());
+  config["dtype"] = name_of(stored_as(Dtype::bfloat16)  ? Dtype::bfloat16
+                            : stored_as(Dtype::float16) ? Dtype::float16
+                                                        : model.dtype());
   config.erase("quantization_config");
   if (stored_as(Dtype::int8)) config["quantization_config"] = {{"quant_method", "xtape"}, {"weights", "int8"}};
   return config;

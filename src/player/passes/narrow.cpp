@@ -1,4 +1,4 @@
-// Arrays of the storage dtypes, bfloat16 and int8: kernels read them where they can, else casts widen them.
+// Arrays of the storage dtypes, halves and int8: kernels read them where they can, else casts widen them.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -8,10 +8,6 @@
 namespace xtape {
 
 namespace {
-bool is_narrow(Dtype dtype) {
-  return dtype == Dtype::bfloat16 || dtype == Dtype::int8;
-}
-
 /// Whether the player must cast what the node reads or writes.
 bool must_widen(const Program& program, const Node& node) {
   const Lowering& lowering = node.op->lowering;

@@ -1,0 +1,87 @@
+/// Halves: floating-point numbers of 16 bits, half the width of float32. They are bfloat16 and float16.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace xtape {
+
+/// The format of bfloat16: the upper 16 bits of a float32, with its range and 8 bits of precision.
+struct BrainFormat {
+  static float value_of(std::uint16_t bits);
+  static std::uint16_t bits_of(float value);
+};
+/// The format of float16 (binary16 of IEEE 754): 11 bits of precision, and magnitudes from 2^-24 (2^-14 with full
+/// precision) to 65504.
+struct IeeeFormat {
+  static float value_of(std::uint16_t bits);
+  static std::uint16_t bits_of(float value);
+};
+
+/// An element of arrays of halves. A conversion from float rounds to the nearest number, of two equally near ones to the
+/// even one; what is too large becomes infinite, and NaN stays NaN. Other numbers convert to float first. A conversion
+/// to float is exact. Arithmetic is that of float.
+template <class Format>
+struct Half {
+  std::uint16_t bits = 0;
+
+  Half() = default;
+  explicit Half(float value) : bits(Format::bits_of(value)) {}
+  template <class T>
+  explicit Half(T value) : Half(static_cast<float>(value)) {}
+  operator float() const { return Format::value_of(bits); }  // NOLINT: exact, so it converts by intent
+};
+using bfloat16 = Half<BrainFormat>;  // NOLINT(readability-identifier-naming): the names of the types in the field
+using float16 = Half<IeeeFormat>;    // NOLINT(readability-identifier-naming)
+static_assert(sizeof(bfloat16) == 2 && sizeof(float16) == 2, "arrays hold halves without gaps");
+
+namespace half {
+inline std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+inline float float_of(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+constexpr std::uint32_t infinity = 0x7F800000U;  // of float
+}  // namespace half
+
+// The conversions have no branches, so that loops over them are vectorised.
+
+inline float BrainFormat::value_of(std::uint16_t bits) { return half::float_of(static_cast<std::uint32_t>(bits) << 16); }
+
+inline std::uint16_t BrainFormat::bits_of(float value) {
+  const std::uint32_t wide = half::bits_of(value);
+  const std::uint32_t nearest = wide + 0x7FFFU + (wide >> 16 & 1U);
+  const bool is_nan = (wide & 0x7FFFFFFFU) > half::infinity;
+  return static_cast<std::uint16_t>((is_nan ? wide | 0x400000U : nearest) >> 16);
+}
+
+/// In the position of a float's exponent, that of a float16 is too small by 112; that of an infinity or a NaN by 224. A
+/// subnormal number gets the smallest normal exponent, which adds an implicit leading 1 (2^-14); that is then
+/// subtracted. A NaN becomes quiet, as processors convert it.
+inline float IeeeFormat::value_of(std::uint16_t bits) {
+  constexpr std::uint32_t rebias = 112U << 23, most = 0x0F800000U;
+  const std::uint32_t moved = (bits & 0x7FFFU) << 13;
+  const std::uint32_t normal = moved + rebias + (moved >= most ? rebias : 0U);
+  const float subnormal = half::float_of(moved + rebias + (1U << 23)) - 0x1p-14F;
+  const std::uint32_t size = moved < 1U << 23 ? half::bits_of(subnormal) : normal | (moved > most ? 0x400000U : 0U);
+  return half::float_of((bits & 0x8000U) << 16 | size);
+}
+
+/// The sum of 0.5 and a number below 2^-14 has a last bit of 2^-24, as subnormal numbers of float16 have: the addition
+/// rounds to them. Normal numbers round as they lose 13 bits of their fraction, and carry into the exponent.
+inline std::uint16_t IeeeFormat::bits_of(float value) {
+  constexpr std::uint32_t rebias = 112U << 23, least_normal = 113U << 23, too_large = 143U << 23;
+  const std::uint32_t wide = half::bits_of(value), size = wide & 0x7FFFFFFFU;
+  const std::uint32_t normal = (size - rebias + 0xFFFU + (size >> 13 & 1U)) >> 13;
+  const std::uint32_t subnormal = half::bits_of(half::float_of(size) + 0.5F) - half::bits_of(0.5F);
+  const std::uint32_t endless = 0x7C00U | (size > half::infinity ? 0x200U | (size >> 13 & 0x3FFU) : 0U);
+  const std::uint32_t nearest = size < least_normal ? subnormal : size < too_large ? normal : endless;
+  return static_cast<std::uint16_t>((wide >> 16 & 0x8000U) | nearest);
+}
+
+}  // namespace xtape

@@ -1,0 +1,114 @@
+// Conversions of bfloat16 and float16.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "xtape/array.hpp"
+
+using namespace xtape;
+
+namespace {
+constexpr float inf = std::numeric_limits<float>::infinity();
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+template <class H>
+H half_of(std::uint32_t bits) {
+  H number;
+  number.bits = static_cast<std::uint16_t>(bits);
+  return number;
+}
+
+/// The positive finite numbers of a format in order: its bits up to these.
+template <class H>
+constexpr std::uint32_t greatest = dtype_of<H>() == Dtype::bfloat16 ? 0x7F7F : 0x7BFF;
+}  // namespace
+
+TEST_CASE("a float becomes the nearest bfloat16, of two equally near ones the even one") {
+  CHECK(float(bfloat16(1.0f)) == 1.0f);
+  CHECK(float(bfloat16(1.0f + 0x1p-8f)) == 1.0f);                // half way: 1.0 is even
+  CHECK(float(bfloat16(1.0f + 3 * 0x1p-8f)) == 1.0f + 0x1p-6f);  // half way: the upper one is even
+  CHECK(float(bfloat16(1.0f + 0x1.2p-8f)) == 1.0f + 0x1p-7f);
+  CHECK(float(bfloat16(std::numeric_limits<float>::max())) == inf);
+  CHECK(float(bfloat16(0x1p-133f)) == 0x1p-133f);  // the smallest subnormal
+  for (int i = -127; i <= 127; ++i) CHECK(float(bfloat16(i)) == static_cast<float>(i));
+}
+
+TEST_CASE("a float becomes the nearest float16, of two equally near ones the even one") {
+  CHECK(float16(1.0f).bits == 0x3C00);
+  CHECK(float(float16(1.0f + 0x1p-11f)) == 1.0f);                 // half way: 1.0 is even
+  CHECK(float(float16(1.0f + 3 * 0x1p-11f)) == 1.0f + 0x1p-9f);   // half way: the upper one is even
+  CHECK(float(float16(1.0f + 0x1.002p-11f)) == 1.0f + 0x1p-10f);
+  CHECK(float(float16(65519.996f)) == 65504);
+  CHECK(float(float16(65520.0f)) == inf);
+  CHECK(float(float16(-1e30f)) == -inf);
+  CHECK(float(float16(0x1p-24f)) == 0x1p-24f);  // the smallest subnormal
+  CHECK(float(float16(0x1p-25f)) == 0);         // half way: 0 is even
+  CHECK(float(float16(0x1.000002p-25f)) == 0x1p-24f);
+  CHECK(float(float16(3 * 0x1p-25f)) == 0x1p-23f);
+  CHECK(float(float16(0x1.FFCp-15f)) == 0x1.FF8p-15f);  // the largest subnormal is below; the smallest normal is even
+  for (int i = -2048; i <= 2048; ++i) CHECK(float(float16(i)) == static_cast<float>(i));
+}
+
+TEST_CASE_TEMPLATE("halves: every number stays itself, and between two of them a float goes to the nearer one", H,
+                   bfloat16, float16) {
+  int wrong = 0;
+  for (std::uint32_t bits = 0; bits < 1 << 16; ++bits) {
+    const auto number = half_of<H>(bits);
+    const H back(static_cast<float>(number));
+    wrong += std::isnan(float(number)) ? !std::isnan(float(back)) : back.bits != number.bits;
+  }
+  CHECK(wrong == 0);
+  for (std::uint32_t bits = 0; bits < greatest<H>; ++bits) {
+    const float low = half_of<H>(bits), high = half_of<H>(bits + 1), middle = low + (high - low) / 2;
+    for (const float sign : {1.0f, -1.0f}) {
+      const auto goes_to = [&](float value, std::uint32_t to) {
+        return H(sign * value).bits == (sign < 0 ? to | 0x8000U : to);
+      };
+      wrong += !goes_to(middle, bits + bits % 2);
+      wrong += !goes_to(std::nextafter(middle, 0.0f), bits);
+      wrong += !goes_to(std::nextafter(middle, inf), bits + 1);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE_TEMPLATE("halves: zeros, infinities, NaN and other numbers", H, bfloat16, float16) {
+  CHECK(H(-0.0f).bits == 0x8000);
+  CHECK(std::signbit(float(H(-0.0f))));
+  CHECK(float(H(inf)) == inf);
+  CHECK(float(H(-inf)) == -inf);
+  for (const std::uint32_t nan : {0x7FC00000U, 0xFFC00000U, 0x7F800001U, 0x7FFFFFFFU, 0xFF812345U}) {
+    float value;
+    std::memcpy(&value, &nan, sizeof value);
+    CAPTURE(nan);
+    CHECK(std::isnan(float(H(value))));
+    CHECK(std::signbit(float(H(value))) == std::signbit(value));
+  }
+  CHECK(float(H(2.5)) == 2.5f);
+  CHECK(float(H(std::int64_t{-3})) == -3);
+  CHECK(float(H(true)) == 1);
+  CHECK(bits_of(H()) == 0);
+}
+
+TEST_CASE("names and sizes of the dtypes") {
+  const std::pair<Dtype, std::size_t> dtypes[] = {{Dtype::float32, 4}, {Dtype::float64, 8}, {Dtype::bfloat16, 2},
+                                                  {Dtype::float16, 2}, {Dtype::int32, 4},   {Dtype::int64, 8},
+                                                  {Dtype::int8, 1},    {Dtype::boolean, 1}};
+  for (const auto& [dtype, bytes] : dtypes) {
+    CHECK(dtype_named(name_of(dtype)) == dtype);
+    CHECK(size_of(dtype) == bytes);
+  }
+  CHECK(std::string(name_of(Dtype::boolean)) == "bool");
+  CHECK_THROWS_WITH_AS(dtype_named("half"),
+                       "unknown dtype 'half': use float32, float64, bfloat16, float16, int32, int64, int8 or bool",
+                       DtypeError);
+  CHECK(dtype_of<bfloat16>() == Dtype::bfloat16);
+  CHECK(dtype_of<float16>() == Dtype::float16);
+  CHECK(dtype_of<std::int8_t>() == Dtype::int8);
+}
