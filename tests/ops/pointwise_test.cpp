@@ -40,10 +40,12 @@ TEST_CASE("op nan_to_num: values, gradients, the greatest number of each dtype")
             .to<float>() == xt::xarray<float>{most, -most, inf});
   CHECK(played<float>([](const Vars& x) { return nan_to_num(x[0], 2, 1e300, -3); }, {{inf, -inf, std::nanf("")}})
             .to<float>() == xt::xarray<float>{most, -3, 2});
-  Tape tape;
-  const Var narrow = cast(tape.parameter("x", xt::xarray<float>{inf, -inf}), Dtype::bfloat16);
-  const Array y = fast(cast(nan_to_num(narrow), Dtype::float32));
-  CHECK(y.to<float>() == xt::xarray<float>{0x1.FEp127f, -0x1.FEp127f});
+  for (const auto& [half, greatest] : {std::pair(Dtype::bfloat16, 0x1.FEp127f), std::pair(Dtype::float16, 65504.0f)}) {
+    Tape tape;
+    const Var narrow = cast(tape.parameter("x", xt::xarray<float>{inf, -inf}), half);
+    const Array y = fast(cast(nan_to_num(narrow), Dtype::float32));
+    CHECK(y.to<float>() == xt::xarray<float>{greatest, -greatest});
+  }
 }
 TEST_CASE("op lerp: values, gradients, exact at both ends") {
   check_golden("ops_elementwise.json", "lerp", 1e-12, 0);

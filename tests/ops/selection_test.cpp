@@ -52,7 +52,8 @@ TEST_CASE("op masked_fill: fills where the mask is true, no gradient there") {
 }
 
 TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
-  const Dtype all[] = {Dtype::float32, Dtype::float64, Dtype::int32, Dtype::int64, Dtype::boolean};
+  const Dtype all[] = {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::float16,
+                       Dtype::int32,   Dtype::int64,   Dtype::int8,     Dtype::boolean};
   for (Dtype from : all)
     for (Dtype to : all) {
       INFO(name_of(from) << " to " << name_of(to));
@@ -63,11 +64,24 @@ TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
       for (double& each : wanted) {
         for (Dtype step : {from, to}) {
           if (step == Dtype::boolean) each = each != 0;
-          if (is_integer(step)) each = std::trunc(each);
+          if (is_integer(step) || step == Dtype::int8) each = std::trunc(each);
         }
       }
       CHECK(fast(y).to<double>() == wanted);
     }
+  // Longer than a piece that is converted at once; every element has its own value.
+  for (const Dtype half : {Dtype::bfloat16, Dtype::float16})
+    for (const Dtype other : {Dtype::float64, Dtype::int32, Dtype::float16}) {
+      INFO(name_of(half) << " and " << name_of(other));
+      Tape tape;
+      xt::xarray<double> numbers = xt::zeros<double>({1543});
+      for (std::size_t i = 0; i < numbers.size(); ++i) numbers(i) = static_cast<double>(i % 257) - 100;
+      const Var x = cast(tape.parameter("x", numbers), other);
+      CHECK(fast(cast(cast(cast(x, half), other), Dtype::float64)).to<double>() == numbers);
+    }
+  CHECK(played<double>([](const Vars& x) { return cast(cast(x[0], Dtype::float16), Dtype::float64); },
+                       {{65519.9, 65520, -1e300, 0x1p-25, 1 + 0x1p-11}})
+            .to<double>() == xt::xarray<double>{65504, inf, -inf, 0, 1});
   const Array whole = played<double>([](const Vars& x) { return cast(x[0], Dtype::int32); },
                                      {{1e10, -1e10, not_a_number, inf, -inf, 2147483647, -2147483648.9}});
   constexpr auto most = std::numeric_limits<std::int32_t>::max(), least = std::numeric_limits<std::int32_t>::min();

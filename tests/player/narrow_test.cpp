@@ -1,4 +1,4 @@
-// Arrays of bfloat16 and int8: what ops compute with them, and that products and look-ups read them as they are.
+// Arrays of bfloat16, float16 and int8: what ops compute with them, and that products and look-ups read them as they are.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -51,11 +51,11 @@ double distance(const Array& a, const Array& b) {
 }
 }  // namespace
 
-TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") {
+TEST_CASE_TEMPLATE("an op on halves computes in float32 and rounds its result", H, bfloat16, float16) {
   Tape tape;
-  const Var x = tape.parameter("x", random_array<bfloat16>({6, 8}, 1));
-  const Var y = tape.parameter("y", random_array<bfloat16>({6, 8}, 2));
-  const Var w = tape.parameter("w", random_array<bfloat16>({8}, 3));
+  const Var x = tape.parameter("x", random_array<H>({6, 8}, 1));
+  const Var y = tape.parameter("y", random_array<H>({6, 8}, 2));
+  const Var w = tape.parameter("w", random_array<H>({8}, 3));
   const Var mask = tape.constant(xt::xarray<bool>{true, false, true, true, false, true, false, true});
   const Var rows = tape.constant(xt::xarray<std::int64_t>{5, 0, 2});
   const std::pair<const char*, std::function<Var(const Var&, const Var&, const Var&)>> calls[] = {
@@ -103,24 +103,24 @@ TEST_CASE("an op on bfloat16 arrays computes in float32 and rounds its result") 
     CAPTURE(each.first);
     const auto& call = each.second;
     const Var narrow = call(x, y, w);
-    CHECK(narrow.dtype() == Dtype::bfloat16);
-    // Literals are rounded too; those above are bfloat16 numbers.
-    CHECK(same_bits(played(narrow), played(cast(call(wide(x), wide(y), wide(w)), Dtype::bfloat16))));
+    CHECK(narrow.dtype() == dtype_of<H>());
+    // Literals are rounded too; those above are numbers of both formats.
+    CHECK(same_bits(played(narrow), played(cast(call(wide(x), wide(y), wide(w)), dtype_of<H>()))));
     PlayerOptions reference;
     reference.passes = Passes::reference();
     CHECK(distance(played(wide(narrow), reference), played(wide(narrow))) < 0.02);
   }
 }
 
-TEST_CASE("attention and its gradient read bfloat16 and int8 arrays as they are") {
+TEST_CASE_TEMPLATE("attention and its gradient read halves and int8 arrays as they are", H, bfloat16, float16) {
   for (const std::int64_t length : {5, 160}) {
     CAPTURE(length);
     Tape tape;
     const Shape shape{2, length, 3, 32};
-    const Var q = tape.parameter("q", random_array<bfloat16>(shape, 1));
+    const Var q = tape.parameter("q", random_array<H>(shape, 1));
     const Var k = tape.parameter("k", random_array<std::int8_t>(shape, 2, 3));
-    const Var v = tape.parameter("v", random_array<bfloat16>(shape, 3));
-    const Var dy = tape.parameter("dy", random_array<bfloat16>(shape, 4));
+    const Var v = tape.parameter("v", random_array<H>(shape, 3));
+    const Var dy = tape.parameter("dy", random_array<H>(shape, 4));
     xt::xarray<bool> later = xt::zeros<bool>({length, length});
     for (std::int64_t i = 0; i < length; ++i)
       for (std::int64_t j = i + 1; j < length; ++j) later(i, j) = true;
@@ -149,9 +149,9 @@ TEST_CASE("attention and its gradient read bfloat16 and int8 arrays as they are"
   }
 }
 
-TEST_CASE("attention of one query reads it as bfloat16") {
+TEST_CASE_TEMPLATE("attention of one query reads it as a half", H, bfloat16, float16) {
   Tape tape;
-  const Var q = tape.parameter("q", random_array<bfloat16>({2, 1, 3, 40}, 1));
+  const Var q = tape.parameter("q", random_array<H>({2, 1, 3, 40}, 1));
   const Var k = tape.parameter("k", random_array<float>({2, 70, 3, 40}, 2));
   const Var v = tape.parameter("v", random_array<float>({2, 70, 3, 24}, 3));
   const auto attended = [&](const Var& query) {
@@ -163,29 +163,29 @@ TEST_CASE("attention of one query reads it as bfloat16") {
   CHECK(same_bits(played(narrow), played(attended(wide))));
 }
 
-TEST_CASE("random ops draw the same numbers for bfloat16 as for float32") {
+TEST_CASE_TEMPLATE("random ops draw the same numbers for halves as for float32", H, bfloat16, float16) {
   Tape tape(Mode::train);
-  const Var u = uniform(tape, {40}, 0, 1, Dtype::bfloat16);
-  CHECK(u.dtype() == Dtype::bfloat16);
-  CHECK(played(u).as<bfloat16>()[3] != played(u).as<bfloat16>()[4]);
-  const Var x = tape.parameter("x", random_array<bfloat16>({16, 16}, 1));
+  const Var u = uniform(tape, {40}, 0, 1, dtype_of<H>());
+  CHECK(u.dtype() == dtype_of<H>());
+  CHECK(played(u).template as<H>()[3] != played(u).template as<H>()[4]);
+  const Var x = tape.parameter("x", random_array<H>({16, 16}, 1));
   const Array dropped = played(dropout(x, 0.5));
   int zeros = 0;
-  for (int i = 0; i < 256; ++i) zeros += dropped.as<bfloat16>()[i] == 0.0f;
+  for (int i = 0; i < 256; ++i) zeros += dropped.template as<H>()[i] == 0.0f;
   CHECK(zeros > 90);
   CHECK(zeros < 166);
 }
 
-TEST_CASE("gradients with respect to bfloat16 arrays are bfloat16 and agree with float32") {
+TEST_CASE_TEMPLATE("gradients with respect to halves are halves and agree with float32", H, bfloat16, float16) {
   Tape tape;
-  const Var x = tape.parameter("x", random_array<bfloat16>({20, 30}, 1));
-  const Var w = tape.parameter("w", random_array<bfloat16>({30, 40}, 2));
+  const Var x = tape.parameter("x", random_array<H>({20, 30}, 1));
+  const Var w = tape.parameter("w", random_array<H>({30, 40}, 2));
   const auto loss = [](const Var& a, const Var& b) { return sum(square(tanh(matmul(a, b)))); };
   const Vars narrow = grad(loss(x, w), {x, w});
   const Var x32 = cast(x, Dtype::float32), w32 = cast(w, Dtype::float32);
   const Vars wide = grad(loss(x32, w32), {x32, w32});
   for (std::size_t i = 0; i < 2; ++i) {
-    CHECK(narrow[i].dtype() == Dtype::bfloat16);
+    CHECK(narrow[i].dtype() == dtype_of<H>());
     CHECK(distance(played(cast(narrow[i], Dtype::float32)), played(wide[i])) < 0.02);
   }
 }
@@ -204,37 +204,60 @@ TEST_CASE("an op of int8 gives int8 when it is played by its definition") {
   for (std::int64_t i = 0; i < 9; ++i) CHECK(found.as<std::int8_t>()[i] == (i / 3 >= i % 3 ? numbers[i] : 0));
 }
 
-TEST_CASE("bfloat16 with float32 gives float32; with float64 it is an error; int8 counts as int32") {
+TEST_CASE("halves with float32 or each other give float32; with float64 they are an error; int8 counts as int32") {
   Tape tape;
   const Var b = tape.parameter("b", random_array<bfloat16>({3}, 1)),
+            h = tape.parameter("h", random_array<float16>({3}, 4)),
             f = tape.parameter("f", random_array<float>({3}, 2));
   CHECK((b + f).dtype() == Dtype::float32);
+  CHECK((f + h).dtype() == Dtype::float32);
+  CHECK((b + h).dtype() == Dtype::float32);
+  CHECK(concat({h, b, h}).dtype() == Dtype::float32);
+  CHECK(same_bits(played(b * h), played(cast(b, Dtype::float32) * cast(h, Dtype::float32))));
   CHECK((b + 1).dtype() == Dtype::bfloat16);
+  CHECK((h + 1).dtype() == Dtype::float16);
+  CHECK((h + tape.constant(1, Dtype::int64)).dtype() == Dtype::float16);
   const Var d = tape.parameter("d", random_array<double>({3}, 2));
   CHECK_THROWS_WITH_AS(b + d, "add: mixes bfloat16 and float64: cast one of them", DtypeError);
+  CHECK_THROWS_WITH_AS(d + h, "add: mixes float64 and float16: cast one of them", DtypeError);
   const Var q = tape.parameter("q", random_array<std::int8_t>({3}, 3, 127));
   CHECK((q + q).dtype() == Dtype::int32);
   CHECK(same_bits(played(q * q), played(cast(q, Dtype::int32) * cast(q, Dtype::int32))));
   CHECK((q * f).dtype() == Dtype::float32);
   CHECK(sum(q).dtype() == Dtype::int64);
   CHECK_THROWS_AS(tape.constant(128, Dtype::int8), DtypeError);
-  CHECK_THROWS_AS(tape.set_default_dtype(Dtype::bfloat16), DtypeError);
+  for (const Dtype half : {Dtype::bfloat16, Dtype::float16}) CHECK_THROWS_AS(tape.set_default_dtype(half), DtypeError);
   CHECK(played(cast(tape.constant(xt::xarray<float>{-1000, 3.7f, 1000}), Dtype::int8)).to<std::int8_t>() ==
         xt::xarray<std::int8_t>{-128, 3, 127});
 }
 
-TEST_CASE("products read bfloat16 and int8 weights as they are, for any number of rows") {
+TEST_CASE_TEMPLATE("a product with halves has the bits of one with the same numbers as float32", H, bfloat16, float16) {
+  for (const std::int64_t rows : {1, 3, 8, 20, 64}) {
+    CAPTURE(rows);
+    for (const bool turned : {false, true}) {
+      Tape tape;
+      const Var x = tape.parameter("x", random_array<float>({rows, 96}, 1));
+      const Var w = tape.parameter("w", random_array<H>(turned ? Shape{70, 96} : Shape{96, 70}, 2, 4));
+      const Var wide = tape.parameter("wide", evaluate(cast(w, Dtype::float32)));
+      const char* equation = turned ? "rk,ck->rc" : "rk,kc->rc";
+      CHECK(same_bits(played(einsum(equation, Vars{x, w})), played(einsum(equation, Vars{x, wide}))));
+    }
+  }
+}
+
+TEST_CASE("products read halves and int8 weights as they are, for any number of rows") {
   for (const std::int64_t rows : {1, 3, 20, 64, 200})
     for (const bool turned : {false, true})
-      for (const Dtype dtype : {Dtype::bfloat16, Dtype::int8}) {
+      for (const Dtype dtype : {Dtype::bfloat16, Dtype::float16, Dtype::int8}) {
         CAPTURE(rows);
         CAPTURE(turned);
         CAPTURE(name_of(dtype));
         Tape tape;
         const Var x = tape.parameter("x", random_array<float>({rows, 96}, 1));
         const Shape shape = turned ? Shape{80, 96} : Shape{96, 80};
-        const Var w = tape.parameter(
-            "w", dtype == Dtype::int8 ? random_array<std::int8_t>(shape, 2, 127) : random_array<bfloat16>(shape, 2));
+        const Var w = tape.parameter("w", dtype == Dtype::int8      ? random_array<std::int8_t>(shape, 2, 127)
+                                          : dtype == Dtype::float16 ? random_array<float16>(shape, 2)
+                                                                    : random_array<bfloat16>(shape, 2));
         const char* equation = turned ? "rk,ck->rc" : "rk,kc->rc";
         const Var product = einsum(equation, Vars{x, w});
         CHECK(steps_of(product) == "einsum ");
@@ -247,10 +270,14 @@ TEST_CASE("products read bfloat16 and int8 weights as they are, for any number o
       }
 }
 
-TEST_CASE("both factors may be narrow, strided, small or summed onto another array") {
+TEST_CASE_TEMPLATE("both factors may be narrow, strided, small or summed onto another array", Pair,
+                   std::pair<bfloat16, bfloat16>, std::pair<float16, float16>, std::pair<float16, bfloat16>,
+                   std::pair<std::int8_t, float16>) {
+  using H = typename Pair::first_type;
+  using Other = typename Pair::second_type;
   Tape tape;
-  const Var a = tape.parameter("a", random_array<bfloat16>({4, 10, 12, 16}, 1));
-  const Var b = tape.parameter("b", random_array<bfloat16>({4, 9, 12, 16}, 2));
+  const Var a = tape.parameter("a", random_array<H>({4, 10, 12, 16}, 1));
+  const Var b = tape.parameter("b", random_array<Other>({4, 9, 12, 16}, 2));
   const Var c = tape.parameter("c", random_array<float>({4, 12, 10, 9}, 3));
   PlayerOptions casts;
   casts.passes.fuse = false;
@@ -287,9 +314,9 @@ TEST_CASE("dequantize scales results: of products along the axes that are not su
   check(relu(einsum("rk,kc->rc", Vars{x, dequantize(q, of_columns)}) + of_columns), "einsum mul+add+relu ");
 }
 
-TEST_CASE("weights of bfloat16 are looked up and transposed before they are widened") {
+TEST_CASE_TEMPLATE("halves are looked up and transposed before they are widened", H, bfloat16, float16) {
   Tape tape;
-  const Var w = cast(tape.parameter("w", random_array<bfloat16>({50, 24}, 1)), Dtype::float32);
+  const Var w = cast(tape.parameter("w", random_array<H>({50, 24}, 1)), Dtype::float32);
   const Var ids = tape.constant(xt::xarray<std::int64_t>{3, 49, 0});
   CHECK(steps_of(take(w, ids)) == "take cast ");
   const Var x = tape.parameter("x", random_array<float>({2, 24}, 2));

@@ -52,7 +52,7 @@ PlayerOptions with(const std::shared_ptr<PackedWeights>& packed, Precision preci
 }  // namespace
 
 TEST_CASE("players that share packed weights give the bits of players that do not") {
-  for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16})
+  for (const Dtype dtype : {Dtype::float32, Dtype::bfloat16, Dtype::float16})
     for (const Precision precision : {Precision::float32, Precision::bf16})
       for (const std::int64_t rows : {1, 12, 40, 200}) {
         CAPTURE(name_of(dtype));

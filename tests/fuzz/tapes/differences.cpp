@@ -21,6 +21,8 @@ double element(const Array& array, std::int64_t i) {
       return static_cast<double>(array.as<std::int64_t>()[i]);
     case Dtype::bfloat16:
       return array.as<bfloat16>()[i];
+    case Dtype::float16:
+      return array.as<float16>()[i];
     case Dtype::int8:
       return array.as<std::int8_t>()[i];
     default:

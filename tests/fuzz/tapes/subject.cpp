@@ -54,6 +54,9 @@ Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
       case Dtype::bfloat16:
         array.as<bfloat16>()[i] = bfloat16(real);
         break;
+      case Dtype::float16:
+        array.as<float16>()[i] = float16(real);
+        break;
       case Dtype::int8:
         array.as<std::int8_t>()[i] = static_cast<std::int8_t>(whole);
         break;
@@ -66,7 +69,7 @@ Array made(const ValueType& type, const Numbers& numbers, std::uint64_t play) {
 }
 
 Dtype Subject::dtype(Dtype written) const {
-  if (!is_floating(written) || written == Dtype::bfloat16 || floats_ == Floats::as_written) return written;
+  if (!is_floating(written) || is_half(written) || floats_ == Floats::as_written) return written;
   return floats_ == Floats::single ? Dtype::float32 : Dtype::float64;
 }
 
