@@ -28,7 +28,9 @@ std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.
 const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; of boolean "bool".
 Dtype dtype_named(const std::string& name);  ///< The inverse; throws DtypeError, listing the valid names.
 /// Whether elements are floats of 16 bits: bfloat16 or float16.
-constexpr bool is_half(Dtype dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::float16; }
+constexpr bool is_half(Dtype dtype) {
+  return dtype == Dtype::bfloat16 || dtype == Dtype::float16;
+}
 constexpr bool is_floating(Dtype dtype) {
   return dtype == Dtype::float32 || dtype == Dtype::float64 || is_half(dtype);
 }

@@ -18,9 +18,9 @@ struct IeeeFormat {
   static std::uint16_t bits_of(float value);
 };
 
-/// An element of arrays of halves. A conversion from float rounds to the nearest number, of two equally near ones to the
-/// even one; what is too large becomes infinite, and NaN stays NaN. Other numbers convert to float first. A conversion
-/// to float is exact. Arithmetic is that of float.
+/// An element of arrays of halves. A conversion from float rounds to the nearest number, of two equally near ones to
+/// the even one; what is too large becomes infinite, and NaN stays NaN. Other numbers convert to float first. A
+/// conversion to float is exact. Arithmetic is that of float.
 template <class Format>
 struct Half {
   std::uint16_t bits = 0;
@@ -51,7 +51,9 @@ constexpr std::uint32_t infinity = 0x7F800000U;  // of float
 
 // The conversions have no branches, so that loops over them are vectorised.
 
-inline float BrainFormat::value_of(std::uint16_t bits) { return half::float_of(static_cast<std::uint32_t>(bits) << 16); }
+inline float BrainFormat::value_of(std::uint16_t bits) {
+  return half::float_of(static_cast<std::uint32_t>(bits) << 16);
+}
 
 inline std::uint16_t BrainFormat::bits_of(float value) {
   const std::uint32_t wide = half::bits_of(value);

@@ -36,13 +36,14 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 
 /// Writes config.json and model.safetensors to `folder`, creating it if necessary. `like`, if not empty, is a folder
 /// whose other config keys and tokenizer files are copied. Weights are merged as blocks say (Model::exported_weights).
-/// Those that are stored as bfloat16, float16 or int8 are written so, and all are stored as `weights` if it is given, as
-/// by Model::store_weights_as; other programs read halves.
+/// Those that are stored as bfloat16, float16 or int8 are written so, and all are stored as `weights` if it is given,
+/// as by Model::store_weights_as; other programs read halves.
 ///
 /// The folder is read back before it takes its place, with the definition that is named like its model_type (if there
-/// is none, with that of `model`): its weights must be those that the definition has, and its logits on random tokens must
-/// be those of `model`. If they are not, FileError says what differs, and nothing is written. Throws DefinitionError if
-/// the definition has no entry "hugging_face" or the config cannot express a hyper-parameter's value, and FileError.
+/// is none, with that of `model`): its weights must be those that the definition has, and its logits on random tokens
+/// must be those of `model`. If they are not, FileError says what differs, and nothing is written. Throws
+/// DefinitionError if the definition has no entry "hugging_face" or the config cannot express a hyper-parameter's
+/// value, and FileError.
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
                        std::optional<Dtype> weights = std::nullopt);
 

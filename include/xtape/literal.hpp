@@ -31,7 +31,7 @@ class Literal {
   double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< The value as a double.
 
   /// Whether `dtype` can hold the number: integers and bool exactly (bool holds 0 and 1), floats by rounding, so
-  /// always.
+  /// always; but a finite number that would be infinite as float16 does not fit it.
   bool fits(Dtype dtype) const;
   /// The number as an element of type T. It must fit dtype_of<T>().
   template <class T>

@@ -159,8 +159,8 @@ class Model {
   /// inference: those that all functions use only as factors of products and in `take`, which then read half or a
   /// quarter of the bytes. The others keep their dtype. Numbers are rounded to nearest; with the model's own dtype
   /// nothing happens. Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype,
-  /// or if the weights are stored as another of these; Error if a weight that becomes int8 is not finite, or a number of
-  /// a weight is beyond the range of the half.
+  /// or if the weights are stored as another of these; Error if a weight that becomes int8 is not finite, or a number
+  /// of a weight is beyond the range of the half.
   void store_weights_as(Dtype dtype);
   /// The weights as programs know them that have no such blocks: "export" of a block gives those of its modules by
   /// expressions, which merge others into them, such as low-rank adapters (docs/definitions.md). All others are shared

@@ -84,8 +84,8 @@ struct DtypeFacts {
   const char* name;
   std::size_t bytes;
 };
-constexpr DtypeFacts dtypes[] = {{"float32", 4}, {"float64", 8}, {"bfloat16", 2}, {"float16", 2},
-                                 {"int32", 4},   {"int64", 8},   {"int8", 1},     {"bool", 1}};  // in the order of Dtype
+constexpr DtypeFacts dtypes[] = {{"float32", 4}, {"float64", 8}, {"bfloat16", 2}, {"float16", 2}, {"int32", 4},
+                                 {"int64", 8},   {"int8", 1},    {"bool", 1}};  // in the order of Dtype
 static_assert(std::size(dtypes) == static_cast<std::size_t>(Dtype::boolean) + 1);
 }  // namespace
 

@@ -11,6 +11,8 @@ void Literal::too_large(std::uint64_t value) {
 }
 
 bool Literal::fits(Dtype dtype) const {
+  constexpr double too_large = 65520;  // the first number that is rounded to infinity
+  if (dtype == Dtype::float16) return !(std::abs(real()) >= too_large) || std::isinf(real());
   if (is_floating(dtype)) return true;
   if (dtype == Dtype::boolean) return real() == 0 || real() == 1;
   const int bits = static_cast<int>(8 * size_of(dtype)) - 1;
@@ -35,14 +37,18 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
     using Limits = std::numeric_limits<decltype(zero)>;
     return "the integers from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max());
   };
-  const std::string held = dtype == Dtype::boolean ? "0 and 1"
-                           : dtype == Dtype::int8  ? range(std::int8_t{})
-                           : dtype == Dtype::int32 ? range(std::int32_t{})
-                                                   : range(std::int64_t{});
+  const std::string held = dtype == Dtype::boolean   ? "0 and 1"
+                           : dtype == Dtype::float16 ? "numbers from -65504 to 65504"
+                           : dtype == Dtype::int8    ? range(std::int8_t{})
+                           : dtype == Dtype::int32   ? range(std::int32_t{})
+                                                     : range(std::int64_t{});
   // Attributes may hold integers as doubles; the message shows the integer.
   const Literal shown = literal.fits(Dtype::int64) ? Literal(literal.as<std::int64_t>()) : literal;
   throw DtypeError(what + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " + held +
-                   ": use " + (literal.fits(Dtype::int64) ? "int64" : "a float dtype"));
+                   ": use " +
+                   (dtype == Dtype::float16         ? "float32"
+                    : literal.fits(Dtype::int64) ? "int64"
+                                                 : "a float dtype"));
 }
 
 }  // namespace xtape

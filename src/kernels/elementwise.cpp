@@ -298,8 +298,10 @@ const std::map<std::string_view, Make>& loops() {
 }  // namespace
 
 TileFunction make_cast(Dtype from, Dtype to) {
-  if (is_half(from) && to == Dtype::float32) return from == Dtype::bfloat16 ? widen_halves<bfloat16> : widen_halves<float16>;
-  if (is_half(to) && from == Dtype::float32) return to == Dtype::bfloat16 ? round_to_halves<bfloat16> : round_to_halves<float16>;
+  if (is_half(from) && to == Dtype::float32)
+    return from == Dtype::bfloat16 ? widen_halves<bfloat16> : widen_halves<float16>;
+  if (is_half(to) && from == Dtype::float32)
+    return to == Dtype::bfloat16 ? round_to_halves<bfloat16> : round_to_halves<float16>;
   if (is_half(from) || is_half(to)) return cast_through_floats(from, to);
   const auto with_other = [](Dtype dtype, const auto& f) {
     return dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);

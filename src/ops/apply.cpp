@@ -98,8 +98,8 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
 
 /// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
 /// bool, int32, int64, halves, float32; bfloat16 and float16 together give float32. int8 counts as int32. A whole
-/// literal raises bool to int64. A literal with a fraction, or an input that takes only floats, raises integers and bool
-/// to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
+/// literal raises bool to int64. A literal with a fraction, or an input that takes only floats, raises integers and
+/// bool to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;

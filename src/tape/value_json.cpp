@@ -26,14 +26,15 @@ Bits bits_in(Number number) {
 
 /// The unsigned integer of the size of T.
 template <class T>
-using BitsOf = std::conditional_t<sizeof(T) == 8, std::uint64_t,
-                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+using BitsOf =
+    std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
 
 template <class Number>
 Json json_of_float(Number number) {
   const auto value = static_cast<double>(number);
   if (std::isinf(value)) return {{"number", value < 0 ? "-inf" : "inf"}};
-  if (std::isnan(value)) return {{"bits", hexadecimal(bits_in<BitsOf<Number>>(number)).substr(16 - 2 * sizeof(Number))}};
+  if (std::isnan(value))
+    return {{"bits", hexadecimal(bits_in<BitsOf<Number>>(number)).substr(16 - 2 * sizeof(Number))}};
   return value;
 }
 

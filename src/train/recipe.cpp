@@ -226,8 +226,9 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("clip", trainer.clip, {.low = 0, .words = "at least 0 (0: gradients are not clipped)"});
   for (const char* name : {"float16", "fp16"})
     if (root.value("precision") == name)
-      root.fail("precision", "must be \"float32\", \"bf16x3\" or \"bf16\": small gradients would be 0 in float16, which "
-                             "has no faster products here either; use \"bf16\"");
+      root.fail("precision",
+                "must be \"float32\", \"bf16x3\" or \"bf16\": small gradients would be 0 in float16, which "
+                "has no faster products here either; use \"bf16\"");
   root.read("precision", trainer.precision, {"float32", "bf16x3", "bf16"});
   read_privacy(root, recipe);
   trainer.memory = read_memory(root);

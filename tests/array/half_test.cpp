@@ -41,8 +41,8 @@ TEST_CASE("a float becomes the nearest bfloat16, of two equally near ones the ev
 
 TEST_CASE("a float becomes the nearest float16, of two equally near ones the even one") {
   CHECK(float16(1.0f).bits == 0x3C00);
-  CHECK(float(float16(1.0f + 0x1p-11f)) == 1.0f);                 // half way: 1.0 is even
-  CHECK(float(float16(1.0f + 3 * 0x1p-11f)) == 1.0f + 0x1p-9f);   // half way: the upper one is even
+  CHECK(float(float16(1.0f + 0x1p-11f)) == 1.0f);                // half way: 1.0 is even
+  CHECK(float(float16(1.0f + 3 * 0x1p-11f)) == 1.0f + 0x1p-9f);  // half way: the upper one is even
   CHECK(float(float16(1.0f + 0x1.002p-11f)) == 1.0f + 0x1p-10f);
   CHECK(float(float16(65519.996f)) == 65504);
   CHECK(float(float16(65520.0f)) == inf);

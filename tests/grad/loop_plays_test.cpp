@@ -141,20 +141,22 @@ TEST_CASE("loops: saved tapes") {
 
 TEST_CASE("loops: narrow states stay narrow") {
   for (const Dtype half : {Dtype::bfloat16, Dtype::float16}) {
-  Tape tape;
-  const Var x = tape.input("x", {2}, Dtype::float32);
-  const Looped loop = while_loop([](const Vars& s) { return sum(cast(s[1], Dtype::int64)) < 6; },
-                                 [](const Vars& s) { return Vars{s[0] * 2, cast(s[1] + 1, Dtype::int8)}; },
-                                 {cast(x, half), zeros(tape, {2}, Dtype::int8)}, 5);
-  CHECK(loop.states[0].dtype() == half);
-  CHECK(loop.states[1].dtype() == Dtype::int8);
-  for (const bool reference : {false, true}) {
-    PlayerOptions options;
-    if (reference) options.passes = Passes::reference();
-    const std::vector<Numbers> found = values(tape, loop.states, {{x, xt::xarray<float>{1, 3}}}, options);
-    CHECK(found[0] == Numbers{8, 24});
-    CHECK(found[1] == Numbers{3, 3});
-  }
+    Tape tape;
+    const Var x = tape.input("x", {2}, Dtype::float32);
+    const Looped loop = while_loop([](const Vars& s) { return sum(cast(s[1], Dtype::int64)) < 6; },
+                                   [](const Vars& s) {
+                                     return Vars{s[0] * 2, cast(s[1] + 1, Dtype::int8)};
+                                   },
+                                   {cast(x, half), zeros(tape, {2}, Dtype::int8)}, 5);
+    CHECK(loop.states[0].dtype() == half);
+    CHECK(loop.states[1].dtype() == Dtype::int8);
+    for (const bool reference : {false, true}) {
+      PlayerOptions options;
+      if (reference) options.passes = Passes::reference();
+      const std::vector<Numbers> found = values(tape, loop.states, {{x, xt::xarray<float>{1, 3}}}, options);
+      CHECK(found[0] == Numbers{8, 24});
+      CHECK(found[1] == Numbers{3, 3});
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// Arrays of bfloat16, float16 and int8: what ops compute with them, and that products and look-ups read them as they are.
+// Arrays of bfloat16, float16 and int8: what ops compute with them, and that products and look-ups read them as they
+// are.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -226,6 +227,13 @@ TEST_CASE("halves with float32 or each other give float32; with float64 they are
   CHECK((q * f).dtype() == Dtype::float32);
   CHECK(sum(q).dtype() == Dtype::int64);
   CHECK_THROWS_AS(tape.constant(128, Dtype::int8), DtypeError);
+  CHECK_THROWS_WITH_AS(h * 1e5,
+                       "mul: the literal 100000 does not fit float16, which holds numbers from -65504 to 65504: use "
+                       "float32",
+                       DtypeError);
+  CHECK_THROWS_AS(masked_fill(h, h > 0, -1e9), DtypeError);
+  CHECK(same_bits(played(clip(h, -1e9, 1e9)), played(h)));
+  CHECK(std::isinf(float(*played(h * std::numeric_limits<double>::infinity()).as<float16>())));
   for (const Dtype half : {Dtype::bfloat16, Dtype::float16}) CHECK_THROWS_AS(tape.set_default_dtype(half), DtypeError);
   CHECK(played(cast(tape.constant(xt::xarray<float>{-1000, 3.7f, 1000}), Dtype::int8)).to<std::int8_t>() ==
         xt::xarray<std::int8_t>{-128, 3, 127});

@@ -322,13 +322,14 @@ TEST_CASE("errors name the mistake and change nothing") {
   options.kind = OptimizerOptions::Kind::sgd;
   options.nesterov = true;
   CHECK_THROWS_WITH_AS(Optimizer(weights, options), "optimizer: nesterov needs a momentum above 0", Error);
-  for (const auto& [dtype, hint] : {std::pair(Dtype::int64, ""),
-                                    std::pair(Dtype::bfloat16, ": keep the weight as float32, and cast it where it is used"),
-                                    std::pair(Dtype::float16, ": keep the weight as float32, and cast it where it is used")}) {
+  for (const auto& [dtype, hint] :
+       {std::pair(Dtype::int64, ""),
+        std::pair(Dtype::bfloat16, ": keep the weight as float32, and cast it where it is used"),
+        std::pair(Dtype::float16, ": keep the weight as float32, and cast it where it is used")}) {
     Store others;
     others.add("t", Array(dtype, {2}));
-    CHECK_THROWS_WITH_AS(Optimizer(others, {}),
-                         (std::string("optimizer: 't' is ") + name_of(dtype) + ", not float32 or float64" + hint).c_str(),
-                         DtypeError);
+    CHECK_THROWS_WITH_AS(
+        Optimizer(others, {}),
+        (std::string("optimizer: 't' is ") + name_of(dtype) + ", not float32 or float64" + hint).c_str(), DtypeError);
   }
 }

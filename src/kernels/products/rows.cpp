@@ -249,8 +249,7 @@ MatrixProducts<T> make_rows(const GemmPlan& given) {
   const bool swapped = given.m > given.n;
   if constexpr (std::is_same_v<T, float>) {
     if (plan.narrow[1])
-      return with_narrow(*plan.narrow[1],
-                         [&](auto number) { return made<float, decltype(number)>(plan, swapped); });
+      return with_narrow(*plan.narrow[1], [&](auto number) { return made<float, decltype(number)>(plan, swapped); });
   }
   return made<T, T>(plan, swapped);
 }

@@ -94,8 +94,7 @@ struct Pairs {
     std::int64_t i = 0;
     if constexpr (!std::is_same_v<N, bfloat16>)
       for (; i + lanes <= count; i += lanes)
-        _mm512_storeu_si512(to + i,
-                            interleaved(rounded(load(from + i), load(from + i + stride))));
+        _mm512_storeu_si512(to + i, interleaved(rounded(load(from + i), load(from + i + stride))));
 #pragma omp simd
     for (std::int64_t k = i; k < count; ++k) to[k] = pair(from[k], from[k + stride]);
   }
