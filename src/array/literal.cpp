@@ -46,7 +46,7 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
   const Literal shown = literal.fits(Dtype::int64) ? Literal(literal.as<std::int64_t>()) : literal;
   throw DtypeError(what + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " + held +
                    ": use " +
-                   (dtype == Dtype::float16         ? "float32"
+                   (dtype == Dtype::float16      ? "float32"
                     : literal.fits(Dtype::int64) ? "int64"
                                                  : "a float dtype"));
 }

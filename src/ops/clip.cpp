@@ -39,6 +39,8 @@ const Op& clip_op() {
       .shape =
           [](const Call& call) {
             const std::vector<ValueType> types = same_number_dtype(call);
+            if (is_half(call.dtype(0)))
+              for (const char* bound : {"low", "high"}) call.element(bound, call.dtype(0));
             with_number(computed_in(call.dtype(0)), [&](auto scalar) {
               using T = decltype(scalar);
               if (!(clip_bound<T>(call.attributes, "low") <= clip_bound<T>(call.attributes, "high")))

@@ -232,7 +232,7 @@ TEST_CASE("halves with float32 or each other give float32; with float64 they are
                        "float32",
                        DtypeError);
   CHECK_THROWS_AS(masked_fill(h, h > 0, -1e9), DtypeError);
-  CHECK(same_bits(played(clip(h, -1e9, 1e9)), played(h)));
+  CHECK_THROWS_AS(clip(h, 0, 1e9), DtypeError);
   CHECK(std::isinf(float(*played(h * std::numeric_limits<double>::infinity()).as<float16>())));
   for (const Dtype half : {Dtype::bfloat16, Dtype::float16}) CHECK_THROWS_AS(tape.set_default_dtype(half), DtypeError);
   CHECK(played(cast(tape.constant(xt::xarray<float>{-1000, 3.7f, 1000}), Dtype::int8)).to<std::int8_t>() ==
