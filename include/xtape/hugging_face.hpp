@@ -26,8 +26,8 @@ bool is_hugging_face(const std::string& path);
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
                         const std::string& definition = "", const std::vector<std::string>& initialise = {});
 
-/// The dtype that the folder stores weights as: int8, bfloat16, float16 or, for wider floats, float32. With it as
-/// options.weights, open_hugging_face reads such weights as they are. Throws FileError.
+/// The dtype that the folder stores weights as: int8, bfloat16, float16 or, for wider floats and where both halves
+/// occur, float32. With it as options.weights, open_hugging_face reads such weights as they are. Throws FileError.
 Dtype stored_weights(const std::string& folder);
 
 /// What open_hugging_face silently ignores, one sentence each: keys of config.json that the definition does not know

@@ -35,7 +35,7 @@ struct ModelOptions {
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
   /// bfloat16, float16 or int8: the weights are stored so (Model::store_weights_as). Files must then hold them as that
-  /// dtype.
+  /// dtype, or for halves as any floats in range.
   std::optional<Dtype> weights = std::nullopt;
   /// The most steps of recording a function; more is a DefinitionError, so that blocks that apply one another endlessly
   /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve

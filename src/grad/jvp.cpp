@@ -1,6 +1,7 @@
 // The forward sweep: tangents, recorded as further nodes of the same tape.
 #include <algorithm>
 
+#include "call_expansion.hpp"
 #include "calls.hpp"
 #include "graph.hpp"
 #include "sweep.hpp"
@@ -89,7 +90,7 @@ class Tangents {
     if (!call.op.expand)
       throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
     const std::size_t size = tape_.size();
-    const Vars outputs = call.op.expand({call.op, call.node, tape_, call.inputs});
+    const Vars outputs = expansion({call.op, call.node, tape_, call.inputs});
     Vars varying, tangents;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };

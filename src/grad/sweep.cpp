@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "call_expansion.hpp"
 #include "graph.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
@@ -159,7 +160,7 @@ Vars Sweep::through_expansion(const GradientCall& call) {
   if (!call.op.expand)
     throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
   const std::size_t size = tape_.size();
-  const Vars outputs = call.op.expand({call.op, call.node, tape_, call.inputs});
+  const Vars outputs = expansion({call.op, call.node, tape_, call.inputs});
   Vars reached;
   Vars cotangents;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "batching.hpp"
+#include "call_expansion.hpp"
 #include "calls.hpp"
 #include "graph.hpp"
 #include "xtape/op/op.hpp"
@@ -111,14 +112,12 @@ class Batch {
                                   : apart.input("in" + std::to_string(i), shape, call.inputs[i].dtype()));
     }
     std::vector<ValueId> outputs;
-    for (const Var& output : call.op.expand({call.op, call.node, apart, inputs})) outputs.push_back(output.id());
+    for (const Var& output : expansion({call.op, call.node, apart, inputs})) outputs.push_back(output.id());
     Batch inner(apart, to_, size_, randomness_, outside_);
     for (std::size_t i = 0; i < inputs.size(); ++i) inner.set(inputs[i].id(), call.inputs[i], call.mapped[i]);
     inner.record(outputs);
     Vars made;
-    // An expansion may compute in a wider dtype: operands of int8 are promoted to int32.
-    for (std::size_t k = 0; k < outputs.size(); ++k)
-      made.push_back(cast(inner.whole(outputs[k]), call.node.outputs[k].dtype));
+    for (const ValueId output : outputs) made.push_back(inner.whole(output));
     return made;
   }
 

@@ -1,4 +1,5 @@
 // Cuts the smallest tape that fails out of a tape that fails.
+#include "call_expansion.hpp"
 #include "checksum.hpp"
 #include "describe.hpp"
 #include "instruction_set.hpp"
@@ -118,7 +119,7 @@ std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& f
   Cut cut(program, arrays);
   Vars operands;
   for (const ValueId id : node.inputs) operands.push_back(cut.tape().var(cut.value(id)));
-  const Vars outputs = node.op->expand({*node.op, node, cut.tape(), operands});
+  const Vars outputs = expansion({*node.op, node, cut.tape(), operands});
   const NodeByNode inner({cut.tape(), outputs, {}, plays.options(), plays.step()});
   const std::optional<FailingNode> inside = failing_node(inner, true);
   if (!inside) return std::nullopt;

@@ -4,6 +4,7 @@
 
 #include "convert.hpp"
 #include "model_data.hpp"
+#include "narrow_weights.hpp"
 #include "nearest.hpp"
 #include "stored_weights.hpp"
 #include "weight_patterns.hpp"
@@ -11,10 +12,10 @@
 namespace xtape {
 
 namespace {
-/// Reads an array into `to`, and converts it if the file has another float dtype.
+/// Reads an array into `to`, and converts it if the file has another float dtype and `to` is no half.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   const Dtype dtype = file.entries()[entry].dtype;
-  if (dtype == to.dtype() || (is_half(dtype) && !is_half(to.dtype())))
+  if (dtype == to.dtype() || is_half(dtype))
     file.read(entry, to);
   else
     convert_floats(file.read(entry), to);
@@ -75,12 +76,25 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
-  for (const auto& [name, location] : found) location->file->check(location->entry);  // before any weight changes
+  std::map<std::string, Array> halves;  // rounded ones
+  for (const auto& [name, location] : found) {  // before any weight changes
+    location->file->check(location->entry);
+    const Dtype dtype = weights.at(name).dtype();
+    if (!is_half(dtype) || location->described().dtype == dtype) continue;
+    Array half = as_half(location->file->read(location->entry), dtype);
+    if (!half)
+      throw FileError(location->described().name + " in '" + location->file->path() +
+                      "' has numbers beyond the range of " + name_of(dtype) + ", as which the weight is stored");
+    halves.emplace(name, std::move(half));
+  }
   for (const Store::Entry& entry : weights) {
     const auto location = found.find(entry.name);
     if (location == found.end()) continue;
     Array shared(entry.value);
-    read_into(*location->second->file, location->second->entry, shared);
+    if (const auto half = halves.find(entry.name); half != halves.end())
+      shared.assign(half->second);
+    else
+      read_into(*location->second->file, location->second->entry, shared);
   }
 }
 

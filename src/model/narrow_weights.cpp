@@ -7,6 +7,7 @@
 #include "convert.hpp"
 #include "finite.hpp"
 #include "model_data.hpp"
+#include "visit.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -60,7 +61,7 @@ bool records(const Model& model, const std::string& function, Tape& tape) {
 }
 
 template <class T>
-Quantised quantised(const Array& weight, const Axes& channels) {
+Quantised quantised(const std::string& name, const Array& weight, const Axes& channels) {
   const Shape shape = shape_of_scale(weight.shape(), channels);
   Quantised result{Array(Dtype::int8, weight.shape()), Array(weight.dtype(), shape)};
   const Layout places = Layout::dense(shape).broadcast_to(weight.shape());
@@ -85,7 +86,7 @@ Quantised quantised(const Array& weight, const Axes& channels) {
     finite = finite && std::isfinite(from[i]);
     greatest = std::max(greatest, std::abs(from[i]));
   });
-  if (!finite) throw Error("a weight with NaN or infinity cannot be stored as int8");
+  if (!finite) throw Error("weight '" + name + "' has NaN or infinity and cannot be stored as int8");
   constexpr T most = 127;
   for (std::int64_t i = 0; i < result.scale.count(); ++i) scales[i] /= most;
   auto* numbers = result.numbers.as<std::int8_t>();
@@ -128,14 +129,20 @@ std::map<std::string, Axes> narrowable_weights(const Model& model) {
 Array as_half(const Array& weight, Dtype dtype) {
   Array half(dtype, weight.shape());
   convert_floats(weight, half);
-  if (all_finite(weight) && !all_finite(half))
-    throw Error(std::string("a weight with numbers beyond the range of ") + name_of(dtype) + " cannot be stored so" +
-                (dtype == Dtype::float16 ? ": bfloat16 has the range of float32" : ""));
-  return half;
+  if (all_finite(half)) return half;
+  bool same = true;  // infinities and NaN stay
+  visit_floats(weight, [&](const auto* wide) {
+    visit_floats(half, [&](const auto* narrow) {
+      for (std::int64_t i = 0; i < weight.count(); ++i)
+        same = same && std::isfinite(static_cast<double>(wide[i])) == std::isfinite(static_cast<float>(narrow[i]));
+    });
+  });
+  return same ? half : Array();
 }
 
-Quantised as_int8(const Array& weight, const Axes& channels) {
-  return weight.dtype() == Dtype::float64 ? quantised<double>(weight, channels) : quantised<float>(weight, channels);
+Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels) {
+  return weight.dtype() == Dtype::float64 ? quantised<double>(name, weight, channels)
+                                          : quantised<float>(name, weight, channels);
 }
 
 }  // namespace model
@@ -159,12 +166,16 @@ void Model::narrow_weights(Dtype dtype, bool convert) {
   for (const auto& [name, channels] : model::narrowable_weights(*this)) {
     const Array weight = store.at(name);
     if (is_half(dtype)) {
-      narrow.add(name, convert ? model::as_half(weight, dtype) : Array(dtype, weight.shape()));
+      Array half = convert ? model::as_half(weight, dtype) : Array(dtype, weight.shape());
+      if (!half)
+        throw Error("weight '" + name + "' has numbers beyond the range of " + name_of(dtype) +
+                    (dtype == Dtype::float16 ? ", 65504: store the weights as bfloat16" : ""));
+      narrow.add(name, std::move(half));
       continue;
     }
     Array scale(weight.dtype(), model::shape_of_scale(weight.shape(), channels));
     model::Quantised quantised =
-        convert ? model::as_int8(weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
+        convert ? model::as_int8(name, weight, channels) : model::Quantised{Array(dtype, weight.shape()), scale};
     narrow.add(name, std::move(quantised.numbers));
     narrow.add(model::scale_name(name), std::move(quantised.scale));
   }

@@ -24,15 +24,15 @@ std::map<std::string, Axes> narrowable_weights(const Model& model);
 /// The shape of the scales of a weight: its sizes along `channels`, 1 along the other axes.
 Shape shape_of_scale(const Shape& weight, const Axes& channels);
 
-/// `weight`, of a wider float dtype, as a half. Throws Error if a finite number becomes infinite.
+/// `weight`, of another float dtype, as a half; no array if only then a number is infinite.
 Array as_half(const Array& weight, Dtype dtype);
 
 /// q = round(weight / scale), with one scale for each index of the axes `channels`: the largest magnitude / 127. The
-/// scales have size 1 along the other axes. Throws Error if a number is not finite.
+/// scales have size 1 along the other axes. Throws Error, which has the name, if a number is not finite.
 struct Quantised {
   Array numbers;  ///< int8.
   Array scale;    ///< Of the weight's dtype.
 };
-Quantised as_int8(const Array& weight, const Axes& channels);
+Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels);
 
 }  // namespace xtape::model

@@ -20,7 +20,7 @@ struct StoredWeight {
 /// A weight that is missing keeps its value if it matches one of the patterns `may_lack`. Throws FileError if other
 /// weights are missing, or if arrays are unexpected, present twice or of the wrong shape or dtype. The message names
 /// `where` and `model`, and lists the first hundred problems, arrays by their names in the files. Also throws FileError
-/// if an array does not match its checksum. No weight has changed after an error of these kinds.
+/// if an array does not match its checksum, or has finite numbers beyond the range of a half. No weight has changed after an error of these kinds.
 void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 

@@ -22,7 +22,7 @@ double greatest(Dtype dtype) {
 
 Vars expand_nan_to_num(const ExpandCall& call) {
   const Var& x = call.inputs[0];
-  const double most = greatest(x.dtype());
+  const double most = greatest(call.node.outputs[0].dtype);
   const auto or_finite = [&](double value) { return std::min(std::max(value, -most), most); };
   Var y = masked_fill(x, x != x, number_of(call, "nan"));
   y = masked_fill(y, x == infinity, or_finite(number_of(call, "posinf")));

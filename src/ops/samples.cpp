@@ -42,10 +42,6 @@ ValueType sample_of(const ExpandCall& call) {
   if (is_half(type.dtype)) type.dtype = Dtype::float32;
   return type;
 }
-template <Vars (*expand)(const ExpandCall&)>
-Vars rounded(const ExpandCall& call) {
-  return {cast(expand(call)[0], call.node.outputs[0].dtype)};
-}
 Var drawn_open(const ExpandCall& call) {
   return open_uniform(call.tape, sample_of(call).shape, sample_of(call).dtype);
 }
@@ -129,35 +125,35 @@ Vars expand_choice(const ExpandCall& call) {
   return {take(x, multinomial(weights, integer_of(call, "num_samples"), flag_of(call, "replacement")), axis)};
 }
 
-const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", rounded<expand_randn>, {}, false}};
+const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", expand_randn, {}, false}};
 const ComposedRow randint_rows[] = {
     {"randint", "", "int64 numbers, uniform over low … high - 1.", expand_randint, {}, false}};
 const ComposedRow randperm_rows[] = {
     {"randperm", "", "0 … n - 1 in random order, int64 [n].", expand_randperm, {}, false}};
 const ComposedRow sample_rows[] = {
-    {"normal", "mean std", "Normal numbers, mean + std * z with standard normal z.", rounded<expand_normal>},
+    {"normal", "mean std", "Normal numbers, mean + std * z with standard normal z.", expand_normal},
     {"truncated_normal",
      "mean std",
      "Normal numbers under the condition that they are in [low, high].",
-     rounded<expand_truncated_normal>,
+     expand_truncated_normal,
      {{{"low", "The least number.", -2}, {"high", "The greatest number.", 2}}}},
-    {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", rounded<expand_exponential>},
+    {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", expand_exponential},
     {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).",
-     rounded<expand_laplace>},
+     expand_laplace},
     {"gamma", "concentration rate",
-     "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", rounded<expand_gamma>},
+     "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", expand_gamma},
     {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).",
-     rounded<expand_beta>}};
+     expand_beta}};
 const ComposedRow poisson_rows[] = {{"poisson",
                                      "rate",
                                      "Poisson numbers, whole and of the dtype of the rate. No gradient flows.",
-                                     rounded<expand_poisson>,
+                                     expand_poisson,
                                      {},
                                      false}};
 const ComposedRow multivariate_rows[] = {
     {"multivariate_normal", "mean covariance",
      "Normal vectors [..., n] of these means and positive definite covariances [..., n, n].",
-     rounded<expand_multivariate_normal>}};
+     expand_multivariate_normal}};
 constexpr AttributeRow slices{"axis", "The axis of the slices.", 0, AttributeType::integer};
 const ComposedRow permutation_rows[] = {
     {"permutation", "=x", "x with its slices along `axis` in random order.", expand_permutation, {{slices}}}};

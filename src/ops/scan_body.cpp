@@ -1,4 +1,5 @@
 // Prepares the body of a scan: separates random draws from other ops, and applies rules.
+#include "call_expansion.hpp"
 #include "enclosed.hpp"
 #include "fusions.hpp"
 #include "graph.hpp"
@@ -49,7 +50,7 @@ Tape with_draws_apart(const Tape& body) {
       again = true;
       Vars inputs;
       for (const ValueId& input : node.inputs) inputs.push_back(now(input));
-      return node.op->expand({*node.op, node, next, inputs});
+      return expansion({*node.op, node, next, inputs});
     });
   }
   return current;

@@ -13,12 +13,12 @@
 using namespace xtape;
 
 namespace {
-const nlohmann::json& fixture() {
+const nlohmann::json& halves_fixture() {
   static const auto json = nlohmann::json::parse(read_text(source_root() + "/tests/golden/halves.json"));
   return json;
 }
 
-std::string hash_of(const Array& array) {
+std::string half_hash(const Array& array) {
   std::uint64_t value = 0xCBF29CE484222325;
   for (std::size_t i = 0; i < array.bytes(); ++i)
     value = (value ^ static_cast<const unsigned char*>(array.data())[i]) * 0x100000001B3;
@@ -33,7 +33,7 @@ Array every_half() {
   return halves;
 }
 
-Array as(const Array& array, Dtype dtype) {
+Array cast_to(const Array& array, Dtype dtype) {
   Tape tape;
   return evaluate(cast(tape.constant(array), dtype));
 }
@@ -57,7 +57,7 @@ Array floats_between() {
 }  // namespace
 
 TEST_CASE("float16: every number as float32 is that of NumPy, and of `cast`") {
-  const Array halves = every_half(), cast_of_them = as(halves, Dtype::float32);
+  const Array halves = every_half(), cast_of_them = cast_to(halves, Dtype::float32);
   Array floats(Dtype::float32, halves.shape());
   int wrong = 0;
   for (std::int64_t i = 0; i < halves.count(); ++i) {
@@ -67,17 +67,17 @@ TEST_CASE("float16: every number as float32 is that of NumPy, and of `cast`") {
     if (std::isnan(number)) number = std::numeric_limits<float>::quiet_NaN();
   }
   CHECK(wrong == 0);
-  CHECK(hash_of(floats) == fixture().at("widened"));
+  CHECK(half_hash(floats) == halves_fixture().at("widened"));
 }
 
 TEST_CASE("float16: float32 numbers are rounded as NumPy rounds them, and `cast`") {
-  const Array floats = floats_between(), cast_of_them = as(floats, Dtype::float16);
+  const Array floats = floats_between(), cast_of_them = cast_to(floats, Dtype::float16);
   Array halves(Dtype::float16, floats.shape());
   std::transform(floats.as<float>(), floats.as<float>() + floats.count(), halves.as<float16>(),
                  [](float number) { return float16(number); });
-  CHECK(hash_of(halves) == fixture().at("rounded"));
+  CHECK(half_hash(halves) == halves_fixture().at("rounded"));
   CHECK(std::memcmp(halves.data(), cast_of_them.data(), halves.bytes()) == 0);
-  for (const auto& pair : fixture().at("numbers")) {
+  for (const auto& pair : halves_fixture().at("numbers")) {
     const auto bits = pair.at(0).get<std::uint32_t>();
     float number;
     std::memcpy(&number, &bits, sizeof number);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <filesystem>
 #include <set>
 
@@ -93,8 +94,8 @@ TEST_CASE("narrow weights: errors") {
   model.store_weights_as(Dtype::float32);
   Array weight = model.weight("wte.weight");
   weight.as<float>()[5] = std::nanf("");
-  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "a weight with NaN or infinity cannot be stored as int8",
-                       Error);
+  CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8),
+                       "weight 'wte.weight' has NaN or infinity and cannot be stored as int8", Error);
   model.store_weights_as(Dtype::bfloat16);
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::int8), "the weights are stored as bfloat16 and cannot become int8",
                        DtypeError);
@@ -105,13 +106,54 @@ TEST_CASE("a weight beyond the range of float16 is not stored so") {
   Array weight = model.weight("wte.weight");
   weight.as<float>()[5] = 65520;
   CHECK_THROWS_WITH_AS(model.store_weights_as(Dtype::float16),
-                       "a weight with numbers beyond the range of float16 cannot be stored so: bfloat16 has the range "
-                       "of float32",
+                       "weight 'wte.weight' has numbers beyond the range of float16, 65504: store the weights as "
+                       "bfloat16",
                        Error);
   CHECK(names_of_dtype(model, Dtype::float16).empty());
+  const test::Folder folder;
+  model.save_weights(folder / "large");
   weight.as<float>()[5] = 65519;
+  model.save_weights(folder / "small");
+  ModelOptions options;
+  options.weights = Dtype::float16;
+  Model stored = small_gpt2(options);
+  const float before = stored.weights().at("wte.weight").as<float16>()[7];
+  CHECK_THROWS_WITH_AS(stored.load_weights(folder / "large"),
+                       ("wte.weight in '" + folder / "large" +
+                        "' has numbers beyond the range of float16, as which the weight is stored")
+                           .c_str(),
+                       FileError);
+  CHECK(float(stored.weights().at("wte.weight").as<float16>()[7]) == before);
+  stored.load_weights(folder / "small");
   model.store_weights_as(Dtype::float16);
-  CHECK(float(model.weights().at("wte.weight").as<float16>()[5]) == 65504);
+  for (const Model* each : {&model, &stored})
+    CHECK(float(each->weights().at("wte.weight").as<float16>()[5]) == 65504);
+  // An infinity stays one, and hides no other number.
+  Model endless = small_gpt2();
+  Array numbers = endless.weight("wte.weight");
+  numbers.as<float>()[5] = -std::numeric_limits<float>::infinity();
+  numbers.as<float>()[6] = 1e9F;
+  CHECK_THROWS_AS(endless.store_weights_as(Dtype::float16), Error);
+  numbers.as<float>()[6] = 0;
+  endless.store_weights_as(Dtype::float16);
+  CHECK(endless.weights().at("wte.weight").as<float16>()[5] == -std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("a folder with both kinds of halves is read as float32, which holds all numbers") {
+  const test::Folder folder;
+  Model model = small_gpt2();
+  model.store_weights_as(Dtype::float16);
+  save_hugging_face(model, folder / "mixed");
+  CHECK(stored_weights(folder / "mixed") == Dtype::float16);
+  const std::string file = folder / "mixed/model.safetensors";
+  Store store;
+  for (const Store::Entry& entry : load_arrays(file)) {
+    Tape tape;
+    const bool brain = entry.name.find("wpe") != std::string::npos;
+    store.add(entry.name, brain ? evaluate(cast(tape.constant(entry.value), Dtype::bfloat16)) : Array(entry.value));
+  }
+  save_arrays(file, store);
+  CHECK(stored_weights(folder / "mixed") == Dtype::float32);
 }
 
 TEST_CASE("decoding with halves is decoding with the same numbers as float32, bit for bit") {
@@ -127,7 +169,8 @@ TEST_CASE("decoding with halves is decoding with the same numbers as float32, bi
     narrow_steps.begin(1);
     wide_steps.begin(1);
     for (const std::int64_t token : {1, 5, 9, 2, 59}) {
-      const xt::xarray<std::int64_t> tokens{{token}};
+      Array tokens(Dtype::int64, {1, 1});
+      *tokens.as<std::int64_t>() = token;
       const Array first(narrow_steps.step(tokens)), second(wide_steps.step(tokens));
       CHECK(std::memcmp(first.data(), second.data(), first.bytes()) == 0);
     }

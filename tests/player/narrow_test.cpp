@@ -113,6 +113,47 @@ TEST_CASE_TEMPLATE("an op on halves computes in float32 and rounds its result", 
   }
 }
 
+TEST_CASE_TEMPLATE("ops that are made of others, and definitions of ops, compute with halves in float32", H, bfloat16,
+                   float16) {
+  // Squares and sums of these are beyond the range of float16, or the smallest numbers of the formulas are below it.
+  Tape tape;
+  const Var x = tape.parameter("x", random_array<H>({8, 128}, 1, 600));
+  const Var y = tape.parameter("y", random_array<H>({8, 128}, 2, 600));
+  const Var none = tape.parameter("none", Array(dtype_of<H>(), {8, 128}));
+  const std::pair<const char*, std::function<Var(const Var&, const Var&, const Var&)>> calls[] = {
+      {"vector_norm", [](const Var& a, const Var&, const Var&) { return vector_norm(a, 2, {1}); }},
+      {"standard_deviation", [](const Var& a, const Var&, const Var&) { return standard_deviation(a, {1}); }},
+      {"cosine_similarity", [](const Var& a, const Var& b, const Var&) { return cosine_similarity(a, b); }},
+      {"cosine_similarity of zeros", [](const Var&, const Var&, const Var& z) { return cosine_similarity(z, z); }},
+      {"group_norm", [](const Var& a, const Var&, const Var&) { return group_norm(a, 4); }},
+      {"logsumexp", [](const Var& a, const Var&, const Var&) { return logsumexp(a, {1}); }},
+      {"huber_loss", [](const Var& a, const Var& b, const Var&) { return huber_loss(a, b); }},
+      {"layer_norm", [](const Var& a, const Var&, const Var&) { return layer_norm(a); }},
+      {"rms_norm", [](const Var& a, const Var&, const Var&) { return rms_norm(a); }},
+      {"mean", [](const Var& a, const Var&, const Var&) { return mean(abs(a)); }},
+      {"softmax", [](const Var& a, const Var&, const Var&) { return softmax(a); }},
+  };
+  PlayerOptions reference;
+  reference.passes = Passes::reference();
+  const auto wide = [](const Var& var) { return cast(var, Dtype::float32); };
+  for (const auto& each : calls) {
+    CAPTURE(each.first);
+    const Var narrow = each.second(x, y, none);
+    CHECK(narrow.dtype() == dtype_of<H>());
+    const Array exact = played(cast(each.second(wide(x), wide(y), wide(none)), dtype_of<H>()));
+    CHECK(same_bits(played(narrow), exact));
+    const Array defined = played(narrow, reference);
+    for (std::int64_t i = 0; i < exact.count(); ++i) {  // sums of another order
+      const float found = defined.as<H>()[i], expected = exact.as<H>()[i];
+      CHECK(std::abs(found - expected) <= std::abs(expected) * (dtype_of<H>() == Dtype::float16 ? 0x1p-10f : 0x1p-7f));
+    }
+  }
+  // The gradient of a norm is x / norm.
+  const Array slope = played(cast(grad(sum(vector_norm(x, 2, {1})), {x})[0], Dtype::float32));
+  const Array expected = played(cast(grad(sum(vector_norm(wide(x), 2, {1})), {x})[0], Dtype::float32));
+  CHECK(distance(slope, expected) < 0.01);
+}
+
 TEST_CASE_TEMPLATE("attention and its gradient read halves and int8 arrays as they are", H, bfloat16, float16) {
   for (const std::int64_t length : {5, 160}) {
     CAPTURE(length);

@@ -268,9 +268,9 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
 
 Dtype stored_weights(const std::string& folder) {
   const std::vector<ArrayFile> files = weight_files(folder);
-  for (const Dtype narrow : {Dtype::int8, Dtype::bfloat16, Dtype::float16})
-    if (has_dtype(files, narrow)) return narrow;
-  return Dtype::float32;
+  if (has_dtype(files, Dtype::int8)) return Dtype::int8;
+  const bool brain = has_dtype(files, Dtype::bfloat16), ieee = has_dtype(files, Dtype::float16);
+  return brain == ieee ? Dtype::float32 : brain ? Dtype::bfloat16 : Dtype::float16;
 }
 
 bool is_hugging_face(const std::string& path) {

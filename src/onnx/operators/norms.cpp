@@ -125,6 +125,12 @@ Var in_rows(const Var& x, std::size_t axis) {
   return reshape(x, {count_of(Shape(x.shape().begin(), x.shape().begin() + axis)), count_of(inner)});
 }
 
+/// Halves as float32, for formulas with squares, which float16 may not hold.
+Var wide(const Var& x) {
+  return is_half(x.dtype()) ? cast(x, Dtype::float32) : x;
+}
+
+/// Means and deviations are float32 for halves (stash_type).
 Vars layer_normed(NodeCall& node) {
   const Var &x = node.at(0), &weight = node.at(1);
   const std::size_t axis = normal_axis(node.integer("axis", -1), x.rank());
@@ -137,8 +143,8 @@ Vars layer_normed(NodeCall& node) {
   std::fill(one.begin() + axis, one.end(), 1);
   Vars results = {reshape(y, x.shape())};
   if (node.gives(1) || node.gives(2)) {
-    results.push_back(reshape(mean(rows, {-1}), one));
-    results.push_back(reshape(rsqrt(var(rows, {-1}) + epsilon), one));
+    results.push_back(reshape(mean(wide(rows), {-1}), one));
+    results.push_back(reshape(rsqrt(var(wide(rows), {-1}) + epsilon), one));
   }
   return results;
 }
@@ -168,10 +174,10 @@ Vars instance_normed(NodeCall& node) {
 }
 
 Vars normed_by_moments(NodeCall& node) {
-  const Var& x = node.at(0);
+  const Var x = wide(node.at(0));
   const Axes axes = node.integers("axes", Integers{0, 2, 3});
   const Var centred = x - mean(x, axes, true);
-  return {centred / (sqrt(mean(square(centred), axes, true)) + 1e-9)};
+  return {cast(centred / (sqrt(mean(square(centred), axes, true)) + 1e-9), node.at(0).dtype())};
 }
 
 Vars length_normed(NodeCall& node) {
@@ -182,7 +188,7 @@ Vars length_normed(NodeCall& node) {
 
 /// x / (bias + alpha / size * the sum of squares over `size` neighbouring channels) ** beta.
 Vars response_normed(NodeCall& node) {
-  const Var& x = node.at(0);
+  const Var x = wide(node.at(0));
   const std::int64_t size = node.integer("size");
   if (size < 1) node.fail("size must be at least 1, not " + std::to_string(size));
   std::vector<std::int64_t> before(x.rank(), 0), after(x.rank(), 0);
@@ -191,7 +197,7 @@ Vars response_normed(NodeCall& node) {
   after[channels] = size - 1 - before[channels];
   const Var sums = sum(windows(pad(square(x), before, after), 1, size), {-1});
   const double alpha = node.real("alpha", 1e-4) / static_cast<double>(size);
-  return {x / pow(sums * alpha + node.real("bias", 1), node.real("beta", 0.75))};
+  return {cast(x / pow(sums * alpha + node.real("bias", 1), node.real("beta", 0.75)), node.at(0).dtype())};
 }
 
 /// The identity, unless the input training_mode is true.

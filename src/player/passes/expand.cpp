@@ -1,6 +1,7 @@
 // Replaces ops by their bodies or expansions.
 #include <algorithm>
 
+#include "call_expansion.hpp"
 #include "passes/passes.hpp"
 #include "xtape/ops.hpp"
 
@@ -39,7 +40,7 @@ Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
     copier.replace(inputs.back().id(), now);
   }
   const auto given = static_cast<std::int32_t>(apart.size());
-  const Vars outputs = node.op->expand({*node.op, node, apart, inputs});
+  const Vars outputs = expansion({*node.op, node, apart, inputs});
   for (std::int32_t i = given; i < static_cast<std::int32_t>(apart.size()); ++i) copier.copy(i);
   Vars placed;
   for (const Var& output : outputs) {
@@ -54,9 +55,8 @@ void expand_node(Rewriter& rewriter, std::int32_t index) {
   const Node& node = rewriter.program().node(index);
   const auto in_site = rewriter.tape().in_site(node.site);
   const Vars outputs = recorded_expansion(rewriter, node);
-  // An expansion may compute in a wider dtype: operands of int8 are promoted to int32.
   for (std::size_t k = 0; k < outputs.size(); ++k)
-    rewriter.replace({index, static_cast<std::int32_t>(k)}, cast(outputs[k], node.outputs[k].dtype));
+    rewriter.replace({index, static_cast<std::int32_t>(k)}, outputs[k]);
   if (node.body)
     rewriter.close_in_new_region(index);
   else

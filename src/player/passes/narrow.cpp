@@ -1,6 +1,7 @@
 // Arrays of the storage dtypes, halves and int8: kernels read them where they can, else casts widen them.
 #include <algorithm>
 
+#include "call_expansion.hpp"
 #include "passes/passes.hpp"
 #include "scalar.hpp"
 #include "xtape/ops.hpp"
@@ -10,9 +11,7 @@ namespace xtape {
 namespace {
 /// Whether the player must cast what the node reads or writes.
 bool must_widen(const Program& program, const Node& node) {
-  const Lowering& lowering = node.op->lowering;
-  if (node.op->is_source() || lowering.any_dtype || lowering.casts || lowering.view || lowering.parts || lowering.steps)
-    return false;
+  if (node.op->is_source() || runs_on_any_dtype(*node.op)) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](ValueId id) { return is_narrow(program.type(id).dtype); }) ||
          std::any_of(node.outputs.begin(), node.outputs.end(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "call_expansion.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
@@ -99,7 +100,7 @@ Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
     if (call.given[i]) inside.set(inputs[i].id(), call.given[i]);
   }
   std::vector<ValueId> read;
-  const Vars made = node.op->expand({*node.op, node, apart, inputs});
+  const Vars made = expansion({*node.op, node, apart, inputs});
   for (std::size_t k = 0; k < made.size(); ++k)
     if (call.read[k]) read.push_back(made[k].id());
   const std::vector<Dependence> found = inside.run(read);
