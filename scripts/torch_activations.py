@@ -10,8 +10,8 @@ import struct
 
 import torch
 
-DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.int64: "I64", torch.int32: "I32",
-          torch.int8: "I8", torch.bool: "BOOL"}
+DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.bfloat16: "BF16", torch.float16: "F16",
+          torch.int64: "I64", torch.int32: "I32", torch.int8: "I8", torch.bool: "BOOL"}
 
 
 def save_arrays(path, arrays):

@@ -20,9 +20,10 @@ const Store& expected() {
   return arrays;
 }
 
-Model opened(const std::string& folder, Dtype dtype = Dtype::float64) {
+Model opened(const std::string& folder, Dtype dtype = Dtype::float64, std::optional<Dtype> weights = std::nullopt) {
   ModelOptions options;
   options.dtype = dtype;
+  options.weights = weights;
   options.hyper = {{"dropout_rate", "0"}};
   return open_hugging_face(folder, options, source_root() + "/models/gpt2.json");
 }
@@ -74,6 +75,12 @@ TEST_CASE("a folder of transformers: logits, in either dtype") {
 TEST_CASE("a folder of transformers: float16, bfloat16, several files, an output table of its own") {
   for (const std::string name : {"half", "brain", "untied"})
     check_logits(opened(folders + name), token_array({row(0)}), name + ".logits");
+  for (const auto& [name, dtype] : {std::pair("half", Dtype::float16), std::pair("brain", Dtype::bfloat16)}) {
+    CHECK(stored_weights(folders + name) == dtype);
+    Model kept = opened(folders + name, Dtype::float32, dtype);
+    CHECK(kept.weights().at("wte.weight").dtype() == dtype);
+    check_logits(std::move(kept), token_array({row(0)}), std::string(name) + ".logits", 2e-6);
+  }
   check_logits(opened(folders + "shards"), expected().at("tokens"), "logits");
   CHECK(!opened(folders + "untied").hyper().flag("tied"));
   CHECK(opened(folders + "untied").hyper().integer("n_inner") == 24);
