@@ -14,7 +14,6 @@
 #include "products/gemm.hpp"
 #include "products/tile_formats.hpp"
 #include "products/tile_loops.hpp"
-#include "scalar.hpp"
 #include "scratch.hpp"
 
 namespace xtape {
@@ -191,7 +190,33 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// pack_lines and pack_bands for an operand, from its element `start` on.
+/// pack_lines of narrow numbers by way of floats, a piece at a time: the code of pack_lines is large.
+template <class F, class N>
+void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
+                  std::int64_t to_line, std::int64_t to_part) {
+  constexpr std::int64_t most_lines = 64, most_terms = 64;
+  alignas(64) float piece[most_lines * most_terms];
+  const bool lines_run = from.line == 1;
+  for (std::int64_t term = 0; term < terms; term += most_terms)
+    for (std::int64_t line = 0; line < lines; line += most_lines) {
+      const std::int64_t height = std::min(most_lines, lines - line), width = std::min(most_terms, terms - term);
+      const N* corner = from.data + line * from.line + term * from.term;
+      const std::int64_t rows = lines_run ? width : height, row = lines_run ? from.term : from.line;
+      const std::int64_t columns = lines_run ? height : width, column = lines_run ? from.line : from.term;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        float* wide = piece + i * columns;
+        if (column == 1)
+          Plain<float>::along_terms(corner + i * row, columns, wide);
+        else
+          for (std::int64_t k = 0; k < columns; ++k) wide[k] = static_cast<float>(corner[i * row + k * column]);
+      }
+      const Lines<float> widened{piece, lines_run ? 1 : columns, lines_run ? columns : 1};
+      pack_lines<F>(widened, height, width, to + line * to_line + term / F::terms * to_part, to_line, to_part);
+    }
+}
+
+/// pack_lines and pack_bands for an operand, from its element `start` on. Only rows that tiles may read in place are
+/// packed in bands.
 template <class F>
 struct Packing {
   using Part = typename F::Part;
@@ -210,12 +235,30 @@ struct Packing {
             },
             [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
-              pack_bands<F>(static_cast<const N*>(operand) + start, term, parts, bands, first, finish, to, to_band);
+              if constexpr (!F::must_pack)
+                pack_bands<F>(static_cast<const N*>(operand) + start, term, parts, bands, first, finish, to, to_band);
+            }};
+  }
+  /// The same by way of floats.
+  template <class N>
+  static Packing through_floats() {
+    return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
+               std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part) {
+              pack_widened<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line,
+                              to_part);
+            },
+            [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
+               std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
+              for (std::int64_t band = first; band < finish; ++band)
+                pack_widened<F>(Lines<N>{static_cast<const N*>(operand) + start + bands.top_of(band), 1, term},
+                                bands.height_of(band), parts * F::terms, to + (band - first) * to_band, 1, tile_rows);
             }};
   }
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
-      if (narrow) return with_narrow(*narrow, [](auto number) { return of<decltype(number)>(); });
+      if (narrow == Dtype::bfloat16) return of<bfloat16>();  // results of a training's step are stored so
+      if (narrow == Dtype::float16) return through_floats<float16>();
+      if (narrow == Dtype::int8) return through_floats<std::int8_t>();
     }
     return of<typename F::Number>();
   }

@@ -6,7 +6,6 @@
 
 #include "lanes.hpp"
 #include "products/tiles.hpp"
-#include "scalar.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -20,6 +19,11 @@ constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay i
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
+#ifdef __F16C__
+constexpr bool widens_float16 = true;
+#else
+constexpr bool widens_float16 = false;  // it takes many instructions: such a matrix is widened once for all rows
+#endif
 
 /// The plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
@@ -239,6 +243,7 @@ bool rows_suit(const GemmPlan& given) {
   constexpr std::int64_t least_columns = 16, least_terms = 4, least_elements = 1024;
   const bool large = plan.n * plan.k > large_matrix && !tiles_suit(given);
   const bool few = plan.m <= rows_together<float> || (plan.m <= most_rows && large);
+  if (plan.narrow[1] == Dtype::float16 && !widens_float16) return false;
   return few && !plan.narrow[0] && plan.n >= least_columns && plan.k >= least_terms &&
          plan.n * plan.k >= least_elements && plan.sums.rank() == 0 && (terms_run(plan) || matrix_columns_run(plan));
 }
@@ -248,8 +253,10 @@ MatrixProducts<T> make_rows(const GemmPlan& given) {
   const GemmPlan plan = with_few_rows(given);
   const bool swapped = given.m > given.n;
   if constexpr (std::is_same_v<T, float>) {
-    if (plan.narrow[1])
-      return with_narrow(*plan.narrow[1], [&](auto number) { return made<float, decltype(number)>(plan, swapped); });
+    if (plan.narrow[1] == Dtype::bfloat16) return made<float, bfloat16>(plan, swapped);
+    if (plan.narrow[1] == Dtype::int8) return made<float, std::int8_t>(plan, swapped);
+    if constexpr (widens_float16)
+      if (plan.narrow[1] == Dtype::float16) return made<float, float16>(plan, swapped);
   }
   return made<T, T>(plan, swapped);
 }
