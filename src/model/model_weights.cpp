@@ -76,7 +76,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
-  std::map<std::string, Array> halves;  // rounded ones
+  std::map<std::string, Array> halves;          // of weights that files hold as other floats
   for (const auto& [name, location] : found) {  // before any weight changes
     location->file->check(location->entry);
     const Dtype dtype = weights.at(name).dtype();

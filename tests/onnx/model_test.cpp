@@ -86,6 +86,33 @@ TEST_CASE("the floats of a model become float64") {
                        "the floats of a model are float32 or float64, not int32", Error);
 }
 
+TEST_CASE("halves of a model stay, and normalisations square them in float32") {
+  const Scratch scratch;
+  constexpr int float16_element = 10;
+  for (const std::string op : {"MeanVarianceNormalization", "LRN"}) {
+    CAPTURE(op);
+    const std::vector<std::string> size = op == "LRN" ? std::vector{attribute("size", 1)} : std::vector<std::string>{};
+    const Written written{13,
+                          {node(op, {"x"}, {"y"}, size)},
+                          {},
+                          {value("x", Integers{2, 1, 1, 2}, float16_element)},
+                          {value("y", std::nullopt, float16_element)}};
+    const auto outputs = [&](const OnnxModel& model, const Array& x) {
+      Tape tape;
+      const Var y = model.record(tape, {tape.constant(x)})[0];
+      CHECK(y.dtype() == x.dtype());
+      return evaluate(cast(y, Dtype::float64)).to<double>();
+    };
+    const OnnxModel halves = scratch.open(written), wide = scratch.open(written, {Dtype::float32});
+    for (const std::vector<float>& given : {std::vector<float>{900, -900, 600, 300}, std::vector<float>{5, 5, 5, 5}}) {
+      Array narrow(Dtype::float16, {2, 1, 1, 2}), floats(Dtype::float32, {2, 1, 1, 2});
+      for (std::size_t i = 0; i < 4; ++i) narrow.as<float16>()[i] = float16(floats.as<float>()[i] = given[i]);
+      const auto found = outputs(halves, narrow), expected = outputs(wide, floats);
+      for (std::size_t i = 0; i < 4; ++i) CHECK(found.flat(i) == doctest::Approx(expected.flat(i)).epsilon(0x1p-10));
+    }
+  }
+}
+
 TEST_CASE("axes are an attribute in older versions and an input in newer ones") {
   const Scratch scratch;
   const xt::xarray<float> x = {{1, 2}, {3, 4}}, sums = {4, 6};

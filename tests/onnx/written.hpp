@@ -76,13 +76,15 @@ inline std::string integers(const std::string& name, const Integers& numbers) {
 }
 
 /// An input or output of floats; without sizes, of any shape. -1: any size.
-inline std::string value(const std::string& name, const std::optional<Integers>& sizes = std::nullopt) {
+/// `element` is the number of the element type: 1 is float.
+inline std::string value(const std::string& name, const std::optional<Integers>& sizes = std::nullopt,
+                         int element = 1) {
   const std::string shape = message([&](pbf_writer& to) {
     for (const std::int64_t size : sizes.value_or(Integers{}))
       to.add_message(1, message([&](pbf_writer& dim) { size < 0 ? dim.add_string(2, "n") : dim.add_int64(1, size); }));
   });
   const std::string array = message([&](pbf_writer& to) {
-    to.add_int32(1, 1);
+    to.add_int32(1, element);
     if (sizes) to.add_message(2, shape);
   });
   return message([&](pbf_writer& to) {

@@ -145,7 +145,8 @@ TEST_CASE_TEMPLATE("ops that are made of others, and definitions of ops, compute
     const Array defined = played(narrow, reference);
     for (std::int64_t i = 0; i < exact.count(); ++i) {  // sums of another order
       const float found = defined.as<H>()[i], expected = exact.as<H>()[i];
-      CHECK(std::abs(found - expected) <= std::abs(expected) * (dtype_of<H>() == Dtype::float16 ? 0x1p-10f : 0x1p-7f) + 1e-30f);
+      const float step = dtype_of<H>() == Dtype::float16 ? 0x1p-10f : 0x1p-7f;
+      CHECK(std::abs(found - expected) <= std::abs(expected) * step + 1e-30f);
     }
   }
   // The gradient of a norm is x / norm.
