@@ -11,6 +11,11 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if defined(__has_include) && __cplusplus >= 202002L
+#if __has_include(<span>)
+#include <span>
+#endif
+#endif
 
 #include "xtape/error.hpp"
 #include "xtape/half.hpp"
@@ -22,7 +27,14 @@ namespace xtape {
 ///
 /// bfloat16, float16 and int8 are for storage: ops on halves compute in float32 and round their results, and arithmetic
 /// on int8 arrays is that of int32.
+#if defined(__GNUC__)  // the enumerators have the names of their elements' classes
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
 enum class Dtype : std::uint8_t { float32, float64, bfloat16, float16, int32, int64, int8, boolean };
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.
 const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; of boolean "bool".
@@ -152,13 +164,35 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// Its member `type` is the xtensor array of elements T. Defined in xtape/xtensor.hpp, which xtape/xtape.hpp includes,
-/// so that only sources that convert to xtensor compile it.
+/// xtensor's classes of elements T: `type` is its array, `view` its adaptor of memory that something else owns. Defined
+/// in xtape/xtensor.hpp, which xtape/xtape.hpp includes, so that only sources that convert to xtensor compile it.
 template <class T>
 struct XtensorOf;
 
-/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array and
-/// from xtensor containers and adaptors. Elements need only their natural alignment.
+/// Whether arrays have elements of type T.
+template <class T>
+inline constexpr bool is_element = std::is_same<T, bool>::value || std::is_same<T, float>::value ||
+                                   std::is_same<T, double>::value || std::is_same<T, bfloat16>::value ||
+                                   std::is_same<T, float16>::value || std::is_same<T, std::int8_t>::value ||
+                                   std::is_same<T, std::int32_t>::value || std::is_same<T, std::int64_t>::value ||
+                                   std::is_same<T, long long>::value;
+
+template <class E, class = void>
+struct HasStrides : std::false_type {};
+template <class E>
+struct HasStrides<E, std::void_t<decltype(std::declval<const E&>().strides())>> : std::true_type {};
+
+/// The type of the elements of E, if an ArrayView can be made of it: of an xtensor container or adaptor, which has
+/// data(), shape(), strides() and data_offset(), or of a range in one piece, which has data() and size(): std::vector,
+/// std::array, std::span.
+template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
+          class = decltype(std::declval<const E&>().size()),
+          class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
+using ElementOf = T;
+
+/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array, from
+/// xtensor containers and adaptors, and from std::vector, std::array and std::span, which have one axis unless a shape
+/// is given. Elements need only their natural alignment.
 ///
 /// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
 /// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries.
@@ -171,19 +205,27 @@ class ArrayView {
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
   ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
-  /// From an xtensor container or adaptor: anything with data(), shape(), strides() and data_offset().
-  template <class E, class C = std::remove_reference_t<E>,
-            class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const C&>().data())>>,
-            class = decltype(std::declval<const C&>().strides())>
+  /// From an xtensor container or adaptor, or from a range in one piece, which has one axis.
+  template <class E, class T = ElementOf<std::remove_reference_t<E>>>
   ArrayView(E&& e)  // NOLINT: converts by intent
       : dtype_(dtype_of<T>()) {
-    if constexpr (std::is_lvalue_reference<E>::value) {
-      look_at(e);
-    } else {
-      auto kept = std::make_shared<std::remove_const_t<C>>(std::forward<E>(e));
-      look_at(*kept);
-      owner_ = std::move(kept);
-    }
+    hold(std::forward<E>(e), [&](const auto& held) {
+      data_ = held.data();
+      if constexpr (HasStrides<std::remove_reference_t<E>>::value) {
+        layout_.shape = Shape(held.shape().begin(), held.shape().end());
+        layout_.strides = Strides(held.strides().begin(), held.strides().end());
+        layout_.offset = static_cast<std::int64_t>(held.data_offset());
+      } else {
+        layout_ = Layout::dense({static_cast<std::int64_t>(held.size())});
+      }
+    });
+  }
+  /// From a range in one piece, which holds an array of that shape in row-major order. Throws ShapeError unless it has
+  /// as many elements, and as checked_bytes does.
+  template <class R, class T = ElementOf<std::remove_reference_t<R>>>
+  ArrayView(R&& range, const Shape& shape) : dtype_(dtype_of<T>()), layout_(Layout::dense(shape)) {
+    require_count(static_cast<std::int64_t>(range.size()));
+    hold(std::forward<R>(range), [&](const auto& held) { data_ = held.data(); });
   }
 
   const void* data() const { return data_; }  ///< The address of offset 0, which need not be that of an element.
@@ -206,6 +248,28 @@ class ArrayView {
     copy_to(copy.data());
     return copy;
   }
+  /// The same elements as xtensor sees them, without a copy; valid as long as they are. Throws as `as`, and Error if
+  /// the view has gaps.
+  template <class T>
+  typename XtensorOf<const T>::view tensor() const {
+    require_dense();
+    return XtensorOf<const T>::over(as<T>(), shape());
+  }
+#if defined(__cpp_lib_span)
+  /// The elements in row-major order. Throws as `tensor`.
+  template <class T>
+  std::span<const T> span() const {
+    require_dense();
+    return {as<T>(), static_cast<std::size_t>(count_of(shape()))};
+  }
+#endif
+  /// An element of any dtype, as a double: one index an axis, negative ones from the back. Throws ShapeError for
+  /// another number of indices or an index out of range, Error without memory.
+  template <class... Index>
+  double operator()(Index... index) const {
+    return element(Shape{static_cast<std::int64_t>(index)...});
+  }
+  double element(const Shape& index) const;  ///< The same.
   /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory. Throws Error if
   /// either is null and there are elements.
   void copy_to(void* destination) const;
@@ -213,12 +277,18 @@ class ArrayView {
  private:
   void require(Dtype dtype) const;
   void require_memory() const;
-  template <class E>
-  void look_at(const E& e) {
-    data_ = e.data();
-    layout_.shape = Shape(e.shape().begin(), e.shape().end());
-    layout_.strides = Strides(e.strides().begin(), e.strides().end());
-    layout_.offset = static_cast<std::int64_t>(e.data_offset());
+  void require_dense() const;
+  void require_count(std::int64_t count) const;
+  /// Calls see(held), where `held` is e itself, or what a temporary was moved to.
+  template <class E, class See>
+  void hold(E&& e, const See& see) {
+    if constexpr (std::is_lvalue_reference<E>::value) {
+      see(e);
+    } else {
+      auto kept = std::make_shared<std::remove_const_t<std::remove_reference_t<E>>>(std::forward<E>(e));
+      see(*kept);
+      owner_ = std::move(kept);
+    }
   }
 
   const void* data_ = nullptr;
@@ -273,6 +343,33 @@ class Array {
   typename XtensorOf<T>::type to() const {
     require_memory();
     return ArrayView(*this).to<T>();
+  }
+  /// The elements as xtensor sees them, without a copy: `weight.tensor<float>() -= rate * player.tensor<float>(g);`.
+  /// Valid as long as a handle on the elements. Throws as `as`.
+  template <class T>
+  typename XtensorOf<T>::view tensor() {
+    return XtensorOf<T>::over(as<T>(), shape_);
+  }
+  template <class T>
+  typename XtensorOf<const T>::view tensor() const {
+    return XtensorOf<const T>::over(as<T>(), shape_);
+  }
+#if defined(__cpp_lib_span)
+  /// The elements in row-major order. Throws as `as`.
+  template <class T>
+  std::span<T> span() {
+    return {as<T>(), static_cast<std::size_t>(count())};
+  }
+  template <class T>
+  std::span<const T> span() const {
+    return {as<T>(), static_cast<std::size_t>(count())};
+  }
+#endif
+  /// An element of any dtype, as a double: see ArrayView.
+  template <class... Index>
+  double operator()(Index... index) const {
+    require_memory();
+    return ArrayView(*this)(index...);
   }
   /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError unless `values` has this array's shape
   /// and dtype.

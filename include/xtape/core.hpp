@@ -9,6 +9,7 @@
 #include "xtape/grad.hpp"
 #include "xtape/gradcheck.hpp"
 #include "xtape/implicit.hpp"
+#include "xtape/index.hpp"
 #include "xtape/linear_solve.hpp"
 #include "xtape/loops.hpp"
 #include "xtape/odeint.hpp"

@@ -1,6 +1,8 @@
 /// Gradients, recorded as nodes on the tape of the values that they are gradients of.
 #pragma once
 
+#include <type_traits>
+
 #include "xtape/tape.hpp"
 
 namespace xtape {
@@ -31,6 +33,11 @@ Vars grad(const Vars& outputs, const Vars& inputs, const Vars& cotangents = {}, 
           Caller caller = Caller::here());
 /// The same for one output.
 Vars grad(const Var& output, const Vars& inputs, const GradOptions& options = {}, Caller caller = Caller::here());
+/// The same for one output and one input: the gradient.
+template <class Input, class = std::enable_if_t<std::is_base_of<Var, Input>::value>>
+Var grad(const Var& output, const Input& input, const GradOptions& options = {}, Caller caller = Caller::here()) {
+  return grad(output, Vars{input}, options, caller)[0];
+}
 /// The same by named vars, such as the weights of a model (Model::weights): the gradients have their names.
 NamedVars grad(const Vars& outputs, const NamedVars& inputs, const Vars& cotangents = {},
                const GradOptions& options = {}, Caller caller = Caller::here());

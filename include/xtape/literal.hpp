@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -16,7 +17,7 @@ class Literal {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   Literal(T value)  // NOLINT: converts by intent
-      : is_whole_(std::is_integral<T>::value) {
+      : is_whole_(std::is_integral<T>::value), is_boolean_(std::is_same<T, bool>::value) {
     if constexpr (std::is_integral<T>::value) {
       if constexpr (std::is_unsigned<T>::value && sizeof(T) == sizeof(std::uint64_t))
         if (value > greatest) too_large(value);
@@ -27,6 +28,7 @@ class Literal {
   }
 
   bool is_whole() const { return is_whole_; }                     ///< Made from an integer or bool; false for 2.0.
+  bool is_boolean() const { return is_boolean_; }                     ///< Made from bool.
   std::int64_t integer() const { return integer_; }                   ///< The value if is_whole(); else 0.
   double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< The value as a double.
 
@@ -49,6 +51,7 @@ class Literal {
   std::int64_t integer_ = 0;
   double real_ = 0;
   bool is_whole_;
+  bool is_boolean_;
 };
 
 /// An integer in full, a double with the fewest of 6, 9 or 17 digits that read back as the same number.
@@ -57,5 +60,9 @@ std::string to_string(const Literal& literal);
 /// Throws DtypeError unless `literal` fits `dtype`; the message says what `dtype` holds. `what` names the literal in
 /// the message: "the value".
 void require_fits(const Literal& literal, Dtype dtype, const std::string& what);
+
+/// An array of these elements in row-major order. Throws ShapeError unless there are as many as the shape has, and as
+/// require_fits does.
+Array array_of(std::initializer_list<Literal> elements, Dtype dtype, const Shape& shape);
 
 }  // namespace xtape

@@ -13,7 +13,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <initializer_list>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -24,7 +25,17 @@
 
 namespace xtape {
 
-using Axes = std::vector<std::int64_t>;  ///< Negative axes count from the back; an empty list means all axes.
+/// Axes of an array: sum(x, 0), sum(x, {0, 2}). Negative axes count from the back; an empty list means all axes.
+class Axes : public std::vector<std::int64_t> {
+ public:
+  Axes() = default;
+  template <class T, class = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>>
+  Axes(T axis) : vector{static_cast<std::int64_t>(axis)} {}                     // NOLINT: converts by intent
+  Axes(std::initializer_list<std::int64_t> axes) : vector(axes) {}              // NOLINT: converts by intent
+  Axes(std::vector<std::int64_t> axes) : vector(std::move(axes)) {}             // NOLINT: converts by intent
+  template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
+  Axes(Iterator first, Iterator last) : vector(first, last) {}
+};
 
 // Elementwise. Arithmetic takes numbers, not bool. --------------------------------------------------------------------
 Var add(const Operand& a, const Operand& b);  ///< a + b. Integers wrap.
@@ -92,12 +103,23 @@ Var logical_not(const Argument& x);
 // Operators on two vars, or on a var and an Operand or C++ number.
 template <class T>
 using VarOfNumber = std::enable_if_t<std::is_arithmetic<T>::value || std::is_same<T, Operand>::value, Var>;
+/// For what is no operand: one error that says what is, in place of a list of candidates.
+template <class T>
+using VarOfOther =
+    std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<const T&, Operand>::value, Var>;
+#define XTAPE_NO_OPERAND \
+  static_assert(std::is_convertible<const T&, Operand>::value, \
+                "a var is combined with vars and numbers; make a constant of an array: tape.constant(values)");
 #define XTAPE_OPERATOR(symbol, function)                                                                         \
   inline Var operator symbol(const Argument& a, const Argument& b) { return function(a, b); }                    \
   template <class T>                                                                                             \
   VarOfNumber<T> operator symbol(const Argument& a, T b) { return function(a, Operand(b, a.caller())); }         \
   template <class T>                                                                                             \
-  VarOfNumber<T> operator symbol(T a, const Argument& b) { return function(Operand(a, b.caller()), b); }
+  VarOfNumber<T> operator symbol(T a, const Argument& b) { return function(Operand(a, b.caller()), b); }         \
+  template <class T>                                                                                             \
+  VarOfOther<T> operator symbol(const Argument& a, const T&) { XTAPE_NO_OPERAND return a; }                      \
+  template <class T>                                                                                             \
+  VarOfOther<T> operator symbol(const T&, const Argument& b) { XTAPE_NO_OPERAND return b; }
 XTAPE_OPERATOR(+, add)
 XTAPE_OPERATOR(-, sub)
 XTAPE_OPERATOR(*, mul)
@@ -109,6 +131,14 @@ XTAPE_OPERATOR(<=, less_equal)
 XTAPE_OPERATOR(>, greater)
 XTAPE_OPERATOR(>=, greater_equal)
 #undef XTAPE_OPERATOR
+// x += y records x + y and makes x the handle of the sum; the earlier value stays on the tape.
+#define XTAPE_ASSIGNMENT(symbol, function) \
+  inline Var& operator symbol(Var& a, const Operand& b) { return a = function(Operand(a, b.caller()), b); }
+XTAPE_ASSIGNMENT(+=, add)
+XTAPE_ASSIGNMENT(-=, sub)
+XTAPE_ASSIGNMENT(*=, mul)
+XTAPE_ASSIGNMENT(/=, div)
+#undef XTAPE_ASSIGNMENT
 inline Var operator-(const Argument& x) { return neg(x); }
 // Not && || !: these need a truth value, which a var does not have while recording.
 inline Var operator&(const Argument& a, const Var& b) { return logical_and(a, b); }
@@ -151,8 +181,17 @@ Var ones_like(const Argument& x);   ///< The same.
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64,
          Caller caller = Caller::here());
 /// [rows, columns], ones where both indices are equal, else zeros. columns -1: as many as rows.
-Var eye(Tape tape, std::int64_t rows, std::int64_t columns, std::optional<Dtype> dtype = std::nullopt,
+Var eye(Tape tape, std::int64_t rows, std::int64_t columns = -1, std::optional<Dtype> dtype = std::nullopt,
         Caller caller = Caller::here());
+/// start, start + step … before stop, as in NumPy; a constant. Without `dtype`, int64 if all three are integers, else the
+/// default dtype. Throws Error for a step of 0 and for bounds that are not finite.
+Var arange(Tape tape, const Literal& start, const Literal& stop, const Literal& step = 1,
+           std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
+Var arange(Tape tape, const Literal& stop, Caller caller = Caller::here());  ///< From 0, by 1.
+/// `steps` numbers from `start` to `stop`, which is the last one; a constant of a float dtype. Throws Error for less than 0
+/// steps.
+Var linspace(Tape tape, double start, double stop, std::int64_t steps, std::optional<Dtype> dtype = std::nullopt,
+             Caller caller = Caller::here());
 /// int64 [t]: 0 … t - 1, where t is the size of `tokens` along `axis`; values do not matter. If `tokens` has a past
 /// (Tape::set_past): [b, t], past[row] + 0, 1 …
 Var positions(const Argument& tokens, std::int64_t axis = -1);
@@ -192,9 +231,8 @@ Vars split(const Argument& x, std::int64_t parts, std::int64_t axis = 0);
 Vars unstack(const Argument& x, std::int64_t axis = 0);  ///< The slices along `axis`, without that axis. Views.
 /// x[start:stop:step] along every axis, as in Python: negative values count from the back, stops beyond the end are
 /// cut, steps may be negative. Axes beyond the lists stay whole. `open_end` means no stop. A view.
-Var slice(const Argument& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop,
+Var slice(const Argument& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop = {},
           const std::vector<std::int64_t>& step = {});
-inline constexpr std::int64_t open_end = std::numeric_limits<std::int64_t>::max();
 /// x with `part` written over the elements that start at `start` and follow by `step` (1 by default). `part` has as
 /// many axes as x and must lie inside it (else ShapeError); negative starts count from the back. The two are promoted.
 Var update_slice(const Argument& x, const Var& part, const std::vector<std::int64_t>& start,

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -76,9 +77,27 @@ struct Digest {
 /// The array that is fed to an input. It is read during the play only. A temporary moves into the feed (see ArrayView);
 /// a variable must live until the play.
 struct Feed {
-  Feed(const Var& var, ArrayView values) : var(var), values(std::move(values)) {}
+  Feed(const Var& input, ArrayView array) : var(input), values(std::move(array)) {}
+  /// A number, as an array of the input's dtype. Throws DtypeError if that cannot hold it.
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  Feed(const Var& input, T number, Caller caller = Caller::here()) : Feed(input, {Literal(number)}, {}, caller) {}
+  /// The elements in row-major order, as an array of the input's type: play({{x, {1, 2, 3}}}). Throws DtypeError if its
+  /// dtype cannot hold them, ShapeError for another number of elements.
+  Feed(const Var& input, std::initializer_list<Literal> elements, Caller caller = Caller::here())
+      : Feed(input, elements, input.shape(caller), caller) {}
+  /// For everything else, which a program cannot feed.
+  template <class T, class = std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<T, ArrayView>::value>,
+            class = void>
+  Feed(const Var& /*input*/, const T& /*values*/) {
+    static_assert(std::is_convertible<T, ArrayView>::value,
+                  "feed an input with an Array, an xtensor array, a number, a list of numbers, or a std::vector or "
+                  "std::span of float, double, int, int64_t or int8_t; std::vector<bool> has no array");
+  }
   Var var;
   ArrayView values;
+
+ private:
+  Feed(const Var& input, std::initializer_list<Literal> elements, const Shape& shape, const Caller& caller);
 };
 
 /// A description of a plan: its steps, buffers and memory, for people. Known before anything is played.
@@ -163,23 +182,32 @@ class Player {
   ~Player();
 
   /// Computes the outputs, without allocating. Needs one feed, of the input's shape and dtype, for each input that the
-  /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. `step` is the
-  /// random step: with the same seed and step, random ops draw the same numbers. Without it, a play takes the step
+  /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. `random_step`
+  /// chooses what random ops draw: with the same seed and step, random ops draw the same numbers. Without it, a play takes the step
   /// after that of the last play, so that each draws its own.
   ///
   /// Throws DtypeError or ShapeError for a feed of another type, and Error for a feed that is missing, given twice or
   /// carried, before anything is computed. Errors in the values (an index out of range) are found while computing; they
   /// name the op and its site, and leave outputs and carried states unspecified.
-  void play(std::initializer_list<Feed> feeds = {}) { play(feeds.begin(), feeds.size(), step()); }
-  void play(std::initializer_list<Feed> feeds, std::uint64_t step) { play(feeds.begin(), feeds.size(), step); }
-  void play(const std::vector<Feed>& feeds) { play(feeds.data(), feeds.size(), step()); }
-  void play(const std::vector<Feed>& feeds, std::uint64_t step) { play(feeds.data(), feeds.size(), step); }
-  void play(const Feed* feeds, std::size_t count, std::uint64_t step);
+  void play(std::initializer_list<Feed> feeds = {}, Caller caller = Caller::here()) {
+    play(feeds.begin(), feeds.size(), step(), caller);
+  }
+  void play(std::initializer_list<Feed> feeds, std::uint64_t random_step, Caller caller = Caller::here()) {
+    play(feeds.begin(), feeds.size(), random_step, caller);
+  }
+  void play(const std::vector<Feed>& feeds, Caller caller = Caller::here()) {
+    play(feeds.data(), feeds.size(), step(), caller);
+  }
+  void play(const std::vector<Feed>& feeds, std::uint64_t random_step, Caller caller = Caller::here()) {
+    play(feeds.data(), feeds.size(), random_step, caller);
+  }
+  void play(const Feed* feeds, std::size_t count, std::uint64_t random_step, Caller caller = Caller::here());
   /// The same, and calls after(i) after each step i of the plan, so that outputs can be used before the play ends (see
   /// final_steps). An exception that `after` throws ends the play.
-  void play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after);
-  std::uint64_t step() const;         ///< The random step of the next play without one; at first 0.
-  void set_step(std::uint64_t step);  ///< Plays from here on draw again what they drew from `step` on.
+  void play(const std::vector<Feed>& feeds, std::uint64_t random_step, const std::function<void(std::int64_t)>& after,
+            Caller caller = Caller::here());
+  std::uint64_t step() const;                ///< The random step of the next play without one; at first 0.
+  void set_step(std::uint64_t random_step);  ///< Plays from here on draw again what they drew from there on.
   /// Per output, the step of the plan after which its value is final. Throws as `view` does for other vars.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
   /// Makes later plays write `outputs` to `memory`, one array for each, of its type; views of earlier plays stay valid
@@ -192,14 +220,19 @@ class Player {
   /// An output of the last play: a dense view, valid until the next play or the end of the player. An output that is
   /// also carried may share the carry's memory. Throws Error before the first play and for vars that are not among the
   /// outputs.
-  ArrayView view(const Var& output) const;
+  ArrayView view(const Var& output, Caller caller = Caller::here()) const;
   /// A copy of an output. Also throws DtypeError unless T is its element type.
   template <class T>
-  typename XtensorOf<T>::type value(const Var& output) const {
-    return view(output).to<T>();
+  typename XtensorOf<T>::type value(const Var& output, Caller caller = Caller::here()) const {
+    return view(output, caller).to<T>();
+  }
+  /// An output as xtensor sees it, without a copy; valid as long as `view`. Throws as `value` does.
+  template <class T>
+  typename XtensorOf<const T>::view tensor(const Var& output, Caller caller = Caller::here()) const {
+    return view(output, caller).tensor<T>();
   }
   /// The element of an output of one element (else ShapeError), of any dtype, as a double.
-  double scalar(const Var& output) const;
+  double scalar(const Var& output, Caller caller = Caller::here()) const;
   /// The array of a carry: the value of `input` at the next play. Initially zeros, or Carry::memory; may be written
   /// between plays. Throws Error if `input` is not carried or no output depends on it.
   Array carried(const Var& input);

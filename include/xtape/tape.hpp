@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -14,6 +15,7 @@
 
 #include "xtape/array.hpp"
 #include "xtape/attributes.hpp"
+#include "xtape/index.hpp"
 #include "xtape/literal.hpp"
 #include "xtape/shared_list.hpp"
 #include "xtape/site.hpp"
@@ -77,28 +79,34 @@ class Var {
 #else
   explicit operator bool() const = delete;  // write where(c, a, b), ~x, x & y, or x.empty()
 #endif
-  const Shape& shape() const {
-    return type().shape;
+  // These throw HandleError, which names the caller, if the var is empty or stale. References are valid as long as the
+  // node is on the tape; recording does not invalidate them.
+  const Shape& shape(Caller caller = Caller::here()) const {
+    return type(caller).shape;
   }
-  Dtype dtype() const {
-    return type().dtype;
+  Dtype dtype(Caller caller = Caller::here()) const {
+    return type(caller).dtype;
   }
-  // References are valid as long as the node is on the tape; recording does not invalidate them.
-  const ValueType& type() const;
-  const Node& node() const;
-  ValueId id() const;  ///< Throws HandleError if the var is stale.
-  Tape tape() const;   ///< A handle on the var's tape, which keeps it alive.
-  std::size_t rank() const {
-    return shape().size();
+  const ValueType& type(Caller caller = Caller::here()) const;
+  const Node& node(Caller caller = Caller::here()) const;
+  ValueId id(Caller caller = Caller::here()) const;
+  Tape tape(Caller caller = Caller::here()) const;  ///< A handle on the var's tape, which keeps it alive.
+  std::size_t rank(Caller caller = Caller::here()) const {
+    return type(caller).shape.size();
   }
   /// The size along `axis`; negative axes count from the back. Throws ShapeError if there is no such axis.
-  std::int64_t size(std::int64_t axis) const {
-    return shape()[normal_axis(axis, rank())];
-  }
+  std::int64_t size(std::int64_t axis, Caller caller = Caller::here()) const;
+
+  /// The part that these indices choose, one for each axis in order; later axes stay whole. x.at(0), x.at(all, -1),
+  /// x.at("...", Slice(1, 3)). Recorded as `slice` and `reshape`. Throws ShapeError for a place out of range and for more
+  /// indices than axes.
+  Var at(const Index& a, const Index& b = {}, const Index& c = {}, const Index& d = {}, Caller caller = Caller::here()) const;
+  Var at(std::initializer_list<Index> indices, Caller caller = Caller::here()) const;  ///< The same for any number.
 
  private:
   friend class Tape;
   struct TapeData* locked() const;
+  struct TapeData* locked(const Caller& caller) const;
   std::weak_ptr<struct TapeData> tape_;
   ValueId id_;
   std::uint32_t serial_ = 0;
@@ -158,6 +166,8 @@ class Tape {
  public:
   Tape();                    ///< In mode train.
   explicit Tape(Mode mode);  ///< The mode never changes.
+  /// With another default dtype than float32. Throws as set_default_dtype does.
+  explicit Tape(Dtype default_dtype, Mode mode = Mode::train);
   Tape(const Tape&) = default;
   Tape& operator=(const Tape&) = default;
 
@@ -177,8 +187,12 @@ class Tape {
   }
   /// A constant: a copy of `values`.
   Var constant(const ArrayView& values, Caller caller = Caller::here());
-  /// A constant of rank 0. Throws DtypeError if `dtype` is an integer or bool and cannot hold `value` exactly.
-  Var constant(const Literal& value, Dtype dtype, Caller caller = Caller::here());
+  /// A constant of rank 0. Without `dtype`, an integer becomes int64, a bool bool, another number the default dtype. Throws
+  /// DtypeError if `dtype` is an integer or bool and cannot hold `value` exactly.
+  Var constant(const Literal& value, std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
+  /// A constant of one axis: tape.constant({1, 0.5}). Without `dtype`, the same holds for all together.
+  Var constant(std::initializer_list<Literal> values, std::optional<Dtype> dtype = std::nullopt,
+               Caller caller = Caller::here());
 
   Mode mode() const;
   /// The dtype of floats that neither an operand nor an argument determines: of literals alone, of the division, `sqrt`

@@ -12,6 +12,7 @@
 
 #include "nearest.hpp"
 #include "process_memory.hpp"
+#include "visit.hpp"
 
 namespace xtape {
 
@@ -285,6 +286,35 @@ void ArrayView::require_memory() const {
   if (data_ == nullptr && count_of(shape()) != 0)
     throw Error(std::string("a view without memory: data() is null, but its type is ") + name_of(dtype_) + " " +
                 to_string(shape()));
+}
+
+void ArrayView::require_dense() const {
+  if (!layout_.contiguous())
+    throw Error("a view of shape " + to_string(shape()) + " with the strides " + to_string(layout_.strides) +
+                " has gaps: copy it by to() or Array()");
+}
+
+void ArrayView::require_count(std::int64_t count) const {
+  checked_bytes(dtype_, shape());
+  if (count != count_of(shape()))
+    throw ShapeError("an array of shape " + to_string(shape()) + " has " + std::to_string(count_of(shape())) +
+                     " elements, the given range " + std::to_string(count));
+}
+
+double ArrayView::element(const Shape& index) const {
+  require_memory();
+  const Shape& sizes = shape();
+  std::int64_t at = layout_.offset;
+  bool inside = index.size() == sizes.size();
+  for (std::size_t i = 0; inside && i < sizes.size(); ++i) {
+    const std::int64_t k = index[i] < 0 ? index[i] + sizes[i] : index[i];
+    inside = k >= 0 && k < sizes[i];
+    at += k * layout_.strides[i];
+  }
+  if (!inside)
+    throw ShapeError("an array of shape " + to_string(sizes) + " has no element " + to_string(index));
+  const ArrayView one(data_, dtype_, {{}, {}, at});
+  return visit_elements(one, [](const auto* element) { return static_cast<double>(*element); });
 }
 
 Array::Array(Dtype dtype, const Shape& shape)

@@ -51,10 +51,4 @@ std::string escaped(std::string_view text) {
   return shown;
 }
 
-Error::Error(const std::string& message) : std::runtime_error(escaped(message)) {}
-
-void Error::prepend(const std::string& name) {
-  longer_ = std::make_shared<const std::string>(escaped(name) + ": " + what());
-}
-
 }  // namespace xtape

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "visit.hpp"
+
 namespace xtape {
 
 void Literal::too_large(std::uint64_t value) {
@@ -49,6 +51,18 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
                    (dtype == Dtype::float16      ? "float32"
                     : literal.fits(Dtype::int64) ? "int64"
                                                  : "a float dtype"));
+}
+
+Array array_of(std::initializer_list<Literal> elements, Dtype dtype, const Shape& shape) {
+  Array array(dtype, shape);
+  if (array.count() != static_cast<std::int64_t>(elements.size()))
+    throw ShapeError("an array of shape " + to_string(shape) + " has " + std::to_string(array.count()) +
+                     " elements, the list " + std::to_string(elements.size()));
+  for (const Literal& each : elements) require_fits(each, dtype, "the literal");
+  visit_elements(array, [&]<class T>(T* element) {
+    for (const Literal& each : elements) *element++ = each.as<T>();
+  });
+  return array;
 }
 
 }  // namespace xtape

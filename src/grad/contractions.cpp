@@ -41,7 +41,7 @@ Var before_rearranging(const Var& x) {
   const Var input = x.tape().var(node.inputs[0]);
   if (input.rank() == 0 || x.rank() == 0 || input.shape()[0] != x.shape()[0]) return Var();
   if (name != "transpose") return input;
-  const Axes& axes = node.attributes.get<Axes>("axes");
+  const Axes& axes = node.attributes.get<std::vector<std::int64_t>>("axes");
   return !axes.empty() && normal_axis(axes[0], x.rank()) == 0 ? input : Var();
 }
 
@@ -125,7 +125,7 @@ Var weighted_sum(const Var& x, const Var& weights) {
     shape.erase(0);
     if (x.node().op->name != "transpose") return reshape(sum, shape);
     Axes axes;
-    for (const std::int64_t axis : x.node().attributes.get<Axes>("axes"))
+    for (const std::int64_t axis : x.node().attributes.get<std::vector<std::int64_t>>("axes"))
       axes.push_back(static_cast<std::int64_t>(normal_axis(axis, x.rank())) - 1);
     axes.erase(axes.begin());
     return transpose(sum, axes);

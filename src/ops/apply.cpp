@@ -166,14 +166,24 @@ Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   return found == operands.end() ? Caller{} : found->caller();
 }
 
-/// Runs `body` and adds the op and the source location to its errors.
+std::vector<Shape> shapes_of(const std::vector<Operand>& operands) {
+  std::vector<Shape> shapes;
+  for (const Operand& operand : operands) {
+    const bool stale = !operand.is_literal() && operand.var().empty();
+    shapes.push_back(operand.is_literal() || stale ? Shape{} : operand.var().shape());
+  }
+  return shapes;
+}
+
+/// Runs `body` and adds the op, the operands' shapes and the source location to its errors.
 template <class Body>
-Vars naming(const Op& op, const Caller& caller, const Body& body) {
+Vars naming(const Op& op, const std::vector<Operand>& operands, const Caller& caller, const Body& body) {
   try {
     return body();
   } catch (Error& error) {
     error.name_op(op.name);
-    error.name_location(to_string(caller));
+    if (dynamic_cast<const HandleError*>(&error) == nullptr) error.set_shapes(shapes_of(operands));
+    name_place(error, caller);
     throw;
   }
 }
@@ -205,7 +215,7 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes,
            Caller caller) {
   const Caller place = place_of(operands, caller);
-  return naming(op, place, [&] {
+  return naming(op, operands, place, [&] {
     for (const Operand& operand : operands)
       if (!operand.is_literal() && operand.var().tape() != tape)
         throw HandleError("its operands belong to different tapes");
@@ -225,7 +235,7 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
   const auto is_var = [](const Operand& operand) { return !operand.is_literal(); };
   const auto first = std::find_if(operands.begin(), operands.end(), is_var);
   const Caller place = place_of(operands, caller);
-  return naming(op, place, [&] {
+  return naming(op, operands, place, [&] {
     if (operands.empty()) throw HandleError("at least one operand is needed");
     if (first == operands.end())
       throw HandleError("at least one operand must be a var; to record a call of literals, pass the tape");

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-const Axes& axes_of(const ExpandCall& call) {
-  return call.attributes().get<Axes>("axis");
+Axes axes_of(const ExpandCall& call) {
+  return call.attributes().get<std::vector<std::int64_t>>("axis");
 }
 bool keeps(const ExpandCall& call) {
   return flag_of(call, "keepdims");

@@ -34,14 +34,14 @@ struct Ordered {
 
 Ordered ordered(const ExpandCall& call, bool leaves_nan_out) {
   const Var& x = call.inputs[0];
-  const std::vector<bool> reduced = reduced_axes(call.attributes().get<Axes>("axis"), x.rank());
+  const std::vector<bool> reduced = reduced_axes(call.attributes().get<std::vector<std::int64_t>>("axis"), x.rank());
   Ordered found;
   Shape rows = reduced_shape(x.shape(), reduced, false);
   Axes order;
   for (const bool last : {false, true})
     for (std::size_t axis = 0; axis < reduced.size(); ++axis)
       if (reduced[axis] == last) order.push_back(static_cast<std::int64_t>(axis));
-  found.n = reduced_count(x.shape(), call.attributes().get<Axes>("axis"));
+  found.n = reduced_count(x.shape(), call.attributes().get<std::vector<std::int64_t>>("axis"));
   rows.push_back(found.n);
   found.result = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
   found.values = reshape(order.empty() ? x : transpose(x, order), rows);

@@ -40,7 +40,7 @@ Var product_along(Var x, std::size_t axis) {
 
 Vars expand_prod(const ExpandCall& call) {
   Var x = summable(call.inputs[0]);
-  const std::vector<bool> reduced = reduced_axes(call.attributes().get<Axes>("axis"), x.rank());
+  const std::vector<bool> reduced = reduced_axes(call.attributes().get<std::vector<std::int64_t>>("axis"), x.rank());
   const Shape shape = reduced_shape(x.shape(), reduced, flag_of(call, "keepdims"));
   for (std::size_t axis = 0; axis < reduced.size(); ++axis)
     if (reduced[axis]) x = product_along(x, axis);

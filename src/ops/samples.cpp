@@ -110,7 +110,7 @@ Vars expand_multinomial(const ExpandCall& call) {
   const std::int64_t count = integer_of(call, "num_samples");
   if (flag_of(call, "replacement")) {
     const Var sums = cumsum(weights, -1), u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
-    Axes all(sums.rank(), 0);
+    std::vector<std::int64_t> all(sums.rank(), 0);
     all.back() = sums.size(-1) - 1;
     // Not beyond the last index where the sum of the weights is no positive number.
     return {minimum(searchsorted(sums, u * slice(sums, all, {}), true), sums.size(-1) - 1)};

@@ -184,7 +184,7 @@ class OutgoingGradients {
   Var sum_over_steps(const Node& node, const ScanStep::Recorded& recorded) {
     const Sequence sequence = steps(node.inputs[0], recorded);
     const std::size_t rank = sequence.var.rank() - 1;
-    Axes axes = node.attributes.get<Axes>("axis");
+    Axes axes = node.attributes.get<std::vector<std::int64_t>>("axis");
     if (axes.empty())
       for (std::size_t i = 0; i < rank; ++i) axes.push_back(static_cast<std::int64_t>(i));
     for (std::int64_t& axis : axes) {

@@ -17,7 +17,7 @@ std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::si
 
 Vars batch_transposed(const BatchCall& call) {
   Axes order{0};
-  for (const std::size_t axis : order_of(call.attributes().get<Axes>("axes"), call.rank()))
+  for (const std::size_t axis : order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), call.rank()))
     order.push_back(static_cast<std::int64_t>(axis) + 1);
   return {transpose(call.inputs[0], order)};
 }
@@ -49,7 +49,7 @@ const Op& transpose_op() {
             const std::size_t rank = call.inputs[0].rank();
             const std::vector<std::size_t> order =
                 order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank);
-            Axes inverse(rank);
+            std::vector<std::int64_t> inverse(rank);
             for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
             return Vars{transpose(call.cotangent(), inverse)};
           },

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "calls.hpp"
 #include "hasher.hpp"
 #include "passes/passes.hpp"
 #include "plan/budget.hpp"
@@ -199,7 +200,9 @@ struct Player::Data {
     const ValueType& type = node.outputs[0];
     const ValueType given{feed.values.dtype(), feed.values.shape()};
     const auto mismatch = [&] {
-      return "play: input '" + node.name + "' is " + to_string(type) + ", fed with " + to_string(given);
+      const bool flat = given.shape.size() == 1 && given.shape != type.shape && given.shape[0] == count_of(type.shape);
+      return "play: input '" + node.name + "' is " + to_string(type) + ", fed with " + to_string(given) +
+             (flat ? ": give the shape too, ArrayView(values, shape)" : "");
     };
     if (given.dtype != type.dtype) throw DtypeError(mismatch());
     if (given.shape != type.shape) throw ShapeError(mismatch());
@@ -264,20 +267,26 @@ Player::Player(Player&&) noexcept = default;
 Player& Player::operator=(Player&&) noexcept = default;
 Player::~Player() = default;
 
-void Player::play(const Feed* feeds, std::size_t count, std::uint64_t step) {
-  if (feeds == nullptr && count > 0) throw Error("play: the feeds are null");
-  data_->play(feeds, count, step, {});
+Feed::Feed(const Var& input, std::initializer_list<Literal> elements, const Shape& shape, const Caller& caller)
+    : var(input), values(at_place(caller, [&] { return array_of(elements, input.dtype(), shape); })) {}
+
+void Player::play(const Feed* feeds, std::size_t count, std::uint64_t random_step, Caller caller) {
+  at_place(caller, [&] {
+    if (feeds == nullptr && count > 0) throw Error("play: the feeds are null");
+    data_->play(feeds, count, random_step, {});
+  });
 }
 
-void Player::play(const std::vector<Feed>& feeds, std::uint64_t step, const std::function<void(std::int64_t)>& after) {
-  data_->play(feeds.data(), feeds.size(), step, after);
+void Player::play(const std::vector<Feed>& feeds, std::uint64_t random_step,
+                  const std::function<void(std::int64_t)>& after, Caller caller) {
+  at_place(caller, [&] { data_->play(feeds.data(), feeds.size(), random_step, after); });
 }
 
 std::uint64_t Player::step() const {
   return data_->next_step;
 }
-void Player::set_step(std::uint64_t step) {
-  data_->next_step = step;
+void Player::set_step(std::uint64_t random_step) {
+  data_->next_step = random_step;
 }
 
 std::vector<std::int64_t> Player::final_steps(const Vars& outputs) const {
@@ -325,17 +334,22 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
   return moved;
 }
 
-ArrayView Player::view(const Var& output) const {
-  const PlannedOutput& planned = data_->output(output);
-  if (!data_->played) throw Error("the player has not played yet");
+ArrayView Player::view(const Var& output, Caller caller) const {
+  const PlannedOutput& planned = at_place(caller, [&]() -> const PlannedOutput& {
+    const PlannedOutput& found = data_->output(output);
+    if (!data_->played) throw Error("the player has not played yet");
+    return found;
+  });
   return ArrayView(data_->planned.buffers[planned.buffer].array.data(), planned.dtype,
                    planned.layout);
 }
 
-double Player::scalar(const Var& output) const {
-  const ArrayView found = view(output);
-  if (count_of(found.shape()) != 1)
-    throw ShapeError("scalar: the output has shape " + to_string(found.shape()) + ", not one element");
+double Player::scalar(const Var& output, Caller caller) const {
+  const ArrayView found = view(output, caller);
+  at_place(caller, [&] {
+    if (count_of(found.shape()) != 1)
+      throw ShapeError("scalar: the output has shape " + to_string(found.shape()) + ", not one element");
+  });
   return visit_elements(found, [](const auto* element) { return static_cast<double>(*element); });
 }
 

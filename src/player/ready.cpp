@@ -1,10 +1,12 @@
 #include "ready.hpp"
 
+#include "calls.hpp"
+
 namespace xtape {
 
 void name_call(Error& error, const Site& site) {
   if (site.op != nullptr) error.name_op(site.op->name);
-  error.name_location(to_string(site));
+  name_place(error, site);
 }
 
 Kernel make_kernel(const KernelCall& call, const Site& site) {

@@ -5,13 +5,17 @@
 
 namespace xtape {
 
+/// Adds the location of a call to an error.
+void name_place(Error& error, const Caller& caller);
+void name_place(Error& error, const Site& site);
+
 /// Runs `body`; errors that it throws name the location of the call.
 template <class Body>
 auto at_place(const Caller& caller, const Body& body) {
   try {
     return body();
   } catch (Error& error) {
-    error.name_location(to_string(caller));
+    name_place(error, caller);
     throw;
   }
 }

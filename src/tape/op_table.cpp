@@ -59,6 +59,20 @@ std::string to_string(const Site& site) {
   return scope.path + " (" + place + ")";
 }
 
+void name_place(Error& error, const Caller& caller) {
+  error.name_location(to_string(caller), caller.known() ? caller.file : "", caller.line);
+}
+
+void name_place(Error& error, const Site& site) {
+  if (!site.scope || site.scope->where.empty()) {
+    error.name_location(to_string(site), site.caller.known() ? site.caller.file : "", site.caller.line);
+    return;
+  }
+  const std::string& where = site.scope->where;  // "gpt2.json, block 'attention'"
+  error.name_location(to_string(site), where.substr(0, where.find(", ")),
+                      site.line > 0 ? site.scope->shown(site.line) : 0);
+}
+
 void OpTable::check(const Op& op) const {
   const auto refuse = [&](const std::string& why) { throw Error("op '" + op.name + "' " + why); };
   if (op.name.empty()) throw Error("an op needs a name");

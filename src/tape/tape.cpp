@@ -60,6 +60,10 @@ Mode mode_named(const std::string& name) {
 
 // Var ---------------------------------------------------------------------------------------------------------------
 
+TapeData* Var::locked(const Caller& caller) const {
+  return at_place(caller, [&] { return locked(); });
+}
+
 TapeData* Var::locked() const {
   if (serial_ == 0) throw HandleError("an empty var: it was never recorded");
   const auto data = tape_.lock();
@@ -70,17 +74,22 @@ TapeData* Var::locked() const {
   return data.get();
 }
 
-const ValueType& Var::type() const { return node().outputs[id_.output]; }
-const Node& Var::node() const { return locked()->nodes[id_.node]; }
+const ValueType& Var::type(Caller caller) const { return node(caller).outputs[id_.output]; }
+const Node& Var::node(Caller caller) const { return locked(caller)->nodes[id_.node]; }
 
-ValueId Var::id() const {
-  locked();
+ValueId Var::id(Caller caller) const {
+  locked(caller);
   return id_;
 }
 
-Tape Var::tape() const {
-  locked();
+Tape Var::tape(Caller caller) const {
+  locked(caller);
   return Tape(tape_.lock());
+}
+
+std::int64_t Var::size(std::int64_t axis, Caller caller) const {
+  const Shape& sizes = shape(caller);
+  return sizes[at_place(caller, [&] { return normal_axis(axis, sizes.size()); })];
 }
 
 // Tape --------------------------------------------------------------------------------------------------------------
@@ -91,6 +100,8 @@ Tape::Tape(Mode mode) : data_(std::make_shared<TapeData>()) {
   data_->mode = mode;
   data_->site.scope = std::make_shared<const Scope>();
 }
+
+Tape::Tape(Dtype default_dtype, Mode mode) : Tape(mode) { set_default_dtype(default_dtype); }
 
 Var Tape::input(const std::string& name, const Shape& shape, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &input_op(), caller, [&] {
@@ -131,12 +142,25 @@ Var Tape::constant(const ArrayView& values, Caller caller) {
   });
 }
 
-Var Tape::constant(const Literal& value, Dtype dtype, Caller caller) {
+namespace {
+/// The dtype of literals alone.
+Dtype dtype_of(std::initializer_list<Literal> values, const Tape& tape) {
+  const auto all = [&](bool (Literal::*is)() const) {
+    return values.size() > 0 && std::all_of(values.begin(), values.end(), [&](const Literal& each) { return (each.*is)(); });
+  };
+  return all(&Literal::is_boolean) ? Dtype::boolean : all(&Literal::is_whole) ? Dtype::int64 : tape.default_dtype();
+}
+}  // namespace
+
+Var Tape::constant(const Literal& value, std::optional<Dtype> dtype, Caller caller) {
+  return as_call(*this, &constant_op(), caller,
+                 [&] { return constant(array_of({value}, dtype.value_or(dtype_of({value}, *this)), {})); });
+}
+
+Var Tape::constant(std::initializer_list<Literal> values, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &constant_op(), caller, [&] {
-    require_fits(value, dtype, "the literal");
-    Array array(dtype, {});
-    visit_elements(array, [&]<class T>(T* element) { *element = value.as<T>(); });
-    return constant(array);
+    const Shape shape{static_cast<std::int64_t>(values.size())};
+    return constant(array_of(values, dtype.value_or(dtype_of(values, *this)), shape));
   });
 }
 

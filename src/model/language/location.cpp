@@ -15,13 +15,20 @@ std::string to_string(const Location& location) {
   return text;
 }
 
+namespace {
+[[noreturn]] void fail_with(const Location& location, const std::string& message, const std::string& caret) {
+  DefinitionError error(to_string(location) + ": " + message + caret);
+  error.set_place(location.file, location.line);
+  throw error;
+}
+}  // namespace
+
 void fail(const Location& location, const std::string& message) {
-  throw DefinitionError(to_string(location) + ": " + message +
-                        (location.source ? "\n" + location.source->caret_at(location.begin) : ""));
+  fail_with(location, message, location.source ? "\n" + location.source->caret_at(location.begin) : "");
 }
 
 void fail(const Location& location, const std::string& text, std::size_t column, const std::string& message) {
-  throw DefinitionError(to_string(location) + ": " + message + "\n" + with_caret(text, column));
+  fail_with(location, message, "\n" + with_caret(text, column));
 }
 
 }  // namespace xtape::model
