@@ -13,10 +13,10 @@ from counted import holds, report
 PUBLIC = {
     "array": ["array", "attributes", "communicator", "error", "half", "literal", "mpi", "named", "owner", "precision", "safetensors", "shared_list", "xtensor"],
     "kernels": ["op/kernel"],
-    "tape": ["op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
+    "tape": ["index", "op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["custom_gradient", "linear_solve", "loops", "ops", "ops/activations", "ops/convolution", "ops/elementwise", "ops/indexing", "ops/linear_algebra", "ops/losses", "ops/order", "ops/random", "ops/reductions", "ops/resampling", "scan"],
     "grad": ["derivatives", "grad", "implicit", "odeint", "per_example", "vmap"],
-    "player": ["gradcheck", "player", "sparse", "trace"],
+    "player": ["compiled", "gradcheck", "player", "sparse", "trace"],
     "optim": ["core", "optim", "privacy"],  # core includes all up to here
     "onnx": ["onnx"],
     "inspect": ["inspect"],

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "xtape/array.hpp"
+#include "xtape/compiled.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/error.hpp"

@@ -1,0 +1,82 @@
+/// Functions of arrays: recorded and planned when they are first called, and again for other shapes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+/// A function of arrays, as jax.jit makes one. The first call with arrays of some types records the function on a tape
+/// of its own and plans it; later calls with these types only play. Each combination of types has its own plan, which
+/// lives as long as this. Arrays that the function uses as parameters (Tape::parameter) are read at every call; what it
+/// takes as constants is copied when it is recorded.
+///
+///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });
+///   double loss = step({batch, labels})[0]();
+///
+/// For one thread at a time.
+class Compiled {
+ public:
+  using Function = std::function<Vars(const Vars&)>;
+
+  /// A function of one to eight vars, or of Vars, which returns a Var or Vars. It is called once for each plan, with
+  /// inputs of a new tape like `like`: its mode, default dtype and ops. Carries of `options` are not supported.
+  template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
+  explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
+      : Compiled(Recorded{}, of_vars(std::move(function)), options, like) {}
+
+  /// The results for these arguments: dense views, valid until the next call. Each call is a random step of its own.
+  /// Throws as recording, Player and Player::play do, and Error for options with carries.
+  std::vector<ArrayView> operator()(const std::vector<ArrayView>& arguments, Caller caller = Caller::here());
+
+  std::size_t plans() const;   ///< How many there are.
+  const Player& last() const;  ///< The player of the last call, for its plan; Error before the first call.
+  std::uint64_t step() const;  ///< The random step of the next call; at first 0.
+  void set_step(std::uint64_t random_step);
+  void clear();  ///< Forgets all plans.
+
+ private:
+  struct Recorded {};
+  Compiled(Recorded, Function function, const PlayerOptions& options, const Tape& like);
+
+  template <std::size_t>
+  using Each = Var;
+  template <class F, std::size_t... i>
+  static constexpr bool takes(std::index_sequence<i...>) {
+    return std::is_invocable<F&, Each<i>...>::value;
+  }
+  static Vars listed(Var result) { return {std::move(result)}; }
+  static Vars listed(Vars results) { return results; }
+  static void check_count(std::size_t given, std::size_t wanted);
+
+  template <std::size_t n, class F, std::size_t... i>
+  static Function spread(F function, std::index_sequence<i...>) {
+    return [function = std::move(function)](const Vars& x) mutable {
+      check_count(x.size(), n);
+      return listed(function(x[i]...));
+    };
+  }
+  template <std::size_t n = 1, class F>
+  static Function of_vars(F function) {
+    if constexpr (std::is_invocable<F&, const Vars&>::value) {
+      return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
+    } else {
+      static_assert(n <= 8, "a compiled function takes one to eight vars, or Vars, and returns a Var or Vars");
+      if constexpr (n <= 8 && takes<F>(std::make_index_sequence<n>()))
+        return spread<n>(std::move(function), std::make_index_sequence<n>());
+      else if constexpr (n <= 8)
+        return of_vars<n + 1>(std::move(function));
+    }
+  }
+
+  struct Data;
+  Owner<Data> data_;
+};
+
+}  // namespace xtape
