@@ -19,15 +19,25 @@
 
 namespace xtape {
 
-/// The value of `var`, played with every optimisation except constant folding, on `threads` threads.
-inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
+/// The values of `vars`, of one play.
+inline std::vector<Array> values_of(const Vars& vars, const PlayerOptions& options, std::uint64_t step = 0) {
+  Player player(vars[0].tape(), vars, options);
+  player.play({}, step);
+  std::vector<Array> values;
+  for (const Var& var : vars) values.emplace_back(player.view(var));
+  return values;
+}
+
+/// The values of `vars`, played together with every optimisation except constant folding, on `threads` threads.
+inline std::vector<Array> fast(const Vars& vars, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
   PlayerOptions options;
   options.threads = threads;
   options.seed = seed;
   options.passes.fold = false;  // folding may compute a value that depends on constants only in another way
-  Player player(var.tape(), {var}, options);
-  player.play({}, step);
-  return Array(player.view(var));
+  return values_of(vars, options, step);
+}
+inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
+  return fast(Vars{var}, threads, step, seed)[0];
 }
 
 /// `function` of arrays of T, computed by the kernels.
