@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/xtensor.hpp"
@@ -8,7 +9,6 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
 }
 
 TEST_CASE("op clip: limits values, passes the gradient inside the bounds, refuses low > high") {

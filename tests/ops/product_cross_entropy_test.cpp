@@ -28,7 +28,7 @@ xt::xarray<std::int64_t> targets_of(const std::vector<std::size_t>& shape, std::
     targets.data()[i] = static_cast<std::int64_t>(i * 7919 % static_cast<std::size_t>(classes));
   return targets;
 }
-const xt::xarray<std::int64_t> targets{{0, 4, 2}, {1, 0, 3}};
+const xt::xarray<std::int64_t> six_targets{{0, 4, 2}, {1, 0, 3}};
 }  // namespace
 
 TEST_CASE("op product_cross_entropy: the kernel agrees with product, cross_entropy and their gradients") {
@@ -43,7 +43,7 @@ TEST_CASE("op product_cross_entropy: the kernel agrees with product, cross_entro
                 turned ? std::vector<std::size_t>{4, 5} : std::vector<std::size_t>{5, 4};
             const xt::xarray<double> x = normal_array({2, 3, 4}, 1), weight = normal_array(shape, 2, 0, 3),
                                      bias = normal_array({5}, 3);
-            const Var classes = tape.parameter("targets", targets);
+            const Var classes = tape.parameter("targets", six_targets);
             Vars wide = {tape.parameter("x", x), tape.parameter("weight", weight), classes};
             Vars narrow = {tape.parameter("x32", single(x)), tape.parameter("weight32", single(weight)), classes};
             if (biased) wide.push_back(tape.parameter("bias", bias));
@@ -97,7 +97,7 @@ TEST_CASE("op product_cross_entropy: gradients and second derivatives") {
     for (const char* equation : {"btd,vd->btv", "btd,dv->btv"}) {
       const Attributes attributes = attributes_of(equation, 4, smoothing, smoothing > 0 ? 1 : -1);
       const auto loss = [&](const Vars& v) {
-        Vars inputs = {v[0], v[1], v[0].tape().constant(targets)};
+        Vars inputs = {v[0], v[1], v[0].tape().constant(six_targets)};
         if (v.size() > 2) inputs.push_back(v[2]);
         return Vars{apply(row(), {inputs.begin(), inputs.end()}, attributes)[0]};
       };

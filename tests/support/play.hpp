@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "gradients.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/gradcheck.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -64,18 +64,6 @@ Array played(const std::function<Var(const Vars&)>& function, std::initializer_l
   std::vector<xt::xarray<T>> arrays;
   for (const auto& point : points) arrays.push_back(listed(point));
   return played_on(function, arrays);
-}
-
-/// Checks the first and the second gradient by finite differences in float64.
-inline void check_gradients(const std::function<Vars(const Vars&)>& function,
-                            const std::vector<xt::xarray<double>>& points, bool second = true) {
-  const GradcheckReport report = gradcheck(function, points);
-  CHECK_MESSAGE(report.passed, "gradient: " << report.message);
-  if (!second) return;
-  GradcheckOptions options;
-  options.second = true;
-  const GradcheckReport twice = gradcheck(function, points, options);
-  CHECK_MESSAGE(twice.passed, "second gradient: " << twice.message);
 }
 
 /// As above, for a function of one array.
