@@ -8,9 +8,6 @@
 
 using namespace xtape;
 
-namespace {
-}
-
 TEST_CASE("op clip: limits values, passes the gradient inside the bounds, refuses low > high") {
   CHECK(played<float>([](const Vars& x) { return clip(x[0], -1, inf); }, {{-3, 0.5f, HUGE_VALF}}).to<float>() ==
         xt::xarray<float>{-1, 0.5f, HUGE_VALF});

@@ -22,8 +22,8 @@ TEST_CASE("op mod: the remainder has the sign of the divisor") {
 }
 
 TEST_CASE("op mod: exact multiples give a zero of the divisor's sign, and infinite divisors are as in Python") {
-  const Array y = played<double>([](const Vars& x) { return mod(x[0], x[1]); },
-                                 {{-6, 6, -1, 1, 5}, {3, -3, inf32, -inf32, inf32}});
+  const Array y =
+      played<double>([](const Vars& x) { return mod(x[0], x[1]); }, {{-6, 6, -1, 1, 5}, {3, -3, inf32, -inf32, inf32}});
   CHECK(y.to<double>() == xt::xarray<double>{0, 0, inf32, -inf32, 5});
   CHECK(!std::signbit(y.as<double>()[0]));
   CHECK(std::signbit(y.as<double>()[1]));

@@ -24,7 +24,7 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
 
 /// A sequential reduction: combine(result so far, element), starting with `start`.
 Array naive_reduction(const Array& x, const std::vector<bool>& reduced, double start,
-            const std::function<double(double, double)>& combine) {
+                      const std::function<double(double, double)>& combine) {
   Shape kept = x.shape();
   for (std::size_t i = 0; i < kept.size(); ++i)
     if (reduced[i]) kept[i] = 1;

@@ -40,7 +40,8 @@ TEST_CASE("op rms_norm: the kernels of the op and its gradient agree with the ex
 
 TEST_CASE("op rms_norm: gradients; second derivatives also through rstd") {
   check_gradients([](const Vars& v) { return Vars{rms_norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1)});
-  check_gradients([](const Vars& v) { return Vars{rms_norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1), normal_array({5}, 2)});
+  check_gradients([](const Vars& v) { return Vars{rms_norm_of(v, 0.1)}; },
+                  {normal_array({3, 5}, 1), normal_array({5}, 2)});
 }
 
 TEST_CASE("op rms_norm_grad: its own gradients, for each input separately") {

@@ -133,8 +133,8 @@ double least_seconds(const std::vector<RandomTape::Item>& items, std::size_t byt
       if (set >> i & 1) sum += items[static_cast<std::size_t>(i)].bytes;
     return sum;
   };
-  // How many items are computed and which of these are held, as one number: a bit above those of the computed items, and
-  // the bits of the held ones.
+  // How many items are computed and which of these are held, as one number: a bit above those of the computed items,
+  // and the bits of the held ones.
   using State = Set;
   std::vector<double> best(std::size_t{2} << count, 1e300);  // by state: seconds of computing again
   std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> queue;
@@ -152,7 +152,7 @@ double least_seconds(const std::vector<RandomTape::Item>& items, std::size_t byt
     queue.pop();
     if (best[state] < seconds) continue;
     const int position = std::bit_width(state) - 1;
-    const Set held = state ^ Set{1} << position;
+    const Set held = state ^ (Set{1} << position);
     if (position == count) return all + seconds;
     for (int i = 0; i < count; ++i)
       if (held >> i & 1) reach(position, held & ~(Set{1} << i), seconds);

@@ -1,6 +1,7 @@
 // The main function of doctest. The last line is "N passed, N failed", with ", N skipped" if requirements of cases are
 // missing. All cases count as one that is skipped if the processor lacks the instruction set that XTAPE_ISA or
-// XTAPE_TEST_NEEDS names, or has no wider one than XTAPE_TEST_REPEATS names. A filter that selects no test case is an error, and so is a case that asserts nothing.
+// XTAPE_TEST_NEEDS names, or has no wider one than XTAPE_TEST_REPEATS names. A filter that selects no test case is an
+// error, and so is a case that asserts nothing.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -64,7 +65,8 @@ int main(int argc, char** argv) {
     }
   if (const char* repeated = std::getenv("XTAPE_TEST_REPEATS");
       repeated != nullptr && xtape::processor_instruction_set() <= set_named(repeated)) {
-    std::printf("SKIPPED: all cases: they need a processor with more than %s\n0 passed, 0 failed, 1 skipped\n", repeated);
+    std::printf("SKIPPED: all cases: they need a processor with more than %s\n0 passed, 0 failed, 1 skipped\n",
+                repeated);
     return 0;
   }
   doctest::Context context(argc, argv);
