@@ -11,7 +11,7 @@ usage: run.py [--patience N] [--jobs N] [--under COMMAND] BUILD_DIRECTORY[:SUITE
 
 A test reports with a last line "3 passed, 0 failed", and ", 2 skipped" behind it where the machine lacks what two cases
 need; lines "SKIPPED: …" say what. One that reports nothing, runs nothing, dies or takes too long counts as a failure.
-Only a test's own settings choose kernels of OpenBLAS.
+Only a test's own settings choose kernels of OpenBLAS. Tests of a higher priority begin first: these take longest.
 The last line printed is of the same form, and the exit code is 1 unless the number of failures is 0."""
 import argparse, concurrent.futures, json, os, re, shlex, subprocess, sys, tempfile, time
 
@@ -26,7 +26,8 @@ def tests_of(directory, wanted):
     for name in wanted:
         if name not in names:
             sys.exit(f"{directory}: no test is named {name!r}")
-    return [test for test in listed if not wanted or test["name"] in wanted]
+    chosen = [test for test in listed if not wanted or test["name"] in wanted]
+    return sorted(chosen, key=lambda test: -test.get("priority", 0))
 
 
 def run(test, directory, patience, under):

@@ -18,13 +18,15 @@ TESTS = {
     "own blas": '[ "$OPENBLAS_CORETYPE" = Prescott ] && echo 1 passed, 0 failed',
     "under": '[ "$EMULATED" = yes ] && echo 1 passed, 0 failed',
 }
+PRIORITIES = {"partial": 1}
 SETTINGS = {"own blas": {"OPENBLAS_CORETYPE": "Prescott"}}
 
 
 def directory_of_tests(place):
     """What `meson introspect --tests` reads of a build directory."""
     (place / "meson-info").mkdir()
-    listed = [{"name": name, "cmd": ["sh", "-c", script], "env": SETTINGS.get(name, {}), "workdir": None, "timeout": 5}
+    listed = [{"name": name, "cmd": ["sh", "-c", script], "env": SETTINGS.get(name, {}), "workdir": None, "timeout": 5,
+               "priority": PRIORITIES.get(name, 0)}
               for name, script in TESTS.items()]
     (place / "meson-info/intro-tests.json").write_text(json.dumps(listed))
     (place / "meson-info/meson-info.json").write_text(json.dumps({
@@ -62,6 +64,9 @@ def main():
         load.write_text(f"9 9 9 {40 * len(os.sched_getaffinity(0))}/100 1\n")
         says("a test may take longer on a busy machine", "late", "1 passed, 0 failed", code=0,
              words=["--patience", "0.1"], settings={"XTAPE_LOAD": str(load)})
+        ordered = subprocess.run([sys.executable, RUN, f"{place}:good,bad,partial"], stdout=subprocess.PIPE, text=True).stdout
+        names = [line.split(": ")[1] for line in ordered.splitlines() if line.startswith(place)]
+        holds("a test of a higher priority begins first", names == ["partial", "good", "bad"], ordered)
         unknown = subprocess.run([sys.executable, RUN, f"{place}:good,nonesuch"], stderr=subprocess.PIPE, text=True)
         holds("an unknown test is refused", unknown.returncode == 1 and "no test is named 'nonesuch'" in unknown.stderr,
               unknown.stderr)

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "lanes.hpp"
 #include "xtape/array.hpp"
 
 #endif

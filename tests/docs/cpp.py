@@ -6,7 +6,7 @@ from workplace import Failed
 # A snippet shows names, and need not use them.
 ALLOWED = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter"]
 # The target whose flags are those of a program that uses the library from outside.
-MODEL = "tests/planning.p/"
+MODEL = "tests/datasets_test.p/"
 PLACE = re.compile(r"^([\w/]+\.md):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.M)
 
 

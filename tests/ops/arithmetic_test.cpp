@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "binary_ops.hpp"
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/xtensor.hpp"
@@ -13,8 +14,6 @@ namespace {
 float only(const Array& array) {
   return array.as<float>()[0];
 }
-constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-constexpr float inf = std::numeric_limits<float>::infinity();
 }  // namespace
 
 TEST_CASE("op add: sums, gradients, golden values") {
@@ -42,7 +41,7 @@ TEST_CASE("op div: quotients, gradients, golden values; integers are divided as 
   check_golden("ops_pointwise.json", "div");
   const Array y = played<std::int64_t>([](const Vars& x) { return x[0] / x[1]; }, {{7, 1}, {2, 0}});
   CHECK(y.dtype() == Dtype::float32);
-  CHECK(y.to<float>() == xt::xarray<float>{3.5f, inf});
+  CHECK(y.to<float>() == xt::xarray<float>{3.5f, inf32});
 }
 
 TEST_CASE("op pow: powers, gradients, golden values, short forms") {
@@ -78,7 +77,7 @@ TEST_CASE("op maximum: the larger value, half of the gradient to each of two equ
   check_binary_gradients(maximum);
   check_golden("ops_pointwise.json", "maximum");
   const Array y =
-      played<float>([](const Vars& x) { return maximum(x[0], x[1]); }, {{not_a_number, 1}, {1, not_a_number}});
+      played<float>([](const Vars& x) { return maximum(x[0], x[1]); }, {{not_a_number32, 1}, {1, not_a_number32}});
   for (std::size_t i = 0; i < 2; ++i) CHECK(std::isnan(y.as<float>()[i]));
 }
 
@@ -87,7 +86,7 @@ TEST_CASE("op minimum: the smaller value, half of the gradient to each of two eq
   check_binary_gradients(minimum);
   check_golden("ops_pointwise.json", "minimum");
   const Array y =
-      played<float>([](const Vars& x) { return minimum(x[0], x[1]); }, {{not_a_number, 1}, {1, not_a_number}});
+      played<float>([](const Vars& x) { return minimum(x[0], x[1]); }, {{not_a_number32, 1}, {1, not_a_number32}});
   for (std::size_t i = 0; i < 2; ++i) CHECK(std::isnan(y.as<float>()[i]));
 }
 
@@ -106,16 +105,16 @@ TEST_CASE("op abs: drops the sign, no gradient at 0") {
 }
 
 TEST_CASE("op sign: -1, 0, 1") {
-  CHECK(played<float>([](const Vars& x) { return sign(x[0]); }, {{0.5f, -inf, 0, -0.0f}}).to<float>() ==
+  CHECK(played<float>([](const Vars& x) { return sign(x[0]); }, {{0.5f, -inf32, 0, -0.0f}}).to<float>() ==
         xt::xarray<float>{1, -1, 0, 0});
-  CHECK(std::isnan(only(played<float>([](const Vars& x) { return sign(x[0]); }, {{not_a_number}}))));
+  CHECK(std::isnan(only(played<float>([](const Vars& x) { return sign(x[0]); }, {{not_a_number32}}))));
   CHECK(played<std::int32_t>([](const Vars& x) { return sign(x[0]); }, {{7, -7, 0}}).to<std::int32_t>() ==
         xt::xarray<std::int32_t>{1, -1, 0});
 }
 
 TEST_CASE("op floor: rounds down") {
-  CHECK(played<double>([](const Vars& x) { return floor(x[0]); }, {{0.5, -0.5, 2, -inf}}).to<double>() ==
-        xt::xarray<double>{0, -1, 2, -inf});
+  CHECK(played<double>([](const Vars& x) { return floor(x[0]); }, {{0.5, -0.5, 2, -inf32}}).to<double>() ==
+        xt::xarray<double>{0, -1, 2, -inf32});
   CHECK(played<std::int32_t>([](const Vars& x) { return floor(x[0]); }, {{7, -7}}).to<std::int32_t>() ==
         xt::xarray<std::int32_t>{7, -7});
 }

@@ -1,15 +1,14 @@
 #include <doctest/doctest.h>
 
 #include "play.hpp"
-#include "played.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
 
 namespace {
 /// [2, 3, 4], each element 100 i + 10 j + k.
-Doubles numbered() {
-  Doubles x = Doubles::from_shape({2, 3, 4});
+xt::xarray<double> numbered() {
+  xt::xarray<double> x = xt::xarray<double>::from_shape({2, 3, 4});
   for (std::size_t i = 0; i < 2; ++i)
     for (std::size_t j = 0; j < 3; ++j)
       for (std::size_t k = 0; k < 4; ++k) x(i, j, k) = static_cast<double>(100 * i + 10 * j + k);

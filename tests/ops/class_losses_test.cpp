@@ -10,11 +10,11 @@ using namespace xtape;
 namespace {
 const xt::xarray<double> scores{{{0.3, 1.2}, {-0.7, 2.1}, {0.9, -0.4}}, {{-0.2, 0.6}, {1.7, -2.2}, {0.1, 1.3}}},
     weights{0.5, 2, 1.25};
-const xt::xarray<std::int64_t> targets{{0, 2}, {-100, 1}};
+const xt::xarray<std::int64_t> few_targets{{0, 2}, {-100, 1}};
 
 void check_classes(const char* op, const Attributes& attributes) {
   check_loss(op, {scores, weights}, attributes, [](const Vars& x) {
-    return std::vector<Operand>{x[0], x[0].tape().constant(ArrayView(targets)), x[1]};
+    return std::vector<Operand>{x[0], x[0].tape().constant(ArrayView(few_targets)), x[1]};
   });
 }
 }  // namespace
@@ -44,7 +44,7 @@ TEST_CASE("op cross_entropy_loss: values, weights, smoothing, any axis of classe
   check_classes("cross_entropy_loss", {});
   check_classes("cross_entropy_loss", {{"label_smoothing", 0.2}});
   Tape tape;
-  const Var x = tape.parameter("x", ArrayView(scores)), t = tape.constant(ArrayView(targets));
+  const Var x = tape.parameter("x", ArrayView(scores)), t = tape.constant(ArrayView(few_targets));
   const double front = fast(cross_entropy_loss(x, t)).as<double>()[0];
   const double back = fast(cross_entropy_loss(transpose(x, {0, 2, 1}), t, "mean", -100, 0, -1)).as<double>()[0];
   CHECK(close(front, back, 1e-14));

@@ -1,15 +1,12 @@
 #include <cmath>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
-
-namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-}
 
 TEST_CASE("op clip: limits values, passes the gradient inside the bounds, refuses low > high") {
   CHECK(played<float>([](const Vars& x) { return clip(x[0], -1, inf); }, {{-3, 0.5f, HUGE_VALF}}).to<float>() ==

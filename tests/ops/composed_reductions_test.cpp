@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/xtensor.hpp"
@@ -10,9 +11,6 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-const xt::xarray<double> points{{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}, {{-0.2, 0.6, 1.7}, {-2.2, 0.1, 1.3}}};
-
 /// Gradients for some axes.
 void check_axes(const std::function<Var(const Var&, const Axes&)>& function) {
   for (const Axes& axes : {Axes{}, Axes{1}, Axes{0, -1}})

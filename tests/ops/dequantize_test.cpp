@@ -4,12 +4,12 @@
 using namespace xtape;
 
 namespace {
-const xt::xarray<std::int8_t> numbers{{1, -2, 127}, {-128, 0, 5}};
+const xt::xarray<std::int8_t> narrow{{1, -2, 127}, {-128, 0, 5}};
 }
 
 TEST_CASE("op dequantize: values, broadcasting, the reference, zero sizes") {
   Tape tape;
-  const Var q = tape.parameter("q", ArrayView(numbers));
+  const Var q = tape.parameter("q", ArrayView(narrow));
   const Var of_rows = reshape(tape.parameter("s", xt::xarray<float>{0.5f, 2}), {2, 1});
   CHECK(fast(dequantize(q, of_rows)).to<float>() == xt::xarray<float>{{0.5f, -1, 63.5f}, {-256, 0, 10}});
   CHECK(evaluate(dequantize(q, of_rows)).to<float>() == fast(dequantize(q, of_rows)).to<float>());
@@ -22,14 +22,14 @@ TEST_CASE("op dequantize: values, broadcasting, the reference, zero sizes") {
 TEST_CASE("op dequantize: the gradient reaches the scale") {
   check_gradients(
       [](const Vars& x) {
-        return Vars{square(dequantize(x[0].tape().constant(ArrayView(numbers)), reshape(x[0], {2, 1})))};
+        return Vars{square(dequantize(x[0].tape().constant(ArrayView(narrow)), reshape(x[0], {2, 1})))};
       },
       {listed<double>({0.5, 0.01})});
 }
 
 TEST_CASE("op dequantize: errors") {
   Tape tape;
-  const Var q = tape.parameter("q", ArrayView(numbers));
+  const Var q = tape.parameter("q", ArrayView(narrow));
   const Var s = tape.parameter("s", xt::xarray<float>{1, 2});
   CHECK_THROWS_WITH_AS(dequantize(s, s), "dequantize: x must be int8, got float32 (2,)", DtypeError);
   CHECK_THROWS_WITH_AS(dequantize(q, q), "dequantize: the scale must be float32 or float64, got int8 (2, 3)",

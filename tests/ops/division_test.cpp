@@ -2,15 +2,12 @@
 #include <limits>
 
 #include "binary_ops.hpp"
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
-
-namespace {
-constexpr float inf = std::numeric_limits<float>::infinity();
-}  // namespace
 
 TEST_CASE("op mod: the remainder has the sign of the divisor") {
   check_binary(mod, [](auto a, auto b) {
@@ -25,9 +22,9 @@ TEST_CASE("op mod: the remainder has the sign of the divisor") {
 }
 
 TEST_CASE("op mod: exact multiples give a zero of the divisor's sign, and infinite divisors are as in Python") {
-  const Array y = played<double>([](const Vars& x) { return mod(x[0], x[1]); },
-                                 {{-6, 6, -1, 1, 5}, {3, -3, inf, -inf, inf}});
-  CHECK(y.to<double>() == xt::xarray<double>{0, 0, inf, -inf, 5});
+  const Array y =
+      played<double>([](const Vars& x) { return mod(x[0], x[1]); }, {{-6, 6, -1, 1, 5}, {3, -3, inf32, -inf32, inf32}});
+  CHECK(y.to<double>() == xt::xarray<double>{0, 0, inf32, -inf32, 5});
   CHECK(!std::signbit(y.as<double>()[0]));
   CHECK(std::signbit(y.as<double>()[1]));
 }
@@ -37,10 +34,10 @@ TEST_CASE("op floor_divide: quotients are rounded down, as in Python") {
     return std::floor(static_cast<double>(a) / static_cast<double>(b));
   });
   const auto divide = [](const Vars& x) { return floor_divide(x[0], x[1]); };
-  const Array y = played<double>(divide, {{7, -7, 1, -1, 1, -1, 0.3, 6}, {2, 2, inf, inf, 0, 0, 0.1, -0.5}});
-  CHECK(y.to<double>() == xt::xarray<double>{3, -4, 0, -1, inf, -inf, 2, -12});  // 0.3 is less than 3 times 0.1
+  const Array y = played<double>(divide, {{7, -7, 1, -1, 1, -1, 0.3, 6}, {2, 2, inf32, inf32, 0, 0, 0.1, -0.5}});
+  CHECK(y.to<double>() == xt::xarray<double>{3, -4, 0, -1, inf32, -inf32, 2, -12});  // 0.3 is less than 3 times 0.1
   CHECK(std::isnan(played<double>(divide, {{0}, {0}}).as<double>()[0]));
-  CHECK(std::isnan(played<double>(divide, {{inf}, {2}}).as<double>()[0]));
+  CHECK(std::isnan(played<double>(divide, {{inf32}, {2}}).as<double>()[0]));
   Tape tape;
   const Var x = tape.input("x", {2});
   CHECK_FALSE(floor_divide(x, 2).node().op->differentiable);

@@ -7,7 +7,7 @@ using namespace xtape;
 
 namespace {
 /// The matrix product along the last two axes, the others broadcast, by explicit loops.
-Doubles naive(const Doubles& a, const Doubles& b, const Shape& result) {
+Doubles naive_product(const Doubles& a, const Doubles& b, const Shape& result) {
   return made_from(result, [&](const Shape& index) {
     const std::size_t rank = index.size();
     const auto at = [&](const Doubles& x, std::int64_t row, std::int64_t column) {
@@ -39,7 +39,7 @@ TEST_CASE("op matmul: matrices and batches of them, as in NumPy") {
     CAPTURE(example.a);
     CAPTURE(example.b);
     const Doubles a = numbers(example.a), b = numbers(example.b, 1);
-    CHECK(near(played_one(product, {a, b}), naive(a, b, example.result), 1e-12));
+    CHECK(near(played_one(product, {a, b}), naive_product(a, b, example.result), 1e-12));
     check_gradient(product, {a, b});
   }
 }

@@ -4,11 +4,11 @@
 using namespace xtape;
 
 namespace {
-const char* const file = "ops_indexing.json";
+const char* const golden_file = "ops_indexing.json";
 }
 
 TEST_CASE("op roll: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "roll");
+  check_golden(golden_file, "roll");
   check_gradient([](const Vars& v) { return roll(v[0], {1, -4}, {0, 1}); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return roll(v[0], {2}); }, {numbers({2, 3, 2})});
   Tape tape;
@@ -19,14 +19,14 @@ TEST_CASE("op roll: gives PyTorch's values and gradients; batches") {
   CHECK_THROWS_AS(roll(x, {1}, {2}), ShapeError);
 }
 TEST_CASE("op repeat_interleave: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "repeat_interleave");
+  check_golden(golden_file, "repeat_interleave");
   check_gradient([](const Vars& v) { return repeat_interleave(v[0], 3, -1); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return repeat_interleave(v[0], 2, 0); }, {numbers({2, 3, 2})});
   Tape tape;
   CHECK_THROWS_AS(repeat_interleave(tape.input("x", {2}), -1, 0), ShapeError);
 }
 TEST_CASE("op reflection_pad: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "reflection_pad");
+  check_golden(golden_file, "reflection_pad");
   check_gradient([](const Vars& v) { return pad(v[0], {0, 2}, {1, 1}, "reflect"); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return pad(v[0], {2, 0}, {1, 1}, "reflect"); }, {numbers({2, 3, 2})});
   Tape tape;
@@ -37,14 +37,14 @@ TEST_CASE("op reflection_pad: gives PyTorch's values and gradients; batches") {
   CHECK_THROWS_AS(pad(x, {1, 1}, {0, 0}, "reflect"), ShapeError);
 }
 TEST_CASE("op replication_pad: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "replication_pad");
+  check_golden(golden_file, "replication_pad");
   check_gradient([](const Vars& v) { return pad(v[0], {0, 4}, {1, 1}, "replicate"); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return pad(v[0], {2, 0}, {1, 1}, "edge"); }, {numbers({2, 3, 2})});
   Tape tape;
   CHECK_THROWS_AS(pad(tape.input("x", {0}), {1}, {0}, "edge"), ShapeError);
 }
 TEST_CASE("op circular_pad: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "circular_pad");
+  check_golden(golden_file, "circular_pad");
   check_gradient([](const Vars& v) { return pad(v[0], {0, 3}, {1, 1}, "circular"); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return pad(v[0], {2, 0}, {1, 1}, "wrap"); }, {numbers({2, 3, 2})});
   Tape tape;

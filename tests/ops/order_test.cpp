@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "mapped_rows.hpp"
 #include "play.hpp"
@@ -12,10 +13,6 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
-const xt::xarray<double> points{{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}, {{-0.2, 0.6, 1.7}, {-2.2, 0.1, 1.3}}};
-
 /// Numbers with equal ones among them.
 template <class T>
 xt::xarray<T> scattered(std::size_t n) {

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <random>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/grad.hpp"
@@ -13,7 +13,6 @@ using namespace xtape;
 
 namespace {
 using Reduction = Var (*)(const Argument&, const Axes&, bool);
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 Array random_array(const Shape& shape, std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -24,8 +23,8 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
 }
 
 /// A sequential reduction: combine(result so far, element), starting with `start`.
-Array naive(const Array& x, const std::vector<bool>& reduced, double start,
-            const std::function<double(double, double)>& combine) {
+Array naive_reduction(const Array& x, const std::vector<bool>& reduced, double start,
+                      const std::function<double(double, double)>& combine) {
   Shape kept = x.shape();
   for (std::size_t i = 0; i < kept.size(); ++i)
     if (reduced[i]) kept[i] = 1;
@@ -59,7 +58,7 @@ void check_all_axes(Reduction op, double start, const std::function<double(doubl
       }
       Tape tape;
       const Var v = tape.parameter("x", x);
-      const Array wanted = naive(x, reduced, start, combine);
+      const Array wanted = naive_reduction(x, reduced, start, combine);
       const Array wide = fast(op(v, axes, true));
       const Array narrow = fast(op(cast(v, Dtype::float32), axes, true), 3);
       INFO(shape << " over " << to_string(Attribute{axes}));

@@ -6,11 +6,11 @@
 using namespace xtape;
 
 namespace {
-const char* const file = "ops_resampling.json";
+const char* const resampling_file = "ops_resampling.json";
 }
 
 TEST_CASE("op interpolate: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "interpolate", 1e-11);
+  check_golden(resampling_file, "interpolate", 1e-11);
   const Doubles x = numbers({1, 2, 3, 4});
   for (const char* mode : {"nearest", "bilinear", "bicubic"})
     check_gradient([&](const Vars& v) { return square(interpolate(v[0], {5, 3}, {}, mode)); }, {x});
@@ -46,7 +46,7 @@ TEST_CASE("op interpolate: sizes that do not fit are refused") {
 }
 
 TEST_CASE("op grid_sample: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "grid_sample", 1e-10, 2e-4);
+  check_golden(resampling_file, "grid_sample", 1e-10, 2e-4);
   const Doubles x = numbers({1, 2, 3, 4}), grid = 1.3 * numbers({1, 2, 3, 2}, 5);
   for (const char* padding : {"zeros", "border", "reflection"})
     check_gradient([&](const Vars& v) { return grid_sample(v[0], v[1], "bilinear", padding); }, {x, grid});

@@ -7,7 +7,7 @@
 using namespace xtape;
 
 namespace {
-Var norm_of(const Vars& v, double epsilon) {
+Var rms_norm_of(const Vars& v, double epsilon) {
   return v.size() == 1 ? rms_norm(v[0], epsilon) : rms_norm(v[0], v[1], epsilon);
 }
 }  // namespace
@@ -28,7 +28,7 @@ TEST_CASE("op rms_norm: the kernels of the op and its gradient agree with the ex
       }
       const xt::xarray<double> dy = normal_array(shape, 5);
       const auto all = [&](const Vars& inputs, const Var& cotangent) {
-        const Var y = norm_of(inputs, 1e-3);
+        const Var y = rms_norm_of(inputs, 1e-3);
         Vars outputs = grad({y}, inputs, {cotangent});
         outputs.push_back(y);
         return outputs;
@@ -39,8 +39,9 @@ TEST_CASE("op rms_norm: the kernels of the op and its gradient agree with the ex
 }
 
 TEST_CASE("op rms_norm: gradients; second derivatives also through rstd") {
-  check_gradients([](const Vars& v) { return Vars{norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1)});
-  check_gradients([](const Vars& v) { return Vars{norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1), normal_array({5}, 2)});
+  check_gradients([](const Vars& v) { return Vars{rms_norm_of(v, 0.1)}; }, {normal_array({3, 5}, 1)});
+  check_gradients([](const Vars& v) { return Vars{rms_norm_of(v, 0.1)}; },
+                  {normal_array({3, 5}, 1), normal_array({5}, 2)});
 }
 
 TEST_CASE("op rms_norm_grad: its own gradients, for each input separately") {

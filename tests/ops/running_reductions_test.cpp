@@ -1,6 +1,6 @@
 #include <cmath>
-#include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/ops/reductions.hpp"
@@ -9,11 +9,9 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-const xt::xarray<double> points{{{0.3, 1.2, -0.7}, {2.1, -1.4, 0.9}}, {{-0.2, 0.6, 1.7}, {-2.2, 0.1, 1.3}}};
 const xt::xarray<double> zeros_among{{0.3, 0.0, -0.7}, {2.1, -1.4, 0.9}, {0.0, 0.0, 1.1}};
 
-xt::xarray<double> numbers(std::size_t n) {
+xt::xarray<double> long_row(std::size_t n) {
   xt::xarray<double> x = xt::xarray<double>::from_shape({n});
   for (std::size_t i = 0; i < n; ++i) x(i) = 1.3 * std::sin(1.7 * static_cast<double>(i) + 0.4);
   return x;
@@ -21,7 +19,7 @@ xt::xarray<double> numbers(std::size_t n) {
 /// Compares the elements with a loop, for sizes to which steps of powers of two must fit.
 void check_running(const std::function<Var(const Var&)>& function, double (*combine)(double, double)) {
   for (std::size_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 33}) {
-    const xt::xarray<double> x = numbers(n);
+    const xt::xarray<double> x = long_row(n);
     const Array y = played_on<double>([&](const Vars& v) { return function(v[0]); }, {x});
     REQUIRE(y.count() == static_cast<std::int64_t>(n));
     double wanted = 0;
@@ -41,8 +39,8 @@ TEST_CASE("op prod: values, gradients with zeros, integers, any size") {
   check_gradients_on([](const Var& x) { return prod(x); }, {{0.0, 0.4}, {-0.7, 1.3}});
   for (std::size_t n : {0, 1, 2, 3, 5, 8, 31}) {
     double wanted = 1;
-    for (double x : numbers(n)) wanted *= x;
-    const Array y = played_on<double>([](const Vars& v) { return prod(v[0]); }, {numbers(n)});
+    for (double x : long_row(n)) wanted *= x;
+    const Array y = played_on<double>([](const Vars& v) { return prod(v[0]); }, {long_row(n)});
     CHECK(close(y.as<double>()[0], wanted, 1e-13));
   }
   Tape tape;

@@ -35,8 +35,9 @@ double mean_of(const std::vector<double>& x) {
   return std::accumulate(x.begin(), x.end(), 0.0) / static_cast<double>(x.size());
 }
 double variance_of(const std::vector<double>& x) {
+  const double mean = mean_of(x);
   double sum = 0;
-  for (const double each : x) sum += (each - mean_of(x)) * (each - mean_of(x));
+  for (const double each : x) sum += (each - mean) * (each - mean);
   return sum / static_cast<double>(x.size());
 }
 double normal_below(double x) {

@@ -4,11 +4,11 @@
 using namespace xtape;
 
 namespace {
-const char* const file = "ops_indexing.json";
+const char* const scatter_file = "ops_indexing.json";
 }
 
 TEST_CASE("op take_along_axis: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "take_along_axis");
+  check_golden(scatter_file, "take_along_axis");
   const Doubles rows = as_numbers({1, -1, 0, 2, 2, -3, 0, 1}, {2, 4, 1});
   check_gradient(
       [&](const Vars& v) {
@@ -23,7 +23,7 @@ TEST_CASE("op take_along_axis: gives PyTorch's values and gradients; batches") {
                        "take_along_axis: indices of shape (2,) must have as many axes as x, (3, 2)", ShapeError);
 }
 TEST_CASE("op index_select: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "index_select");
+  check_golden(scatter_file, "index_select");
   check_gradient([&](const Vars& v) { return index_select(v[0], 1, index(v[0], {1, -1, 1})); }, {numbers({2, 3})});
   check_vmap([](const Vars& v) { return index_select(v[0], 1, cast(v[1], Dtype::int64)); },
              {numbers({2, 3, 5}), as_numbers({1, -1, 0, 2}, {2, 2})});
@@ -32,7 +32,7 @@ TEST_CASE("op index_select: gives PyTorch's values and gradients; batches") {
   CHECK_THROWS_WITH_AS(index_select(x, 0, i), "index_select: indices of shape (2, 2) must have one axis", ShapeError);
 }
 TEST_CASE("op gather_nd: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "gather_nd");
+  check_golden(scatter_file, "gather_nd");
   check_gradient(
       [&](const Vars& v) {
         return gather_nd(v[0], index(v[0], {1, 0, -1, -1, 1, 0}, {3, 2}));
@@ -47,7 +47,7 @@ TEST_CASE("op gather_nd: gives PyTorch's values and gradients; batches") {
   CHECK_THROWS_AS(gather_nd(x, tape.input("k", {}, Dtype::int64)), ShapeError);
 }
 TEST_CASE("op scatter_nd: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "scatter_nd", 1e-11);
+  check_golden(scatter_file, "scatter_nd", 1e-11);
   const Doubles x = numbers({2, 3, 2}), part = numbers({4, 2}, 1);
   for (const char* reduce : {"set", "sum", "prod", "mean", "amax"})
     check_gradient(
@@ -59,7 +59,7 @@ TEST_CASE("op scatter_nd: gives PyTorch's values and gradients; batches") {
              {numbers({2, 3, 5}), as_numbers({1, -1, 0, 2}, {2, 2, 1}), numbers({2, 2, 5}, 1)});
 }
 TEST_CASE("op scatter_reduce: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "scatter_reduce", 1e-11);
+  check_golden(scatter_file, "scatter_reduce", 1e-11);
   const Doubles x = numbers({2, 3}), part = numbers({2, 5}, 1);
   const Integers rows{1, 0, -1, 2, 1, 0, 0, 0, 1, 1};
   for (const char* reduce : {"set", "sum", "prod", "mean", "amax", "amin"})

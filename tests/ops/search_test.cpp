@@ -1,17 +1,12 @@
 #include <cmath>
-#include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "mapped_rows.hpp"
 #include "play.hpp"
 #include "xtape/ops/order.hpp"
 
 using namespace xtape;
-
-namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-const double not_a_number = std::nan("");
-}  // namespace
 
 TEST_CASE("op searchsorted: values, NaN, integers, batches of rows and of values, errors") {
   check_golden("ops_order.json", "searchsorted");

@@ -6,12 +6,12 @@
 using namespace xtape;
 
 namespace {
-const char* const file = "ops_indexing.json";
+const char* const segments_file = "ops_indexing.json";
 using Segments = Var (*)(const Argument&, const Var&, std::int64_t);
 
 /// Of unsorted ids; one segment is empty, and its result is left out of gradients where it is infinite.
 void check_segments(const std::string& op, Segments function, bool infinite = false) {
-  check_golden(file, op, 1e-11);
+  check_golden(segments_file, op, 1e-11);
   const auto recorded = [&](const Var& data) {
     const Var y = function(data, index(data, {2, 0, -1, 2, 3, 0}), 4);
     return infinite ? slice(take(y, index(y, {0, 2, 3})), {}, {}) : y;
@@ -56,13 +56,13 @@ TEST_CASE("op segment_softmax: gives PyTorch's values and gradients; batches; no
 }
 
 TEST_CASE("op nonzero_static: gives PyTorch's values; batches") {
-  check_golden(file, "nonzero_static");
+  check_golden(segments_file, "nonzero_static");
   check_vmap([](const Vars& v) { return nonzero_static(v[0] > 0, 4); }, {numbers({3, 2, 5})});
   Tape tape;
   CHECK_THROWS_AS(nonzero_static(tape.input("x", {3}), -1), ShapeError);
 }
 TEST_CASE("op masked_select: gives PyTorch's values and gradients; batches") {
-  check_golden(file, "masked_select");
+  check_golden(segments_file, "masked_select");
   check_gradient([](const Vars& v) { return masked_select(v[0], v[0] > 0, 5); }, {numbers({2, 4})});
   check_vmap([](const Vars& v) { return masked_select(v[0], v[1] > 0, 4, 7); },
              {numbers({3, 2, 5}), numbers({3, 5}, 1)});

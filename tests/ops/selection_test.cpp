@@ -1,17 +1,13 @@
 #include <cmath>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
-
-namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-}  // namespace
 
 TEST_CASE("op where: selects, broadcasts, and keeps NaN out of the gradient") {
   Tape tape;

@@ -53,7 +53,7 @@ void check_not_finite(const Recording& record, const Doubles& two) {
     }
 }
 /// Compares a function of a matrix, and its gradient, with the golden cases of this name.
-void check_function(const std::string& name, int cases, const std::function<Var(const Var&)>& function) {
+void check_spectrum(const std::string& name, int cases, const std::function<Var(const Var&)>& function) {
   std::ifstream stream(source_root() + "/tests/golden/ops_linear_algebra.json");
   const auto array = [](const nlohmann::json& json) {
     const std::vector<std::size_t> shape = json.at("shape");
@@ -124,14 +124,14 @@ TEST_CASE("op eigh: V diag(w) Vᵀ is A, w ascends; gradients, also where eigenv
 }
 
 TEST_CASE("op eigh: V exp(w) Vᵀ and its gradient are those of PyTorch's matrix_exp") {
-  check_function("exp of a symmetric matrix", 1, [](const Var& a) {
+  check_spectrum("exp of a symmetric matrix", 1, [](const Var& a) {
     const linalg::Eigh f = linalg::eigh(a);
     return matmul(f.eigenvectors * expand_dims(exp(f.eigenvalues), -2), transpose(f.eigenvectors, {0, 2, 1}));
   });
 }
 
 TEST_CASE("op svd: U diag(sqrt(s)) Vh and its gradient are those of PyTorch") {
-  check_function("roots of singular values", 3, [](const Var& a) {
+  check_spectrum("roots of singular values", 3, [](const Var& a) {
     const linalg::Svd f = linalg::svd(a);
     return matmul(f.u * expand_dims(sqrt(f.s), -2), f.vh);
   });

@@ -2,12 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <queue>
 #include <random>
 #include <string>
-#include <unordered_map>
 
 #include "allocations.hpp"
 #include "plan/memory.hpp"
@@ -133,39 +133,35 @@ double least_seconds(const std::vector<RandomTape::Item>& items, std::size_t byt
       if (set >> i & 1) sum += items[static_cast<std::size_t>(i)].bytes;
     return sum;
   };
-  using State = std::pair<int, Set>;  // how many items are computed, and which are held
-  struct Hash {
-    std::size_t operator()(const State& state) const {
-      return (std::size_t{static_cast<std::uint32_t>(state.first)} << 32 | state.second) * 0x9E3779B97F4A7C15ULL >> 7;
-    }
-  };
-  std::unordered_map<State, double, Hash> best;  // seconds of computing again
+  // How many items are computed and which of these are held, as one number: a bit above those of the computed items,
+  // and the bits of the held ones.
+  using State = Set;
+  std::vector<double> best(std::size_t{2} << count, 1e300);  // by state: seconds of computing again
   std::priority_queue<std::pair<double, State>, std::vector<std::pair<double, State>>, std::greater<>> queue;
-  const auto reach = [&](State state, double seconds) {
-    state.second &= useful[static_cast<std::size_t>(state.first)];
-    const auto found = best.emplace(state, seconds);
-    if (!found.second && found.first->second <= seconds) return;
-    found.first->second = seconds;
+  const auto reach = [&](int position, Set held, double seconds) {
+    const State state = Set{1} << position | (held & useful[static_cast<std::size_t>(position)]);
+    if (best[state] <= seconds) return;
+    best[state] = seconds;
     queue.emplace(seconds, state);
   };
   double all = 0;
   for (const RandomTape::Item& item : items) all += item.seconds;
-  reach({0, 0}, 0);
+  reach(0, 0, 0);
   while (!queue.empty()) {
     const auto [seconds, state] = queue.top();
     queue.pop();
     if (best[state] < seconds) continue;
-    const int position = state.first;
-    const Set held = state.second;
+    const int position = std::bit_width(state) - 1;
+    const Set held = state ^ (Set{1} << position);
     if (position == count) return all + seconds;
     for (int i = 0; i < count; ++i)
-      if (held >> i & 1) reach({position, held & ~(Set{1} << i)}, seconds);
+      if (held >> i & 1) reach(position, held & ~(Set{1} << i), seconds);
     for (int i = 0; i <= position; ++i) {
       const RandomTape::Item& item = items[static_cast<std::size_t>(i)];
       const bool there = std::all_of(item.inputs.begin(), item.inputs.end(), [&](int k) { return held >> k & 1; });
       const Set after = held | Set{1} << i;
       if (!there || (held >> i & 1) || size_of_set(after) > bytes) continue;
-      reach({i == position ? position + 1 : position, after}, i == position ? seconds : seconds + item.seconds);
+      reach(i == position ? position + 1 : position, after, i == position ? seconds : seconds + item.seconds);
     }
   }
   return 1e300;

@@ -1,6 +1,7 @@
 // The main function of doctest. The last line is "N passed, N failed", with ", N skipped" if requirements of cases are
-// missing. If the processor lacks the instruction set that XTAPE_ISA or XTAPE_TEST_NEEDS names, all cases count as one that
-// is skipped. A filter that selects no test case is an error, and so is a case that asserts nothing.
+// missing. All cases count as one that is skipped if the processor lacks the instruction set that XTAPE_ISA or
+// XTAPE_TEST_NEEDS names, or has no wider one than XTAPE_TEST_REPEATS names. A filter that selects no test case is an
+// error, and so is a case that asserts nothing.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -43,12 +44,12 @@ struct CountCases : doctest::IReporter {
   }
 };
 REGISTER_LISTENER("count_cases", 1, CountCases);
-/// Whether `name` is that of an instruction set wider than the one in use.
-bool lacks(const std::string& name) {
+/// The instruction set of this name.
+xtape::InstructionSet set_named(const std::string& name) {
   using enum xtape::InstructionSet;
-  for (const xtape::InstructionSet set : {baseline, avx2, avx512, avx512_bf16, amx})
-    if (name == xtape::name_of(set)) return xtape::instruction_set() < set;
-  return false;
+  for (const xtape::InstructionSet set : {avx2, avx512, avx512_bf16, amx})
+    if (name == xtape::name_of(set)) return set;
+  return baseline;
 }
 }  // namespace
 
@@ -58,10 +59,16 @@ const std::vector<std::string>& cases_started() {
 
 int main(int argc, char** argv) {
   for (const char* variable : {"XTAPE_ISA", "XTAPE_TEST_NEEDS"})
-    if (const char* needed = std::getenv(variable); needed != nullptr && lacks(needed)) {
+    if (const char* needed = std::getenv(variable); needed != nullptr && xtape::instruction_set() < set_named(needed)) {
       std::printf("SKIPPED: all cases: they need a processor with %s\n0 passed, 0 failed, 1 skipped\n", needed);
       return 0;
     }
+  if (const char* repeated = std::getenv("XTAPE_TEST_REPEATS");
+      repeated != nullptr && xtape::processor_instruction_set() <= set_named(repeated)) {
+    std::printf("SKIPPED: all cases: they need a processor with more than %s\n0 passed, 0 failed, 1 skipped\n",
+                repeated);
+    return 0;
+  }
   doctest::Context context(argc, argv);
   context.run();
   if (context.shouldExit()) return 0;

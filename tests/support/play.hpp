@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "gradients.hpp"
 #include "xtape/grad.hpp"
-#include "xtape/gradcheck.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -19,15 +19,25 @@
 
 namespace xtape {
 
-/// The value of `var`, played with every optimisation except constant folding, on `threads` threads.
-inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
+/// The values of `vars`, of one play.
+inline std::vector<Array> values_of(const Vars& vars, const PlayerOptions& options, std::uint64_t step = 0) {
+  Player player(vars[0].tape(), vars, options);
+  player.play({}, step);
+  std::vector<Array> values;
+  for (const Var& var : vars) values.emplace_back(player.view(var));
+  return values;
+}
+
+/// The values of `vars`, played together with every optimisation except constant folding, on `threads` threads.
+inline std::vector<Array> fast(const Vars& vars, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
   PlayerOptions options;
   options.threads = threads;
   options.seed = seed;
   options.passes.fold = false;  // folding may compute a value that depends on constants only in another way
-  Player player(var.tape(), {var}, options);
-  player.play({}, step);
-  return Array(player.view(var));
+  return values_of(vars, options, step);
+}
+inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
+  return fast(Vars{var}, threads, step, seed)[0];
 }
 
 /// `function` of arrays of T, computed by the kernels.
@@ -54,18 +64,6 @@ Array played(const std::function<Var(const Vars&)>& function, std::initializer_l
   std::vector<xt::xarray<T>> arrays;
   for (const auto& point : points) arrays.push_back(listed(point));
   return played_on(function, arrays);
-}
-
-/// Checks the first and the second gradient by finite differences in float64.
-inline void check_gradients(const std::function<Vars(const Vars&)>& function,
-                            const std::vector<xt::xarray<double>>& points, bool second = true) {
-  const GradcheckReport report = gradcheck(function, points);
-  CHECK_MESSAGE(report.passed, "gradient: " << report.message);
-  if (!second) return;
-  GradcheckOptions options;
-  options.second = true;
-  const GradcheckReport twice = gradcheck(function, points, options);
-  CHECK_MESSAGE(twice.passed, "second gradient: " << twice.message);
 }
 
 /// As above, for a function of one array.

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "gradients.hpp"
 #include "random_layouts.hpp"
-#include "xtape/gradcheck.hpp"
 #include "xtape/player.hpp"
 #include "xtape/tape.hpp"
 #include "xtape/xtensor.hpp"
@@ -141,15 +141,7 @@ inline Doubles played_one(const std::function<Var(const Vars&)>& record, const s
   return played([&](const Vars& x) { return Vars{record(x)}; }, points)[0];
 }
 
-/// Checks first and second gradients against finite differences.
-inline void check_gradients(const Recording& record, const std::vector<Doubles>& points) {
-  GradcheckOptions options;
-  const GradcheckReport first = gradcheck(record, points, options);
-  CHECK_MESSAGE(first.passed, first.message);
-  options.second = true;
-  const GradcheckReport second = gradcheck(record, points, options);
-  CHECK_MESSAGE(second.passed, second.message);
-}
+/// As check_gradients, for one output.
 inline void check_gradient(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
   check_gradients([&](const Vars& x) { return Vars{record(x)}; }, points);
 }
