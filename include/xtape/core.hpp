@@ -13,6 +13,7 @@
 #include "xtape/index.hpp"
 #include "xtape/linear_solve.hpp"
 #include "xtape/loops.hpp"
+#include "xtape/npy.hpp"
 #include "xtape/odeint.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

@@ -36,9 +36,10 @@ struct Images {
 /// Reads a labelled data set. A folder has a folder for each label, whose name is that of the label, with PNG (.png)
 /// and binary PNM files (.pgm, .ppm, .pnm). They are read with `channels` channels: colours become grey, or grey
 /// becomes three equal channels. The images of all labels are mixed evenly, each label's in the order of their names,
-/// so that any first part has all labels. A safetensors file has the arrays "images", U8 [n, height, width] or [n,
-/// channels, height, width], and "labels", of integers [n] from 0; `channels` has no effect. Throws FileError, with
-/// the file and, for an image of another size, both sizes; Error if channels is neither 1 nor 3.
+/// so that any first part has all labels. A safetensors file, or an .npz file of NumPy of less than 4 GiB, has the
+/// arrays "images", U8 [n, height, width] or [n, channels, height, width], and "labels", of integers [n] from 0;
+/// `channels` has no effect. Throws FileError, with the file and, for an image of another size, both sizes; Error if
+/// channels is neither 1 nor 3.
 Images read_images(const std::string& path, std::int64_t channels = 3);
 /// Reads one PNG or PNM file; the image has no label.
 Images read_image(const std::string& path, std::int64_t channels = 3);

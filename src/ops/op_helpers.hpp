@@ -28,4 +28,8 @@ Var finite_max(const Var& x, std::int64_t axis);
 /// row of -inf.
 std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis);
 
+/// log(exp(x0) + exp(x1) + …), element by element, without overflow; -inf, with gradient 0, where all are. Elementwise
+/// ops, which fuse; logsumexp has a kernel for the elements of one array.
+Var log_add_exp(const Vars& xs);
+
 }  // namespace xtape

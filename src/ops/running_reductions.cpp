@@ -6,10 +6,23 @@
 
 #include "composed.hpp"
 #include "floating.hpp"
+#include "op_helpers.hpp"
 #include "reductions.hpp"
 #include "xtape/ops/reductions.hpp"
 
 namespace xtape {
+
+Var log_add_exp(const Vars& xs) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Var greatest = xs[0];
+  for (std::size_t i = 1; i < xs.size(); ++i) greatest = maximum(greatest, xs[i]);
+  greatest = stop_gradient(greatest);
+  const Var shift = masked_fill(greatest, abs(greatest) == infinity, 0);
+  Var total = exp(xs[0] - shift);
+  for (std::size_t i = 1; i < xs.size(); ++i) total = total + exp(xs[i] - shift);
+  const Var none = greatest == -infinity;
+  return masked_fill(log(masked_fill(total, none, 1)) + shift, none, -infinity);
+}
 
 namespace {
 /// x[..., first:last, ...] along an axis.
@@ -91,13 +104,8 @@ Vars expand_cumulative(const ExpandCall& call) {
 }
 
 Vars expand_logcumsumexp(const ExpandCall& call) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   return running({call.inputs[0]}, running_axis(call), [](const Vars& earlier, const Vars& later) {
-    const Var &a = earlier[0], &b = later[0];
-    const Var greatest = stop_gradient(maximum(a, b));
-    const Var shift = masked_fill(greatest, abs(greatest) == infinity, 0);
-    const Var total = exp(a - shift) + exp(b - shift), none = greatest == -infinity;
-    return Vars{masked_fill(log(masked_fill(total, none, 1)) + shift, none, -infinity)};
+    return Vars{log_add_exp({earlier[0], later[0]})};
   });
 }
 

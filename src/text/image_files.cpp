@@ -1,4 +1,4 @@
-// Images from files: PNG, PNM and safetensors.
+// Images from files: PNG, PNM, safetensors and .npz.
 #include <png.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 
 #include "durable.hpp"
 #include "files.hpp"
+#include "npz.hpp"
 #include "process_memory.hpp"
 #include "xtape/images.hpp"
 #include "xtape/safetensors.hpp"
@@ -198,18 +199,20 @@ std::vector<To> integers(const Array& array, const std::string& what, std::int64
   else if (array.dtype() == Dtype::int64)
     take(array.as<std::int64_t>());
   else
-    throw FileError(what + " must be of integers (U8), not " + name_of(array.dtype()));
+    throw FileError(what + " must be of integers (U8, uint8), not " + name_of(array.dtype()));
   return values;
 }
 
-Images read_array_file(const std::string& path) {
+Array read_array(const std::string& path, const std::string& name) {
+  if (path.size() > 4 && path.compare(path.size() - 4, 4, ".npz") == 0) return read_npz(path, name);
   const ArrayFile file(path);
-  const auto read = [&](const std::string& name) {
-    for (std::size_t i = 0; i < file.entries().size(); ++i)
-      if (file.entries()[i].name == name) return file.read(i);
-    throw FileError(path + " has no array '" + name + "': a file of images has 'images' and 'labels'");
-  };
-  const Array pixels = read("images"), labels = read("labels");
+  for (std::size_t i = 0; i < file.entries().size(); ++i)
+    if (file.entries()[i].name == name) return file.read(i);
+  throw FileError(path + " has no array '" + name + "': a file of images has 'images' and 'labels'");
+}
+
+Images read_array_file(const std::string& path) {
+  const Array pixels = read_array(path, "images"), labels = read_array(path, "labels");
   const Shape& shape = pixels.shape();
   if ((shape.size() != 3 && shape.size() != 4) || labels.shape() != Shape{shape[0]})
     throw FileError(path + ": 'images' must be [n, height, width] or [n, channels, height, width], and 'labels' [n], " +

@@ -54,6 +54,7 @@ const std::map<std::string, Sample>& samples() {
         {"conv_transpose", {{}, {{f32, {2, 4, 6}}, {f32, {4, 3, 2}}}}},
         {"cross_entropy", {loss, {{f32, {3, 3}}, {i64, {3}}}}},
         {"cross_entropy_loss", {{}, {{f32, {3, 3}}, {i64, {3}}}}},
+        {"ctc_loss", {{}, {{f32, {3, 2, 4}}, {i64, {2, 2}}, {i64, {2}}, {i64, {2}}}}},
         {"cross_entropy_grad", {loss, {{f32, {3, 3}}, {i64, {3}}, {f32, {3}}, {f32, {}}}}},
         {"diagonal", {{{"axis1", std::int64_t{0}}, {"axis2", std::int64_t{1}}}}},
         {"expand_dims", {{{"axis", std::int64_t{0}}}}},

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "error_of.hpp"
 #include "folders.hpp"
+#include "source_root.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace images {
@@ -166,7 +169,51 @@ TEST_CASE("images: a safetensors file") {
             "'images' has an element of 256; it must be 0 to 255");
   CHECK_HAS(error({{"images", pixels}, {"labels", array_of({0, -1}, {2})}}), "'labels' has an element of -1");
   CHECK_HAS(error({{"images", Array(Dtype::float32, {1, 1, 1})}, {"labels", array_of({1}, {1})}}),
-            "'images' must be of integers (U8), not float32");
+            "'images' must be of integers (U8, uint8), not float32");
+}
+
+TEST_CASE("images: .npz files of NumPy, stored and compressed") {
+  const Folder folder;
+  const auto bytes_of = [](const std::string& name) {
+    std::ostringstream bytes;
+    bytes << std::ifstream(source_root() + "/tests/golden/npy/" + name, std::ios::binary).rdbuf();
+    return bytes.str();
+  };
+  const auto error = [&](const std::string& bytes) {
+    const std::string path = folder.write("images.npz", bytes);
+    const std::string text = error_of([&] { read_images(path); });
+    CHECK_HAS(text, path);
+    return text;
+  };
+  for (const char* name : {"images.npz", "images_compressed.npz"}) {
+    const std::string whole = bytes_of(name), path = folder.write(name, whole);
+    const Images found = read_images(path);
+    CHECK(found.shape == ImageShape{1, 2, 2});
+    CHECK(found.pixels == Bytes{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+    CHECK(found.labels == std::vector<std::int64_t>{2, 0, 1});
+    CHECK(found.names == std::vector<std::string>{"0", "1", "2"});
+    CHECK(found.place(1) == path + ", image 2");
+    for (std::size_t size = 0; size < whole.size(); size += 7) CHECK_FALSE(error(whole.substr(0, size)).empty());
+    std::string changed = whole;
+    changed[changed.find("images.npy") + 10 + 20 + 40] ^= 1;  // in the packed bytes
+    CHECK_HAS(error(changed), "'images.npy' in it is damaged");
+  }
+  const std::string whole = bytes_of("images.npz");
+  const std::size_t directory = whole.find("PK\1\2");
+  const auto with = [&](std::size_t at, char byte) {
+    std::string changed = whole;
+    changed[at] = byte;
+    return error(changed);
+  };
+  CHECK_HAS(error(bytes_of("other_names.npz")), "has no array 'images'; its files are 'x_train.npy', 'y_train.npy'");
+  CHECK_HAS(error("\x93NUMPY and more than twenty bytes"), "it is not a ZIP archive that NumPy has written");
+  CHECK_HAS(with(directory, 'Q'), "the directory of the archive is damaged");
+  CHECK_HAS(with(directory + 8, 1), "'images.npy' is encrypted");
+  CHECK_HAS(with(directory + 10, 12),
+            "'images.npy' in it is packed by method 12; 0 (stored) and 8 (deflate) are known");
+  CHECK_HAS(with(directory + 24, 5), "'images.npy' in it cannot have 5 bytes, packed in 140");
+  CHECK_HAS(with(directory + 42, 5), "'images.npy' in it is not where the directory says");
+  CHECK_HAS(with(whole.size() - 6, 0), "the directory of the archive is not where its end says");
 }
 
 TEST_CASE("image batches: each epoch has every image once, varied by its key") {

@@ -1,5 +1,5 @@
-/// Losses of floats, with PyTorch's names, formulas and defaults; `reduction` comes right after the operands. All are
-/// compositions of other ops; docs/ops.md has the formulas.
+/// Losses of floats, with PyTorch's names, formulas and defaults; `reduction` comes right after the operands, except in
+/// ctc_loss. All are compositions of other ops; docs/ops.md has the formulas.
 ///
 /// `reduction` is "none" for the losses themselves, "sum", or "mean": their sum divided by their number. Input and
 /// target broadcast. Errors are those of xtape/ops.hpp; Error for another reduction.
@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "xtape/tape.hpp"
 
@@ -69,5 +70,37 @@ Var cross_entropy_loss(const Argument& input, const Var& target, const std::stri
 Var cross_entropy_loss(const Argument& input, const Var& target, const Var& weight,
                        const std::string& reduction = "mean", std::int64_t ignore_index = -100,
                        double label_smoothing = 0, std::int64_t axis = 1);
+
+// Losses of sequences. They are scans over time, so what they take grows with the number of steps. -------------------
+/// Connectionist temporal classification (Graves et al., 2006): -log of the probability of all alignments of `targets`,
+/// int32 or int64 [b, s], with `log_probs` [t, b, classes], logarithms of probabilities. Row i has input_lengths[i] of
+/// the t steps and target_lengths[i] of the s targets (integers [b]); what pads both changes nothing. Without b
+/// everywhere, for one sequence. A target that has no alignment has loss inf and gradient 0, or with zero_infinity loss
+/// 0. The mean is that of the losses divided by maximum(target_lengths, 1). The gradient is that of the function, where
+/// PyTorch's counts on `log_probs` from log_softmax; through log_softmax both are the same. The order of the arguments
+/// is PyTorch's. Throws Error unless `blank` is a class; a length that is too long, or a target that is the blank or no
+/// class, makes the play throw Error.
+Var ctc_loss(const Argument& log_probs, const Var& targets, const Var& input_lengths, const Var& target_lengths,
+             std::int64_t blank = 0, const std::string& reduction = "mean", bool zero_infinity = false);
+
+// Linear-chain conditional random fields (Lafferty et al., 2001). The score of tags y of a sequence is the sum of its
+// emissions[y_i], of transitions[y_i, y_i+1] between neighbours, of start_transitions of the first tag and of
+// end_transitions of the last one. `emissions` are [b, t, tags], `transitions` [tags, tags] (from, to), the tags
+// integers [b, t]. Where `mask` (bool [b, t]) is false, a step is left out, as if the sequence were shorter; what is
+// there changes nothing. A sequence without steps has score 0.
+/// [b]: the score of the tags. A tag outside [0, tags) makes the play throw Error.
+Var crf_score(const Argument& emissions, const Var& tags, const Var& transitions, const Operand& mask = true,
+              const Operand& start_transitions = 0.0, const Operand& end_transitions = 0.0);
+/// [b]: log sum exp of the scores of all tags. Its gradient by `emissions` is the probability of each tag at each step.
+Var crf_log_partition(const Argument& emissions, const Var& transitions, const Operand& mask = true,
+                      const Operand& start_transitions = 0.0, const Operand& end_transitions = 0.0);
+/// -log of the probability of the tags: crf_log_partition - crf_score. The mean divides by the number of sequences.
+Var crf_loss(const Argument& emissions, const Var& tags, const Var& transitions, const Operand& mask = true,
+             const Operand& start_transitions = 0.0, const Operand& end_transitions = 0.0,
+             const std::string& reduction = "mean");
+/// The tags with the highest score, int64 [b, t], 0 where the mask is false, and this score [b] (Viterbi, 1967). Of
+/// equal ones, the last step that differs has the lower tag. The gradient goes to the score.
+std::pair<Var, Var> crf_decode(const Argument& emissions, const Var& transitions, const Operand& mask = true,
+                               const Operand& start_transitions = 0.0, const Operand& end_transitions = 0.0);
 
 }  // namespace xtape

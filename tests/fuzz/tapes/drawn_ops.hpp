@@ -30,5 +30,6 @@ Hints hints_of_linear_algebra();
 Hints hints_of_indexing();
 Hints hints_of_channels();  ///< Convolutions, pooling, norms of channels.
 Hints hints_of_functions();
+Hints hints_of_sequences();  ///< Losses of sequences.
 
 }  // namespace xtape::fuzz

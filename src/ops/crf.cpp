@@ -1,0 +1,195 @@
+// Linear-chain conditional random fields: scores, the partition function and the best tags, as scans over the steps.
+#include <algorithm>
+
+#include "composed_losses.hpp"
+#include "floating.hpp"
+#include "op_helpers.hpp"
+#include "scatter.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/indexing.hpp"
+#include "xtape/ops/losses.hpp"
+#include "xtape/ops/reductions.hpp"
+#include "xtape/scan.hpp"
+
+namespace xtape {
+
+namespace {
+/// The operands. Inputs from number `transitions` on are transitions, mask, start_transitions and end_transitions, the
+/// last three of which may be missing.
+struct CrfField {
+  Var emissions, transitions, mask, start, end;  // [b, t, n], [n, n], [b, t], [n], [n]
+
+  CrfField(const ExpandCall& call, std::size_t first) : emissions(call.inputs[0]), transitions(call.inputs[first]) {
+    const Tape tape = call.tape;
+    const Shape& shape = emissions.shape();
+    const auto given = [&](std::size_t i, double missing, Dtype dtype, const Shape& wanted) {
+      return broadcast_to(call.inputs.size() > i ? call.inputs[i] : full(tape, {}, missing, dtype), wanted);
+    };
+    mask = given(first + 1, 1, Dtype::boolean, {shape[0], shape[1]});
+    start = given(first + 2, 0, emissions.dtype(), {shape[2]});
+    end = given(first + 3, 0, emissions.dtype(), {shape[2]});
+  }
+
+  /// `values` [b] of sequences that have steps, 0 of others.
+  Var where_any(const Var& values) const { return masked_fill(values, ~any(mask, {1}), 0); }
+
+  /// For each tag, the combined scores [b, n] of all sequences of tags that end in it: `combine` takes, over the last
+  /// axis, the scores by the tag before [b, n, n], and returns scores [b, n] and an output of the step.
+  template <class Combine>
+  Scanned forward(const Combine& combine) const {
+    const Var first = mask & (cumsum(cast(mask, Dtype::int64), 1) == 1);  // [b, t]
+    const Var to_from = transpose(transitions);
+    const Cell cell = [&](const Vars& slices, const Vars& states) {
+      auto [arrivals, outputs] = combine(expand_dims(states[0], 1) + to_from);  // [b, n]
+      return std::pair(outputs, Vars{slices[0] + where(expand_dims(slices[1], 1), start, arrivals)});
+    };
+    ScanOptions options;
+    options.valid = mask;
+    const Shape& shape = emissions.shape();
+    return scan(cell, {emissions, first}, {zeros(emissions.tape(), {shape[0], shape[2]}, emissions.dtype())}, options);
+  }
+};
+
+Var partition_of(const CrfField& field) {
+  const Var last =
+      field.forward([](const Var& scores) { return std::pair(logsumexp(scores, {-1}), Vars{}); }).states[0];  // [b, n]
+  return field.where_any(logsumexp(last + field.end, {-1}));                                                  // [b]
+}
+
+Var score_of(const CrfField& field, const Var& given) {
+  const Shape& shape = field.mask.shape();
+  const Tape tape = field.mask.tape();
+  const std::int64_t steps = shape[1], count = field.start.size(0);
+  if (steps == 0) return zeros(tape, {shape[0]}, field.emissions.dtype());
+  const Var missing = ~field.mask;
+  const Var tags = checked_indices(masked_fill(given, missing, 0), count, false);  // [b, t]
+  // The last step up to each one that is not left out, or -1; moved by one, the step before each one.
+  const Var place = masked_fill(iota(tape, shape, 1), missing, -1);
+  const Var so_far = pad(cummax(place, 1).first, {0, 1}, {0, 0}, -1);  // [b, t + 1]
+  const Var before = slice(so_far, {0, 0}, {open_end, steps});
+  const Var last = slice(so_far, {0, steps}, {open_end, open_end});  // [b, 1]
+  const auto tag_at = [&](const Var& places) { return gather(tags, 1, maximum(places, 0)); };
+
+  const Var emitted = squeeze(gather(field.emissions, 2, expand_dims(tags, 2)), {2});
+  const Var between = take(reshape(field.transitions, {count * count}), tag_at(before) * count + tags);
+  const Var scores = emitted + where(before < 0, take(field.start, tags), between);
+  const Var at_end = take(field.end, squeeze(tag_at(last), {1}));
+  return field.where_any(sum(masked_fill(scores, missing, 0), {1}) + at_end);
+}
+
+Vars expand_crf_score(const ExpandCall& call) {
+  return {score_of(CrfField(call, 2), call.inputs[1])};
+}
+Vars expand_crf_log_partition(const ExpandCall& call) {
+  return {partition_of(CrfField(call, 1))};
+}
+Vars expand_crf_loss(const ExpandCall& call) {
+  const CrfField field(call, 2);
+  return reduced_losses(call, partition_of(field) - score_of(field, call.inputs[1]));
+}
+
+Vars expand_crf_decode(const ExpandCall& call) {
+  const CrfField field(call, 1);
+  const Scanned forward =
+      field.forward([](const Var& scores) { return std::pair(max(scores, {-1}), Vars{argmax(scores, -1)}); });
+  const Var scores = forward.states[0] + field.end;               // [b, n]
+  const Cell back = [](const Vars& slices, const Vars& states) {  // from the best tag to the best one before it
+    return std::pair(states, Vars{squeeze(gather(slices[0], 1, expand_dims(states[0], 1)), {1})});
+  };
+  ScanOptions options;
+  options.reverse = true;
+  options.valid = field.mask;
+  const Var tags = scan(back, {forward.outputs[0]}, {argmax(scores, -1)}, options).outputs[0];  // [b, t]
+  return {tags, field.where_any(max(scores, {-1}))};
+}
+
+/// Appended to every doc.
+#define XTAPE_FIELD                                                                                                    \
+  " The score of tags y of emissions [b, t, n] is the sum of emissions[y_i], of transitions [n, n] from y_i to y_i+1," \
+  " and of start_transitions and end_transitions [n] (0 if missing) of the first and the last tag. Where the mask"     \
+  " [b, t] is false, a step is left out."
+
+const ComposedRow crf_score_rows[] = {
+    {"crf_score", "emissions #tags transitions !mask? start_transitions? end_transitions?",
+     "The scores [b] of tags [b, t] in a conditional random field (Lafferty et al., 2001)." XTAPE_FIELD
+     " A tag outside [0, n) is an error when played.",
+     expand_crf_score}};
+const ComposedRow crf_loss_rows[] = {
+    {"crf_loss", "emissions #tags transitions !mask? start_transitions? end_transitions?",
+     "-log of the probability of tags [b, t] in a conditional random field: crf_log_partition - crf_score." XTAPE_FIELD
+     " A tag outside [0, n) is an error when played.",
+     expand_crf_loss}};
+const ComposedRow crf_partition_rows[] = {
+    {"crf_log_partition", "emissions transitions !mask? start_transitions? end_transitions?",
+     "log sum exp, [b], of the scores of all tags in a conditional random field (Lafferty et al., 2001)." XTAPE_FIELD
+     " The gradient by emissions is the probability of each tag at each step.",
+     expand_crf_log_partition}};
+const ComposedRow crf_decode_rows[] = {
+    {"crf_decode", "emissions transitions !mask? start_transitions? end_transitions?",
+     "The tags with the highest score in a conditional random field, int64 [b, t], 0 where the mask is false, and this "
+     "score [b] (Viterbi, 1967)." XTAPE_FIELD,
+     expand_crf_decode}};
+#undef XTAPE_FIELD
+
+/// Checks all operands, of which transitions are number `first`. The shape of the losses, [b].
+Shape crf_losses(const Call& call, std::size_t first) {
+  const Shape& shape = call.shape(0);
+  if (shape.size() != 3 || shape[2] == 0)
+    throw ShapeError("emissions must be [b, t, tags] of at least one tag, received " + to_string(shape));
+  const std::string what = " for emissions of shape " + to_string(shape);
+  require_shape(call, first, {shape[2], shape[2]}, "[tags, tags]" + what);
+  const auto require_optional = [&](std::size_t input, const Shape& wanted, const char* axes) {
+    if (call.inputs.size() > input && !call.shape(input).empty()) require_shape(call, input, wanted, axes + what);
+  };
+  require_optional(first + 1, {shape[0], shape[1]}, "[b, t]");
+  for (const std::size_t input : {first + 2, first + 3}) require_optional(input, {shape[2]}, "[tags]");
+  if (first == 2) require_shape(call, 1, {shape[0], shape[1]}, "[b, t]" + what);
+  return {shape[0]};
+}
+std::vector<ValueType> crf_score_type(const Call& call) {
+  return {{call.dtype(0), crf_losses(call, 2)}};
+}
+std::vector<ValueType> crf_loss_type(const Call& call) {
+  return loss_type(call, crf_losses(call, 2));
+}
+std::vector<ValueType> crf_partition_type(const Call& call) {
+  return {{call.dtype(0), crf_losses(call, 1)}};
+}
+std::vector<ValueType> crf_decode_type(const Call& call) {
+  const Shape rows = crf_losses(call, 1);
+  return {{Dtype::int64, {rows[0], call.shape(0)[1]}}, {call.dtype(0), rows}};
+}
+}  // namespace
+
+Var crf_score(const Argument& emissions, const Var& tags, const Var& transitions, const Operand& mask,
+              const Operand& start_transitions, const Operand& end_transitions) {
+  return call_op("crf_score", {emissions, tags, transitions, mask, start_transitions, end_transitions});
+}
+Var crf_log_partition(const Argument& emissions, const Var& transitions, const Operand& mask,
+                      const Operand& start_transitions, const Operand& end_transitions) {
+  return call_op("crf_log_partition", {emissions, transitions, mask, start_transitions, end_transitions});
+}
+Var crf_loss(const Argument& emissions, const Var& tags, const Var& transitions, const Operand& mask,
+             const Operand& start_transitions, const Operand& end_transitions, const std::string& reduction) {
+  return call_op("crf_loss", {emissions, tags, transitions, mask, start_transitions, end_transitions},
+                 {{"reduction", reduction}});
+}
+std::pair<Var, Var> crf_decode(const Argument& emissions, const Var& transitions, const Operand& mask,
+                               const Operand& start_transitions, const Operand& end_transitions) {
+  const Vars both =
+      apply(builtin_ops().at("crf_decode"), {emissions, transitions, mask, start_transitions, end_transitions});
+  return {both[0], both[1]};
+}
+
+void list_crf(OpTable& table) {
+  static const std::vector<std::vector<Op>> families = [] {
+    std::vector<Op> decoders = composed(crf_decode_rows, crf_decode_type);
+    for (Op& op : decoders) op.outputs = {"tags", "score"};
+    return std::vector{composed(crf_score_rows, crf_score_type), composed(crf_loss_rows, crf_loss_type, reduced_loss()),
+                       composed(crf_partition_rows, crf_partition_type), decoders};
+  }();
+  for (const auto& family : families)
+    for (const Op& op : family) table.add(op);
+}
+
+}  // namespace xtape
