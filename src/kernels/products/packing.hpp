@@ -124,29 +124,47 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
       to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
 }
 
+/// A register of elements that are `step` places apart, 1 or 2 (the windows of a convolution with stride 2).
+template <class Part>
+[[gnu::always_inline]] inline auto load_steps(const Part* from, std::int64_t step) {
+  constexpr std::size_t width = xsimd::batch<Part>::size;
+  using Loose = typename Register<Part, width>::loose;
+  typename Register<Part, width>::type first = *reinterpret_cast<const Loose*>(from);
+  if (step == 1) return first;
+  // The second register ends with the last element, so that nothing beyond it is read.
+  const typename Register<Part, width>::type second = *reinterpret_cast<const Loose*>(from + width - 1);
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return __builtin_shufflevector(first, second, (2 * i < width ? 2 * i : 2 * i + 1)...);
+  }(std::make_index_sequence<width>{});
+}
+
 /// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
-/// Where lines or terms follow each other, whole registers are read.
+/// Where lines or terms are one or two elements apart, whole registers are read.
 template <class Part>
 void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
                    std::int64_t count, Part* to, std::int64_t panel) {
   constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
   using Row = typename Register<Part, width>::type;
   using Loose = typename Register<Part, width>::loose;
-  const auto runs = [](const std::int64_t* places, std::int64_t left) {
-    std::int64_t run = 1;
-    while (run < width && run < left && places[run] == places[0] + run) ++run;
-    return run == width;
+  // How far the elements of a whole register are apart, if it can be loaded; else 0.
+  const auto step_of = [](const std::int64_t* places, std::int64_t left) -> std::int64_t {
+    if (left < width) return 0;
+    const std::int64_t step = places[1] - places[0];
+    for (std::int64_t i = 1; i < width; ++i)
+      if (places[i] != places[i - 1] + step) return 0;
+    return step == 1 || step == 2 ? step : 0;
   };
   for (std::int64_t i = 0; i < columns; i += width) {
-    const bool lines_run = runs(lines + i, columns - i), whole = columns - i >= width;
+    const bool whole = columns - i >= width;
+    const std::int64_t lines_step = step_of(lines + i, columns - i);
     for (std::int64_t t = 0; t < count;) {
-      if (lines_run) {
-        *reinterpret_cast<Loose*>(to + t * panel + i) = *reinterpret_cast<const Loose*>(from + lines[i] + terms[t]);
+      const std::int64_t terms_step = whole && lines_step == 0 ? step_of(terms + t, count - t) : 0;
+      if (lines_step != 0) {
+        *reinterpret_cast<Loose*>(to + t * panel + i) = load_steps(from + lines[i] + terms[t], lines_step);
         ++t;
-      } else if (whole && runs(terms + t, count - t)) {
+      } else if (terms_step != 0) {
         Row rows[width];
-        for (std::int64_t k = 0; k < width; ++k)
-          rows[k] = *reinterpret_cast<const Loose*>(from + lines[i + k] + terms[t]);
+        for (std::int64_t k = 0; k < width; ++k) rows[k] = load_steps(from + lines[i + k] + terms[t], terms_step);
         transpose_square<Part, width>(rows);
         for (std::int64_t k = 0; k < width; ++k, ++t) *reinterpret_cast<Loose*>(to + t * panel + i) = rows[k];
       } else {
