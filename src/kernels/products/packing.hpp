@@ -124,10 +124,9 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
       to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
 }
 
-/// A register of elements that are `step` places apart, 1 or 2 (the windows of a convolution with stride 2).
-template <class Part>
+/// A register of `width` elements that are `step` places apart, 1 or 2 (the windows of a convolution with stride 2).
+template <class Part, std::size_t width>
 [[gnu::always_inline]] inline auto load_steps(const Part* from, std::int64_t step) {
-  constexpr std::size_t width = xsimd::batch<Part>::size;
   using Loose = typename Register<Part, width>::loose;
   typename Register<Part, width>::type first = *reinterpret_cast<const Loose*>(from);
   if (step == 1) return first;
@@ -138,37 +137,46 @@ template <class Part>
   }(std::make_index_sequence<width>{});
 }
 
+/// How far the first `count` of `left` places are apart, if load_steps can load them; else 0.
+inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
+  if (left < count) return 0;
+  const std::int64_t step = places[1] - places[0];
+  for (std::int64_t i = 1; i < count; ++i)
+    if (places[i] != places[i - 1] + step) return 0;
+  return step == 1 || step == 2 ? step : 0;
+}
+
 /// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
-/// Where lines or terms are one or two elements apart, whole registers are read.
+/// Where lines or terms are one or two elements apart, whole registers are read, or halves of them.
 template <class Part>
 void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
                    std::int64_t count, Part* to, std::int64_t panel) {
-  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
+  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size), half = std::max<std::int64_t>(2, width / 2);
   using Row = typename Register<Part, width>::type;
   using Loose = typename Register<Part, width>::loose;
-  // How far the elements of a whole register are apart, if it can be loaded; else 0.
-  const auto step_of = [](const std::int64_t* places, std::int64_t left) -> std::int64_t {
-    if (left < width) return 0;
-    const std::int64_t step = places[1] - places[0];
-    for (std::int64_t i = 1; i < width; ++i)
-      if (places[i] != places[i - 1] + step) return 0;
-    return step == 1 || step == 2 ? step : 0;
-  };
+  using LooseHalf = typename Register<Part, half>::loose;
   for (std::int64_t i = 0; i < columns; i += width) {
     const bool whole = columns - i >= width;
-    const std::int64_t lines_step = step_of(lines + i, columns - i);
+    const std::int64_t step = step_of(lines + i, width, columns - i);
+    const std::int64_t low = step_of(lines + i, half, columns - i), high = step_of(lines + i + half, half, columns - i - half);
     for (std::int64_t t = 0; t < count;) {
-      const std::int64_t terms_step = whole && lines_step == 0 ? step_of(terms + t, count - t) : 0;
-      if (lines_step != 0) {
-        *reinterpret_cast<Loose*>(to + t * panel + i) = load_steps(from + lines[i] + terms[t], lines_step);
+      Part* place = to + t * panel + i;
+      const Part* term = from + terms[t];
+      const std::int64_t terms_step = whole && low == 0 ? step_of(terms + t, width, count - t) : 0;
+      if (step != 0) {
+        *reinterpret_cast<Loose*>(place) = load_steps<Part, width>(term + lines[i], step);
+        ++t;
+      } else if (low != 0 && high != 0) {
+        *reinterpret_cast<LooseHalf*>(place) = load_steps<Part, half>(term + lines[i], low);
+        *reinterpret_cast<LooseHalf*>(place + half) = load_steps<Part, half>(term + lines[i + half], high);
         ++t;
       } else if (terms_step != 0) {
         Row rows[width];
-        for (std::int64_t k = 0; k < width; ++k) rows[k] = load_steps(from + lines[i + k] + terms[t], terms_step);
+        for (std::int64_t k = 0; k < width; ++k) rows[k] = load_steps<Part, width>(term + lines[i + k], terms_step);
         transpose_square<Part, width>(rows);
         for (std::int64_t k = 0; k < width; ++k, ++t) *reinterpret_cast<Loose*>(to + t * panel + i) = rows[k];
       } else {
-        for (std::int64_t k = i; k < std::min(columns, i + width); ++k) to[t * panel + k] = from[terms[t] + lines[k]];
+        for (std::int64_t k = 0; k < std::min(columns - i, width); ++k) place[k] = term[lines[i + k]];
         ++t;
       }
     }

@@ -18,6 +18,7 @@ constexpr std::int64_t products_apart = 16;        // with this many products or
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
+constexpr std::int64_t bands_in_place = 16;        // up to this many read a gathered panel in place, unpacked
 constexpr std::int64_t bands_together = 16;        // with AVX2, of other tasks: stay there for all panels
 
 /// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
@@ -47,6 +48,7 @@ class Tiles {
       columns_ = std::min({few_panels, most, panels});
       group_bands_ = bands;
       row_groups_ = 1;
+      stays_in_place_ = bands <= bands_in_place && operands_.stays_in_cache();
       return;
     }
     std::int64_t groups =
@@ -243,9 +245,11 @@ class Tiles {
     Columns<F> right{{piece.rights + p * operands_.panel_size()}, nullptr, nullptr};
     Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
     if constexpr (!F::must_pack)
-      if (piece.own != nullptr && band == piece.first_band && operands_.panel_in_place(panel)) {
+      if (piece.own != nullptr && operands_.panel_in_place(panel) &&
+          (stays_in_place_ || band == piece.first_band)) {
         right = operands_.columns_in_place(arrays.b, piece.block, panel, piece.own + p * operands_.panel_size());
-        go = multiply_rows<F, row_registers, true>[row];
+        go = stays_in_place_ ? multiply_rows<F, row_registers, Reading::in_place>[row]
+                             : multiply_rows<F, row_registers, Reading::packs>[row];
       }
     const std::int64_t parts = piece.block.parts();
     Sum* c = arrays.c + piece.block.offsets[2] + operands_.bands().top_of(band) * c_row + panel * panel_width<F>;
@@ -267,6 +271,7 @@ class Tiles {
   std::int64_t stage_blocks_, stage_panels_;
   std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands of a group, and groups.
   std::int64_t columns_ = 0;                       ///< Panels of a group.
+  bool stays_in_place_ = false;  ///< Whether tiles of all bands read columns in place.
 };
 
 template <class F>
