@@ -12,31 +12,41 @@ namespace xtape {
 
 namespace {
 /// An array [examples, channels, places]. Channels are done in groups, one after another, so that all sweeps but the
-/// first find a group in the second-level cache. A group of long rows is one channel; short rows are neighbours of
-/// those of other channels, which share the lines of the cache.
+/// first find much of a group in the second-level cache. Neighbouring rows of a group are read together: a group of
+/// long rows is one channel.
 struct Channels {
-  static constexpr std::int64_t most = 64;  // of a group
+  static constexpr std::int64_t most = 64;       // of a group
+  static constexpr std::int64_t read_on = 1024;  // at least that many elements, so that the processor fetches ahead
 
-  std::int64_t examples, channels, places = 1;
-  explicit Channels(const Shape& shape) : examples(shape[0]), channels(shape[1]) {
+  std::int64_t examples, channels, places = 1, group;
+  Channels(const Shape& shape, int threads) : examples(shape[0]), channels(shape[1]) {
     for (std::size_t axis = 2; axis < shape.size(); ++axis) places *= shape[axis];
+    group = most;
+    if (!in_rows()) return;
+    const std::int64_t shared = std::max<std::int64_t>(1, channels / (2 * threads));  // so that no thread is idle
+    group = std::clamp<std::int64_t>(read_on / places, 1, std::min(most, shared));
   }
   bool in_rows() const { return places >= 16; }
-  std::int64_t group() const { return in_rows() ? 1 : most; }
   double count() const { return static_cast<double>(examples * places); }  ///< Of the elements of a channel.
 
   /// Calls each(first, last) for the channels of each group.
   template <class Each>
   void for_groups(int threads, const Each& each) const {
-    parallel_for(threads, (channels + group() - 1) / group(), 1, [&](std::int64_t begin, std::int64_t finish) {
-      for (std::int64_t i = begin; i < finish; ++i) each(i * group(), std::min(channels, (i + 1) * group()));
+    parallel_for(threads, (channels + group - 1) / group, 1, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t i = begin; i < finish; ++i) each(i * group, std::min(channels, (i + 1) * group));
     });
   }
-  /// Calls row(channel, place of the first element) for the rows of some channels.
+  /// Calls row(channel, place of the first element) for the rows of some channels, also in the opposite order.
   template <class Row>
   void for_rows(std::int64_t first, std::int64_t last, const Row& row) const {
     for (std::int64_t example = 0; example < examples; ++example)
-      for (std::int64_t channel = first; channel < last; ++channel) row(channel, (example * channels + channel) * places);
+      for (std::int64_t channel = first; channel < last; ++channel)
+        row(channel, (example * channels + channel) * places);
+  }
+  template <class Row>
+  void for_rows_back(std::int64_t first, std::int64_t last, const Row& row) const {
+    for (std::int64_t example = examples; example-- > 0;)
+      for (std::int64_t channel = last; channel-- > first;) row(channel, (example * channels + channel) * places);
   }
 };
 
@@ -65,10 +75,11 @@ void add_up(const Channels& all, std::int64_t first, std::int64_t last, const Of
   });
 }
 
-/// Calls of_channel(channel)(place, lanes) for all elements of some channels.
+/// Calls of_channel(channel)(place, lanes) for all elements of some channels. Begins with the last rows, which the
+/// sweep before has left in the cache.
 template <class T, class OfChannel>
 void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfChannel& of_channel) {
-  all.for_rows(first, last, [&](std::int64_t channel, std::int64_t row) {
+  all.for_rows_back(first, last, [&](std::int64_t channel, std::int64_t row) {
     const auto each = of_channel(channel);
     if (all.in_rows())
       for_lanes<T>(all.places, [&](std::int64_t i, const auto& lanes) { each(row + i, lanes); });
@@ -77,10 +88,10 @@ void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfC
   });
 }
 
-/// y = (x - mean) * rstd * weight + bias, with the mean and rstd = 1 / sqrt(variance + epsilon) of each channel. Outputs
-/// are y, mean, the unbiased variance and rstd.
+/// y = (x - mean) * rstd * weight + bias, with the mean and rstd = 1 / sqrt(variance + epsilon) of each channel.
+/// Outputs are y, mean, the unbiased variance and rstd.
 Kernel make_batch_norm(const KernelForm& form) {
-  const Channels all(form.shape(0));
+  const Channels all(form.shape(0), form.threads);
   const double epsilon = form.get<double>("epsilon");
   const bool weighted = form.inputs.size() > 1, biased = form.inputs.size() > 2;
   return with_floating(form.dtype(0), [&](auto scalar) {
@@ -125,10 +136,10 @@ Kernel make_batch_norm(const KernelForm& form) {
   });
 }
 
-/// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd; dweight, the
-/// sum of dy * xhat; and dbias, that of dy.
+/// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd; dweight,
+/// the sum of dy * xhat; and dbias, that of dy.
 Kernel make_batch_norm_grad(const KernelForm& form) {
-  const Channels all(form.shape(0));
+  const Channels all(form.shape(0), form.threads);
   const bool weighted = form.inputs.size() > 4, biased = form.get<bool>("bias");
   return with_floating(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
@@ -145,8 +156,7 @@ Kernel make_batch_norm_grad(const KernelForm& form) {
               return [dy, x, centre = mean[c], scale = rstd[c]](std::int64_t i, const auto& lanes) {
                 using Lanes = decltype(lanes.load(x));
                 const Lanes cotangent = lanes.load(dy + i);
-                return std::array{cotangent,
-                                  Lanes(cotangent * ((lanes.load(x + i) - Lanes(centre)) * Lanes(scale)))};
+                return std::array{cotangent, Lanes(cotangent * ((lanes.load(x + i) - Lanes(centre)) * Lanes(scale)))};
               };
             },
             sums);

@@ -32,6 +32,22 @@ TEST_CASE("op batch_norm_training: with these statistics, batch_norm gives the s
   CHECK(near(both[0], both[1], 1e-12));
 }
 
+TEST_CASE("op batch_norm_training: the variance of numbers that are far from 0 is exact") {
+  constexpr std::int64_t examples = 16, places = 64;
+  const Doubles x = made_from({examples, 2, places}, [](const Shape& i) {
+    return 4096.0 * static_cast<double>(i[1] + 1) + (i[0] + i[2]) % 2;  // half of them are 1 larger
+  });
+  const std::vector<Doubles> all = played(
+      [](const Vars& v) {
+        const BatchNorm norm = batch_norm_training(cast(v[0], Dtype::float32));
+        return Vars{norm.mean, norm.variance};
+      },
+      {x});
+  CHECK(all[0] == Doubles{4096.5, 8192.5});
+  constexpr double count = examples * places;
+  for (std::size_t c = 0; c < 2; ++c) CHECK(all[1][c] == doctest::Approx(0.25 * count / (count - 1)).epsilon(1e-6));
+}
+
 TEST_CASE("op batch_norm_training: refuses what does not fit") {
   Tape tape;
   CHECK_THROWS_WITH_AS(batch_norm_training(tape.input("one", {1, 4, 1})),
