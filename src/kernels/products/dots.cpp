@@ -17,11 +17,12 @@ constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
 constexpr std::int64_t chunk_terms = 1024;            // of a tile, whose registers are then added up
 constexpr std::int64_t most_groups = 16;              // of chunks, with sums of their own
 
-/// Adds up `runs` runs for a tile of rows and columns; adds to `to` if `add`.
+/// Adds up `runs` runs for a tile of rows and columns; adds to `to` if `add`. Not within its caller, whose variables
+/// would take registers.
 template <class T, int rows, int columns>
-void dot_tile(const std::array<const T*, tile_lines>& a, const std::array<const T*, tile_columns>& b,
-              const std::int64_t* in_a, const std::int64_t* in_b, std::int64_t runs, std::int64_t length, T* to,
-              std::int64_t to_row, bool add) {
+[[gnu::noinline]] void dot_tile(const std::array<const T*, tile_lines>& a, const std::array<const T*, tile_columns>& b,
+                                const std::int64_t* in_a, const std::int64_t* in_b, std::int64_t runs,
+                                std::int64_t length, T* to, std::int64_t to_row, bool add) {
   using Batch = xsimd::batch<T>;
   constexpr auto width = static_cast<std::int64_t>(Batch::size);
   Batch sums[rows][columns];
@@ -194,8 +195,7 @@ PlannedProduct make_dots(DotsPlan plan) {
   const auto dots = std::make_shared<const Dots<T>>(std::move(plan));
   PlannedProduct planned;
   planned.way = ProductWay::dots;
-  planned.scratch_bytes =
-      whole_lines(static_cast<std::size_t>(dots->groups * dots->rows * dots->columns) * sizeof(T));
+  planned.scratch_bytes = whole_lines(static_cast<std::size_t>(dots->groups * dots->rows * dots->columns) * sizeof(T));
   planned.multiply = [dots](const void* a, const void* b, void* c, void* scratch, const void*) {
     const bool swapped = dots->plan.swapped;
     dots->run(static_cast<const T*>(swapped ? b : a), static_cast<const T*>(swapped ? a : b), static_cast<T*>(c),
