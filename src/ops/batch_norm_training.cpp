@@ -73,8 +73,8 @@ const Op& batch_norm_grad_op() {
   static const Op entry{
       .name = "batch_norm_grad",
       .doc =
-          R"(The gradient of batch_norm_training by its first output. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd
-           * (g - mean(g) - xhat * mean(g * xhat)), the means over all axes but that of the channels; dweight =
+          R"(The gradient of batch_norm_training by its first output. With xhat = (x - mean) * rstd and g = dy *
+           weight: dx = rstd * (g - mean(g) - xhat * mean(g * xhat)), the means over all axes but that of the channels; dweight =
            sum(dy * xhat) and dbias = sum(dy) over the same axes. dweight is given if weight is, dbias if
            `bias` is true.)",
       .inputs = {{"dy", Accept::floating},

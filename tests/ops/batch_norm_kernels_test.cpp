@@ -7,8 +7,13 @@
 using namespace xtape;
 
 TEST_CASE("op batch_norm_training: the kernels of the op and its gradient agree with the expansions") {
-  for (const std::vector<std::size_t>& shape :
-       {std::vector<std::size_t>{7, 5}, {3, 70, 2}, {2, 3, 40}, {4, 5, 3, 6}, {33, 3, 7, 9}, {5, 0, 4}, {6, 3, 2, 1100}})
+  for (const std::vector<std::size_t>& shape : {std::vector<std::size_t>{7, 5},
+                                                {3, 70, 2},
+                                                {2, 3, 40},
+                                                {4, 5, 3, 6},
+                                                {33, 3, 7, 9},
+                                                {5, 0, 4},
+                                                {6, 3, 2, 1100}})
     for (std::size_t count : {1u, 2u, 3u}) {
       Tape tape;
       Vars wide, narrow;

@@ -146,23 +146,36 @@ inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std:
   return step == 1 || step == 2 ? step : 0;
 }
 
+/// Packs n terms, `step` places apart, of n lines.
+template <class Part, std::size_t n>
+[[gnu::always_inline]] inline void pack_square(const Part* from, const std::int64_t* lines, std::int64_t step, Part* to,
+                                               std::int64_t panel) {
+  typename Register<Part, n>::type rows[n];
+  for (std::size_t k = 0; k < n; ++k) rows[k] = load_steps<Part, n>(from + lines[k], step);
+  transpose_square<Part, n>(rows);
+  for (std::size_t k = 0; k < n; ++k, to += panel) *reinterpret_cast<typename Register<Part, n>::loose*>(to) = rows[k];
+}
+
 /// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
 /// Where lines or terms are one or two elements apart, whole registers are read, or halves of them.
 template <class Part>
 void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
                    std::int64_t count, Part* to, std::int64_t panel) {
-  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size), half = std::max<std::int64_t>(2, width / 2);
-  using Row = typename Register<Part, width>::type;
+  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size),
+                 half = std::max<std::int64_t>(2, width / 2);
   using Loose = typename Register<Part, width>::loose;
   using LooseHalf = typename Register<Part, half>::loose;
   for (std::int64_t i = 0; i < columns; i += width) {
     const bool whole = columns - i >= width;
     const std::int64_t step = step_of(lines + i, width, columns - i);
-    const std::int64_t low = step_of(lines + i, half, columns - i), high = step_of(lines + i + half, half, columns - i - half);
+    const std::int64_t low = step_of(lines + i, half, columns - i),
+                       high = step_of(lines + i + half, half, columns - i - half);
     for (std::int64_t t = 0; t < count;) {
       Part* place = to + t * panel + i;
       const Part* term = from + terms[t];
-      const std::int64_t terms_step = whole && low == 0 ? step_of(terms + t, width, count - t) : 0;
+      const bool across = whole && low == 0;  // registers hold terms
+      const std::int64_t terms_step = across ? step_of(terms + t, width, count - t) : 0;
+      const std::int64_t half_step = across && terms_step == 0 ? step_of(terms + t, half, count - t) : 0;
       if (step != 0) {
         *reinterpret_cast<Loose*>(place) = load_steps<Part, width>(term + lines[i], step);
         ++t;
@@ -171,10 +184,12 @@ void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t col
         *reinterpret_cast<LooseHalf*>(place + half) = load_steps<Part, half>(term + lines[i + half], high);
         ++t;
       } else if (terms_step != 0) {
-        Row rows[width];
-        for (std::int64_t k = 0; k < width; ++k) rows[k] = load_steps<Part, width>(term + lines[i + k], terms_step);
-        transpose_square<Part, width>(rows);
-        for (std::int64_t k = 0; k < width; ++k, ++t) *reinterpret_cast<Loose*>(to + t * panel + i) = rows[k];
+        pack_square<Part, width>(term, lines + i, terms_step, place, panel);
+        t += width;
+      } else if (half_step != 0) {
+        for (std::int64_t k = 0; k < width; k += half)
+          pack_square<Part, half>(term, lines + i + k, half_step, place + k, panel);
+        t += half;
       } else {
         for (std::int64_t k = 0; k < std::min(columns - i, width); ++k) place[k] = term[lines[i + k]];
         ++t;
