@@ -90,7 +90,7 @@ void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfC
 
 /// y = (x - mean) * rstd * weight + bias, with the mean and rstd = 1 / sqrt(variance + epsilon) of each channel.
 /// Outputs are y, mean, the unbiased variance and rstd.
-Kernel make_batch_norm(const KernelForm& form) {
+[[gnu::cold]] Kernel make_batch_norm(const KernelForm& form) {
   const Channels all(form.shape(0), form.threads);
   const double epsilon = form.get<double>("epsilon");
   const bool weighted = form.inputs.size() > 1, biased = form.inputs.size() > 2;
@@ -138,7 +138,7 @@ Kernel make_batch_norm(const KernelForm& form) {
 
 /// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd; dweight,
 /// the sum of dy * xhat; and dbias, that of dy.
-Kernel make_batch_norm_grad(const KernelForm& form) {
+[[gnu::cold]] Kernel make_batch_norm_grad(const KernelForm& form) {
   const Channels all(form.shape(0), form.threads);
   const bool weighted = form.inputs.size() > 4, biased = form.get<bool>("bias");
   return with_floating(form.dtype(0), [&](auto scalar) {

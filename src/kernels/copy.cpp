@@ -1,3 +1,5 @@
+#include "compact.hpp"
+
 #include "copy.hpp"
 
 #include <cstring>

@@ -1,4 +1,6 @@
 // Extending arrays.
+#include "compact.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -95,7 +97,7 @@ Kernel framed(const Framed& form, std::uint64_t value, int threads) {
   }};
 }
 
-Kernel make_pad(const KernelForm& form) {
+[[gnu::cold]] Kernel make_pad(const KernelForm& form) {
   const auto& before = form.get<std::vector<std::int64_t>>("before");
   std::uint64_t value = 0;
   with_element(form.dtype(0), [&](auto scalar) {
@@ -104,17 +106,9 @@ Kernel make_pad(const KernelForm& form) {
   });
   if (form.out[0].contiguous() && count_of(form.shape(0)) > 0 && !before.empty()) {
     const Framed rows(form.in[0], form.out[0].shape, before);
-    // Threads share short rows; a long one is copied in pieces.
-    if (rows.length() <= grain_elements) switch (size_of(form.dtype(0))) {
-        case 8:
-          return framed<std::uint64_t>(rows, value, form.threads);
-        case 4:
-          return framed<std::uint32_t>(rows, value, form.threads);
-        case 2:
-          return framed<std::uint16_t>(rows, value, form.threads);
-        default:
-          return framed<std::uint8_t>(rows, value, form.threads);
-      }
+    // Threads share short rows; a long one is copied in pieces. Elements of other sizes are seldom padded.
+    if (rows.length() <= grain_elements && size_of(form.dtype(0)) == sizeof(std::uint32_t))
+      return framed<std::uint32_t>(rows, value, form.threads);
   }
   Layout inside{form.shape(0), form.out[0].strides, form.out[0].offset};
   for (std::size_t i = 0; i < inside.shape.size(); ++i) inside.offset += before[i] * inside.strides[i];

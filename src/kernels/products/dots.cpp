@@ -11,6 +11,7 @@
 namespace xtape {
 
 namespace {
+constexpr bool has_registers = xsimd::batch<float>::size >= 8;
 constexpr bool many_registers = xsimd::batch<float>::size >= 16;
 constexpr int tile_lines = 4;                         // of a: their terms of a chunk stay in the first-level cache
 constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
@@ -134,12 +135,12 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 }
 }  // namespace
 
-std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
+[[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
   // Tiles pack many lines for each of the few. Of more lines, or in short runs, they are faster.
   constexpr std::int64_t few_lines = many_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
                          most_runs = 1 << 16;
   const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));
-  if (xsimd::batch<float>::size < 8 || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
+  if (!has_registers || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
       product.precision != Precision::float32)
     return std::nullopt;
   std::array<Loops<2>, 2> sides;  // lines of a and b: strides in the operand and in c
@@ -191,19 +192,23 @@ std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>&
 }
 
 template <class T>
-PlannedProduct make_dots(DotsPlan plan) {
-  const auto dots = std::make_shared<const Dots<T>>(std::move(plan));
-  PlannedProduct planned;
-  planned.way = ProductWay::dots;
-  planned.scratch_bytes = whole_lines(static_cast<std::size_t>(dots->groups * dots->rows * dots->columns) * sizeof(T));
-  planned.multiply = [dots](const void* a, const void* b, void* c, void* scratch, const void*) {
-    const bool swapped = dots->plan.swapped;
-    dots->run(static_cast<const T*>(swapped ? b : a), static_cast<const T*>(swapped ? a : b), static_cast<T*>(c),
-              static_cast<T*>(scratch));
-  };
-  return planned;
+[[gnu::cold]] PlannedProduct make_dots(DotsPlan plan) {
+  if constexpr (has_registers) {
+    const auto dots = std::make_shared<const Dots<T>>(std::move(plan));
+    PlannedProduct planned;
+    planned.way = ProductWay::dots;
+    planned.scratch_bytes =
+        whole_lines(static_cast<std::size_t>(dots->groups * dots->rows * dots->columns) * sizeof(T));
+    planned.multiply = [dots](const void* a, const void* b, void* c, void* scratch, const void*) {
+      const bool swapped = dots->plan.swapped;
+      dots->run(static_cast<const T*>(swapped ? b : a), static_cast<const T*>(swapped ? a : b), static_cast<T*>(c),
+                static_cast<T*>(scratch));
+    };
+    return planned;
+  } else {
+    return {};
+  }
 }
 template PlannedProduct make_dots<float>(DotsPlan);
-template PlannedProduct make_dots<double>(DotsPlan);
 
 }  // namespace xtape

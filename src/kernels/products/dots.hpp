@@ -29,6 +29,5 @@ std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>&
 template <class T>
 PlannedProduct make_dots(DotsPlan plan);
 extern template PlannedProduct make_dots<float>(DotsPlan);
-extern template PlannedProduct make_dots<double>(DotsPlan);
 
 }  // namespace xtape

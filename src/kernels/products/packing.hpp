@@ -52,6 +52,9 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
 /// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
 /// two strides is 1.
 template <class F, class N>
+#ifndef __clang__
+[[gnu::noclone]]  // its code is large
+#endif
 void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                 std::int64_t to_line, std::int64_t to_part) {
   using Part = typename F::Part;

@@ -154,7 +154,8 @@ template <class T>
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {
     if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
-    if (auto dots = dots_of(product, axes)) return make_dots<T>(std::move(*dots));
+    if constexpr (std::is_same_v<T, float>)
+      if (auto dots = dots_of(product, axes)) return make_dots<T>(std::move(*dots));
     const GemmChoice choice = best_gemm(product, axes);
     if (choice.cost < loops_cost(loops)) {
       const ProductWay way = way_of<T>(product, choice.plan);

@@ -82,9 +82,17 @@ using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, s
                           typename F::Sum*, std::int64_t, bool);
 
 /// The instances of multiply for 1, 2, … rows.
+template <class F, int registers, Reading reading, int i>
+constexpr Multiply<F> instance() {
+  // Only where several bands share columns do they read them in place, and such bands are at least half as high.
+  if constexpr (reading == Reading::in_place && i < tile_rows / 2)
+    return nullptr;
+  else
+    return multiply<F, i, registers, reading>;
+}
 template <class F, int registers, Reading reading, int... i>
 constexpr std::array<Multiply<F>, tile_rows> by_rows(std::integer_sequence<int, i...> /*rows*/) {
-  return {multiply<F, i + 1, registers, reading>...};
+  return {instance<F, registers, reading, i + 1>()...};
 }
 template <class F, int registers, Reading reading = Reading::packed>
 constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
