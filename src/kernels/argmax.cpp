@@ -1,5 +1,7 @@
 // The indices of the largest elements of a dense array. NaN counts as larger than any number; among equal elements the
 // first wins.
+#include "compact.hpp"
+
 #include <algorithm>
 
 #include "kernel_form.hpp"

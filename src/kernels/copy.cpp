@@ -1,3 +1,5 @@
+#include "compact.hpp"
+
 #include "copy.hpp"
 
 #include <cstring>
@@ -161,8 +163,6 @@ std::function<void(void*)> make_fill(Dtype dtype, const Layout& out, const void*
   return [word, copy = make_copy(dtype, same, out, threads)](void* to) { copy(&word, to); };
 }
 
-namespace {
-/// A kernel that writes one value to all elements of the output, and then the input to those of `place`.
 Kernel copy_into(const KernelForm& form, const void* value, const Layout& place) {
   return {[fill = make_fill(form.dtype(0), form.out[0], value, form.threads),
            copy = make_copy(form.dtype(0), form.in[0], place, form.threads)](const KernelArguments& arguments) {
@@ -171,16 +171,7 @@ Kernel copy_into(const KernelForm& form, const void* value, const Layout& place)
   }};
 }
 
-Kernel make_pad(const KernelForm& form) {
-  Layout inside{form.shape(0), form.out[0].strides, form.out[0].offset};
-  const auto& before = form.get<std::vector<std::int64_t>>("before");
-  for (std::size_t i = 0; i < inside.shape.size(); ++i) inside.offset += before[i] * inside.strides[i];
-  return with_element(form.dtype(0), [&](auto scalar) {
-    const auto value = form.attributes.number("value").as<decltype(scalar)>();
-    return copy_into(form, &value, inside);
-  });
-}
-
+namespace {
 Kernel make_diag_embed(const KernelForm& form) {
   const std::uint64_t zero = 0;
   Layout diagonal = form.out[0];
@@ -193,7 +184,7 @@ Kernel make_diag_embed(const KernelForm& form) {
 }  // namespace
 
 KernelList list_copy() {
-  return {{"pad", make_pad}, {"diag_embed", make_diag_embed}};
+  return {{"diag_embed", make_diag_embed}};
 }
 
 }  // namespace xtape

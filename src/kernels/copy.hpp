@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "kernel_form.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {
@@ -16,5 +17,8 @@ std::function<void(const void* from, void* to)> make_copy(Dtype dtype, const Lay
 /// Makes a function that writes one value to all elements of a layout. `value` points to a scalar of `dtype`, which is
 /// read by make_fill itself.
 std::function<void(void* to)> make_fill(Dtype dtype, const Layout& out, const void* value, int threads);
+
+/// A kernel that writes one value to all elements of its output, and then its input to those of `place`.
+Kernel copy_into(const KernelForm& form, const void* value, const Layout& place);
 
 }  // namespace xtape

@@ -1,4 +1,6 @@
 // Fills dense arrays with constants and indices.
+#include "compact.hpp"
+
 #include <algorithm>
 
 #include "kernel_form.hpp"

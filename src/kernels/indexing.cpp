@@ -1,4 +1,6 @@
 // Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
+#include "compact.hpp"
+
 #include <cstring>
 
 #include "kernel_form.hpp"

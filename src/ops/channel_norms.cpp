@@ -1,6 +1,8 @@
-// group_norm, instance_norm and batch_norm: norms of arrays [batch, channels, ...]. Recorded in other ops.
+// group_norm, instance_norm and batch_norm, which takes statistics: norms of arrays [batch, channels, ...]. Recorded in
+// other ops.
 #include <algorithm>
 
+#include "channels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
@@ -8,20 +10,10 @@
 namespace xtape {
 
 namespace {
-const Shape& with_channels(const Shape& x) {
-  if (x.size() < 2) throw ShapeError("needs x with a batch and channels as its first axes, got " + to_string(x));
-  return x;
-}
-
 /// The numbers called `name`, one for each channel of x, as an array that broadcasts with x.
 Var for_channels(const char* name, const Var& numbers, const Var& x) {
-  const std::int64_t channels = with_channels(x.shape())[1];
-  if (numbers.shape() != Shape{channels})
-    throw ShapeError(std::string(name) + " must have one number for each of the " + std::to_string(channels) +
-                     " channels of x, " + to_string(x.shape()) + ", got " + to_string(numbers.shape()));
-  Shape shape = Shape::filled(x.rank() - 1, 1);
-  shape[0] = channels;
-  return reshape(numbers, shape);
+  require_one_each(name, numbers.shape(), x.shape());
+  return for_channels(numbers, x);
 }
 
 /// x times the weight plus the bias, if they are among the inputs from `first` on.
@@ -49,25 +41,6 @@ Vars by_given(const Vars& inputs, const Attributes& attributes) {
   return {scaled((x - for_channels("mean", inputs[1], x)) * for_channels("variance", rstd, x), inputs, 3)};
 }
 
-Vars by_batch(const Vars& inputs, const Attributes& attributes) {
-  const Var& x = inputs[0];
-  const Shape& shape = with_channels(x.shape());
-  Axes axes{0};
-  std::int64_t count = shape[0];
-  for (std::size_t axis = 2; axis < shape.size(); ++axis) {
-    axes.push_back(static_cast<std::int64_t>(axis));
-    count *= shape[axis];
-  }
-  if (count == 1)
-    throw ShapeError("needs more than one number of each channel for a variance, got x of shape " + to_string(shape));
-  const Var centre = mean(x, axes);
-  const Var centred = x - for_channels("mean", centre, x);
-  const Var variance = mean(square(centred), axes);
-  const Var normal = centred * for_channels("variance", rsqrt(variance + attributes.get<double>("epsilon")), x);
-  const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
-  return {scaled(normal, inputs, 1), centre, variance * unbiased};
-}
-
 /// A norm: its name, what it records, and its other inputs between x and the weight.
 struct Norm {
   const char *name, *doc;
@@ -83,7 +56,7 @@ Op norm(const Norm& given) {
   for (const std::string& name : given.inputs) op.inputs.push_back({name, Accept::floating});
   for (const char* name : {"weight", "bias"}) op.inputs.push_back({name, Accept::floating, Arity::optional});
   op.outputs = given.outputs;
-  op.attributes = {{"epsilon", AttributeType::number, "Added to the variance, inside the square root.", 1e-5}};
+  op.attributes = {epsilon_of_channels()};
   op.shape = [](const Call& call) {
     std::vector<ValueType> types{call.inputs[0]};
     types.resize(call.op.outputs.size(), {call.dtype(0), {with_channels(call.shape(0))[1]}});
@@ -122,42 +95,30 @@ const Op& batch_norm_op() {
             {"mean", "variance"}, {"y"}});
   return entry;
 }
-const Op& batch_norm_training_op() {
-  static const Op entry =
-      norm({"batch_norm_training",
-      R"(batch_norm with the mean and the biased variance of x over all axes but that of the
-           channels. Also gives what running averages are made from: the mean and the unbiased variance.)",
-            by_batch, {}, {"y", "mean", "variance"}});
-  return entry;
-}
+}  // namespace
 
-Vars recorded(const Op& op, std::vector<Operand> operands, const Var& weight, const Var& bias,
-              const Attributes& attributes) {
+Vars record_channel_norm(const Op& op, std::vector<Operand> operands, const Var& weight, const Var& bias,
+                         const Attributes& attributes) {
   const Var& x = operands[0].var();
   if (!weight.empty()) operands.emplace_back(weight);
   if (weight.empty() && !bias.empty()) operands.emplace_back(ones(x.tape(), bias.shape(), bias.dtype()));
   if (!bias.empty()) operands.emplace_back(bias);
   return apply(op, operands, attributes);
 }
-}  // namespace
 
 Var group_norm(const Argument& x, std::int64_t groups, const Var& weight, const Var& bias, double epsilon) {
-  return recorded(group_norm_op(), {x}, weight, bias, {{"groups", groups}, {"epsilon", epsilon}})[0];
+  return record_channel_norm(group_norm_op(), {x}, weight, bias, {{"groups", groups}, {"epsilon", epsilon}})[0];
 }
 Var instance_norm(const Argument& x, const Var& weight, const Var& bias, double epsilon) {
-  return recorded(instance_norm_op(), {x}, weight, bias, {{"epsilon", epsilon}})[0];
+  return record_channel_norm(instance_norm_op(), {x}, weight, bias, {{"epsilon", epsilon}})[0];
 }
 Var batch_norm(const Argument& x, const Var& mean, const Var& variance, const Var& weight, const Var& bias,
                double epsilon) {
-  return recorded(batch_norm_op(), {x, mean, variance}, weight, bias, {{"epsilon", epsilon}})[0];
-}
-BatchNorm batch_norm_training(const Argument& x, const Var& weight, const Var& bias, double epsilon) {
-  const Vars all = recorded(batch_norm_training_op(), {x}, weight, bias, {{"epsilon", epsilon}});
-  return {all[0], all[1], all[2]};
+  return record_channel_norm(batch_norm_op(), {x, mean, variance}, weight, bias, {{"epsilon", epsilon}})[0];
 }
 
 void list_channel_norms(OpTable& table) {
-  for (const Op* op : {&group_norm_op(), &instance_norm_op(), &batch_norm_op(), &batch_norm_training_op()})
+  for (const Op* op : {&group_norm_op(), &instance_norm_op(), &batch_norm_op()})
     table.add(*op);
 }
 

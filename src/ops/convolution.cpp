@@ -2,6 +2,7 @@
 #include "xtape/ops/convolution.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "calls.hpp"
 #include "convolution_geometry.hpp"
@@ -70,21 +71,95 @@ Vars expand_conv(const ExpandCall& call) {
   return {g.product(extended(x, 2, g.before, g.after), weight, "oc")};
 }
 
-/// With stride 1, windows over x by the weight backwards; else the windows of the result are computed and folded.
+/// The adjoint of a convolution with stride 1: windows over x by the weight backwards. `before[i]` and `after[i]` are
+/// the zeros around x, or what is cut off.
+Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after) {
+  Axes axes;
+  for (std::size_t i = 0; i < g.n; ++i) axes.push_back(static_cast<std::int64_t>(i) + 2);
+  return g.product(extended(x, 2, before, after), flip(weight, axes), "co");
+}
+
+/// Every stride-th element of the result, from each of the first `stride` ones on, along each axis: an adjoint with
+/// stride 1 by those elements of the weight that meet there. They are interleaved.
+class Phases {
+ public:
+  Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)
+      : g_(g), x_(x), weight_(weight), result_(result), phase_(g.n) {}
+
+  /// The result from axis `axis` on, with the phases of the axes before it chosen.
+  Var interleaved(std::size_t axis = 0) {
+    if (axis == g_.n) return of_phases();
+    if (g_.stride[axis] == 1) return interleaved(axis + 1);
+    Vars parts;
+    for (phase_[axis] = 0; phase_[axis] < g_.stride[axis]; ++phase_[axis]) parts.push_back(interleaved(axis + 1));
+    const Var beside = stack(parts, static_cast<std::int64_t>(axis) + 3);
+    Shape shape = parts[0].shape();
+    shape[axis + 2] *= g_.stride[axis];
+    const Var all = reshape(beside, shape);
+    return shape[axis + 2] == result_[axis + 2] ? all : cut(all, axis);
+  }
+
+ private:
+  Var cut(const Var& all, std::size_t axis) const {
+    std::vector<std::int64_t> start(all.rank(), 0), stop(all.shape().begin(), all.shape().end());
+    stop[axis + 2] = result_[axis + 2];
+    return slice(all, start, stop);
+  }
+
+  Var of_phases() const {
+    Geometry part = g_;
+    std::vector<std::int64_t> start(weight_.rank(), 0), stop(weight_.shape().begin(), weight_.shape().end()),
+        step(weight_.rank(), 1);
+    Integers before(g_.n), after(g_.n);
+    Shape shape{result_[0], result_[1]};
+    bool reached = true;
+    for (std::size_t i = 0; i < g_.n; ++i) {
+      const std::int64_t stride = g_.stride[i], length = (result_[i + 2] + stride - 1) / stride;
+      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // k * dilation has this rest
+      const std::int64_t common = std::gcd(stride, g_.dilation[i]);
+      const std::int64_t most = std::min(g_.size[i], stride);  // the rests repeat
+      std::int64_t k = 0;
+      while (k < most && k * g_.dilation[i] % stride != first) ++k;
+      start[i + 2] = k;
+      step[i + 2] = stride / common;
+      part.size[i] = k < most ? (g_.size[i] - 1 - k) / step[i + 2] + 1 : 0;
+      part.stride[i] = 1;
+      part.dilation[i] = g_.dilation[i] / common;
+      reached = reached && part.size[i] > 0;
+      shape.push_back(length);
+      // Element u of the phase meets element u + ahead - t * dilation of x with element k + t * step of the weight.
+      const std::int64_t ahead = (phase_[i] + g_.before[i] - k * g_.dilation[i]) / stride;
+      before[i] = (part.size[i] - 1) * part.dilation[i] - ahead;
+      after[i] = length + ahead - x_.shape()[i + 2];
+    }
+    if (!reached) return zeros(x_.tape(), shape, x_.dtype());
+    return backwards(part, x_, slice(weight_, start, stop, step), before, after);
+  }
+
+  const Geometry& g_;
+  const Var &x_, &weight_;
+  const Shape& result_;
+  Integers phase_;
+};
+
+/// With stride 1, windows over x by the weight backwards. With small strides and windows that overlap, the same for each
+/// phase of the result. Else the windows of the result are computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());
   const Shape& result = call.node.outputs[0].shape;
+  constexpr std::int64_t most_phases = 8;
+  std::int64_t phases = 1;
+  bool overlap = false;
   Integers before(g.n), after(g.n);
-  if (std::all_of(g.stride.begin(), g.stride.end(), [](std::int64_t stride) { return stride == 1; })) {
-    Axes axes;
-    for (std::size_t i = 0; i < g.n; ++i) {
-      axes.push_back(static_cast<std::int64_t>(i) + 2);
-      before[i] = g.span(i) - 1 - g.before[i];
-      after[i] = result[i + 2] - x.shape()[i + 2] + g.before[i];
-    }
-    return {g.product(extended(x, 2, before, after), flip(weight, axes), "co")};
+  for (std::size_t i = 0; i < g.n; ++i) {
+    phases *= std::min(g.stride[i], most_phases + 1);
+    overlap = overlap || g.span(i) > g.stride[i];
+    before[i] = g.span(i) - 1 - g.before[i];
+    after[i] = result[i + 2] - x.shape()[i + 2] + g.before[i];
   }
+  if (phases == 1) return {backwards(g, x, weight, before, after)};
+  if (phases <= most_phases && overlap) return {Phases(g, x, weight, result).interleaved()};
   Var windows = g.ungrouped(einsum("b" + g.group() + "c" + g.places() + "," + g.group() + "co" + g.elements() + "->b" +
                                        g.group() + "o" + g.places() + g.elements(),
                                    g.grouped(x, 1), g.grouped(weight, 0)),

@@ -188,12 +188,15 @@ Var extended(const Var& x, std::size_t first, const std::vector<std::int64_t>& b
   std::vector<std::int64_t> start(x.rank(), 0), stop(x.shape().begin(), x.shape().end()), front = start, back = start;
   bool cut = false, grown = false;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    start[first + i] = std::max<std::int64_t>(0, -before[i]);
-    stop[first + i] += std::min<std::int64_t>(0, after[i]);
-    front[first + i] = std::max<std::int64_t>(0, before[i]);
-    back[first + i] = std::max<std::int64_t>(0, after[i]);
-    cut = cut || before[i] < 0 || after[i] < 0;
-    grown = grown || before[i] > 0 || after[i] > 0;
+    const std::int64_t size = x.shape()[first + i];
+    std::int64_t &begin = start[first + i], &end = stop[first + i];
+    begin = std::clamp<std::int64_t>(-before[i], 0, size);
+    end = std::clamp(size + after[i], begin, size);
+    const std::int64_t added = size + before[i] + after[i] - (end - begin);
+    front[first + i] = std::clamp<std::int64_t>(before[i], 0, added);
+    back[first + i] = added - front[first + i];
+    cut = cut || end - begin < size;
+    grown = grown || added > 0;
   }
   const Var kept = cut ? slice(x, start, stop) : x;
   return grown ? pad(kept, front, back, value) : kept;

@@ -12,6 +12,12 @@ inline Needs needs_matrix_unit() {
   return {amx::available(), "a processor with a matrix unit (AMX)"};
 }
 
+inline Needs needs_tiles() {
+  GemmPlan plan;
+  plan.m = plan.n = plan.k = 128;
+  return {tiles_suit(plan), "kernels for AVX2 or AVX-512"};
+}
+
 inline Needs needs_bfloat16() {
   GemmPlan plan;
   plan.m = plan.n = plan.k = 128;

@@ -70,7 +70,8 @@ std::vector<float> drawn(std::int64_t count, std::mt19937& random, double larges
 }
 }  // namespace
 
-TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the layouts and the number of products") {
+TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the layouts and the number of products" *
+          needs_tiles()) {
   std::mt19937 random(5);
   const auto size = [&](unsigned largest) { return static_cast<std::int64_t>(1 + random() % largest); };
   for (int round = 0; round < 120; ++round) {

@@ -175,45 +175,6 @@ TEST_CASE("the products of models run as matrix products without packing by copi
   }
 }
 
-TEST_CASE("tiles gather sliding windows without a copy") {
-  struct Windows {
-    std::int64_t images, channels, step;
-  };
-  // Columns of a register that lie next to each other, or not; one block of terms, or two; each product a task, or not.
-  for (const auto& [images, channels, step] : {Windows{1, 5, 1}, {1, 5, 2}, {2, 100, 1}, {17, 5, 1}, {17, 5, 2}}) {
-    CAPTURE(images);
-    CAPTURE(channels);
-    CAPTURE(step);
-    constexpr std::int64_t outputs = 8, size = 3, count = 40;
-    const std::int64_t length = (count - 1) * step + size;
-    Product product;
-    product.dtype = Dtype::float32;
-    product.a_axes = "ocx";
-    product.b_axes = "ncXx";
-    product.c_axes = "noX";
-    product.threads = 2;
-    product.a = Layout::dense({outputs, channels, size});
-    product.b = {{images, channels, count, size}, {channels * length, length, step, 1}, 0};
-    product.c = Layout::dense({images, outputs, count});
-    std::vector<float> a(static_cast<std::size_t>(outputs * channels * size)),
-        b(static_cast<std::size_t>(images * channels * length)),
-        c(static_cast<std::size_t>(images * outputs * count)), expected(c.size());
-    for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
-    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 11) - 5;
-    for_each_index({images, outputs, channels, count, size}, [&](const Shape& at) {
-      expected[(at[0] * outputs + at[1]) * count + at[3]] +=
-          a[(at[1] * channels + at[2]) * size + at[4]] * b[(at[0] * channels + at[2]) * length + at[3] * step + at[4]];
-    });
-    const PlannedProduct planned = make_product(product);
-    Scratch scratch(planned.scratch_bytes);
-    planned.run(a.data(), b.data(), c.data(), scratch.data());
-    CHECK(c == expected);
-    if (amx::available() || instruction_set() < InstructionSet::avx2) continue;  // they copy
-    CHECK(planned.way == ProductWay::tiles);
-    CHECK(planned.packed == 0);
-  }
-}
-
 TEST_CASE("products of few rows and a matrix are computed in place, for all sizes and layouts that suit") {
   std::mt19937 random(6);
   const auto size = [&](unsigned least, unsigned largest) {

@@ -16,9 +16,6 @@ TEST_CASE("op instance_norm: gives PyTorch's values and gradients") {
 TEST_CASE("op batch_norm: gives PyTorch's values and gradients") {
   check_golden("ops_convolution.json", "batch_norm", 1e-10, 1e-4);
 }
-TEST_CASE("op batch_norm_training: gives PyTorch's values, statistics and gradients") {
-  check_golden("ops_convolution.json", "batch_norm_training", 1e-10, 1e-4);
-}
 
 TEST_CASE("op group_norm: gradients") {
   check_gradient([](const Vars& v) { return group_norm(v[0], 2, v[1], v[2], 0.1); },
@@ -32,26 +29,6 @@ TEST_CASE("op batch_norm: gradients, also with a bias alone") {
   check_gradient([](const Vars& v) { return batch_norm(v[0], v[1], square(v[2]), {}, v[3], 0.1); },
                  {numbers({2, 2, 3}, 1), numbers({2}, 2), numbers({2}, 3), numbers({2}, 4)});
 }
-TEST_CASE("op batch_norm_training: gradients") {
-  check_gradients(
-      [](const Vars& v) {
-        const BatchNorm all = batch_norm_training(v[0], v[1], v[2], 0.1);
-        return Vars{all.y, all.mean, all.variance};
-      },
-      {numbers({3, 2, 2}, 1), numbers({2}, 2), numbers({2}, 3)});
-}
-
-TEST_CASE("op batch_norm_training: with these statistics, batch_norm gives the same") {
-  const Doubles x = numbers({4, 3, 5}, 1);
-  const std::vector<Doubles> both = played(
-      [](const Vars& v) {
-        const BatchNorm all = batch_norm_training(v[0]);
-        return Vars{all.y, batch_norm(v[0], all.mean, all.variance * (19.0 / 20))};
-      },
-      {x});
-  CHECK(near(both[0], both[1], 1e-12));
-}
-
 TEST_CASE("op group_norm: refuses what does not fit") {
   Tape tape;
   const Var x = tape.input("x", {2, 4, 3});
@@ -62,10 +39,6 @@ TEST_CASE("op group_norm: refuses what does not fit") {
   CHECK_THROWS_AS(instance_norm(tape.input("y", {3})), ShapeError);
   CHECK_THROWS_WITH_AS(batch_norm(x, tape.input("m", {4}), tape.input("v", {1})),
                        "batch_norm: variance must have one number for each of the 4 channels of x, (2, 4, 3), got (1,)",
-                       ShapeError);
-  CHECK_THROWS_WITH_AS(batch_norm_training(tape.input("one", {1, 4, 1})),
-                       "batch_norm_training: needs more than one number of each channel for a variance, got x of shape "
-                       "(1, 4, 1)",
                        ShapeError);
 }
 

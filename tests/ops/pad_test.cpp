@@ -23,6 +23,52 @@ TEST_CASE("op pad: adds elements around an array") {
   check_gradient([&](const Vars& v) { return square(record(v)); }, {x});
 }
 
+TEST_CASE("op pad: rows of any length, between values at any side, in any layout and of any size of element") {
+  struct Padding {
+    Shape shape;
+    std::vector<std::int64_t> before, after;
+  };
+  for (const Padding& each : {Padding{{3, 4, 5, 6}, {0, 0, 1, 1}, {0, 0, 1, 1}}, {{2, 3, 7, 33}, {0, 2, 0, 3}, {1, 0, 4, 0}},
+                              {{2, 5, 4, 8}, {1, 1, 0, 0}, {0, 2, 0, 0}}, {{1, 2, 3, 1100}, {0, 0, 2, 0}, {0, 1, 0, 5}},
+                              {{2, 2, 2, 9000}, {0, 1, 0, 0}, {0, 1, 0, 1}}, {{1, 1, 2, 20000}, {0, 0, 0, 3}, {0, 2, 0, 1}},
+                              {{3, 2, 1, 8}, {0, 0, 0, 0}, {0, 0, 0, 0}}, {{4, 1, 5, 17}, {2, 0, 1, 0}, {2, 0, 1, 0}}})
+    for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::int32, Dtype::bfloat16, Dtype::int8, Dtype::boolean})
+      for (const bool turned : {false, true}) {
+        CAPTURE(to_string(each.shape));
+        CAPTURE(name_of(dtype));
+        CAPTURE(turned);
+        const double value = dtype == Dtype::boolean ? 1 : -3;
+        const Doubles x = made_from(each.shape, [&](const Shape& i) {
+          const std::int64_t k = 17 * i[0] + 13 * i[1] + 5 * i[2] + i[3];
+          return static_cast<double>(dtype == Dtype::boolean ? k % 2 : k % 100);
+        });
+        Shape shape = each.shape;
+        for (std::size_t i = 0; i < shape.size(); ++i) shape[i] += each.before[i] + each.after[i];
+        const Doubles found = played_one(
+            [&](const Vars& v) {
+              Var from = cast(v[0], dtype);
+              if (turned) from = flip(transpose(from, {0, 2, 1, 3}), {3});
+              const auto in_order = [&](std::vector<std::int64_t> sizes) {
+                if (turned) std::swap(sizes[1], sizes[2]);
+                return sizes;
+              };
+              Var padded = pad(from, in_order(each.before), in_order(each.after), value);
+              if (turned) padded = transpose(padded, {0, 2, 1, 3});
+              return cast(padded, Dtype::float64);
+            },
+            {x});
+        CHECK(found == made_from(shape, [&](const Shape& i) {
+                Shape inner = i;
+                for (std::size_t k = 0; k < i.size(); ++k) {
+                  inner[k] -= each.before[k];
+                  if (inner[k] < 0 || inner[k] >= each.shape[k]) return value;
+                }
+                if (turned) inner[3] = each.shape[3] - 1 - inner[3];
+                return element(x, inner);
+              }));
+      }
+}
+
 TEST_CASE("op pad: sizes that do not fit are refused") {
   Tape tape;
   const Var x = tape.input("x", {2, 3});

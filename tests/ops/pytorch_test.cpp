@@ -53,6 +53,7 @@ TEST_CASE("each op has 20 cases of PyTorch, or a reason why not") {
                                                    {"truncated_normal", random},
                                                    {"uniform", random},
                                                    {"attention_grad", gradient},
+                                                   {"batch_norm_grad", gradient},
                                                    {"cross_entropy_grad", gradient},
                                                    {"einsum_add", gradient},
                                                    {"gammaincinv", gradient},

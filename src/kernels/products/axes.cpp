@@ -9,7 +9,7 @@ namespace xtape {
 
 namespace {
 constexpr double nanoseconds_per_copied_element = 1.0;
-constexpr double nanoseconds_per_gathered_element = 0.25;  // more than tiles take to pack a dense operand
+constexpr double nanoseconds_per_gathered_element = 0.1;  // tiles read most of them in place
 
 /// Whether axes of this role belong to array 0 (a), 1 (b) or 2 (c).
 bool stands_in(Role role, std::size_t array) {
@@ -17,12 +17,12 @@ bool stands_in(Role role, std::size_t array) {
   return role != without[array];
 }
 
-/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix, each in the order of
-/// `axes`. Sets the two layouts of the copy in `choice`.
-void pack(std::vector<Axis>& axes, std::size_t which, std::int64_t offset, GemmChoice& choice) {
+/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix (the columns before, if
+/// it is `turned`), each in the order of `axes`. Sets the two layouts of the copy in `choice`.
+void pack(std::vector<Axis>& axes, std::size_t which, bool turned, std::int64_t offset, GemmChoice& choice) {
   choice.packed[which] = true;
   std::vector<Axis*> order;
-  for (Role role : {Role::batch, Role::m, Role::k, Role::n})
+  for (Role role : {Role::batch, turned ? Role::n : Role::m, Role::k, turned ? Role::m : Role::n})
     for (Axis& axis : axes)
       if (axis.role == role && stands_in(role, which)) order.push_back(&axis);
   Layout loose{{}, {}, offset};
@@ -121,18 +121,20 @@ std::vector<Axis> axes_of(const Product& product) {
 
 GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
   GemmChoice best;
-  for (unsigned mask = 0; mask < 8; ++mask) {
+  constexpr unsigned packed_result = 4, turned = 8;  // which of the two operands of a packed result is gathered
+  for (unsigned mask = 0; mask < 16; ++mask) {
+    if ((mask & turned) != 0 && ((mask & packed_result) == 0 || (mask & 3) == 0)) continue;
     GemmChoice choice;
     choice.plan.offsets = {product.a.offset, product.b.offset, product.c.offset};
     choice.plan.threads = product.threads;
-    choice.plan.accumulate = product.accumulate && (mask & 4) == 0;
+    choice.plan.accumulate = product.accumulate && (mask & packed_result) == 0;
     choice.plan.narrow = product.narrow;
     const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // packed again at every run
     choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;
     sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the order of the other
     for (std::size_t i = 0; i < 3; ++i)
-      if (mask & (1u << i)) pack(packed, i, choice.plan.offsets[i], choice);
+      if (mask & (1u << i)) pack(packed, i, i == 2 && (mask & turned) != 0, choice.plan.offsets[i], choice);
     choose_inner(packed, choice);
     if (choice.cost < best.cost) best = choice;
   }

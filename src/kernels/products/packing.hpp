@@ -52,6 +52,9 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
 /// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
 /// two strides is 1.
 template <class F, class N>
+#ifndef __clang__
+[[gnu::noclone]]  // its code is large
+#endif
 void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                 std::int64_t to_line, std::int64_t to_part) {
   using Part = typename F::Part;
@@ -124,33 +127,74 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
       to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
 }
 
+/// A register of `width` elements that are `step` places apart, 1 or 2 (the windows of a convolution with stride 2).
+template <class Part, std::size_t width>
+[[gnu::always_inline]] inline auto load_steps(const Part* from, std::int64_t step) {
+  using Loose = typename Register<Part, width>::loose;
+  typename Register<Part, width>::type first = *reinterpret_cast<const Loose*>(from);
+  if (step == 1) return first;
+  // The second register ends with the last element, so that nothing beyond it is read.
+  const typename Register<Part, width>::type second = *reinterpret_cast<const Loose*>(from + width - 1);
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return __builtin_shufflevector(first, second, (2 * i < width ? 2 * i : 2 * i + 1)...);
+  }(std::make_index_sequence<width>{});
+}
+
+/// How far the first `count` of `left` places are apart, if load_steps can load them; else 0.
+inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
+  if (left < count) return 0;
+  const std::int64_t step = places[1] - places[0];
+  for (std::int64_t i = 1; i < count; ++i)
+    if (places[i] != places[i - 1] + step) return 0;
+  return step == 1 || step == 2 ? step : 0;
+}
+
+/// Packs n terms, `step` places apart, of n lines.
+template <class Part, std::size_t n>
+[[gnu::always_inline]] inline void pack_square(const Part* from, const std::int64_t* lines, std::int64_t step, Part* to,
+                                               std::int64_t panel) {
+  typename Register<Part, n>::type rows[n];
+  for (std::size_t k = 0; k < n; ++k) rows[k] = load_steps<Part, n>(from + lines[k], step);
+  transpose_square<Part, n>(rows);
+  for (std::size_t k = 0; k < n; ++k, to += panel) *reinterpret_cast<typename Register<Part, n>::loose*>(to) = rows[k];
+}
+
 /// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
-/// Where lines or terms follow each other, whole registers are read.
+/// Where lines or terms are one or two elements apart, whole registers are read, or halves of them.
 template <class Part>
 void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
                    std::int64_t count, Part* to, std::int64_t panel) {
-  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
-  using Row = typename Register<Part, width>::type;
+  constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size),
+                 half = std::max<std::int64_t>(2, width / 2);
   using Loose = typename Register<Part, width>::loose;
-  const auto runs = [](const std::int64_t* places, std::int64_t left) {
-    std::int64_t run = 1;
-    while (run < width && run < left && places[run] == places[0] + run) ++run;
-    return run == width;
-  };
+  using LooseHalf = typename Register<Part, half>::loose;
   for (std::int64_t i = 0; i < columns; i += width) {
-    const bool lines_run = runs(lines + i, columns - i), whole = columns - i >= width;
+    const bool whole = columns - i >= width;
+    const std::int64_t step = step_of(lines + i, width, columns - i);
+    const std::int64_t low = step_of(lines + i, half, columns - i),
+                       high = step_of(lines + i + half, half, columns - i - half);
     for (std::int64_t t = 0; t < count;) {
-      if (lines_run) {
-        *reinterpret_cast<Loose*>(to + t * panel + i) = *reinterpret_cast<const Loose*>(from + lines[i] + terms[t]);
+      Part* place = to + t * panel + i;
+      const Part* term = from + terms[t];
+      const bool across = whole && low == 0;  // registers hold terms
+      const std::int64_t terms_step = across ? step_of(terms + t, width, count - t) : 0;
+      const std::int64_t half_step = across && terms_step == 0 ? step_of(terms + t, half, count - t) : 0;
+      if (step != 0) {
+        *reinterpret_cast<Loose*>(place) = load_steps<Part, width>(term + lines[i], step);
         ++t;
-      } else if (whole && runs(terms + t, count - t)) {
-        Row rows[width];
-        for (std::int64_t k = 0; k < width; ++k)
-          rows[k] = *reinterpret_cast<const Loose*>(from + lines[i + k] + terms[t]);
-        transpose_square<Part, width>(rows);
-        for (std::int64_t k = 0; k < width; ++k, ++t) *reinterpret_cast<Loose*>(to + t * panel + i) = rows[k];
+      } else if (low != 0 && high != 0) {
+        *reinterpret_cast<LooseHalf*>(place) = load_steps<Part, half>(term + lines[i], low);
+        *reinterpret_cast<LooseHalf*>(place + half) = load_steps<Part, half>(term + lines[i + half], high);
+        ++t;
+      } else if (terms_step != 0) {
+        pack_square<Part, width>(term, lines + i, terms_step, place, panel);
+        t += width;
+      } else if (half_step != 0) {
+        for (std::int64_t k = 0; k < width; k += half)
+          pack_square<Part, half>(term, lines + i + k, half_step, place + k, panel);
+        t += half;
       } else {
-        for (std::int64_t k = i; k < std::min(columns, i + width); ++k) to[t * panel + k] = from[terms[t] + lines[k]];
+        for (std::int64_t k = 0; k < std::min(columns - i, width); ++k) place[k] = term[lines[i + k]];
         ++t;
       }
     }

@@ -9,6 +9,7 @@
 #include "copy.hpp"
 #include "elementwise.hpp"
 #include "products/axes.hpp"
+#include "products/dots.hpp"
 #include "products/gemm.hpp"
 #include "products/product_amx.hpp"
 #include "products/product_loops.hpp"
@@ -44,7 +45,7 @@ bool any(const Narrow& narrow) {
 }
 
 const char* name_of(ProductWay way) {
-  static const char* const names[] = {"loops", "blas", "tiles", "bfloat16_tiles", "amx", "rows"};
+  static const char* const names[] = {"loops", "blas", "tiles", "bfloat16_tiles", "amx", "rows", "dots"};
   return names[static_cast<int>(way)];
 }
 
@@ -153,6 +154,8 @@ template <class T>
   const LoopsPlan loops = loops_of(product, axes);
   if constexpr (std::is_floating_point_v<T>) {
     if (const auto rows = rows_of(product, axes)) return by_rows<T>(*rows);
+    if constexpr (std::is_same_v<T, float>)
+      if (auto dots = dots_of(product, axes)) return make_dots<T>(std::move(*dots));
     const GemmChoice choice = best_gemm(product, axes);
     if (choice.cost < loops_cost(loops)) {
       const ProductWay way = way_of<T>(product, choice.plan);

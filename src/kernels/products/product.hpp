@@ -32,8 +32,8 @@ struct Product {
 };
 
 /// The implementation of a product: plain loops (product_loops.hpp), BLAS (gemm.hpp), register tiles
-/// (tiles.hpp), the matrix unit (product_amx.hpp), or few rows times a matrix (rows.hpp).
-enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, rows };
+/// (tiles.hpp), the matrix unit (product_amx.hpp), few rows times a matrix (rows.hpp), or few long sums (dots.hpp).
+enum class ProductWay : std::uint8_t { loops, blas, tiles, bfloat16_tiles, amx, rows, dots };
 
 /// A planned product. Equal calls give equal bits for any number of threads.
 struct PlannedProduct {

@@ -19,8 +19,11 @@ inline constexpr std::int64_t parts_ahead = 16;            ///< Of columns in pl
 template <class F>
 constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<typename F::Part>::size);
 
+/// How a tile reads the columns of b: from a packed panel; in place, and packs them on its way; or in place.
+enum class Reading { packed, packs, in_place };
+
 /// The columns of b that a tile multiplies: a packed panel, which begins at the first place of `from`; or columns in
-/// place, which the tile packs on its way.
+/// place.
 template <class F>
 struct Columns {
   std::array<const typename F::Part*, row_registers> from;  ///< The first part of the columns of each register.
@@ -29,7 +32,7 @@ struct Columns {
 };
 
 /// Computes a tile of c, `rows` rows of `registers` registers, over `parts` parts; adds to c if `add`.
-template <class F, int rows, int registers, bool packs>
+template <class F, int rows, int registers, Reading reading>
 void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row, std::int64_t a_part,
               const Columns<F>& b, typename F::Sum* c, std::int64_t c_row, bool add) {
   using Parts = xsimd::batch<typename F::Part>;
@@ -47,7 +50,9 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
     }
   for (std::int64_t k = 0; k < parts; ++k) {
     Parts columns[registers];
-    if constexpr (packs) {
+    if constexpr (reading == Reading::in_place) {
+      for (int r = 0; r < registers; ++r) columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
+    } else if constexpr (reading == Reading::packs) {
       // Processors do not foresee steps from line to line.
       __builtin_prefetch(b.from[0] + b.parts[k + parts_ahead], 0, 3);
       __builtin_prefetch(b.from[registers - 1] + b.parts[k + parts_ahead] + width - 1, 0, 3);
@@ -77,12 +82,20 @@ using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, s
                           typename F::Sum*, std::int64_t, bool);
 
 /// The instances of multiply for 1, 2, … rows.
-template <class F, int registers, bool packs, int... i>
-constexpr std::array<Multiply<F>, tile_rows> by_rows(std::integer_sequence<int, i...> /*rows*/) {
-  return {multiply<F, i + 1, registers, packs>...};
+template <class F, int registers, Reading reading, int i>
+constexpr Multiply<F> instance() {
+  // Only where several bands share columns do they read them in place, and such bands are at least half as high.
+  if constexpr (reading == Reading::in_place && i < tile_rows / 2)
+    return nullptr;
+  else
+    return multiply<F, i, registers, reading>;
 }
-template <class F, int registers, bool packs = false>
+template <class F, int registers, Reading reading, int... i>
+constexpr std::array<Multiply<F>, tile_rows> by_rows(std::integer_sequence<int, i...> /*rows*/) {
+  return {instance<F, registers, reading, i + 1>()...};
+}
+template <class F, int registers, Reading reading = Reading::packed>
 constexpr std::array<Multiply<F>, tile_rows> multiply_rows =
-    by_rows<F, registers, packs>(std::make_integer_sequence<int, tile_rows>{});
+    by_rows<F, registers, reading>(std::make_integer_sequence<int, tile_rows>{});
 
 }  // namespace xtape

@@ -1,6 +1,7 @@
 /// The operands of a product in register tiles: how they are cut, and packed.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -72,6 +73,22 @@ class TileOperands {
 
   /// Whether tiles can read panel `p` of b in place.
   bool panel_in_place(std::int64_t p) const { return in_place_[static_cast<std::size_t>(p)]; }
+  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them again and again: they
+  /// are windows that share its lines, few of which compete for the same places.
+  bool stays_in_cache() const {
+    if (plan_.gathered != 1) return false;
+    constexpr std::int64_t line_parts = 64 / sizeof(Part), sets = 64, most_of_a_set = 6;
+    std::vector<std::int64_t> lines;
+    for (std::int64_t t = 0; t < block_parts_; ++t) {
+      lines.push_back(terms_[static_cast<std::size_t>(t)] / line_parts);
+      lines.push_back((terms_[static_cast<std::size_t>(t)] + panel_width<F> - 1) / line_parts);
+    }
+    std::sort(lines.begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+    std::array<std::int64_t, sets> of_set{};
+    for (const std::int64_t line : lines) ++of_set[static_cast<std::size_t>(line & (sets - 1))];
+    return *std::max_element(of_set.begin(), of_set.end()) <= most_of_a_set;
+  }
   Columns<F> columns_in_place(const void* b, const Block& block, std::int64_t p, Part* packed) const {
     Columns<F> columns{{}, terms_.data() + (lines_.empty() ? 0 : block.first), packed};
     for (std::int64_t r = 0; r < row_registers; ++r)

@@ -14,10 +14,12 @@ constexpr std::int64_t group_rows = 128;  // rows of a task, which share the pan
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
+constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
 constexpr std::int64_t products_apart = 16;        // with this many products or more, a task is a whole product
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
 constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
+constexpr std::int64_t bands_in_place = 16;        // up to this many read a gathered panel in place, unpacked
 constexpr std::int64_t bands_together = 16;        // with AVX2, of other tasks: stay there for all panels
 
 /// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
@@ -30,6 +32,7 @@ class Tiles {
   using Sum = typename F::Sum;
   using Block = typename TileOperands<F>::Block;
   using LeftRows = typename TileOperands<F>::LeftRows;
+  static constexpr bool may_stay = std::is_same_v<Part, float>;  ///< Tiles of more bands may read columns in place.
 
   [[gnu::cold]] explicit Tiles(const GemmPlan& plan)
       : plan_(plan), operands_(plan), stage_blocks_(operands_.blocks()), stage_panels_(operands_.panels()) {
@@ -47,6 +50,7 @@ class Tiles {
       columns_ = std::min({few_panels, most, panels});
       group_bands_ = bands;
       row_groups_ = 1;
+      stays_in_place_ = may_stay && bands > 1 && bands <= bands_in_place && operands_.stays_in_cache();
       return;
     }
     std::int64_t groups =
@@ -243,9 +247,12 @@ class Tiles {
     Columns<F> right{{piece.rights + p * operands_.panel_size()}, nullptr, nullptr};
     Multiply<F> go = columns > width ? multiply_rows<F, row_registers>[row] : multiply_rows<F, 1>[row];
     if constexpr (!F::must_pack)
-      if (piece.own != nullptr && band == piece.first_band && operands_.panel_in_place(panel)) {
+      if (piece.own != nullptr && operands_.panel_in_place(panel) &&
+          (stays_in_place_ || band == piece.first_band)) {
         right = operands_.columns_in_place(arrays.b, piece.block, panel, piece.own + p * operands_.panel_size());
-        go = multiply_rows<F, row_registers, true>[row];
+        go = multiply_rows<F, row_registers, Reading::packs>[row];
+        if constexpr (may_stay)
+          if (stays_in_place_) go = multiply_rows<F, row_registers, Reading::in_place>[row];
       }
     const std::int64_t parts = piece.block.parts();
     Sum* c = arrays.c + piece.block.offsets[2] + operands_.bands().top_of(band) * c_row + panel * panel_width<F>;
@@ -267,6 +274,7 @@ class Tiles {
   std::int64_t stage_blocks_, stage_panels_;
   std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands of a group, and groups.
   std::int64_t columns_ = 0;                       ///< Panels of a group.
+  bool stays_in_place_ = false;  ///< Whether tiles of all bands read columns in place.
 };
 
 template <class F>
@@ -289,15 +297,18 @@ template <class F>
 }  // namespace
 
 bool tiles_suit(const GemmPlan& given) {
-  if (xsimd::batch<float>::size < 8) return false;
+  if (!has_tiles) return false;
   const GemmPlan plan = with_columns_running(given);
   constexpr std::int64_t one_register = xsimd::batch<float>::size;  // of columns; BLAS is faster for so few
   return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
 }
 
 template <class T>
-MatrixProducts<T> make_tiles(const GemmPlan& plan) {
-  return made<Plain<T>>(plan);
+MatrixProducts<T> make_tiles([[maybe_unused]] const GemmPlan& plan) {
+  if constexpr (has_tiles)
+    return made<Plain<T>>(plan);
+  else
+    return {};
 }
 template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
 template MatrixProducts<double> make_tiles<double>(const GemmPlan&);

@@ -19,8 +19,9 @@ inline bool gathers(const GemmPlan& plan, std::size_t which) {
          tiles_suit(plan);
 }
 
-/// `plan` must satisfy gemm_can. The order in which the terms of an element are summed depends on their number only. If
-/// the packed operand is the fixed one, it is packed once, by `prepare`.
+/// `plan` must satisfy gemm_can. Gives nothing in the baseline instruction set. The order in which the terms of an
+/// element are summed depends on their number only. If the packed operand is the fixed one, it is packed once, by
+/// `prepare`.
 template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan);
 extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);

@@ -93,6 +93,14 @@ Drawn norm(Drawer& d, bool in_groups, bool given) {
   for (std::int64_t more = d.random.below(3); more > 0; --more) draft.operands.push_back(d.fitting(each));
   return draft;
 }
+
+Drawn batch_norm_grad(Drawer& d) {
+  const Ref x = image(d, 4, 2, true);
+  const ValueType each{d.real(), {4}};
+  Draft draft{{d.fitting(x), x, d.fitting(each), d.fitting(each)}, {{"bias", d.random.one_in(2)}}};
+  if (d.random.one_in(2)) draft.operands.push_back(d.fitting(each));
+  return draft;
+}
 }  // namespace
 
 Hints hints_of_channels() {
@@ -111,6 +119,7 @@ Hints hints_of_channels() {
       {"instance_norm", {[](Drawer& d) { return norm(d, false, false); }}},
       {"batch_norm", {[](Drawer& d) { return norm(d, false, true); }, false, true}},
       {"batch_norm_training", {[](Drawer& d) { return norm(d, false, false); }}},
+      {"batch_norm_grad", {batch_norm_grad, false, true}},
   };
 }
 
