@@ -1,4 +1,6 @@
 // Normalisation of channels by the statistics of a batch, and its gradient.
+#include "compact.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

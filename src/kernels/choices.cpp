@@ -1,3 +1,5 @@
+#include "compact.hpp"
+
 #include "choices.hpp"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "mapped_rows.hpp"
 #include "xtape/derivatives.hpp"
@@ -9,7 +10,6 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 xt::xarray<double> numbers(const std::vector<std::size_t>& shape, double phase) {
   xt::xarray<double> x = xt::xarray<double>::from_shape(shape);
@@ -22,7 +22,7 @@ const xt::xarray<double> emissions = numbers({3, 4, 3}, 0.4), transitions = numb
                          start = numbers({3}, 2.3), end = numbers({3}, 3.7);
 const xt::xarray<std::int64_t> tags{{0, 2, 1, 1}, {2, 0, -5, 9}, {1, 1, 0, 2}};
 const xt::xarray<bool> mask{{true, true, true, true}, {true, true, false, false}, {false, true, false, true}};
-const std::vector<xt::xarray<double>> points{emissions, transitions, start, end};
+const std::vector<xt::xarray<double>> arguments{emissions, transitions, start, end};
 
 Var masked(const Vars& x) {
   return x[0].tape().constant(ArrayView(mask));
@@ -34,7 +34,8 @@ Var tagged(const Vars& x) {
 
 TEST_CASE("op crf_score: values, gradients, any mask") {
   check_golden("ops_sequences.json", "crf_score", 1e-12);
-  check_gradients([](const Vars& x) { return Vars{crf_score(x[0], tagged(x), x[1], masked(x), x[2], x[3])}; }, points);
+  check_gradients([](const Vars& x) { return Vars{crf_score(x[0], tagged(x), x[1], masked(x), x[2], x[3])}; },
+                  arguments);
   const auto row = [](const Vars& x) {
     return crf_score(expand_dims(x[0], 0), x[0].tape().constant(ArrayView(xt::xarray<std::int64_t>{{0, 2, 2, 1}})),
                      x[0].tape().constant(ArrayView(transitions)));
@@ -48,7 +49,7 @@ TEST_CASE("op crf_score: values, gradients, any mask") {
 TEST_CASE("op crf_log_partition: values, gradients, marginal probabilities, any mask") {
   check_golden("ops_sequences.json", "crf_log_partition", 1e-12);
   const auto all = [](const Vars& x) { return Vars{crf_log_partition(x[0], x[1], masked(x), x[2], x[3])}; };
-  check_gradients(all, points);
+  check_gradients(all, arguments);
   check_mapped_rows(
       [](const Vars& x) {
         return crf_log_partition(expand_dims(x[0], 0), x[0].tape().constant(ArrayView(transitions)), true,
@@ -76,7 +77,8 @@ TEST_CASE("op crf_loss: values, gradients, no steps, padding") {
   check_golden("ops_sequences.json", "crf_loss", 1e-12);
   for (const char* reduction : {"none", "mean", "sum"})
     check_gradients(
-        [&](const Vars& x) { return Vars{crf_loss(x[0], tagged(x), x[1], masked(x), x[2], x[3], reduction)}; }, points);
+        [&](const Vars& x) { return Vars{crf_loss(x[0], tagged(x), x[1], masked(x), x[2], x[3], reduction)}; },
+        arguments);
   Tape tape;
   tape.set_default_dtype(Dtype::float64);
   const Var w = tape.parameter("w", ArrayView(transitions));
@@ -96,7 +98,7 @@ TEST_CASE("op crf_loss: values, gradients, no steps, padding") {
 
 TEST_CASE("op crf_decode: the best tags of all, the gradient of their score, ties") {
   check_golden("ops_sequences.json", "crf_decode", 1e-12);
-  check_gradients([](const Vars& x) { return Vars{crf_decode(x[0], x[1], masked(x), x[2], x[3]).second}; }, points,
+  check_gradients([](const Vars& x) { return Vars{crf_decode(x[0], x[1], masked(x), x[2], x[3]).second}; }, arguments,
                   false);
   for (const bool scores : {false, true})
     check_mapped_rows(

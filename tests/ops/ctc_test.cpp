@@ -3,6 +3,7 @@
 #include <functional>
 #include <limits>
 
+#include "constants.hpp"
 #include "golden.hpp"
 #include "mapped_rows.hpp"
 #include "xtape/derivatives.hpp"
@@ -11,7 +12,6 @@
 using namespace xtape;
 
 namespace {
-constexpr double inf = std::numeric_limits<double>::infinity();
 using Labels = std::vector<std::int64_t>;
 
 /// [t, b, classes] of irregular numbers, no probabilities.

@@ -154,10 +154,10 @@ TEST_CASE("offsets of buffers larger than any memory saturate") {
 
 namespace {
 /// A program whose arena takes `mebibytes` MiB.
-struct Program {
+struct HugeTape {
   Tape tape;
   Var x = tape.input("x", {1}), y;
-  explicit Program(std::int64_t mebibytes) { y = sum(tanh(broadcast_to(x, {mebibytes << 18}))); }
+  explicit HugeTape(std::int64_t mebibytes) { y = sum(tanh(broadcast_to(x, {mebibytes << 18}))); }
 
   bool plays(const std::shared_ptr<Arena>& arena) const {
     PlayerOptions options;
@@ -174,19 +174,19 @@ TEST_CASE("a process under a limit on address space" * doctest::skip()) {  // th
   REQUIRE(getrlimit(RLIMIT_AS, &limit) == 0);
   REQUIRE(limit.rlim_cur != RLIM_INFINITY);
   const auto arena = make_arena(), other = make_arena();
-  CHECK(Program(20).plays(arena));
-  CHECK(Program(40).plays(arena));
-  CHECK(Program(20).plays(other));
-  CHECK(Program(20).plays(nullptr));
+  CHECK(HugeTape(20).plays(arena));
+  CHECK(HugeTape(40).plays(arena));
+  CHECK(HugeTape(20).plays(other));
+  CHECK(HugeTape(20).plays(nullptr));
   // Less than the limit, but more than is left or reserved.
-  const Program large(1400);
+  const HugeTape large(1400);
   const std::vector<std::string> said{"out of memory: ", "tanh -> float32 (367001600,)"};
   PlayerOptions options;
   check_says(refusal(large.y, options), said);
   options.arena = arena;
   check_says(refusal(large.y, options), said);
   check_says(refusal(tanh(broadcast_to(large.x, {1400 << 18}))), said);  // an output, which is not in the arena
-  CHECK(Program(40).plays(arena));
+  CHECK(HugeTape(40).plays(arena));
 }
 
 TEST_CASE("a process that may take little more memory" * doctest::skip()) {  // likewise

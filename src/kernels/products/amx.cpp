@@ -1,3 +1,5 @@
+#include "compact.hpp"
+
 #include "products/amx.hpp"
 
 #include <algorithm>
