@@ -7,6 +7,7 @@
 namespace xtape {
 
 Index::Index(const char* dots) : kind_(Kind::rest) {
+  if (dots == nullptr) throw Error("at: the text of an index is null");
   if (std::string(dots) != "...") throw Error(std::string("at: the index '") + dots + "' is a text, but not \"...\"");
 }
 
