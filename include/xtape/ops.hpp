@@ -1,6 +1,5 @@
-/// The ops as C++ functions, with the names of NumPy and PyTorch and, except for gather, index_add and scatter_add,
-/// which take the indices before the axis, their argument order. docs/ops.md has every formula and
-/// attribute.
+/// The ops as C++ functions, with the names and the argument order of NumPy and PyTorch. docs/ops.md has every formula
+/// and attribute.
 ///
 /// Each function records a call on the tape of its arguments. Operands of different dtypes are promoted (see `apply` in
 /// tape.hpp); "float" below means that integers and bool become the tape's default dtype unless an operand is a float.
@@ -270,12 +269,26 @@ Var diagonal(const Argument& x, std::int64_t axis1, std::int64_t axis2);
 Var take(const Argument& x, const Var& indices, std::int64_t axis = 0);
 /// Element by element, as torch.gather: for axis 1 of three, y[a, b, c] = x[a, indices[a, b, c], c]. `indices` has x's
 /// sizes except along `axis`.
-Var gather(const Argument& x, const Var& indices, std::int64_t axis);
+Var gather(const Argument& x, std::int64_t axis, const Var& indices);
 /// x with the slices of `part` added at the indices, the adjoint of take; `part` has the shape of take's result. Equal
 /// indices add up, in their order. Numbers only.
-Var index_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis = 0);
+Var index_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 /// The same element by element, the adjoint of gather; `part` has the shape of `indices`.
-Var scatter_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis = 0);
+Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
+// The order before version 0.2. These go with version 0.3.
+[[deprecated("write gather(x, axis, indices)")]] inline Var gather(const Argument& x, const Var& indices,
+                                                                   std::int64_t axis) {
+  return gather(x, axis, indices);
+}
+[[deprecated("write index_add(x, axis, indices, part)")]] inline Var index_add(const Argument& x, const Var& indices,
+                                                                               const Var& part, std::int64_t axis = 0) {
+  return index_add(x, axis, indices, part);
+}
+[[deprecated("write scatter_add(x, axis, indices, part)")]] inline Var scatter_add(const Argument& x,
+                                                                                   const Var& indices, const Var& part,
+                                                                                   std::int64_t axis = 0) {
+  return scatter_add(x, axis, indices, part);
+}
 /// [..., classes]: 1 at the class of each index, else 0; an index outside [0, classes) gives zeros. Not differentiable.
 Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype = std::nullopt);
 // Of matrices [..., i, j] of any dtype: x where j - i <= diagonal (tril) or j - i >= diagonal (triu), else 0.

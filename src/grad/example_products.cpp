@@ -177,7 +177,7 @@ ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char 
   const Var indices = broadcast_to(reshape(examples_first, narrow), wide);
   full.erase(own.size() + 1);
   for (std::size_t i = 1; i < examples_first.rank(); ++i) full.push_back(examples_first.shape()[i]);
-  return {reshape(gather(classes_last, indices, -1), full), examples + own + rows};
+  return {reshape(gather(classes_last, -1, indices), full), examples + own + rows};
 }
 
 /// The inner products of the rows of two factors, with the letters of gram_letters.
@@ -280,7 +280,7 @@ Var weighted_sum_of(const ExampleProduct& product, const Var& weights) {
   Shape shape = product.shape;
   shape.erase(0);
   const Var zero = zeros(weights.tape(), shape, part.var.dtype());
-  return index_add(zero, hot.var, einsum(part.letters + "->" + rows, part.var), static_cast<std::int64_t>(axis));
+  return index_add(zero, static_cast<std::int64_t>(axis), hot.var, einsum(part.letters + "->" + rows, part.var));
 }
 
 }  // namespace xtape

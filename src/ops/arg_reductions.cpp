@@ -63,8 +63,8 @@ const Op& top_k_op() {
       },
       .gradient =
           [](const GradientCall& call) {
-            return Vars{scatter_add(zeros_like(call.inputs[0]), call.outputs[1], call.cotangent(),
-                                    call.attributes().get<std::int64_t>("axis"))};
+            return Vars{scatter_add(zeros_like(call.inputs[0]), call.attributes().get<std::int64_t>("axis"),
+                                    call.outputs[1], call.cotangent())};
           },
       .batch = batch_along(),
       .lowering = {.kernel = [](const KernelCall& call) { return make_top_k(form_of(call, call.attributes)); }}};

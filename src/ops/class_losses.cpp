@@ -23,7 +23,7 @@ Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothin
   const Var ones = masked_fill(ones_like(cast(target, logarithms.dtype())), ignored, 0);
   const Var weight = weighted ? masked_fill(take(call.inputs[2], known), ignored, 0) : ones;
   // masked, not multiplied: an ignored target may stand at a logarithm of -inf
-  const Var chosen = squeeze(gather(logarithms, expand_dims(known, axis), axis), {axis});
+  const Var chosen = squeeze(gather(logarithms, axis, expand_dims(known, axis)), {axis});
   Var losses = -(weight * masked_fill(chosen, ignored, 0));
   if (smoothing > 0) {
     Shape along = Shape::filled(logarithms.rank(), 1);

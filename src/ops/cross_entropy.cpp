@@ -63,7 +63,7 @@ Vars batch_cross_entropy(const BatchCall& call) {
   const Var known = (targets >= 0) & (targets < loss.classes), real = targets != loss.ignore;
   const Var total = record_call(call.tape, cross_entropy_op(), {logits, where(known, targets, loss.ignore)},
                                 call.attributes())[2];
-  const Var chosen = gather(logits, expand_dims(where(known, targets, 0), -1), -1);
+  const Var chosen = gather(logits, -1, expand_dims(where(known, targets, 0), -1));
   Var losses = (total - squeeze(chosen, {-1})) * (1 - loss.smoothing);
   if (loss.spread() != 0) {
     const Var classes = iota(call.tape, {loss.classes}, 0, targets.dtype());

@@ -146,7 +146,7 @@ const Op& triangular_solve_op() {
 /// The rows of x [..., n, k] in the order of the permutation [..., n]; or the order that it undoes.
 Var permuted(const Var& x, const Var& permutation, bool back) {
   const Var indices = broadcast_to(expand_dims(permutation, -1), x.shape());
-  return back ? scatter_add(zeros_like(x), indices, x, -2) : gather(x, indices, -2);
+  return back ? scatter_add(zeros_like(x), -2, indices, x) : gather(x, -2, indices);
 }
 
 const Op& lu_op() {

@@ -45,9 +45,9 @@ struct Places {
   Places(const Attributes& attributes, const Var& at) : indices(at), whole(attributes.find("axis") == nullptr) {
     if (!whole) axis = attributes.get<std::int64_t>("axis");
   }
-  Var read(const Var& x) const { return whole ? take(x, indices) : gather(x, indices, axis); }
+  Var read(const Var& x) const { return whole ? take(x, indices) : gather(x, axis, indices); }
   Var added(const Var& x, const Var& part) const {
-    return whole ? index_add(x, indices, part) : scatter_add(x, indices, part, axis);
+    return whole ? index_add(x, 0, indices, part) : scatter_add(x, axis, indices, part);
   }
   Var reduced(const Var& x, const Var& part, const std::string& reduce) const {
     return whole ? index_reduce(x, indices, part, reduce) : scatter_elements(x, indices, part, reduce, axis);

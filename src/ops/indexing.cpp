@@ -36,13 +36,13 @@ void require_part(const Shape& part, const Shape& wanted) {
     throw ShapeError("'part' has shape " + to_string(part) + ", but x and the indices require " + to_string(wanted));
 }
 
-using Adjoint = Var (*)(const Argument& x, const Var& indices, const Var& part, std::int64_t axis);
+using Adjoint = Var (*)(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 
 /// For Op::accumulate: if x is the result of `zeros`, records the call with the addend in its place.
 std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
   return [record](const Node& node, const Vars& inputs, const Var& addend) {
     if (inputs[0].node().op != &zeros_op()) return Var();
-    return record(addend, inputs[1], inputs[2], node.attributes.get<std::int64_t>("axis"));
+    return record(addend, node.attributes.get<std::int64_t>("axis"), inputs[1], inputs[2]);
   };
 }
 
@@ -83,7 +83,7 @@ Vars batch_take(const BatchCall& call) {
   }
   Shape shape = call.node.outputs[0].shape;
   shape.insert(0, call.size);
-  return {reshape(gather(x, element_by_element(indices, x.shape(), axis), static_cast<std::int64_t>(axis)), shape)};
+  return {reshape(gather(x, static_cast<std::int64_t>(axis), element_by_element(indices, x.shape(), axis)), shape)};
 }
 
 const Op& take_op() {
@@ -102,7 +102,7 @@ const Op& take_op() {
       .gradient =
           [](const GradientCall& call) {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
-            return Vars{index_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+            return Vars{index_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_take,
       .scaled = scaled_take,
@@ -127,7 +127,7 @@ const Op& gather_op() {
       .gradient =
           [](const GradientCall& call) {
             const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
-            return Vars{scatter_add(zeros_like(call.inputs[0]), call.inputs[1], call.cotangent(), axis), Var()};
+            return Vars{scatter_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_along(),
       .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
@@ -137,9 +137,9 @@ const Op& gather_op() {
 Vars batch_index_add(const BatchCall& call) {
   const auto axis = static_cast<std::int64_t>(axis_behind_batch(call));
   const Var x = call.whole(0), part = call.whole(2);
-  if (!call.mapped[1]) return {index_add(x, call.inputs[1], part, axis)};
+  if (!call.mapped[1]) return {index_add(x, axis, call.inputs[1], part)};
   const Var indices = element_by_element(call.inputs[1], x.shape(), axis_behind_batch(call));
-  return {scatter_add(x, indices, reshape(part, indices.shape()), axis)};
+  return {scatter_add(x, axis, indices, reshape(part, indices.shape()))};
 }
 
 /// The common definition of the two adjoints, whose inputs are x, indices and part.
@@ -196,7 +196,7 @@ const Op& scatter_add_op() {
     op.lowering.kernel = kernel_by_name;
     op.gradient = [](const GradientCall& call) {
       const std::int64_t axis = call.attributes().get<std::int64_t>("axis");
-      return Vars{call.cotangent(), Var(), gather(call.cotangent(), call.inputs[1], axis)};
+      return Vars{call.cotangent(), Var(), gather(call.cotangent(), axis, call.inputs[1])};
     };
     op.batch = batch_along();
     op.accumulate = instead_of_zeros(scatter_add);
@@ -239,13 +239,13 @@ const Op& one_hot_op() {
 Var take(const Argument& x, const Var& indices, std::int64_t axis) {
   return apply(take_op(), {x, indices}, {{"axis", axis}})[0];
 }
-Var gather(const Argument& x, const Var& indices, std::int64_t axis) {
+Var gather(const Argument& x, std::int64_t axis, const Var& indices) {
   return apply(gather_op(), {x, indices}, {{"axis", axis}})[0];
 }
-Var index_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis) {
+Var index_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part) {
   return apply(index_add_op(), {x, indices, part}, {{"axis", axis}})[0];
 }
-Var scatter_add(const Argument& x, const Var& indices, const Var& part, std::int64_t axis) {
+Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part) {
   return apply(scatter_add_op(), {x, indices, part}, {{"axis", axis}})[0];
 }
 Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype) {

@@ -28,7 +28,7 @@ struct Ordered {
   Var at(Var position) const {
     position = minimum(cast(position, Dtype::int64), last);  // `last` may not be a number of the position's dtype
     if (!missing.empty()) position = masked_fill(position, missing, n - 1);
-    return gather(values, position, -1);
+    return gather(values, -1, position);
   }
 };
 

@@ -15,7 +15,7 @@ using Integers = std::vector<std::int64_t>;
 /// The first of the largest elements along the last axis, or the last NaN, and its index, which keeps the axis.
 std::pair<Var, Var> first_largest(const Var& x) {
   const Var index = argmax(x, -1, true);
-  return {squeeze(gather(x, index, -1), {-1}), index};
+  return {squeeze(gather(x, -1, index), {-1}), index};
 }
 
 /// The largest element of each window; if `with_index`, also its index within the axes, row by row.
@@ -31,7 +31,7 @@ Vars largest(const Var& x, const Pool& pool, bool with_index) {
     const auto axis = static_cast<std::int64_t>(pool.first + i);
     const auto slid = [&](const Var& of) { return windows(of, axis, pool.size[i], pool.stride[i], pool.dilation[i]); };
     const auto [value, chosen] = first_largest(slid(y));
-    for (Var& place : places) place = squeeze(gather(slid(place), chosen, -1), {-1});
+    for (Var& place : places) place = squeeze(gather(slid(place), -1, chosen), {-1});
     y = value;
   }
   if (!with_index) return {y};

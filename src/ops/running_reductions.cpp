@@ -100,7 +100,7 @@ Vars expand_cumulative(const ExpandCall& call) {
     if (is_floating(a.dtype())) taken = taken | (b != b);
     return Vars{where(taken, b, a), where(taken, later[1], earlier[1])};
   })[1];
-  return {gather(x, indices, static_cast<std::int64_t>(axis)), indices};
+  return {gather(x, static_cast<std::int64_t>(axis), indices), indices};
 }
 
 Vars expand_logcumsumexp(const ExpandCall& call) {

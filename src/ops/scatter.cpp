@@ -63,7 +63,7 @@ Vars expand_take_along_axis(const ExpandCall& call) {
   of_x[axis] = size;
   of_indices[axis] = indices.shape()[axis];
   indices = checked_indices(indices, size);
-  return {gather(broadcast_to(x, of_x), broadcast_to(indices, of_indices), static_cast<std::int64_t>(axis))};
+  return {gather(broadcast_to(x, of_x), static_cast<std::int64_t>(axis), broadcast_to(indices, of_indices))};
 }
 
 Vars expand_index_select(const ExpandCall& call) {

@@ -14,7 +14,7 @@ Var counts_of(const ExpandCall& call, const Var& bins, std::int64_t length, std:
   const std::int64_t count = count_of(bins.shape());
   const bool weighted = call.inputs.size() > weights;
   const Var part = weighted ? reshape(call.inputs[weights], {count}) : ones(call.tape, {count}, Dtype::int64);
-  return index_add(zeros(call.tape, {length}, part.dtype()), reshape(bins, {count}), part);
+  return index_add(zeros(call.tape, {length}, part.dtype()), 0, reshape(bins, {count}), part);
 }
 Vars expand_bincount(const ExpandCall& call) {
   return {counts_of(call, call.inputs[0], integer_of(call, "length"), 1)};

@@ -97,8 +97,8 @@ Var folded(const Var& x, const Slide& slide, std::int64_t length) {
   if (slide.dilation == 1 && slide.stride == slide.size)  // windows side by side
     return extended(reshape(beside, flat), slide.axis, {0}, {length - count * slide.size});
   const Var indices = iota(x.tape(), {count, 1}) * slide.stride + iota(x.tape(), {1, slide.size}, 1) * slide.dilation;
-  return index_add(zeros(x.tape(), whole, x.dtype()), reshape(indices, {count * slide.size}), reshape(beside, flat),
-                   slide.place());
+  return index_add(zeros(x.tape(), whole, x.dtype()), slide.place(), reshape(indices, {count * slide.size}),
+                   reshape(beside, flat));
 }
 
 Slide slide_of_fold(const Call& call) {

@@ -172,7 +172,7 @@ TEST_CASE("per-example: tables that are looked up, also tied to the product of t
     check_examples(columns, {filled({3, size, 2})}, {tokens_below({4, 5}, 4), filled({4, 3, 5, 2})});
   const Loss one = [](const Vars& w, const Vars& x) { return sum(square(take(w[0], x[0]))); };
   check_examples(one, {filled({300, 4})}, {tokens_below({4}, 7)});
-  const Loss gathered = [](const Vars& w, const Vars& x) { return sum(square(gather(w[0], x[0], 1))); };
+  const Loss gathered = [](const Vars& w, const Vars& x) { return sum(square(gather(w[0], 1, x[0]))); };
   check_examples(gathered, {filled({2, 50})}, {tokens_below({4, 2, 3}, 7)});
 }
 

@@ -52,8 +52,8 @@ TEST_CASE("the pattern of common functions is exact") {
       {"broadcast", expand_dims(x, 0) * expand_dims(slice(x, {1}, {3}), 1)},
       {"every second", slice(x, {5}, {-7}, {-2})},
       {"take", take(x, order)},
-      {"index_add", index_add(square(x), places, x)},
-      {"scatter_add", scatter_add(zeros_like(x), places, sin(x))},
+      {"index_add", index_add(square(x), 0, places, x)},
+      {"scatter_add", scatter_add(zeros_like(x), 0, places, sin(x))},
       {"update_slice", update_slice(x, square(slice(x, {0}, {2})), {3})},
       {"concat", concat({flip(x, {0}), slice(x, {2}, {4})}, 0)},
       {"stack", stack({x, sin(x)}, 1)},
@@ -87,13 +87,13 @@ TEST_CASE("the pattern of common functions is exact") {
       {"var", var(m, {0})},
       {"logsumexp", logsumexp(m, {1})},
       {"transpose", transpose(m) * 2},
-      {"gather", gather(m, each, 0)},
+      {"gather", gather(m, 0, each)},
       {"a product with itself", matmul(m, transpose(m))},
       {"layer_norm", layer_norm(m)},
       {"cumsum of columns", cumsum(square(m), 0)},
       {"tril", tril(slice(m, {0, 0}, {3, 3}))},
       {"einsum", einsum("ij,ik->ijk", m, m)},
-      {"scattered", scatter_add(m, each, square(m), 0)},
+      {"scattered", scatter_add(m, 0, each, square(m))},
   };
   for (const auto& [name, y] : of_m) {
     CAPTURE(name);
@@ -130,7 +130,7 @@ TEST_CASE("where the rules know nothing, every element depends on all, and no de
   const Var mixed = apply(mixing, {slice(x, {1}, {open_end})})[0];
   CHECK(jacobian_sparsity(mixed, x) == pattern_of(2, 3, {{0, 1}, {0, 2}, {1, 1}, {1, 2}}));
   CHECK(jacobian_sparsity(take(x, index), x).size() == 6);
-  CHECK(jacobian_sparsity(index_add(x, index, slice(x, {0}, {2})), x).size() == 9);
+  CHECK(jacobian_sparsity(index_add(x, 0, index, slice(x, {0}, {2})), x).size() == 9);
 }
 
 TEST_CASE("values with a derivative of their own depend on all that it reads, and huge loops are followed or refused") {

@@ -127,15 +127,15 @@ TEST_CASE("indexing with mapped indices, mapped arrays, or both") {
     CAPTURE(axis);
     const Function taking = [=](const Vars& x) {
       const Var y = take(x[0], x[1], axis);
-      return Vars{y, index_add(x[0], x[1], y * 2, axis)};
+      return Vars{y, index_add(x[0], axis, x[1], y * 2)};
     };
     check_mapped(taking, {floats({4, 3, 3}), integers({4, 2, 2}, 3)});
     check_mapped(taking, {floats({4, 3, 3}), integers({2}, 3)}, {.in_axes = {0, std::nullopt}});
     check_mapped(taking, {floats({3, 3}), integers({4, 2, 2}, 3)}, {.in_axes = {std::nullopt, 0}});
     check_mapped(taking, {floats({3, 3}), integers({4}, 3)}, {.in_axes = {std::nullopt, 0}});
     const Function gathering = [=](const Vars& x) {
-      const Var y = gather(x[0], x[1], axis);
-      return Vars{y, scatter_add(x[0], x[1], y * 2, axis)};
+      const Var y = gather(x[0], axis, x[1]);
+      return Vars{y, scatter_add(x[0], axis, x[1], y * 2)};
     };
     check_mapped(gathering, {floats({4, 3, 3}), integers({4, 3, 3}, 3)});
     check_mapped(gathering, {floats({4, 3, 3}), integers({3, 3}, 3)}, {.in_axes = {0, std::nullopt}});

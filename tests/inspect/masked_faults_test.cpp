@@ -139,7 +139,7 @@ const std::vector<Fault>& masked_faults() {
       {"log of the probability of a masked class", small,
        [](const Var& x) {
          const Var classes = x.tape().constant(xt::xarray<std::int64_t>{2, 0});
-         const Var p = gather(softmax(behind_mask(x)), expand_dims(classes, 1), 1);
+         const Var p = gather(softmax(behind_mask(x)), 1, expand_dims(classes, 1));
          AT_FAULT(log(p), "log");
          return Recorded{{-mean(at_fault)}, fault_op, fault_line, "-inf in"};
        }},

@@ -176,8 +176,8 @@ void check_wrapping() {
   Tape tape;
   const Var x = tape.constant(listed<T>({most, 0})), ones = tape.constant(listed<T>({1, 1}));
   const Var zeros = tape.constant(xt::xarray<std::int64_t>{0, 0});
-  CHECK(fast(index_add(x, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
-  CHECK(fast(scatter_add(x, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
+  CHECK(fast(index_add(x, 0, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
+  CHECK(fast(scatter_add(x, 0, zeros, ones)).template to<T>() == listed<T>({T(least + 1), 0}));
 }
 
 TEST_CASE("integers wrap on overflow, as in NumPy") {

@@ -59,17 +59,17 @@ TEST_CASE("op gather: element by element, as torch.gather") {
   const Doubles x = counting({2, 3, 2});
   const Indices indices{{{2, 0}, {1, 1}}, {{0, 0}, {2, 1}}};
   Tape tape;
-  const Doubles y = value<double>(gather(tape.constant(x), tape.constant(indices), 1));
+  const Doubles y = value<double>(gather(tape.constant(x), 1, tape.constant(indices)));
   for (std::size_t a = 0; a < 2; ++a)
     for (std::size_t b = 0; b < 2; ++b)
       for (std::size_t c = 0; c < 2; ++c) CHECK(y(a, b, c) == x(a, static_cast<std::size_t>(indices(a, b, c)), c));
-  const auto function = [&](const Vars& v) { return Vars{gather(v[0], v[0].tape().constant(indices), 1)}; };
+  const auto function = [&](const Vars& v) { return Vars{gather(v[0], 1, v[0].tape().constant(indices))}; };
   CHECK(checks(function, {x}));
 }
 
 TEST_CASE("op index_add: adds slices at their indices") {
   const auto function = [](const Vars& v) {
-    return Vars{index_add(v[0], v[0].tape().constant(Indices{1, 0, 1}), v[1])};
+    return Vars{index_add(v[0], 0, v[0].tape().constant(Indices{1, 0, 1}), v[1])};
   };
   Tape tape;
   const Var y = function({tape.constant(counting({2, 2})), tape.constant(counting({3, 2}))})[0];
@@ -80,13 +80,16 @@ TEST_CASE("op index_add: adds slices at their indices") {
 
 TEST_CASE("op scatter_add: adds elements at their indices") {
   const auto function = [](const Vars& v) {
-    return Vars{scatter_add(v[0], v[0].tape().constant(Indices{{1, 1, 0}}), v[1], 1)};
+    return Vars{scatter_add(v[0], 1, v[0].tape().constant(Indices{{1, 1, 0}}), v[1])};
   };
   Tape tape;
   const Var y = function({tape.constant(Doubles{{10, 20}}), tape.constant(Doubles{{1, 2, 4}})})[0];
   CHECK(value<double>(y) == Doubles{{14, 23}});
-  CHECK(checks([](const Vars& v) { return Vars{scatter_add(v[0], v[0].tape().constant(Indices{{1, 1}, {0, 1}}), v[1], 1)}; },
-               {counting({2, 3}), counting({2, 2})}));
+  CHECK(checks(
+      [](const Vars& v) {
+        return Vars{scatter_add(v[0], 1, v[0].tape().constant(Indices{{1, 1}, {0, 1}}), v[1])};
+      },
+      {counting({2, 3}), counting({2, 2})}));
 }
 
 TEST_CASE("op one_hot: ones at the indices, zeros for indices out of range") {
@@ -103,7 +106,7 @@ TEST_CASE("indices out of range are errors, and nothing is written") {
   const Var x = tape.input("x", {3, 2});
   const Var indices = tape.input("indices", {2}, Dtype::int32);
   const Caller at = Caller::here(); const Var y = take(x, indices);
-  const Var z = index_add(x, indices, tape.constant(0.0, Dtype::float32) + take(x, indices));
+  const Var z = index_add(x, 0, indices, tape.constant(0.0, Dtype::float32) + take(x, indices));
   Player player(tape, {y, z});
   const xt::xarray<float> values = xt::ones<float>({3, 2});
   player.play({{x, values}, {indices, xt::xarray<std::int32_t>{2, 1}}});
@@ -118,10 +121,10 @@ TEST_CASE("indexing checks its shapes") {
   Tape tape;
   const Var x = tape.input("x", {3, 2});
   const Var i = tape.input("i", {2, 2}, Dtype::int64);
-  CHECK_THROWS_WITH_AS(gather(x, i, 1),
+  CHECK_THROWS_WITH_AS(gather(x, 1, i),
                        "gather: indices of shape (2, 2) must have the sizes of x, (3, 2), except along axis 1",
                        ShapeError);
-  CHECK_THROWS_WITH_AS(index_add(x, i, x),
+  CHECK_THROWS_WITH_AS(index_add(x, 0, i, x),
                        "index_add: 'part' has shape (3, 2), but x and the indices require (2, 2, 2)", ShapeError);
   CHECK_THROWS_WITH_AS(take(x, i, 2), "take: axis 2 is out of range for an array of 2 axes", ShapeError);
   CHECK(take(x, tape.input("none", {0}, Dtype::int64)).shape() == Shape{0, 2});

@@ -64,11 +64,11 @@ TEST_CASE("the error for an index out of range while playing names the op and it
   };
   const Var part = ones(p.tape, {2, 3}), whole = p.x + 1;
   p.at = Caller::here(), check(take(p.x, p.indices), "take");
-  p.at = Caller::here(), check(index_add(p.x, p.indices, part), "index_add");
+  p.at = Caller::here(), check(index_add(p.x, 0, p.indices, part), "index_add");
   p.at = Caller::here(), check(take(whole, p.indices) * 2, "take");
   const Var tall = broadcast_to(reshape(concat({p.indices, p.indices}), {4, 1}), {4, 3});
-  p.at = Caller::here(), check(gather(p.x, tall, 0), "gather");
-  p.at = Caller::here(), check(scatter_add(p.x, tall, ones_like(p.x), 0), "scatter_add");
+  p.at = Caller::here(), check(gather(p.x, 0, tall), "gather");
+  p.at = Caller::here(), check(scatter_add(p.x, 0, tall, ones_like(p.x)), "scatter_add");
 }
 
 TEST_CASE("the error for a target out of range names cross_entropy and its source location") {

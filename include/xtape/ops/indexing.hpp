@@ -28,16 +28,6 @@ Var scatter(const Argument& x, std::int64_t axis, const Var& indices, const Var&
 /// equally. The gradient of prod is right where elements are 0, and so is its own.
 Var scatter_reduce(const Argument& x, std::int64_t axis, const Var& indices, const Var& part, const std::string& reduce,
                    bool include_self = true);
-// gather, scatter_add and index_add of ops.hpp, with PyTorch's order of arguments.
-inline Var gather(const Argument& x, std::int64_t axis, const Var& indices) {
-  return gather(x, indices, axis);
-}
-inline Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part) {
-  return scatter_add(x, indices, part, axis);
-}
-inline Var index_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part) {
-  return index_add(x, indices, part, axis);
-}
 
 // Along several axes, as ONNX's GatherND and ScatterND ----------------------------------------------------------------
 /// The elements, or slices, of x at the indices [..., k] along its first k axes: y[i…] = x[indices[i…, 0], …].

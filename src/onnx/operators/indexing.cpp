@@ -20,7 +20,7 @@ Vars gathered(NodeCall& node) {
 Vars gathered_elements(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t axis = node.integer("axis", 0);
-  return {gather(x, from_front(node.at(1), x.size(axis)), axis)};
+  return {gather(x, axis, from_front(node.at(1), x.size(axis)))};
 }
 
 /// The slices whose condition is true, which must be known, as it decides the shape.
@@ -41,7 +41,7 @@ Vars reversed_sequences(NodeCall& node) {
   Shape rows = Shape::filled(x.rank(), 1);
   rows[normal_axis(batch, x.rank())] = x.size(batch);
   const Var lengths = reshape(node.at(1), rows), steps = iota(node.tape(), x.shape(), time);
-  return {gather(x, where(less(steps, lengths), lengths - 1 - steps, steps), time)};
+  return {gather(x, time, where(less(steps, lengths), lengths - 1 - steps, steps))};
 }
 
 /// The classes become axis `axis` of the result.
