@@ -4,12 +4,12 @@
 #include "composed_losses.hpp"
 #include "floating.hpp"
 #include "op_helpers.hpp"
+#include "scan.hpp"
 #include "scatter.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/losses.hpp"
 #include "xtape/ops/reductions.hpp"
-#include "xtape/scan.hpp"
 
 namespace xtape {
 
@@ -35,6 +35,7 @@ struct CrfField {
 
   /// For each tag, the combined scores [b, n] of all sequences of tags that end in it: `combine` takes, over the last
   /// axis, the scores by the tag before [b, n, n], and returns scores [b, n] and an output of the step.
+  /// Not by `scan`, which continues from a past in mode predict: an op is a function of its inputs.
   template <class Combine>
   Scanned forward(const Combine& combine) const {
     const Var first = mask & (cumsum(cast(mask, Dtype::int64), 1) == 1);  // [b, t]
@@ -46,7 +47,9 @@ struct CrfField {
     ScanOptions options;
     options.valid = mask;
     const Shape& shape = emissions.shape();
-    return scan(cell, {emissions, first}, {zeros(emissions.tape(), {shape[0], shape[2]}, emissions.dtype())}, options);
+    const Tape tape = emissions.tape();
+    return record_scan(tape, cell, {emissions, first}, {zeros(tape, {shape[0], shape[2]}, emissions.dtype())}, options,
+                       {});
   }
 };
 
@@ -99,7 +102,8 @@ Vars expand_crf_decode(const ExpandCall& call) {
   ScanOptions options;
   options.reverse = true;
   options.valid = field.mask;
-  const Var tags = scan(back, {forward.outputs[0]}, {argmax(scores, -1)}, options).outputs[0];  // [b, t]
+  const Var tags =
+      record_scan(call.tape, back, {forward.outputs[0]}, {argmax(scores, -1)}, options, {}).outputs[0];  // [b, t]
   return {tags, field.where_any(max(scores, {-1}))};
 }
 

@@ -5,11 +5,11 @@
 #include "composed_losses.hpp"
 #include "floating.hpp"
 #include "op_helpers.hpp"
+#include "scan.hpp"
 #include "scatter.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/losses.hpp"
-#include "xtape/scan.hpp"
 
 namespace xtape {
 
@@ -44,7 +44,8 @@ Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, cons
   ScanOptions options;
   options.axis = 0;
   options.valid = steps;
-  const Vars last = scan(cell, {of_blank, of_labels}, {moved(nothing, 0), nothing}, options).states;
+  // Not by `scan`, which continues from a past in mode predict: an op is a function of its inputs.
+  const Vars last = record_scan(tape, cell, {of_blank, of_labels}, {moved(nothing, 0), nothing}, options, {}).states;
   const auto at_end = [&](const Var& x) { return squeeze(gather(x, 1, expand_dims(lengths, 1)), {1}); };  // [b]
   return -log_add_exp({at_end(last[0]), at_end(moved(last[1], log_of_zero))});
 }

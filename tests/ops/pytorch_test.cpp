@@ -1,34 +1,17 @@
 // The cases of tests/golden/many: at least 20 of each op, in the manner of PyTorch's OpInfo.
 #include <doctest/doctest.h>
 
+#include <string>
+
 #include "golden.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
 using namespace xtape;
 
-TEST_CASE("elementwise ops have PyTorch's values, first and second gradients") {
-  check_golden("many/elementwise.json", "", 1e-10, 0);
-}
-
-TEST_CASE("reductions, order and search have PyTorch's values, first and second gradients") {
-  check_golden("many/reductions.json", "", 1e-10, 0);
-}
-
-TEST_CASE("ops that move and index elements have PyTorch's values, first and second gradients") {
-  check_golden("many/shapes.json", "", 1e-10, 0);
-}
-
-TEST_CASE("products and linear algebra have PyTorch's values, first and second gradients") {
-  check_golden("many/products.json", "", 1e-10, 0);
-}
-
-TEST_CASE("losses and norms have PyTorch's values, first and second gradients") {
-  check_golden("many/losses.json", "", 1e-10, 0);
-}
-
-TEST_CASE("convolution, pooling and windows have PyTorch's values, first and second gradients") {
-  check_golden("many/windows.json", "", 1e-10, 0);
+TEST_CASE("ops have PyTorch's values, first and second gradients") {
+  for (const char* family : {"elementwise", "reductions", "shapes", "products", "losses", "windows"})
+    check_golden(std::string("many/") + family + ".json", "", 1e-10, 0);
 }
 
 TEST_CASE("each op has 20 cases of PyTorch, or a reason why not") {

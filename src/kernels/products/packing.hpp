@@ -269,40 +269,35 @@ struct Packing {
   void (*bands)(const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                 std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band);
 
-  /// For elements of type N.
-  template <class N>
+  /// For elements of type N; with `widens`, by way of floats.
+  template <class N, bool widens = false>
   static Packing of() {
     return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
                std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part) {
-              pack_lines<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line,
-                            to_part);
+              const Lines<N> from{static_cast<const N*>(operand) + start, line, term};
+              if constexpr (widens)
+                pack_widened<F>(from, lines, terms, to, to_line, to_part);
+              else
+                pack_lines<F>(from, lines, terms, to, to_line, to_part);
             },
             [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
-              if constexpr (!F::must_pack)
-                pack_bands<F>(static_cast<const N*>(operand) + start, term, parts, bands, first, finish, to, to_band);
+              const N* from = static_cast<const N*>(operand) + start;
+              if constexpr (widens) {
+                for (std::int64_t band = first; band < finish; ++band)
+                  pack_widened<F>(Lines<N>{from + bands.top_of(band), 1, term}, bands.height_of(band), parts * F::terms,
+                                  to + (band - first) * to_band, 1, tile_rows);
+              } else if constexpr (!F::must_pack) {
+                pack_bands<F>(from, term, parts, bands, first, finish, to, to_band);
+              }
             }};
   }
-  /// The same by way of floats.
-  template <class N>
-  static Packing through_floats() {
-    return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
-               std::int64_t terms, Part* to, std::int64_t to_line, std::int64_t to_part) {
-              pack_widened<F>(Lines<N>{static_cast<const N*>(operand) + start, line, term}, lines, terms, to, to_line,
-                              to_part);
-            },
-            [](const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
-               std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band) {
-              for (std::int64_t band = first; band < finish; ++band)
-                pack_widened<F>(Lines<N>{static_cast<const N*>(operand) + start + bands.top_of(band), 1, term},
-                                bands.height_of(band), parts * F::terms, to + (band - first) * to_band, 1, tile_rows);
-            }};
-  }
+  /// For the elements of an operand: of the dtype `narrow`, or numbers of the format.
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
       if (narrow == Dtype::bfloat16) return of<bfloat16>();  // results of a training's step are stored so
-      if (narrow == Dtype::float16) return through_floats<float16>();
-      if (narrow == Dtype::int8) return through_floats<std::int8_t>();
+      if (narrow == Dtype::float16) return of<float16, true>();
+      if (narrow == Dtype::int8) return of<std::int8_t, true>();
     }
     return of<typename F::Number>();
   }

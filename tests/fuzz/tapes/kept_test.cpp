@@ -26,6 +26,18 @@ TEST_CASE("tapes: an expansion that promotes int8 gives int8") {
   }});
 }
 
+TEST_CASE("tapes: ops made of scans do not continue from a past") {
+  agree({Mode::predict, [](Subject& s) {
+           const Vars v0 = {s.tokens({1, 1}, 5, {0, 3, 233044361024646u})};
+           const Vars v1 = {s.input({Dtype::float64, {2, 1}}, {-1, 1, 212541164597224u, 0})};
+           const Vars v2 = s.call("take", {v1[0], v0[0]});
+           const Vars v10 = {s.input({Dtype::float64, {1, 1}}, {-1, 1, 150315080396240u, 0})};
+           const Vars v11 = s.call("crf_log_partition", {v2[0], v10[0]});
+           s.give(v11[0]);
+           s.carry_states();
+         }});
+}
+
 TEST_CASE("tapes: a scan that emits int8") {
   agree({Mode::eval, [](Subject& s) {
     const Vars v1 = {s.constant({Dtype::float64, {1}}, {-1, 1, 166759149504100u, 0})};

@@ -52,30 +52,24 @@ class Polygamma(torch.autograd.Function):
         return None, dy * Polygamma.apply(context.n + 1, *context.saved_tensors)
 
 
-class Digamma(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x):
-        context.save_for_backward(x)
-        return torch.digamma(x)
+def with_derivative(function, derivative):
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            context.save_for_backward(x)
+            return function(x)
 
-    @staticmethod
-    def backward(context, dy):
-        return dy * Polygamma.apply(1, *context.saved_tensors)
-
-
-class Lgamma(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x):
-        context.save_for_backward(x)
-        return torch.lgamma(x)
-
-    @staticmethod
-    def backward(context, dy):
-        return dy * Digamma.apply(*context.saved_tensors)
+        @staticmethod
+        def backward(context, dy):
+            return dy * derivative(*context.saved_tensors)
+    return Function.apply
 
 
-unary("lgamma", Lgamma.apply, 0.1, 9.0, points=(1.0, 30.0), far=[0.0, -1.5, 200.0])
-unary("digamma", Digamma.apply, 0.1, 9.0, points=(1.0, 30.0), far=[200.0])
+digamma = with_derivative(torch.digamma, lambda x: Polygamma.apply(1, x))
+lgamma = with_derivative(torch.lgamma, digamma)
+
+unary("lgamma", lgamma, 0.1, 9.0, points=(1.0, 30.0), far=[0.0, -1.5, 200.0])
+unary("digamma", digamma, 0.1, 9.0, points=(1.0, 30.0), far=[200.0])
 for n in (1, 2):
     for shape in SHAPES + SHAPES:
         add("polygamma", [real(*shape, low=0.2, high=9.0)], lambda t: Polygamma.apply(n, t), {"n": n})
