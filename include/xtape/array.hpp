@@ -49,13 +49,17 @@ constexpr bool is_floating(Dtype dtype) {
 /// Whether elements can be indices. int8 is for storage only.
 inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
 
+/// Whether arrays can have elements of type T.
+template <class T>
+inline constexpr bool is_element =
+    std::is_same<T, bool>::value || std::is_same<T, float>::value || std::is_same<T, double>::value ||
+    std::is_same<T, bfloat16>::value || std::is_same<T, float16>::value || std::is_same<T, std::int8_t>::value ||
+    (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4);
+
 /// The dtype of a C++ scalar: dtype_of<float>() is float32.
 template <class T>
 constexpr Dtype dtype_of() {
-  static_assert(std::is_same<T, bool>::value || std::is_same<T, float>::value || std::is_same<T, double>::value ||
-                    std::is_same<T, bfloat16>::value || std::is_same<T, float16>::value ||
-                    std::is_same<T, std::int8_t>::value ||
-                    (std::is_integral<T>::value && std::is_signed<T>::value && sizeof(T) >= 4),
+  static_assert(is_element<T>,
                 "xtape arrays hold float, double, bfloat16, float16, 8-, 32- and 64-bit signed integers, or bool");
   return std::is_same<T, bool>::value       ? Dtype::boolean
          : std::is_same<T, float>::value    ? Dtype::float32
@@ -169,14 +173,6 @@ class Array;
 template <class T>
 struct XtensorOf;
 
-/// Whether arrays have elements of type T.
-template <class T>
-inline constexpr bool is_element = std::is_same<T, bool>::value || std::is_same<T, float>::value ||
-                                   std::is_same<T, double>::value || std::is_same<T, bfloat16>::value ||
-                                   std::is_same<T, float16>::value || std::is_same<T, std::int8_t>::value ||
-                                   std::is_same<T, std::int32_t>::value || std::is_same<T, std::int64_t>::value ||
-                                   std::is_same<T, long long>::value;
-
 template <class E, class = void>
 struct HasStrides : std::false_type {};
 template <class E>
@@ -195,7 +191,8 @@ using ElementOf = T;
 /// is given. Elements need only their natural alignment.
 ///
 /// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
-/// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries.
+/// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries. What a
+/// temporary std::span or adaptor refers to must still outlive the view.
 class ArrayView {
  public:
   ArrayView() = default;  ///< Views nothing: data() is null.
@@ -265,9 +262,10 @@ class ArrayView {
 #endif
   /// An element of any dtype, as a double: one index an axis, negative ones from the back. Throws ShapeError for
   /// another number of indices or an index out of range, Error without memory.
-  template <class... Index>
-  double operator()(Index... index) const {
-    return element(Shape{static_cast<std::int64_t>(index)...});
+  template <class... Place>
+  double operator()(Place... places) const {
+    static_assert((std::is_integral<Place>::value && ...), "an element's indices are integers");
+    return element(Shape{static_cast<std::int64_t>(places)...});
   }
   double element(const Shape& index) const;  ///< The same.
   /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory. Throws Error if
@@ -366,10 +364,10 @@ class Array {
   }
 #endif
   /// An element of any dtype, as a double: see ArrayView.
-  template <class... Index>
-  double operator()(Index... index) const {
+  template <class... Place>
+  double operator()(Place... places) const {
     require_memory();
-    return ArrayView(*this)(index...);
+    return ArrayView(*this)(places...);
   }
   /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError unless `values` has this array's shape
   /// and dtype.

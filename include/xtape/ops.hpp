@@ -130,6 +130,7 @@ XTAPE_OPERATOR(<=, less_equal)
 XTAPE_OPERATOR(>, greater)
 XTAPE_OPERATOR(>=, greater_equal)
 #undef XTAPE_OPERATOR
+#undef XTAPE_NO_OPERAND
 // x += y records x + y and makes x the handle of the sum; the earlier value stays on the tape.
 #define XTAPE_ASSIGNMENT(symbol, function) \
   inline Var& operator symbol(Var& a, const Operand& b) { return a = function(Operand(a, b.caller()), b); }
@@ -187,8 +188,8 @@ Var eye(Tape tape, std::int64_t rows, std::int64_t columns = -1, std::optional<D
 Var arange(Tape tape, const Literal& start, const Literal& stop, const Literal& step = 1,
            std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
 Var arange(Tape tape, const Literal& stop, Caller caller = Caller::here());  ///< From 0, by 1.
-/// `steps` numbers from `start` to `stop`, which is the last one; a constant of a float dtype. Throws Error for less than 0
-/// steps.
+/// `steps` numbers from `start` to `stop`, which is the last one; a constant of a float dtype. Throws Error if `steps` is
+/// negative.
 Var linspace(Tape tape, double start, double stop, std::int64_t steps, std::optional<Dtype> dtype = std::nullopt,
              Caller caller = Caller::here());
 /// int64 [t]: 0 … t - 1, where t is the size of `tokens` along `axis`; values do not matter. If `tokens` has a past

@@ -182,9 +182,9 @@ class Player {
   ~Player();
 
   /// Computes the outputs, without allocating. Needs one feed, of the input's shape and dtype, for each input that the
-  /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. `random_step`
-  /// chooses what random ops draw: with the same seed and step, random ops draw the same numbers. Without it, a play takes the step
-  /// after that of the last play, so that each draws its own.
+  /// outputs depend on, except carried ones; feeds of other inputs are ignored. Feeds are copied. With the same seed and
+  /// `random_step`, random ops draw the same numbers. Without a step, a play takes the one after that of the last play,
+  /// so that each draws its own.
   ///
   /// Throws DtypeError or ShapeError for a feed of another type, and Error for a feed that is missing, given twice or
   /// carried, before anything is computed. Errors in the values (an index out of range) are found while computing; they
