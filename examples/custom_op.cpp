@@ -24,7 +24,7 @@ const Op& soft_clip_op() {
     op.doc = "Keeps every element within (-limit, limit), smoothly: limit * tanh(x / limit).";
     op.inputs = {{"x", Accept::floating, Arity::one}};
     op.attributes = {{"limit", AttributeType::number, "The bound; positive.", 1.0}};
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       if (call.number("limit") <= 0) throw Error("soft_clip: limit must be positive");
       return std::vector<ValueType>{call.inputs[0]};
     };

@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
   optimizer.arrange(gradients);
 
   double loss = 0;
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   for (int step = 0; step < steps; ++step) {
     batches.training(static_cast<std::uint64_t>(step), batch);
     optimizer.begin(shards);

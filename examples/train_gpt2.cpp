@@ -70,7 +70,7 @@ int main(int argc, char** argv) try {
   Player player(step.tape, step.outputs());
   Optimizer optimizer(model.weights(), {});  // AdamW
   const double first_loss = sampled_loss(model, batches, 1);
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   std::vector<ArrayView> gradients;
   for (int i = 0; i < steps; ++i) {
     batches.training(static_cast<std::uint64_t>(i), batch);

@@ -71,13 +71,13 @@ class ImageBatches : public Batches {
   ~ImageBatches() override;
   std::int64_t rows() const override;
   std::int64_t columns() const override { return 1; }
-  Batch blank() const override;
+  BatchArrays blank() const override;
   std::int64_t epoch_batches() const override;
-  void training(std::uint64_t index, Batch& batch) const override;
+  void training(std::uint64_t index, BatchArrays& batch) const override;
   std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;
-  void validation(std::int64_t index, Batch& batch) const override;
-  void validation_sample(std::uint64_t index, Batch& batch) const override;
+  void validation(std::int64_t index, BatchArrays& batch) const override;
+  void validation_sample(std::uint64_t index, BatchArrays& batch) const override;
 
  private:
   struct Data;

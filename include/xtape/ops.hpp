@@ -153,8 +153,14 @@ Var mean(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///<
 Var max(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 Var min(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 /// The variance of n elements (float): sum(square(x - mean(x))) / (n - correction), with correction >= 0. NaN or inf
-/// where n is not above the correction.
-Var var(const Argument& x, const Axes& axis = {}, bool keepdims = false, std::int64_t correction = 0);
+/// where n is not above the correction. Op "var".
+Var variance(const Argument& x, const Axes& axis = {}, bool keepdims = false, std::int64_t correction = 0);
+#ifndef XTAPE_NO_OLD_NAMES
+[[deprecated("write variance(x, axis)")]] inline Var var(const Argument& x, const Axes& axis = {},
+                                                         bool keepdims = false, std::int64_t correction = 0) {
+  return variance(x, axis, keepdims, correction);
+}
+#endif
 /// log(sum(exp(x))) without overflow (float). -inf, with gradient 0, if all elements are -inf or there are none.
 Var logsumexp(const Argument& x, const Axes& axis = {}, bool keepdims = false);
 Var any(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< Of bool; false if empty.

@@ -33,7 +33,10 @@ struct Scanned {
 
 /// The step function: takes the step's slices of the inputs (without the axis of the steps) and the states, and returns
 /// the step's outputs and the next states.
-using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars& states)>;
+using ScanFunction = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars& states)>;
+#ifndef XTAPE_NO_OLD_NAMES
+using Cell [[deprecated("write ScanFunction")]] = ScanFunction;
+#endif
 
 /// Applies `cell` to the slices of `inputs` along an axis, one after the other, starting from the states `init`. The
 /// cell is called once, while recording; it may use any other vars of the tape (weights). Random ops in it draw new
@@ -48,7 +51,7 @@ using Cell = std::function<std::pair<Vars, Vars>(const Vars& inputs, const Vars&
 /// another tape; Error if there is no cell or no input, the cell returns a wrong number of states or nothing at all,
 /// uses `cache`, or draws with `categorical`, or a number of `checkpoint_every` is less than 1. Then nothing stays
 /// recorded.
-Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
+Scanned scan(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options = {},
              Caller caller = Caller::here());
 
 }  // namespace xtape

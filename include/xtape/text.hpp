@@ -46,7 +46,10 @@ void watch_inputs(std::function<void(const std::string& sentence)> tell, double 
 Array token_array(const std::vector<Tokens>& rows, std::int32_t pad = 0, std::int64_t multiple = 1);
 
 /// The arrays of a batch, named like the inputs of the loss function: int64 ("int" in definitions) and float32.
-using Batch = Named<Array>;
+using BatchArrays = Named<Array>;
+#ifndef XTAPE_NO_OLD_NAMES
+using Batch [[deprecated("write BatchArrays")]] = BatchArrays;
+#endif
 
 /// How batches draw rows by chance (Poisson sampling): each row of the training split is in a draw with probability
 /// expected / rows, whatever other rows are.
@@ -69,12 +72,12 @@ class Batches {
   virtual std::int64_t columns() const = 0;  ///< The most tokens of a row.
   /// A batch of the largest shape, for the functions below to fill, which replace its arrays for other shapes. "tokens"
   /// and "targets", int64 [rows, columns], unless the class says otherwise.
-  virtual Batch blank() const;
+  virtual BatchArrays blank() const;
   /// The number of batches of an epoch; 0 if training batches are drawn at random.
   virtual std::int64_t epoch_batches() const { return 0; }
   virtual RowDraws draws() const { return {}; }
   /// Batch `index` of the training split, in the order of the seed, for any index.
-  virtual void training(std::uint64_t index, Batch& batch) const = 0;
+  virtual void training(std::uint64_t index, BatchArrays& batch) const = 0;
   /// Where row `row` of an array of training batch `index` comes from, for errors: "train.csv, line 12"; "" if that is
   /// not known.
   virtual std::string training_place(std::uint64_t /*index*/, const std::string& /*array*/,
@@ -86,11 +89,11 @@ class Batches {
   virtual bool training_continues(std::uint64_t /*index*/) const { return false; }
   /// The number of batches that together have every token of the validation split exactly once.
   virtual std::int64_t validation_batches() const = 0;
-  virtual void validation(std::int64_t index, Batch& batch) const = 0;
+  virtual void validation(std::int64_t index, BatchArrays& batch) const = 0;
   /// The same for validation batches.
   virtual bool validation_continues(std::int64_t /*index*/) const { return false; }
   /// Batch `index` of randomly chosen rows of the validation split.
-  virtual void validation_sample(std::uint64_t index, Batch& batch) const = 0;
+  virtual void validation_sample(std::uint64_t index, BatchArrays& batch) const = 0;
 };
 
 struct TextBatchesOptions {
@@ -114,17 +117,17 @@ class TextBatches : public Batches {
   std::int64_t rows() const override { return options_.rows; }
   std::int64_t columns() const override { return options_.block_size; }
   std::int64_t epoch_batches() const override;  ///< 0 unless consecutive.
-  void training(std::uint64_t index, Batch& batch) const override;
+  void training(std::uint64_t index, BatchArrays& batch) const override;
   bool training_continues(std::uint64_t index) const override;
   std::int64_t validation_batches() const override;
-  void validation(std::int64_t index, Batch& batch) const override;
+  void validation(std::int64_t index, BatchArrays& batch) const override;
   bool validation_continues(std::int64_t index) const override;
-  void validation_sample(std::uint64_t index, Batch& batch) const override;
+  void validation_sample(std::uint64_t index, BatchArrays& batch) const override;
 
  private:
-  void random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, Batch& batch) const;
+  void random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, BatchArrays& batch) const;
   /// Window `index` of each row's strip of `split`; strips have `strip` tokens.
-  void windows(const Tokens& split, std::int64_t strip, std::int64_t index, Batch& batch) const;
+  void windows(const Tokens& split, std::int64_t strip, std::int64_t index, BatchArrays& batch) const;
   std::int64_t training_strip() const;
   std::int64_t validation_strip() const;
   Tokens training_;
@@ -196,14 +199,15 @@ class RowBatches : public Batches {
   ~RowBatches() override;
   std::int64_t rows() const override;
   std::int64_t columns() const override;
-  Batch blank() const override;  ///< Of the shape with the most elements; others may have more rows or longer ones.
+  BatchArrays blank()
+      const override;  ///< Of the shape with the most elements; others may have more rows or longer ones.
   std::int64_t epoch_batches() const override;
   RowDraws draws() const override;
-  void training(std::uint64_t index, Batch& batch) const override;
+  void training(std::uint64_t index, BatchArrays& batch) const override;
   std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;
-  void validation(std::int64_t index, Batch& batch) const override;
-  void validation_sample(std::uint64_t index, Batch& batch) const override;
+  void validation(std::int64_t index, BatchArrays& batch) const override;
+  void validation_sample(std::uint64_t index, BatchArrays& batch) const override;
 
  private:
   struct Data;

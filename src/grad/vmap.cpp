@@ -159,7 +159,7 @@ const Op& example_op() {
                         .doc = "One example of a batch.",
                         .inputs = {{"batch", Accept::any}},
                         .shape =
-                            [](const Call& call) {
+                            [](const OpCall& call) {
                               Shape shape = call.shape(0);
                               shape.erase(0);
                               return std::vector<ValueType>{{call.dtype(0), shape}};

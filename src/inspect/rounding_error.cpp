@@ -13,7 +13,7 @@ const Op& rounding_error_op() {
                         .doc = "The error of a value against float64, and sums of squares.",
                         .inputs = {{"value", Accept::any}, {"local", Accept::any}, {"exact", Accept::any}},
                         .outputs = {"error", "squares"},
-                        .shape = [](const Call& call) -> std::vector<ValueType> {
+                        .shape = [](const OpCall& call) -> std::vector<ValueType> {
                           const std::int64_t pieces = (count_of(call.shape(0)) + rounding_piece - 1) / rounding_piece;
                           return {{Dtype::float32, call.shape(0)}, {Dtype::float64, {pieces, sums}}};
                         },

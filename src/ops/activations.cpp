@@ -130,7 +130,7 @@ const ComposedRow glu_row[] = {
      expand_glu,
      {{{"axis", "The axis that is halved; its size must be even.", -1, AttributeType::integer}}}}};
 
-std::vector<ValueType> prelu_type(const Call& call) {
+std::vector<ValueType> prelu_type(const OpCall& call) {
   const Shape &x = call.shape(0), &weight = call.shape(1);
   const bool one = weight.size() <= 1 && count_of(weight) == 1;
   if (!one && (x.size() < 2 || weight != Shape{x[1]}))
@@ -139,7 +139,7 @@ std::vector<ValueType> prelu_type(const Call& call) {
   return {call.inputs[0]};
 }
 
-std::vector<ValueType> glu_type(const Call& call) {
+std::vector<ValueType> glu_type(const OpCall& call) {
   Shape shape = call.shape(0);
   const std::size_t axis = axis_of(call);
   if (shape[axis] % 2 != 0)
@@ -150,7 +150,7 @@ std::vector<ValueType> glu_type(const Call& call) {
 }
 
 /// The type of an op of one array whose numbers only the expansion reads.
-std::vector<ValueType> activation_type(const Call& call) {
+std::vector<ValueType> activation_type(const OpCall& call) {
   if (call.op.name == "celu" && call.number("alpha") == 0) throw Error("alpha must not be 0");
   if (call.op.name == "hardtanh" && !(call.number("min_val") <= call.number("max_val")))
     throw Error("min_val must not be above max_val, got min_val " + to_string(Attribute(call.number("min_val"))) +

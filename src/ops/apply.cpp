@@ -193,7 +193,7 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
                  std::shared_ptr<const Tape> body) {
   if (op.is_source()) throw Error("is a source, which the tape records: Tape::input, parameter, constant");
   check_arity(op, inputs.size());
-  Call call{op, attributes, {}, {}, body.get(), {}};
+  OpCall call{op, attributes, {}, {}, body.get(), {}};
   for (const Var& input : inputs) {
     if (input.tape() != tape) throw HandleError("an input is of another tape");
     call.inputs.push_back(input.type());

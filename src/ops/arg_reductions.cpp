@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-void refuse_bool(const Call& call) {
+void refuse_bool(const OpCall& call) {
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: cast to a number first");
 }
 
@@ -20,7 +20,7 @@ const Op& argmax_op() {
       .inputs = {{"x"}},
       .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
@@ -50,7 +50,7 @@ const Op& top_k_op() {
       .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the axis.", std::nullopt},
                      {"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
                      {"largest", AttributeType::boolean, "Whether the largest elements come first.", true}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
         const std::size_t axis = normal_axis(call.integer("axis"), shape.size());

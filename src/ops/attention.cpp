@@ -15,7 +15,7 @@ namespace xtape {
 
 namespace {
 /// The shape of the scores. Throws ShapeError if the inputs do not fit the equations.
-Shape scores_shape(const Call& call, const AttentionLabels& letters) {
+Shape scores_shape(const OpCall& call, const AttentionLabels& letters) {
   const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
                                       {call.shape(0), call.shape(1), call.shape(2)}, text);
@@ -24,7 +24,7 @@ Shape scores_shape(const Call& call, const AttentionLabels& letters) {
   return shape;
 }
 
-Shape output_shape(const Call& call, const AttentionLabels& letters) {
+Shape output_shape(const OpCall& call, const AttentionLabels& letters) {
   Shape shape;
   for (char letter : letters.y) {
     const bool value = letter == letters.value_width;
@@ -34,17 +34,17 @@ Shape output_shape(const Call& call, const AttentionLabels& letters) {
 }
 
 /// The index of the mask among the inputs.
-std::size_t mask_place(const Call& call) {
+std::size_t mask_place(const OpCall& call) {
   return call.op.inputs.size() - 1;
 }
-bool is_masked(const Call& call) {
+bool is_masked(const OpCall& call) {
   return call.inputs.size() == call.op.inputs.size();
 }
-const Shape* mask_of(const Call& call) {
+const Shape* mask_of(const OpCall& call) {
   return is_masked(call) ? &call.shape(mask_place(call)) : nullptr;
 }
 
-void check(const Call& call, const AttentionLabels& letters) {
+void check(const OpCall& call, const AttentionLabels& letters) {
   for (const auto& [input, names] : {std::pair{0u, &letters.q}, {1u, &letters.k}, {2u, &letters.v}})
     if (call.shape(input).size() != names->size())
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
@@ -60,7 +60,7 @@ void check(const Call& call, const AttentionLabels& letters) {
 
 /// The operations of all heads: `widths` products of size queries x keys x width and `value_widths` of size queries x
 /// keys x value_width.
-double flops_of(const Call& call, double widths, double value_widths) {
+double flops_of(const OpCall& call, double widths, double value_widths) {
   const AttentionLabels letters = labels_of_attention(call.attributes);
   const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
   return 2 * scores *
@@ -135,7 +135,7 @@ const Op& attention_grad_op() {
       .outputs = {"dq", "dk", "dv"},
       .attributes = attributes(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             require_shape(call, 3, output_shape(call, letters), "that of the output");
@@ -158,7 +158,7 @@ const Op& attention_grad_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .widens = {0, 1, 2, 3},
-                   .flops = [](const Call& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
+                   .flops = [](const OpCall& call) { return flops_of(call, 3, 2); }}};  // scores, dq, dk; dweights, dv
   return entry;
 }
 
@@ -174,7 +174,7 @@ const Op& attention_op() {
       .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, mask_input},
       .attributes = attributes(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const AttentionLabels letters = labels_of_attention(call.attributes);
             check(call, letters);
             return std::vector<ValueType>{{call.dtype(0), output_shape(call, letters)}};
@@ -198,7 +198,7 @@ const Op& attention_op() {
                    .strided_in = true,
                    .strided_out = true,
                    .widens = {0, 1, 2},
-                   .flops = [](const Call& call) { return flops_of(call, 1, 1); }}};
+                   .flops = [](const OpCall& call) { return flops_of(call, 1, 1); }}};
   return entry;
 }
 }  // namespace
@@ -219,7 +219,7 @@ void list_attention(OpTable& table) {
                                 {"scale", 0.371},
                                 {"rate", rate},
                                 {"draws", std::int64_t{rate != 0 ? 7919 : 0}}},
-                 .refuses = [](const Call& call) {
+                 .refuses = [](const OpCall& call) {
                    const double scale = call.number("scale");
                    return scale > 0 || !is_masked(call)
                               ? ""

@@ -8,11 +8,11 @@
 namespace xtape {
 
 namespace {
-void require_each(const Call& call, std::size_t input, const Shape& x) {
+void require_each(const OpCall& call, std::size_t input, const Shape& x) {
   require_one_each(call.op.inputs[input].name.c_str(), call.shape(input), x);
 }
 
-std::vector<ValueType> batch_norm_training_shape(const Call& call) {
+std::vector<ValueType> batch_norm_training_shape(const OpCall& call) {
   const Shape& x = with_channels(call.shape(0));
   std::int64_t count = x[0];
   for (std::size_t axis = 2; axis < x.size(); ++axis) count *= x[axis];
@@ -44,7 +44,7 @@ Vars expand_batch_norm_training(const ExpandCall& call) {
   return {y, centre, variance * (count / (count - 1)), rstd};
 }
 
-std::vector<ValueType> batch_norm_grad_shape(const Call& call) {
+std::vector<ValueType> batch_norm_grad_shape(const OpCall& call) {
   const Shape& x = with_channels(call.shape(1));
   if (call.shape(0) != x)
     throw ShapeError("dy must have the shape of x, " + to_string(x) + ", got " + to_string(call.shape(0)));

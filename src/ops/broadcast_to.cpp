@@ -16,7 +16,7 @@ const Op& broadcast_to_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const auto& sizes = call.integers("shape");
             const Shape shape(sizes.begin(), sizes.end());
             const Shape& from = call.shape(0);
@@ -30,16 +30,17 @@ const Op& broadcast_to_op() {
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient = [](const GradientCall& call) { return Vars{sum_to(call.cotangent(), call.inputs[0].shape())}; },
-      .batch = [](const BatchCall& call) {
-        Shape shape = call.node.outputs[0].shape;
-        Var x = call.inputs[0];  // mapped, since it is the only input
-        Shape aligned = x.shape();
-        while (aligned.size() <= shape.size()) aligned.insert(1, 1);
-        shape.insert(0, call.size);
-        return Vars{broadcast_to(reshape(x, aligned), shape)};
-      },
+      .batch =
+          [](const BatchCall& call) {
+            Shape shape = call.node.outputs[0].shape;
+            Var x = call.inputs[0];  // mapped, since it is the only input
+            Shape aligned = x.shape();
+            while (aligned.size() <= shape.size()) aligned.insert(1, 1);
+            shape.insert(0, call.size);
+            return Vars{broadcast_to(reshape(x, aligned), shape)};
+          },
       .canonical = [](const CanonicalCall& call) { return call.terms.broadcast(call.inputs[0], call.type()); },
-      .lowering = {.view = [](const Call& call, const Layout& layout) {
+      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         return std::optional<Layout>(layout.broadcast_to(call.outputs[0].shape));
       }}};
   return entry;

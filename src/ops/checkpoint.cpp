@@ -17,7 +17,7 @@ Vars batch_checkpoint(const BatchCall& call) {
   return record_call(call.tape, call.op, call.inputs, {}, body);
 }
 
-std::vector<ValueType> checkpoint_types(const Call& call) {
+std::vector<ValueType> checkpoint_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::checkpoint(function, inputs)");
   std::vector<ValueType> given, results;
   for (const ValueId& id : call.body->inputs()) given.push_back(call.body->type(id));

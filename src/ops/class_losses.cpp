@@ -66,7 +66,7 @@ const ComposedRow class_rows[] = {
        {"label_smoothing", "The probability that is spread evenly over the classes, in [0, 1].", 0}}}},
 };
 
-std::vector<ValueType> class_loss(const Call& call) {
+std::vector<ValueType> class_loss(const OpCall& call) {
   Shape shape = call.shape(0);
   if (shape.empty()) throw ShapeError("needs an axis of classes, received an input of shape ()");
   const std::size_t axis = class_axis(call.attributes, shape.size());

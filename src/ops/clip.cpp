@@ -37,7 +37,7 @@ const Op& clip_op() {
       .attributes = {{"low", AttributeType::element, "The lower bound; -inf for none.", std::nullopt},
                      {"high", AttributeType::element, "The upper bound; inf for none.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const std::vector<ValueType> types = same_number_dtype(call);
             if (is_half(call.dtype(0)))
               for (const char* bound : {"low", "high"}) call.element(bound, call.dtype(0));

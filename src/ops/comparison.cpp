@@ -12,7 +12,7 @@ Op comparison(const char* name, const char* doc) {
   op.name = name;
   op.doc = doc;
   op.inputs = {{"a"}, {"b"}};
-  op.shape = [](const Call& call) -> std::vector<ValueType> { return {{Dtype::boolean, broadcast_inputs(call)}}; };
+  op.shape = [](const OpCall& call) -> std::vector<ValueType> { return {{Dtype::boolean, broadcast_inputs(call)}}; };
   op.lowering.tile = tile_by_name;
   op.differentiable = false;
   return op;
@@ -77,7 +77,7 @@ const Op& logical_not_op() {
   return entry;
 }
 
-TermId opposite_term(Terms& terms, TermId mask) {
+TermId opposite_term(TermTable& terms, TermId mask) {
   const Term& term = terms[mask];
   return term.op == &logical_not_op() ? term.parts[0].term
                                       : terms.call(logical_not_op(), {}, {mask}, ValueType(term.type));

@@ -31,7 +31,7 @@ struct ComposedRow {
   bool differentiable = true;
 };
 
-using ShapeRule = std::vector<ValueType> (*)(const Call&);
+using ShapeRule = std::vector<ValueType> (*)(const OpCall&);
 
 /// The ops of a family: rows that share a shape rule and `shared` attributes, which come after their own.
 std::vector<Op> composed(const ComposedRow* rows, std::size_t count, ShapeRule shape,

@@ -31,7 +31,7 @@ std::vector<AttributeSpec> reduced_loss() {
 
 namespace {
 /// Throws Error unless the reduction is known, and numbers are in their range.
-void check_attributes_of_loss(const Call& call) {
+void check_attributes_of_loss(const OpCall& call) {
   const std::string& reduction = reduction_of(call.attributes);
   const bool by_batch = call.op.name == "kl_div";
   if (reduction != "none" && reduction != "mean" && reduction != "sum" && !(by_batch && reduction == "batchmean"))
@@ -52,7 +52,7 @@ void check_attributes_of_loss(const Call& call) {
 }
 }  // namespace
 
-std::vector<ValueType> loss_type(const Call& call, const Shape& losses) {
+std::vector<ValueType> loss_type(const OpCall& call, const Shape& losses) {
   check_attributes_of_loss(call);
   return {{call.dtype(0), reduction_of(call.attributes) == "none" ? losses : Shape{}}};
 }
@@ -215,14 +215,14 @@ const ComposedRow cosine_rows[] = {
      {{{"axis", "The axis of the vectors, which is dropped.", 1, AttributeType::integer},
        {"eps", "The least norm.", 1e-8}}}}};
 
-std::vector<ValueType> elementwise_loss(const Call& call) {
+std::vector<ValueType> elementwise_loss(const OpCall& call) {
   return loss_type(call, broadcast_inputs(call));
 }
-std::vector<ValueType> triplet_loss(const Call& call) {
+std::vector<ValueType> triplet_loss(const OpCall& call) {
   const Shape losses = without_last(broadcast_inputs(call));
   return loss_type(call, losses);
 }
-std::vector<ValueType> cosine_type(const Call& call) {
+std::vector<ValueType> cosine_type(const OpCall& call) {
   Shape shape = broadcast_inputs(call);
   shape.erase(normal_axis(call.integer("axis"), shape.size()));
   return {{call.dtype(0), shape}};

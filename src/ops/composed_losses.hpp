@@ -16,6 +16,6 @@ const std::string& reduction_of(const Attributes& attributes);
 Vars reduced_losses(const ExpandCall& call, const Var& losses);
 
 /// The type of losses of this shape, reduced. Throws Error unless the reduction is known and numbers are in range.
-std::vector<ValueType> loss_type(const Call& call, const Shape& losses);
+std::vector<ValueType> loss_type(const OpCall& call, const Shape& losses);
 
 }  // namespace xtape

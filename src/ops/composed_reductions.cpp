@@ -27,7 +27,7 @@ Var root(const Var& x) {
 }
 
 Vars expand_std(const ExpandCall& call) {
-  return {root(var(call.inputs[0], axes_of(call), keeps(call), integer_of(call, "correction")))};
+  return {root(variance(call.inputs[0], axes_of(call), keeps(call), integer_of(call, "correction")))};
 }
 
 Vars expand_vector_norm(const ExpandCall& call) {
@@ -95,11 +95,11 @@ const ComposedRow argmin_rows[] = {
        {"keepdims", "Whether the axis stays, with size 1.", 0, AttributeType::boolean}}},
      false}};
 
-std::vector<ValueType> reduced_to(const Call& call, Dtype dtype) {
+std::vector<ValueType> reduced_to(const OpCall& call, Dtype dtype) {
   const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
   return {{dtype, reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
 }
-std::vector<ValueType> float_type(const Call& call) {
+std::vector<ValueType> float_type(const OpCall& call) {
   if (call.attributes.find("correction") != nullptr && call.integer("correction") < 0)
     throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
   const Attribute* p = call.attributes.find("p");
@@ -108,10 +108,10 @@ std::vector<ValueType> float_type(const Call& call) {
   if (p != nullptr && (std::isinf(call.number("p")) || call.number("p") < 0)) return builtin_ops().at("max").shape(call);
   return reduced_to(call, call.dtype(0));
 }
-std::vector<ValueType> count_type(const Call& call) {
+std::vector<ValueType> count_type(const OpCall& call) {
   return reduced_to(call, Dtype::int64);
 }
-std::vector<ValueType> argmin_type(const Call& call) {
+std::vector<ValueType> argmin_type(const OpCall& call) {
   return builtin_ops().at("argmax").shape(call);
 }
 }  // namespace

@@ -8,12 +8,12 @@
 namespace xtape {
 
 namespace {
-std::size_t stacking_axis(const Call& call) {
+std::size_t stacking_axis(const OpCall& call) {
   return normal_axis(call.integer("axis"), call.shape(0).size() + 1);
 }
 
 /// The layouts of the inputs of a concat within its output.
-std::vector<Layout> concat_parts(const Call& call, const Layout& out) {
+std::vector<Layout> concat_parts(const OpCall& call, const Layout& out) {
   const std::size_t axis = normal_axis(call.integer("axis"), out.shape.size());
   std::vector<Layout> parts;
   std::int64_t start = 0;
@@ -25,7 +25,7 @@ std::vector<Layout> concat_parts(const Call& call, const Layout& out) {
 }
 
 /// The same for stack.
-std::vector<Layout> stack_parts(const Call& call, const Layout& out) {
+std::vector<Layout> stack_parts(const OpCall& call, const Layout& out) {
   const std::size_t axis = stacking_axis(call);
   std::vector<Layout> parts;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -53,7 +53,7 @@ const Op& concat_op() {
       .inputs = {{"xs", Accept::value, Arity::many}},
       .attributes = {{"axis", AttributeType::integer, "The axis along which the arrays are joined.", std::int64_t{0}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
             Shape shape = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
@@ -92,7 +92,7 @@ const Op& stack_op() {
       .inputs = {{"xs", Accept::value, Arity::many}},
       .attributes = {{"axis", AttributeType::integer, "The index of the new axis in the result.", std::int64_t{0}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             if (call.inputs.empty()) throw ShapeError("needs at least one array");
             for (std::size_t k = 1; k < call.inputs.size(); ++k)
               if (call.shape(k) != call.shape(0))
@@ -142,7 +142,7 @@ const Op& split_op() {
       .attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
                      {"axis", AttributeType::integer, "The axis that is split.", std::int64_t{0}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape& from = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), from.size());
             std::vector<ValueType> types;
@@ -187,7 +187,7 @@ const Op& unstack_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axis", AttributeType::integer, "The axis of the slices.", std::int64_t{0}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             Shape shape = call.shape(0);
             const std::size_t axis = normal_axis(call.integer("axis"), shape.size());
             const std::int64_t count = shape[axis];

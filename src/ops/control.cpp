@@ -17,10 +17,10 @@ const Op& stop_gradient_op() {
       .name = "stop_gradient",
       .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
-      .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .batch = batch_leading,
       .differentiable = false,
-      .lowering = {.view = [](const Call&, const Layout& layout) { return std::optional<Layout>(layout); }}};
+      .lowering = {.view = [](const OpCall&, const Layout& layout) { return std::optional<Layout>(layout); }}};
   return entry;
 }
 
@@ -43,7 +43,7 @@ const Op& watch_op() {
       .doc = R"(x itself. A play throws an error, which names the line and the first index, if an element of `condition`
            is false. The check takes place only if the result is used.)",
       .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
-      .shape = [](const Call& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .gradient =
           [](const GradientCall& call) {
             return Vars{call.cotangent(), {}};
@@ -58,7 +58,7 @@ struct CacheExtent {
   std::int64_t rows, outer, piece, capacity;
   std::size_t inner_bytes;
 
-  explicit CacheExtent(const Call& call) {
+  explicit CacheExtent(const OpCall& call) {
     const Shape& x = call.shape(0);
     const std::size_t axis = normal_axis(call.integer("axis"), x.size());
     rows = x[0];
@@ -146,7 +146,7 @@ const Op& cache_op() {
       .attributes = {{"axis", AttributeType::integer,
                       "The axis along which the pieces follow one another, other than 0, the axis of the rows.",
                       std::int64_t{1}}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
         const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
         if (axis == 0)

@@ -24,14 +24,14 @@ void require_channels(const Geometry& g, const Shape& x, const Shape& weight, st
                      std::to_string(g.groups) + (g.groups == 1 ? " group" : " groups"));
 }
 
-void require_product(const Call& call) {
+void require_product(const OpCall& call) {
   const Attribute* mode = call.attributes.find("padding_mode");
   if (call.inputs.size() != 2 || (mode != nullptr && *mode != Attribute(std::string("zeros"))))
     throw ShapeError("a recorded convolution has two operands and zeros around x: the rest is recorded apart");
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
 }
 
-std::vector<ValueType> conv_shape(const Call& call) {
+std::vector<ValueType> conv_shape(const OpCall& call) {
   require_product(call);
   const Shape &x = call.shape(0), &weight = call.shape(1);
   const Geometry g(call.attributes, x, weight);
@@ -41,7 +41,7 @@ std::vector<ValueType> conv_shape(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 
-std::vector<ValueType> transpose_shape(const Call& call) {
+std::vector<ValueType> transpose_shape(const OpCall& call) {
   require_product(call);
   const Shape &x = call.shape(0), &weight = call.shape(1);
   const Geometry g(call.attributes, x, weight);

@@ -11,7 +11,7 @@
 
 namespace xtape {
 
-Shape shape_attribute(const Call& call) {
+Shape shape_attribute(const OpCall& call) {
   const std::vector<std::int64_t>& sizes = call.integers("shape");
   return {sizes.begin(), sizes.end()};
 }
@@ -34,7 +34,7 @@ AttributeSpec shape_spec() {
 }
 
 namespace {
-std::vector<ValueType> typed_shape(const Call& call) {
+std::vector<ValueType> typed_shape(const OpCall& call) {
   return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
 }
 
@@ -73,7 +73,7 @@ const Op& full_op() {
     Op op = filling("full", "An array with `value` everywhere.",
                     [](const Attributes& attributes) { return attributes.number("value"); });
     op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::element, "The value.", std::nullopt});
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       call.element("value", call.get<Dtype>("dtype"));
       return typed_shape(call);
     };
@@ -84,49 +84,49 @@ const Op& full_op() {
 
 const Op& iota_op() {
   static const Op entry{.name = "iota",
-                      .doc = "An array in which each element is its index along `axis`.",
-                      .attributes = {shape_spec(),
-                                     {"axis", AttributeType::integer, "The axis along which the elements count from 0.",
-                                      std::int64_t{0}},
-                                     {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}},
-                      .shape =
-                          [](const Call& call) {
-                            const std::vector<ValueType> types = typed_shape(call);
-                            const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
-                            if (types[0].dtype == Dtype::boolean)
-                              throw DtypeError("the dtype must be a number, got bool");
-                            require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype,
-                                         "the last index");
-                            return types;
-                          },
-                      .differentiable = false,
-                      .lowering = {.kernel = kernel_by_name}};
+                        .doc = "An array in which each element is its index along `axis`.",
+                        .attributes = {shape_spec(),
+                                       {"axis", AttributeType::integer,
+                                        "The axis along which the elements count from 0.", std::int64_t{0}},
+                                       {"dtype", AttributeType::dtype, "The dtype of the result.", Dtype::int64}},
+                        .shape =
+                            [](const OpCall& call) {
+                              const std::vector<ValueType> types = typed_shape(call);
+                              const std::size_t axis = normal_axis(call.integer("axis"), types[0].shape.size());
+                              if (types[0].dtype == Dtype::boolean)
+                                throw DtypeError("the dtype must be a number, got bool");
+                              require_fits(std::max<std::int64_t>(1, types[0].shape[axis]) - 1, types[0].dtype,
+                                           "the last index");
+                              return types;
+                            },
+                        .differentiable = false,
+                        .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
 const Op& eye_op() {
   static const Op entry{.name = "eye",
-                      .doc = "A matrix with ones on its diagonal and zeros elsewhere.",
-                      .attributes = {{"rows", AttributeType::integer, "The number of rows.", std::nullopt},
-                                     {"columns", AttributeType::integer,
-                                      "The number of columns; -1 for as many as rows.", std::int64_t{-1}},
-                                     float_dtype_spec("The dtype of the result.")},
-                      .shape = [](const Call& call) -> std::vector<ValueType> {
-                        const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
-                        if (rows < 0 || columns < -1)
-                          throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
-                                           std::to_string(columns) + " columns");
-                        return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
-                      },
-                      .expand =
-                          [](const ExpandCall& call) {
-                            const ValueType& type = call.node.outputs[0];
-                            const Var down = iota(call.tape, {type.shape[0], 1}, 0);
-                            const Var across = iota(call.tape, {1, type.shape[1]}, 1);
-                            return Vars{cast(down == across, type.dtype)};
-                          },
-                      .differentiable = false,
-                      .lowering = {.kernel = kernel_by_name}};
+                        .doc = "A matrix with ones on its diagonal and zeros elsewhere.",
+                        .attributes = {{"rows", AttributeType::integer, "The number of rows.", std::nullopt},
+                                       {"columns", AttributeType::integer,
+                                        "The number of columns; -1 for as many as rows.", std::int64_t{-1}},
+                                       float_dtype_spec("The dtype of the result.")},
+                        .shape = [](const OpCall& call) -> std::vector<ValueType> {
+                          const std::int64_t rows = call.integer("rows"), columns = call.integer("columns");
+                          if (rows < 0 || columns < -1)
+                            throw ShapeError("sizes must not be negative, got " + std::to_string(rows) + " rows and " +
+                                             std::to_string(columns) + " columns");
+                          return {{call.get<Dtype>("dtype"), {rows, columns == -1 ? rows : columns}}};
+                        },
+                        .expand =
+                            [](const ExpandCall& call) {
+                              const ValueType& type = call.node.outputs[0];
+                              const Var down = iota(call.tape, {type.shape[0], 1}, 0);
+                              const Var across = iota(call.tape, {1, type.shape[1]}, 1);
+                              return Vars{cast(down == across, type.dtype)};
+                            },
+                        .differentiable = false,
+                        .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
 
@@ -145,7 +145,7 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
   op.doc = doc;
   op.inputs = {{"tokens", Accept::any}};
   op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is counted.", std::int64_t{-1}}};
-  op.shape = [type](const Call& call) -> std::vector<ValueType> {
+  op.shape = [type](const OpCall& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
   op.expand = [meaning](const ExpandCall& call) {

@@ -8,7 +8,7 @@ namespace xtape {
 const Op& zeros_op();  ///< For recognising operands that are all zeros.
 
 /// The attribute "shape" of a call. Throws ShapeError if it has more sizes than a Shape holds.
-Shape shape_attribute(const Call& call);
+Shape shape_attribute(const OpCall& call);
 Attribute shape_value(const Shape& shape);  ///< A shape as an attribute.
 
 /// An attribute "dtype" whose default is the tape's default dtype. `doc` is the first sentence of its description.

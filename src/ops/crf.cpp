@@ -40,7 +40,7 @@ struct CrfField {
   Scanned forward(const Combine& combine) const {
     const Var first = mask & (cumsum(cast(mask, Dtype::int64), 1) == 1);  // [b, t]
     const Var to_from = transpose(transitions);
-    const Cell cell = [&](const Vars& slices, const Vars& states) {
+    const ScanFunction cell = [&](const Vars& slices, const Vars& states) {
       auto [arrivals, outputs] = combine(expand_dims(states[0], 1) + to_from);  // [b, n]
       return std::pair(outputs, Vars{slices[0] + where(expand_dims(slices[1], 1), start, arrivals)});
     };
@@ -96,7 +96,7 @@ Vars expand_crf_decode(const ExpandCall& call) {
   const Scanned forward =
       field.forward([](const Var& scores) { return std::pair(max(scores, {-1}), Vars{argmax(scores, -1)}); });
   const Var scores = forward.states[0] + field.end;               // [b, n]
-  const Cell back = [](const Vars& slices, const Vars& states) {  // from the best tag to the best one before it
+  const ScanFunction back = [](const Vars& slices, const Vars& states) {  // from the best tag to the best one before it
     return std::pair(states, Vars{squeeze(gather(slices[0], 1, expand_dims(states[0], 1)), {1})});
   };
   ScanOptions options;
@@ -136,7 +136,7 @@ const ComposedRow crf_decode_rows[] = {
 #undef XTAPE_FIELD
 
 /// Checks all operands, of which transitions are number `first`. The shape of the losses, [b].
-Shape crf_losses(const Call& call, std::size_t first) {
+Shape crf_losses(const OpCall& call, std::size_t first) {
   const Shape& shape = call.shape(0);
   if (shape.size() != 3 || shape[2] == 0)
     throw ShapeError("emissions must be [b, t, tags] of at least one tag, received " + to_string(shape));
@@ -150,16 +150,16 @@ Shape crf_losses(const Call& call, std::size_t first) {
   if (first == 2) require_shape(call, 1, {shape[0], shape[1]}, "[b, t]" + what);
   return {shape[0]};
 }
-std::vector<ValueType> crf_score_type(const Call& call) {
+std::vector<ValueType> crf_score_type(const OpCall& call) {
   return {{call.dtype(0), crf_losses(call, 2)}};
 }
-std::vector<ValueType> crf_loss_type(const Call& call) {
+std::vector<ValueType> crf_loss_type(const OpCall& call) {
   return loss_type(call, crf_losses(call, 2));
 }
-std::vector<ValueType> crf_partition_type(const Call& call) {
+std::vector<ValueType> crf_partition_type(const OpCall& call) {
   return {{call.dtype(0), crf_losses(call, 1)}};
 }
-std::vector<ValueType> crf_decode_type(const Call& call) {
+std::vector<ValueType> crf_decode_type(const OpCall& call) {
   const Shape rows = crf_losses(call, 1);
   return {{Dtype::int64, {rows[0], call.shape(0)[1]}}, {call.dtype(0), rows}};
 }

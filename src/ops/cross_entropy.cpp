@@ -17,7 +17,7 @@ std::vector<AttributeSpec> loss_attributes() {
            "A class that gets none of the spread probability (the padding); -1 for no such class.", std::int64_t{-1}}};
 }
 
-void check_loss(const Call& call, const Shape& logits, std::size_t targets) {
+void check_loss(const OpCall& call, const Shape& logits, std::size_t targets) {
   const Shape rows = without_last(logits);
   require_shape(call, targets, rows, "that of the logits without their last axis, the classes");
   const std::int64_t classes = logits.back();
@@ -80,7 +80,7 @@ Vars batch_cross_entropy(const BatchCall& call) {
 
 /// Removes a reshape of the logits that keeps their last axis: the rows may have any number of axes.
 TermId canonical_cross_entropy(const CanonicalCall& call) {
-  Terms& terms = call.terms;
+  TermTable& terms = call.terms;
   const Term logits = terms[call.inputs[0]];
   if (logits.kind != Term::Kind::reshaped || call.output == 2) return call.as_it_stands();
   const ValueType of_logits = terms[logits.parts[0].term].type;
@@ -117,7 +117,7 @@ const Op& cross_entropy_grad_op() {
       .outputs = {"dlogits"},
       .attributes = loss_attributes(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             check_loss(call, call.shape(0), 1);
             require_shape(call, 2, call.shape(1), "that of the targets");
             require_shape(call, 3, {}, "a single number");
@@ -144,7 +144,7 @@ const Op& cross_entropy_op() {
       .results = 2,
       .attributes = loss_attributes(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             check_loss(call, call.shape(0), 1);
             return std::vector<ValueType>{{call.dtype(0), {}}, {Dtype::int64, {}}, {call.dtype(0), call.shape(1)}};
           },

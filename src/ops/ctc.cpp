@@ -33,7 +33,7 @@ Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, cons
   const Var of_blank = slice(log_probs, {0, 0, blank}, {open_end, open_end, blank + 1});                 // [t, b, 1]
   const Var of_labels = gather(log_probs, 2, broadcast_to(expand_dims(labels, 0), {time, rows, size}));  // [t, b, s]
   const Var repeats = labels == all_but_last(pad(labels, {0, 1}, {0, 0}, -1));                           // [b, s]
-  const Cell cell = [&](const Vars& slices, const Vars& states) {
+  const ScanFunction cell = [&](const Vars& slices, const Vars& states) {
     const Var &in_blank = states[0], &in_label = states[1];
     const Var behind = moved(in_label, log_of_zero);  // those that end in the label before
     const Var skip = masked_fill(all_but_last(behind), repeats, log_of_zero);
@@ -80,7 +80,7 @@ const ComposedRow ctc_rows[] = {
      {{{"blank", "The class of the blank.", 0, AttributeType::integer},
        {"zero_infinity", "Whether losses of inf become 0.", 0, AttributeType::boolean}}}}};
 
-std::vector<ValueType> ctc_type(const Call& call) {
+std::vector<ValueType> ctc_type(const OpCall& call) {
   const Shape& shape = call.shape(0);
   if (shape.size() != 2 && shape.size() != 3)
     throw ShapeError("log_probs must be [t, b, classes], or [t, classes] for one sequence, received " +

@@ -33,7 +33,7 @@ std::vector<T> with_cotangents(const std::vector<T>& given, const CustomForm& fo
   return all;
 }
 
-std::vector<ValueType> custom_types(const Call& call) {
+std::vector<ValueType> custom_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::custom_gradient(function, rule, inputs)");
   const CustomForm form(call.attributes);
   const auto count = static_cast<std::int64_t>(call.inputs.size());

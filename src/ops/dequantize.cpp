@@ -13,7 +13,7 @@ const Op& dequantize_op() {
            for each output channel of a weight. The result has the dtype of the scale. Where a product or
            `take` reads the result, it reads the int8 numbers themselves, and its result is scaled.)",
       .inputs = {{"x", Accept::any}, {"scale", Accept::any}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         if (call.dtype(0) != Dtype::int8) throw DtypeError("x must be int8, got " + to_string(call.inputs[0]));
         if (call.dtype(1) != Dtype::float32 && call.dtype(1) != Dtype::float64)
           throw DtypeError("the scale must be float32 or float64, got " + to_string(call.inputs[1]));

@@ -15,7 +15,7 @@ const std::vector<std::int64_t>& axis_of(const Attributes& attributes) {
   return attributes.get<std::vector<std::int64_t>>("axis");
 }
 
-std::vector<ValueType> reduced_type(const Call& call) {
+std::vector<ValueType> reduced_type(const OpCall& call) {
   const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
   return {{call.dtype(0), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
 }
@@ -38,7 +38,7 @@ const Op& var_op() {
     op.attributes.push_back({"correction", AttributeType::integer,
                              "0 for the variance of the elements, 1 for the unbiased estimate from a sample.",
                              std::int64_t{0}});
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       if (call.integer("correction") < 0)
         throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
       return reduced_type(call);
@@ -59,7 +59,7 @@ const Op& var_op() {
       return Vars{sum(squares, axis, keepdims) / divisor(x.shape(), call.attributes())};
     };
     op.canonical = [](const CanonicalCall& call) {
-      Terms& terms = call.terms;
+      TermTable& terms = call.terms;
       const TermId x = call.inputs[0];
       const ValueType type = terms[x].type;
       if (call.attributes().get<std::int64_t>("correction") != 0) return call.as_it_stands();
@@ -106,7 +106,7 @@ const Op& logsumexp_op() {
 }
 }  // namespace
 
-Var var(const Argument& x, const Axes& axis, bool keepdims, std::int64_t correction) {
+Var variance(const Argument& x, const Axes& axis, bool keepdims, std::int64_t correction) {
   return apply(var_op(), {x}, {{"axis", axis}, {"keepdims", keepdims}, {"correction", correction}})[0];
 }
 Var logsumexp(const Argument& x, const Axes& axis, bool keepdims) {

@@ -8,7 +8,7 @@ namespace xtape {
 
 namespace {
 /// The two axes of a diagonal, counted from the front. Throws ShapeError unless they differ and have equal sizes.
-std::pair<std::size_t, std::size_t> diagonal_axes(const Call& call) {
+std::pair<std::size_t, std::size_t> diagonal_axes(const OpCall& call) {
   const Shape& from = call.shape(0);
   const std::size_t first = normal_axis(call.integer("axis1"), from.size());
   const std::size_t second = normal_axis(call.integer("axis2"), from.size());
@@ -34,7 +34,7 @@ const Op& diagonal_op() {
       .attributes = {{"axis1", AttributeType::integer, "The first axis of the diagonal.", std::nullopt},
                      {"axis2", AttributeType::integer, "The second axis of the diagonal.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const auto [first, second] = diagonal_axes(call);
             Shape shape;
             for (std::size_t i = 0; i < call.shape(0).size(); ++i)
@@ -55,7 +55,7 @@ const Op& diagonal_op() {
             return Vars{transpose(diag_embed(call.cotangent()), order)};
           },
       .batch = batch_diagonal,
-      .lowering = {.view = [](const Call& call, const Layout& layout) {
+      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         const auto [first, second] = diagonal_axes(call);
         Layout result{call.outputs[0].shape, {}, layout.offset};
         for (std::size_t i = 0; i < layout.shape.size(); ++i)
@@ -74,7 +74,7 @@ const Op& diag_embed_op() {
            = j, else 0.)",
       .inputs = {{"x", Accept::any}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             Shape shape = call.shape(0);
             if (shape.empty()) throw ShapeError("needs at least one axis, got an array of shape ()");
             shape.push_back(shape.back());

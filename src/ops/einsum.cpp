@@ -21,7 +21,7 @@ std::vector<Shape> shapes_of(const std::vector<ValueType>& types, std::size_t co
 
 /// The type of a product of two operands, the only form of einsum that tapes contain. Throws ShapeError for other
 /// forms.
-ValueType product_type(const Call& call) {
+ValueType product_type(const OpCall& call) {
   const std::string& text = call.text("equation");
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
   const std::vector<Shape> shapes = shapes_of(call.inputs, 2);
@@ -229,7 +229,7 @@ const AttributeSpec equation_attribute{
     "-> b query key'.",
     std::nullopt};
 
-double product_flops(const Call& call) {
+double product_flops(const OpCall& call) {
   const std::vector<Shape> shapes{call.shape(0), call.shape(1)};
   const Equation equation = parse_equation(call.text("equation"), shapes);
   const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, call.text("equation"));
@@ -252,7 +252,7 @@ const Op& einsum_op() {
       .inputs = {{"operands", Accept::value, Arity::many}},
       .attributes = {equation_attribute},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             if (call.inputs.size() != 2) throw ShapeError("a recorded product has two operands");
             return std::vector<ValueType>{product_type(call)};
           },
@@ -288,7 +288,7 @@ const Op& einsum_add_op() {
       .inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}},
       .attributes = {equation_attribute},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const ValueType type = product_type(call);
             if (call.inputs[2] != type)
               throw ShapeError("the addend is " + to_string(call.inputs[2]) + ", the product " + to_string(type) +

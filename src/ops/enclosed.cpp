@@ -18,7 +18,7 @@ const Op& argument_op() {
       .attributes = {{"dtype", AttributeType::dtype, "The dtype.", std::nullopt},
                      {"shape", AttributeType::integers, "The shape.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const std::vector<std::int64_t>& sizes = call.integers("shape");
             return std::vector<ValueType>{{call.attributes.get<Dtype>("dtype"), Shape(sizes.begin(), sizes.end())}};
           },

@@ -93,7 +93,7 @@ const Op& cholesky_op() {
       .inputs = {{"a", Accept::floating}},
       .attributes = {check_attribute("not positive definite")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{call.inputs[0]};
           },
@@ -121,7 +121,7 @@ const Op& triangular_solve_op() {
                      flag("unit_diagonal", "Whether the diagonal of A is taken to be 1, and not read."),
                      check_attribute("singular")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             check_system(call.shape(0), call.shape(1));
             return std::vector<ValueType>{call.inputs[1]};
           },
@@ -160,7 +160,7 @@ const Op& lu_op() {
       .outputs = {"lu", "permutation", "sign"},
       .attributes = {check_attribute("singular")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{
                 call.inputs[0], {Dtype::int64, joined(batch, {call.shape(0).back()})}, {call.dtype(0), batch}};
@@ -193,7 +193,7 @@ const Op& lu_solve_op() {
                  {"permutation", Accept::integer}},
       .attributes = {flag("transposed", "Whether Aᵀ X = B is solved.")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape& a = call.shape(0);
             check_system(a, call.shape(1));
             if (call.shape(2) != a || call.shape(3) != Shape(a.begin(), a.end() - 1))

@@ -179,7 +179,7 @@ const Op& gelu_grad_op() {
       .inputs = {{"x", Accept::floating}, {"cotangent", Accept::floating}},
       .attributes = gelu_attributes(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             tanh_form(call.text("approximate"));
             return same_dtype(call);
           },
@@ -211,7 +211,7 @@ const Op& gelu_op() {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());
         });
     op.attributes = gelu_attributes();
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       tanh_form(call.text("approximate"));
       return same_dtype(call);
     };

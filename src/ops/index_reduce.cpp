@@ -25,7 +25,7 @@ const Op& checked_indices_op() {
       .attributes = {{"size", AttributeType::integer, "The size of the axis.", std::nullopt},
                      {"wrap", AttributeType::boolean, "Whether indices below 0 count from the end.", true}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             if (call.integer("size") < 0) throw ShapeError("size must be at least 0");
             return std::vector<ValueType>{{Dtype::int64, call.shape(0)}};
           },
@@ -111,7 +111,7 @@ Vars batch_index_reduce(const BatchCall& call) {
   return {reshape(index_reduce(reshape(x, flat), rows, part, reduce), x.shape())};
 }
 
-void require_recorded(const Call& call) {
+void require_recorded(const OpCall& call) {
   require_reduction(call, {"set", "prod", "amax", "amin"});
   if (call.dtype(1) != Dtype::int64) throw DtypeError("recorded indices are int64");
 }
@@ -139,7 +139,7 @@ const Op& index_reduce_op() {
                          "y[indices[i…]] is part[i…] for \"set\", or the product, largest or smallest of both. Equal "
                          "elements share the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error "
                          "when played.");
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       require_recorded(call);
       const Shape& x = call.shape(0);
       if (x.empty()) throw ShapeError("x must have at least one axis");
@@ -162,7 +162,7 @@ const Op& scatter_elements_op() {
                      "The same as index_reduce, element by element: for axis 1 of three, y[a, indices[a, b, c], c] is "
                      "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
     op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       require_recorded(call);
       const Shape &x = call.shape(0), &indices = call.shape(1);
       Shape wanted = x;
@@ -182,7 +182,7 @@ const Op& scatter_elements_op() {
 }
 }  // namespace
 
-void require_reduction(const Call& call, std::initializer_list<const char*> words) {
+void require_reduction(const OpCall& call, std::initializer_list<const char*> words) {
   const std::string& reduce = call.text("reduce");
   std::string known;
   bool found = false;

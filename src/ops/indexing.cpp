@@ -95,7 +95,7 @@ const Op& take_op() {
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{
                 {call.dtype(0), taken_shape(call.shape(0), call.shape(1), call.integer("axis"))}};
           },
@@ -120,7 +120,7 @@ const Op& gather_op() {
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             require_like(call.shape(0), call.shape(1), call.integer("axis"));
             return std::vector<ValueType>{{call.dtype(0), call.shape(1)}};
           },
@@ -154,7 +154,7 @@ Op adjoint_op(const char* name, const char* doc) {
 }
 
 /// The type of x. Throws DtypeError if it is bool.
-std::vector<ValueType> as_x(const Call& call) {
+std::vector<ValueType> as_x(const OpCall& call) {
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot add bool arrays: cast them to numbers");
   return {call.inputs[0]};
 }
@@ -166,7 +166,7 @@ const Op& index_add_op() {
         "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y is x with "
         "y[indices[i…]] += part[i…]. For equal indices all slices are added, in order. Indices outside "
         "[0, size) are an error when played.");
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
     };
@@ -188,7 +188,7 @@ const Op& scatter_add_op() {
                        "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
                        "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
                        "are added, in order. Indices outside [0, size) are an error when played.");
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));
       return as_x(call);
@@ -215,7 +215,7 @@ const Op& one_hot_op() {
       .attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
                      float_dtype_spec("The dtype of the result.")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             if (call.integer("classes") < 0) throw ShapeError("classes must be at least 0");
             Shape shape = call.shape(0);
             shape.push_back(call.integer("classes"));

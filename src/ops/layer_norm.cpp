@@ -12,7 +12,7 @@ AttributeSpec epsilon_spec() {
   return {"epsilon", AttributeType::number, "Added to the variance, inside the square root.", 1e-5};
 }
 
-std::vector<ValueType> layer_norm_shape(const Call& call) {
+std::vector<ValueType> layer_norm_shape(const OpCall& call) {
   const Shape rows = without_last(call.shape(0));
   for (std::size_t i = 1; i < call.inputs.size(); ++i)
     require_shape(call, i, {call.shape(0).back()}, "one number for each index of the last axis of x");
@@ -30,7 +30,7 @@ Vars expand_layer_norm(const ExpandCall& call) {
   return {y, squeeze(centre, {-1}), squeeze(rstd, {-1})};
 }
 
-std::vector<ValueType> layer_norm_grad_shape(const Call& call) {
+std::vector<ValueType> layer_norm_grad_shape(const OpCall& call) {
   const Shape rows = without_last(call.shape(1));
   require_shape(call, 0, call.shape(1), "that of x");
   require_shape(call, 2, rows, "that of x without its last axis");

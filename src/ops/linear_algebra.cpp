@@ -203,7 +203,7 @@ Op op_of(const Row& row) {
   op.attributes = row.attributes;
   op.differentiable = row.differentiable;
   const Record record = row.record;
-  op.shape = [record](const Call& call) {  // that of the recording
+  op.shape = [record](const OpCall& call) {  // that of the recording
     Tape tape;
     Vars inputs;
     for (const ValueType& type : call.inputs)

@@ -38,7 +38,7 @@ struct SolveForm {
   LinearSolveOptions options;
 };
 
-std::vector<ValueType> solve_types(const Call& call) {
+std::vector<ValueType> solve_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::linear_solve(product, b)");
   const SolveForm form(call.attributes);
   if (form.unknowns < 1 || form.unknowns > static_cast<std::int64_t>(call.inputs.size()))

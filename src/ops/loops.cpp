@@ -29,7 +29,7 @@ auto called(Tape tape, const Function& function, const Vars& vars) {
 }
 
 /// Records one step, which takes place if `flag` is true.
-Scanned record_if(const Var& flag, const Cell& cell, const Vars& init) {
+Scanned record_if(const Var& flag, const ScanFunction& cell, const Vars& init) {
   ScanOptions options;
   options.axis = 0;
   return record_scan(flag.tape(), cell, {reshape(flag, {1})}, init, options, {.name = "cond", .conditional = true});
@@ -53,7 +53,7 @@ Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::f
     };
     Vars first{holds(init), zeros(tape, {}, Dtype::int64)};
     first.insert(first.end(), init.begin(), init.end());
-    const Cell cell = [&](const Vars&, const Vars& before) {
+    const ScanFunction cell = [&](const Vars&, const Vars& before) {
       const Vars states(before.begin() + 2, before.end());
       const Vars next = called(tape, body, states);
       check_tape(tape, next, "while_loop: the body returned a var");
@@ -95,7 +95,7 @@ Vars cond(const Var& predicate, const std::function<Vars(const Vars&)>& if_true,
     Vars results = record_if(flag, [&](const Vars&, const Vars&) { return std::make_pair(branch(if_true), Vars{}); },
                              {}).outputs;
     for (Var& result : results) result = squeeze(result, {0});
-    const Cell otherwise = [&](const Vars&, const Vars& states) {
+    const ScanFunction otherwise = [&](const Vars&, const Vars& states) {
       const Vars others = branch(if_false);
       bool same = others.size() == states.size();
       for (std::size_t i = 0; same && i < others.size(); ++i) same = others[i].type() == states[i].type();

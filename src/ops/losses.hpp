@@ -17,6 +17,6 @@ std::vector<AttributeSpec> loss_attributes();
 
 /// Throws ShapeError or Error unless these attributes are valid for logits of shape `logits`, and input number
 /// `targets` has one element for each row of the logits.
-void check_loss(const Call& call, const Shape& logits, std::size_t targets);
+void check_loss(const OpCall& call, const Shape& logits, std::size_t targets);
 
 }  // namespace xtape

@@ -42,7 +42,7 @@ const Op& matmul_op() {
            Recorded as an einsum.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), product_shape(call.shape(0), call.shape(1))}};
           },
       .expand = [](const ExpandCall& call) { return as_einsum(call.inputs); },

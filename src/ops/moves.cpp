@@ -92,7 +92,7 @@ const ComposedRow border_rows[] = {
      "x with before[i] and after[i] elements at the two ends of axis i: those from the other end.",
      expand_border<Border::circular>}};
 
-std::vector<ValueType> roll_type(const Call& call) {
+std::vector<ValueType> roll_type(const OpCall& call) {
   const Counts &shifts = call.integers("shifts"), &axes = call.integers("axis");
   for (const std::int64_t axis : axes) normal_axis(axis, call.shape(0).size());
   if (axes.empty() ? shifts.size() != 1 : shifts.size() != axes.size())
@@ -101,7 +101,7 @@ std::vector<ValueType> roll_type(const Call& call) {
   return {call.inputs[0]};
 }
 
-std::vector<ValueType> repeat_type(const Call& call) {
+std::vector<ValueType> repeat_type(const OpCall& call) {
   Shape shape = call.shape(0);
   const std::int64_t repeats = call.integer("repeats");
   const std::size_t axis = axis_of(call);
@@ -110,7 +110,7 @@ std::vector<ValueType> repeat_type(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 
-std::vector<ValueType> border_type(const Call& call) {
+std::vector<ValueType> border_type(const OpCall& call) {
   const Counts &before = call.integers("before"), &after = call.integers("after");
   Shape shape = call.shape(0);
   bool fits = before.size() == shape.size() && after.size() == shape.size();

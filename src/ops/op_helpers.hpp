@@ -12,11 +12,11 @@ const Op& reshape_op();
 const Op& logical_not_op();
 
 /// The term of `x` reshaped to the shape of `type`.
-TermId reshaped_term(Terms& terms, TermId x, const ValueType& type);
+TermId reshaped_term(TermTable& terms, TermId x, const ValueType& type);
 /// The term of the negation of a mask.
-TermId opposite_term(Terms& terms, TermId mask);
+TermId opposite_term(TermTable& terms, TermId mask);
 /// The term of the mean of `x` over `axes`, which are counted from the back and stay with size 1.
-TermId mean_term(Terms& terms, TermId x, const std::vector<std::int64_t>& axes);
+TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& axes);
 
 /// The adjoint of broadcasting: sums `x` over the axes along which `shape` broadcasts to the shape of `x`.
 Var sum_to(const Var& x, const Shape& shape);

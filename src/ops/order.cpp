@@ -148,7 +148,7 @@ const ComposedRow quantile_rows[] = {
      expand_quantile<false>},
     {"nanquantile", "x q", "The quantile of the elements that are not NaN; NaN if there are none.",
      expand_quantile<true>}};
-std::vector<ValueType> sorted_type(const Call& call) {
+std::vector<ValueType> sorted_type(const OpCall& call) {
   require_numbers(call);
   Shape shape = call.shape(0);
   const std::size_t axis = axis_of(call);
@@ -163,13 +163,13 @@ std::vector<ValueType> sorted_type(const Call& call) {
   }
   return {{call.dtype(0), shape}, {Dtype::int64, shape}};
 }
-std::vector<ValueType> indices_type(const Call& call) {
+std::vector<ValueType> indices_type(const OpCall& call) {
   return {sorted_type(call)[1]};
 }
-std::vector<ValueType> median_type(const Call& call) {
+std::vector<ValueType> median_type(const OpCall& call) {
   return builtin_ops().at("max").shape(call);
 }
-std::vector<ValueType> quantile_type(const Call& call) {
+std::vector<ValueType> quantile_type(const OpCall& call) {
   const auto& how = call.get<std::string>("interpolation");
   const auto known = {"linear", "lower", "higher", "nearest", "midpoint"};
   if (std::find(known.begin(), known.end(), how) == known.end())

@@ -24,7 +24,7 @@ const Op& pad_op() {
                       std::nullopt},
                      {"value", AttributeType::element, "The value of the added elements.", 0.0}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const auto &before = call.integers("before"), &after = call.integers("after");
             call.element("value", call.dtype(0));
             Shape shape = call.shape(0);
@@ -82,7 +82,7 @@ const Op& shift_right_op() {
       .attributes = {{"axis", AttributeType::integer, "The axis along which x is shifted.", std::int64_t{1}},
                      {"value", AttributeType::element, "The value of the first slice.", 0.0}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             normal_axis(call.integer("axis"), call.shape(0).size());
             call.element("value", call.dtype(0));
             return std::vector<ValueType>{call.inputs[0]};
@@ -146,7 +146,7 @@ const Op& tile_op() {
       .attributes = {{"repeats", AttributeType::integers, "For each axis, how often x is repeated; 1 keeps it.",
                       std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};
           },
       .expand =

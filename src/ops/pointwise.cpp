@@ -98,7 +98,7 @@ Var lerp(const Operand& start, const Operand& end, const Operand& weight) {
 
 void list_pointwise(OpTable& table) {
   static const std::vector<Op> ops = composed(pointwise_rows, same_dtype);
-  static const std::vector<Op> tests = composed(test_rows, [](const Call& call) {
+  static const std::vector<Op> tests = composed(test_rows, [](const OpCall& call) {
     return std::vector<ValueType>{{Dtype::boolean, broadcast_inputs(call)}};
   });
   for (const Op& op : ops) table.add(op);

@@ -133,7 +133,7 @@ Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attribu
   op.doc = doc;
   op.inputs = {{"x", Accept::floating}};
   op.attributes = std::move(attributes);
-  op.shape = [](const Call& call) {
+  op.shape = [](const OpCall& call) {
     Shape shape = call.shape(0);
     if (call.attributes.find("output_size") != nullptr) {
       const Integers sizes = adaptive_sizes(call.attributes, shape);

@@ -49,7 +49,7 @@ Projection projection_of(const std::string& text, const Shape& x, const Shape& w
   return projection;
 }
 
-Projection projection_of(const Call& call) {
+Projection projection_of(const OpCall& call) {
   return projection_of(call.text("equation"), call.shape(0), call.shape(1));
 }
 
@@ -70,7 +70,7 @@ Attributes of_the_loss(const Attributes& attributes) {
   return own;
 }
 
-std::vector<ValueType> product_cross_entropy_shape(const Call& call) {
+std::vector<ValueType> product_cross_entropy_shape(const OpCall& call) {
   const Projection projection = projection_of(call);
   checked_bytes(call.dtype(0), projection.logits);
   check_loss(call, projection.logits, 2);
@@ -127,7 +127,7 @@ bool pays(const Shape& logits) {
   return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);
 }
 
-std::string refuses(const Call& call) {
+std::string refuses(const OpCall& call) {
   const Shape logits = projection_of(call).logits;
   return pays(logits) ? "" : "logits of shape " + to_string(logits) + " have too few rows for it to be faster";
 }
@@ -150,7 +150,7 @@ const Op& product_cross_entropy_op() {
       .gradient = product_cross_entropy_gradient,
       .expand = expand_product_cross_entropy,
       .lowering = {.kernel = product_cross_entropy_kernel,
-                   .flops = [](const Call& call) {  // logits, dx, dweight
+                   .flops = [](const OpCall& call) {  // logits, dx, dweight
                      const Projection projection = projection_of(call);
                      return 6 * static_cast<double>(count_of(projection.logits)) *
                             static_cast<double>(projection.terms);

@@ -24,7 +24,7 @@ const Op& uniform_op() {
                      {"low", AttributeType::number, "The lower bound, included.", 0.0},
                      {"high", AttributeType::number, "The upper bound, excluded unless it equals `low`.", 1.0},
                      float_dtype_spec("float32 or float64.")},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         const double low = call.number("low"), high = call.number("high");
         if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
           throw Error("low must not be above high, and high - low must be finite in float32, got low " +
@@ -44,7 +44,7 @@ const Op& bernoulli_op() {
       .name = "bernoulli",
       .doc = "A bool array whose elements are true with probability p, independently.",
       .attributes = {shape_spec(), {"p", AttributeType::number, "The probability of true.", std::nullopt}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         probability(call.attributes, "p");
         return {{Dtype::boolean, shape_attribute(call)}};
       },
@@ -61,7 +61,7 @@ const Op& categorical_op() {
           R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
            row of -inf gives 0.)",
       .inputs = {{"logits", Accept::floating}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         Shape shape = call.shape(0);
         if (shape.empty() || shape.back() == 0)
           throw ShapeError("needs at least one logit along the last axis, got shape " + to_string(shape));
@@ -83,7 +83,7 @@ const Op& dropout_op() {
            The gradient is dropout of the cotangent with the same random numbers.)",
       .inputs = {{"x", Accept::floating}},
       .attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         probability(call.attributes, "rate");
         return {call.inputs[0]};
       },

@@ -208,7 +208,7 @@ const Op& rearrange_op() {
                      {"sizes", AttributeType::named_sizes, "Sizes of axes that do not follow from the shape of x.",
                       NamedSizes{}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), steps_of(call.attributes, call.shape(0)).together}};
           },
       .expand =

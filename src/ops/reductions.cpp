@@ -76,7 +76,7 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.attributes = reduction_attributes();
   op.batch = batch_axes();
   op.canonical = canonical_reduction;
-  op.shape = [kind](const Call& call) -> std::vector<ValueType> {
+  op.shape = [kind](const OpCall& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
     const bool extreme = kind == Reduction::maximum || kind == Reduction::minimum;
     if (extreme && call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: use any or all");
@@ -181,7 +181,7 @@ Var reduce(const Op& op, const Argument& x, const Axes& axis, bool keepdims) {
 }
 }  // namespace
 
-TermId mean_term(Terms& terms, TermId x, const std::vector<std::int64_t>& axes) {
+TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& axes) {
   ValueType type = terms[x].type;
   type.shape = reduced_shape(type.shape, reduced_axes(axes, type.shape.size()), true);
   return terms.call(mean_op(), {{"axis", axes}, {"keepdims", true}}, {x}, type);

@@ -163,7 +163,7 @@ const ComposedRow grid_rows[] = {
      expand_grid_sample,
      {{corners}}}};
 
-void require_word(const Call& call, const char* name, std::initializer_list<const char*> words) {
+void require_word(const OpCall& call, const char* name, std::initializer_list<const char*> words) {
   std::string known;
   for (const char* word : words) {
     if (call.text(name) == word) return;
@@ -172,7 +172,7 @@ void require_word(const Call& call, const char* name, std::initializer_list<cons
   throw Error(std::string(name) + " \"" + call.text(name) + "\" must be one of " + known);
 }
 
-std::vector<ValueType> interpolate_type(const Call& call) {
+std::vector<ValueType> interpolate_type(const OpCall& call) {
   Shape shape = call.shape(0);
   require_word(call, "mode", {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"});
   const std::string& mode = call.text("mode");
@@ -188,7 +188,7 @@ std::vector<ValueType> interpolate_type(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 
-std::vector<ValueType> grid_type(const Call& call) {
+std::vector<ValueType> grid_type(const OpCall& call) {
   const Shape &x = call.shape(0), &grid = call.shape(1);
   require_word(call, "mode", {"bilinear", "nearest"});
   require_word(call, "padding_mode", {"zeros", "border", "reflection"});

@@ -76,7 +76,7 @@ Vars reshape_back(const GradientCall& call) {
 }
 
 /// The index of the new axis in the output.
-std::size_t new_axis(const Call& call) {
+std::size_t new_axis(const OpCall& call) {
   const std::size_t rank = call.shape(0).size();
   try {
     return normal_axis(call.integer("axis"), rank + 1);
@@ -87,7 +87,7 @@ std::size_t new_axis(const Call& call) {
 }
 
 /// For each axis of the input, whether it is dropped. Throws ShapeError if it has another size than 1.
-std::vector<bool> dropped(const Call& call) {
+std::vector<bool> dropped(const OpCall& call) {
   const Shape& from = call.shape(0);
   const auto& axes = call.integers("axis");
   std::vector<bool> drop(from.size(), false);
@@ -122,19 +122,19 @@ const Op& reshape_op() {
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), resolved(call.integers("shape"), call.shape(0))}};
           },
       .gradient = reshape_back,
       .batch = batch_reshaped,
       .canonical = canonical_reshape,
       .lowering = {
-          .view = [](const Call& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
-          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+          .view = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.outputs[0].shape); },
+          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return entry;
 }
 
-TermId reshaped_term(Terms& terms, TermId x, const ValueType& type) {
+TermId reshaped_term(TermTable& terms, TermId x, const ValueType& type) {
   return terms.reshaped(x, type, reshape_op());
 }
 
@@ -147,7 +147,7 @@ const Op& expand_dims_op() {
       .attributes = {{"axis", AttributeType::integer,
                       "The index of the new axis in the result; negative values count from the back.", std::nullopt}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             Shape shape = call.shape(0);
             shape.insert(new_axis(call), 1);
             return std::vector<ValueType>{{call.dtype(0), shape}};
@@ -157,12 +157,12 @@ const Op& expand_dims_op() {
       .canonical = canonical_reshape,
       .lowering = {
           .view =
-              [](const Call& call, Layout layout) {
+              [](const OpCall& call, Layout layout) {
                 layout.shape.insert(new_axis(call), 1);
                 layout.strides.insert(new_axis(call), 0);
                 return std::optional<Layout>(layout);
               },
-          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return entry;
 }
 
@@ -174,7 +174,7 @@ const Op& squeeze_op() {
       .attributes = {{"axis", AttributeType::integers, "The axes to drop, each of size 1; empty drops all of size 1.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const std::vector<bool> drop = dropped(call);
             Shape shape;
             for (std::size_t i = 0; i < drop.size(); ++i)
@@ -186,7 +186,7 @@ const Op& squeeze_op() {
       .canonical = canonical_reshape,
       .lowering = {
           .view =
-              [](const Call& call, const Layout& layout) {
+              [](const OpCall& call, const Layout& layout) {
                 const std::vector<bool> drop = dropped(call);
                 Layout result{{}, {}, layout.offset};
                 for (std::size_t i = 0; i < drop.size(); ++i)
@@ -196,7 +196,7 @@ const Op& squeeze_op() {
                   }
                 return std::optional<Layout>(result);
               },
-          .unview = [](const Call& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
+          .unview = [](const OpCall& call, const Layout& layout) { return reshaped(layout, call.inputs[0].shape); }}};
   return entry;
 }
 }  // namespace

@@ -8,14 +8,14 @@
 namespace xtape {
 
 namespace {
-std::vector<ValueType> rms_norm_shape(const Call& call) {
+std::vector<ValueType> rms_norm_shape(const OpCall& call) {
   const Shape rows = without_last(call.shape(0));
   if (call.inputs.size() > 1)
     require_shape(call, 1, {call.shape(0).back()}, "one number for each index of the last axis of x");
   return {call.inputs[0], {call.dtype(0), rows}};
 }
 
-std::vector<ValueType> rms_norm_grad_shape(const Call& call) {
+std::vector<ValueType> rms_norm_grad_shape(const OpCall& call) {
   require_shape(call, 0, call.shape(1), "that of x");
   require_shape(call, 2, without_last(call.shape(1)), "that of x without its last axis");
   std::vector<ValueType> outputs = {call.inputs[1]};

@@ -142,18 +142,18 @@ const ComposedRow index_rows[] = {
      expand_cumulative<false>,
      {{along}}},
 };
-Dtype summed_dtype(const Call& call) {
+Dtype summed_dtype(const OpCall& call) {
   return is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64;
 }
-std::vector<ValueType> prod_type(const Call& call) {
+std::vector<ValueType> prod_type(const OpCall& call) {
   const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
   return {{summed_dtype(call), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
 }
-std::vector<ValueType> running_type(const Call& call) {
+std::vector<ValueType> running_type(const OpCall& call) {
   axis_of(call);
   return {{summed_dtype(call), call.shape(0)}};
 }
-std::vector<ValueType> index_type(const Call& call) {
+std::vector<ValueType> index_type(const OpCall& call) {
   axis_of(call);
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: cast to a number first");
   return {call.inputs[0], {Dtype::int64, call.shape(0)}};

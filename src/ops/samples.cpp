@@ -172,12 +172,12 @@ const ComposedRow choice_rows[] = {
      expand_choice,
      {{slices}}}};
 
-std::vector<ValueType> randn_type(const Call& call) {
+std::vector<ValueType> randn_type(const OpCall& call) {
   if (!is_floating(call.get<Dtype>("dtype")))
     throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
   return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
 }
-std::vector<ValueType> randint_type(const Call& call) {
+std::vector<ValueType> randint_type(const OpCall& call) {
   const std::int64_t low = call.integer("low"), high = call.integer("high");
   const std::uint64_t width = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
   if (low >= high || width > std::uint64_t{1} << 53)
@@ -185,17 +185,17 @@ std::vector<ValueType> randint_type(const Call& call) {
                 std::to_string(high));
   return {{Dtype::int64, shape_attribute(call)}};
 }
-std::vector<ValueType> randperm_type(const Call& call) {
+std::vector<ValueType> randperm_type(const OpCall& call) {
   if (call.integer("n") < 0) throw ShapeError("n must not be negative, got " + std::to_string(call.integer("n")));
   return {{Dtype::int64, {call.integer("n")}}};
 }
-std::vector<ValueType> samples_type(const Call& call) {
+std::vector<ValueType> samples_type(const OpCall& call) {
   if (call.attributes.find("low") != nullptr && !(call.number("low") < call.number("high")))
     throw Error("low must be below high, got low " + to_string(Attribute{call.number("low")}) + " and high " +
                 to_string(Attribute{call.number("high")}));
   return same_dtype(call);
 }
-std::vector<ValueType> vectors_type(const Call& call) {
+std::vector<ValueType> vectors_type(const OpCall& call) {
   const Shape &mean = call.shape(0), &covariance = call.shape(1);
   const std::size_t rank = covariance.size();
   if (mean.empty() || rank < 2 || covariance[rank - 2] != covariance.back() || covariance.back() != mean.back())
@@ -203,13 +203,13 @@ std::vector<ValueType> vectors_type(const Call& call) {
                      to_string(covariance));
   return {{call.dtype(0), broadcast_shapes({mean, without_last(covariance)})}};
 }
-void check_count(const Call& call, std::int64_t n) {
+void check_count(const OpCall& call, std::int64_t n) {
   const std::int64_t count = call.integer("num_samples");
   if (count < 0 || (!call.flag("replacement") && count > n) || (n == 0 && count > 0))
     throw ShapeError("num_samples must be at least 0 and, without replacement, at most " + std::to_string(n) +
                      ", got " + std::to_string(count));
 }
-std::vector<ValueType> multinomial_type(const Call& call) {
+std::vector<ValueType> multinomial_type(const OpCall& call) {
   Shape shape = call.shape(0);
   if (shape.empty() || shape.back() == 0)
     throw ShapeError("needs at least one weight along the last axis, got shape " + to_string(shape));
@@ -217,7 +217,7 @@ std::vector<ValueType> multinomial_type(const Call& call) {
   shape.back() = call.integer("num_samples");
   return {{Dtype::int64, shape}};
 }
-std::vector<ValueType> slices_type(const Call& call) {
+std::vector<ValueType> slices_type(const OpCall& call) {
   Shape shape = call.shape(0);
   const std::size_t axis = axis_of(call);
   if (call.attributes.find("num_samples") != nullptr) {

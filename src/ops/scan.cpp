@@ -28,7 +28,7 @@ Attributes ScanForm::attributes() const {
 
 namespace {
 /// The types of the outputs. Checks that sequences, states and body fit together, which kernels rely on.
-std::vector<ValueType> scan_types(const Call& call) {
+std::vector<ValueType> scan_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
   const ScanForm form(call.attributes);
   const std::vector<ValueId> given = call.body->inputs();
@@ -85,7 +85,7 @@ const Op& scan_op() {
       .tangent = scan_tangent,
       .batch = scan_batch,
       .expand = scan_unrolled,
-      .lowering = {.steps = [](const Call& call) { return Stepping(ScanForm(call.attributes)); },
+      .lowering = {.steps = [](const OpCall& call) { return Stepping(ScanForm(call.attributes)); },
                    .attributes = [](const Stepping& steps) { return ScanForm(steps).attributes(); },
                    .strided_in = true,
                    .strided_out = true}};
@@ -123,8 +123,8 @@ void check_next(const Vars& next, const Vars& states) {
 
 }  // namespace
 
-Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
-                    const ScanKind& kind) {
+Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
+                    const ScanOptions& options, const ScanKind& kind) {
   const std::size_t size = tape.size();
   const auto axis =
       inputs.empty() ? options.axis : static_cast<std::int64_t>(normal_axis(options.axis, inputs[0].rank()));
@@ -177,7 +177,7 @@ Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars&
 
 namespace {
 /// Records the scan of tokens that have a past: each row continues from its cached states.
-Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs, const Vars& init,
+Scanned scan_on(Tape tape, const Var& past, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                 const ScanOptions& options) {
   if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)
     throw Error("scan: in mode predict tokens must be scanned along axis 1 and not in reverse");
@@ -190,7 +190,8 @@ Scanned scan_on(Tape tape, const Var& past, const Cell& cell, const Vars& inputs
 }
 }  // namespace
 
-Scanned scan(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options, Caller caller) {
+Scanned scan(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
+             Caller caller) {
   if (!cell) throw Error("scan: the cell is empty");
   if (inputs.empty()) throw Error("scan: needs at least one input, whose size along the axis is the number of steps");
   Tape tape = inputs[0].tape();

@@ -46,8 +46,8 @@ struct ScanKind {
   bool conditional = false;    ///< The first sequence, or state if there is none, says whether a step takes place.
   bool stacks_states = false;  ///< The states after every step are further outputs, stacked.
 };
-Scanned record_scan(Tape tape, const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
-                    const ScanKind& kind);
+Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
+                    const ScanOptions& options, const ScanKind& kind);
 
 /// The body of a step with its random numbers drawn by ops without inputs. Other ops that draw, such as dropout, are
 /// replaced by their expansions. Throws Error if one of them has none.

@@ -116,11 +116,11 @@ AttributeSpec reduce_attribute(const char* initial) {
       "\"amin\".",
       std::string(initial)};
 }
-void check_reduce(const Call& call) {
+void check_reduce(const OpCall& call) {
   require_reduction(call, {"set", "sum", "prod", "mean", "amax", "amin"});
 }
 
-std::vector<ValueType> take_along_type(const Call& call) {
+std::vector<ValueType> take_along_type(const OpCall& call) {
   Shape x = call.shape(0), indices = call.shape(1);
   const std::size_t axis = axis_of(call);
   if (indices.size() != x.size())
@@ -131,7 +131,7 @@ std::vector<ValueType> take_along_type(const Call& call) {
   shape[axis] = picked;
   return {{call.dtype(0), shape}};
 }
-std::vector<ValueType> select_type(const Call& call) {
+std::vector<ValueType> select_type(const OpCall& call) {
   Shape shape = call.shape(0);
   if (call.shape(1).size() != 1)
     throw ShapeError("indices of shape " + to_string(call.shape(1)) + " must have one axis");
@@ -139,7 +139,7 @@ std::vector<ValueType> select_type(const Call& call) {
   return {{call.dtype(0), shape}};
 }
 /// The shape of the slices of x at indices [..., k].
-Shape nd_shape(const Call& call) {
+Shape nd_shape(const OpCall& call) {
   const Shape &x = call.shape(0), &indices = call.shape(1);
   if (indices.empty() || indices.back() < 1 || indices.back() > static_cast<std::int64_t>(x.size()))
     throw ShapeError("indices of shape " + to_string(indices) + " must have from 1 to " + std::to_string(x.size()) +
@@ -148,15 +148,15 @@ Shape nd_shape(const Call& call) {
   for (auto i = static_cast<std::size_t>(indices.back()); i < x.size(); ++i) shape.push_back(x[i]);
   return shape;
 }
-std::vector<ValueType> gather_nd_type(const Call& call) {
+std::vector<ValueType> gather_nd_type(const OpCall& call) {
   return {{call.dtype(0), nd_shape(call)}};
 }
-std::vector<ValueType> scatter_nd_type(const Call& call) {
+std::vector<ValueType> scatter_nd_type(const OpCall& call) {
   check_reduce(call);
   require_shape(call, 2, nd_shape(call), "that of the slices at the indices");
   return {call.inputs[0]};
 }
-std::vector<ValueType> scatter_type(const Call& call) {
+std::vector<ValueType> scatter_type(const OpCall& call) {
   check_reduce(call);
   const Shape &x = call.shape(0), &indices = call.shape(1);
   const std::size_t axis = axis_of(call);

@@ -24,7 +24,7 @@ Var combined_at(const Var& x, const Var& indices, const Var& part, const std::st
                 std::optional<std::int64_t> axis = std::nullopt);
 
 /// Throws Error unless the attribute "reduce" is one of the words, and DtypeError if it reduces bool.
-void require_reduction(const Call& call, std::initializer_list<const char*> words);
+void require_reduction(const OpCall& call, std::initializer_list<const char*> words);
 
 /// `x` with axes of size 1 behind its own, so that it has `rank` axes.
 Var with_rank(const Var& x, std::size_t rank);

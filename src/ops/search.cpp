@@ -50,12 +50,12 @@ const ComposedRow histogram_rows[] = {
      "weights. An interval contains its lower edge, the last one both. Elements outside are left out.",
      expand_histogram}};
 
-Dtype counting_dtype(const Call& call, std::size_t weights) {
+Dtype counting_dtype(const OpCall& call, std::size_t weights) {
   if (call.inputs.size() <= weights) return Dtype::int64;
   require_shape(call, weights, call.shape(0), "that of x");
   return call.dtype(weights);
 }
-std::vector<ValueType> places_type(const Call& call) {
+std::vector<ValueType> places_type(const OpCall& call) {
   require_numbers(call);
   const Shape &rows = call.shape(0), &values = call.shape(1);
   if (rows.empty() || (rows.size() > 1 && without_last(rows) != (values.empty() ? rows : without_last(values))))
@@ -63,17 +63,17 @@ std::vector<ValueType> places_type(const Call& call) {
                      to_string(values));
   return {{Dtype::int64, values}};
 }
-std::vector<ValueType> buckets_type(const Call& call) {
+std::vector<ValueType> buckets_type(const OpCall& call) {
   require_numbers(call);
   if (call.shape(1).size() != 1) throw ShapeError("boundaries must be [n], got " + to_string(call.shape(1)));
   return {{Dtype::int64, call.shape(0)}};
 }
-std::vector<ValueType> bincount_type(const Call& call) {
+std::vector<ValueType> bincount_type(const OpCall& call) {
   if (call.integer("length") < 0)
     throw ShapeError("length must not be negative, got " + std::to_string(call.integer("length")));
   return {{counting_dtype(call, 1), {call.integer("length")}}};
 }
-std::vector<ValueType> histogram_type(const Call& call) {
+std::vector<ValueType> histogram_type(const OpCall& call) {
   const Shape& edges = call.shape(1);
   if (edges.size() != 1 || edges[0] < 1) throw ShapeError("edges must be [n] with n >= 1, got " + to_string(edges));
   return {{counting_dtype(call, 2), {edges[0] - 1}}};

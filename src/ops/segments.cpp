@@ -127,7 +127,7 @@ const ComposedRow masked_rows[] = {
      expand_masked_select}};
 
 /// The shape of data with one slice for each segment.
-std::vector<ValueType> segment_type(const Call& call) {
+std::vector<ValueType> segment_type(const OpCall& call) {
   Shape shape = call.shape(0);
   if (shape.empty() || call.shape(1) != Shape{shape[0]})
     throw ShapeError("segment_ids of shape " + to_string(call.shape(1)) +
@@ -137,20 +137,20 @@ std::vector<ValueType> segment_type(const Call& call) {
   shape[0] = call.integer("num_segments");
   return {{call.dtype(0), shape}};
 }
-std::vector<ValueType> segment_softmax_type(const Call& call) {
+std::vector<ValueType> segment_softmax_type(const OpCall& call) {
   for (const ValueType& type : segment_type(call)) checked_bytes(type.dtype, type.shape);
   return {call.inputs[0]};
 }
-std::int64_t fixed_size(const Call& call) {
+std::int64_t fixed_size(const OpCall& call) {
   const std::int64_t size = call.integer("size");
   constexpr std::int64_t most = (std::int64_t{1} << 60) - 2;  // int64 indices of one more place must fit
   if (size < 0 || size > most) throw ShapeError("size must be from 0 to 2^60 - 2, got " + std::to_string(size));
   return size;
 }
-std::vector<ValueType> nonzero_type(const Call& call) {
+std::vector<ValueType> nonzero_type(const OpCall& call) {
   return {{Dtype::int64, {fixed_size(call), static_cast<std::int64_t>(call.shape(0).size())}}};
 }
-std::vector<ValueType> masked_type(const Call& call) {
+std::vector<ValueType> masked_type(const OpCall& call) {
   if (broadcast_shapes({call.shape(0), call.shape(1)}) != call.shape(0))
     throw ShapeError("a mask of shape " + to_string(call.shape(1)) + " does not broadcast to x, " +
                      to_string(call.shape(0)));

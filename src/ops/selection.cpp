@@ -11,7 +11,7 @@ namespace xtape {
 
 namespace {
 /// The term of `value` where the mask is true and x elsewhere. A positive factor of x becomes a factor of the whole.
-TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type);
+TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type);
 
 const Op& where_op() {
   static const Op entry{
@@ -20,7 +20,7 @@ const Op& where_op() {
           R"(a where the condition is true, b elsewhere. Elements that are not selected get a gradient of 0, even if the
            cotangent is NaN.)",
       .inputs = {{"condition", Accept::mask}, {"a"}, {"b"}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         return {{call.dtype(1), broadcast_inputs(call)}};
       },
       .gradient =
@@ -34,7 +34,7 @@ const Op& where_op() {
           },
       .canonical =
           [](const CanonicalCall& call) {
-            Terms& terms = call.terms;
+            TermTable& terms = call.terms;
             const TermId mask = call.inputs[0], a = call.inputs[1], b = call.inputs[2];
             if (!is_floating(call.type().dtype)) return call.as_it_stands();
             if (const auto value = terms.number_of(a)) return filled_term(terms, b, mask, *value, call.type());
@@ -52,7 +52,7 @@ const Op& masked_fill_op() {
       .doc = "`value` where the mask is true, x elsewhere. The gradient of x is 0 where the mask is true.",
       .inputs = {{"x"}, {"mask", Accept::mask}},
       .attributes = {{"value", AttributeType::element, "The value of masked elements.", std::nullopt}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         require_numbers(call);
         call.element("value", call.dtype(0));
         return {{call.dtype(0), broadcast_inputs(call)}};
@@ -77,7 +77,7 @@ const Op& masked_fill_op() {
   return entry;
 }
 
-TermId filled_term(Terms& terms, TermId x, TermId mask, double value, const ValueType& type) {
+TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type) {
   const Term::Part part = terms.split(x);
   const double quotient = value / part.factor;  // a positive factor keeps the sign of infinities and 0
   const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
@@ -95,7 +95,7 @@ const Op& cast_op() {
            the dtype of x records nothing.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}},
-      .shape = [](const Call& call) -> std::vector<ValueType> {
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
         return {{call.get<Dtype>("dtype"), call.shape(0)}};
       },
       .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },

@@ -47,7 +47,7 @@ void check_lists(std::size_t rank, std::initializer_list<const std::vector<std::
     if (step == 0) throw ShapeError("a step must not be 0");
 }
 
-std::vector<Stretch> slice_of(const Call& call) {
+std::vector<Stretch> slice_of(const OpCall& call) {
   const auto &start = call.integers("start"), &stop = call.integers("stop"), &step = call.integers("step");
   const Shape& from = call.shape(0);
   check_lists(from.size(), {&start, &stop, &step}, step);
@@ -60,7 +60,7 @@ std::vector<Stretch> slice_of(const Call& call) {
 }
 
 /// The slice of x that update_slice overwrites. Throws ShapeError if it does not lie inside x.
-std::vector<Stretch> update_of(const Call& call) {
+std::vector<Stretch> update_of(const OpCall& call) {
   const auto &start = call.integers("start"), &step = call.integers("step");
   const Shape &whole = call.shape(0), &part = call.shape(1);
   if (part.size() != whole.size())
@@ -113,12 +113,12 @@ const Op& slice_op() {
                       std::nullopt},
                      step_attribute},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), shape_of(slice_of(call))}};
           },
       .gradient =
           [](const GradientCall& call) {
-            const Call forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
+            const OpCall forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
             std::vector<std::int64_t> start, step;
             for (const Stretch& stretch : slice_of(forward)) {
               start.push_back(stretch.count > 0 ? stretch.start : 0);
@@ -127,7 +127,7 @@ const Op& slice_op() {
             return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
           },
       .batch = batch_per_axis({{"start", 0}, {"stop", open_end}, {"step", 1}}),
-      .lowering = {.view = [](const Call& call, const Layout& layout) {
+      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         return std::optional<Layout>(layout_of(slice_of(call), layout));
       }}};
   return entry;
@@ -144,7 +144,7 @@ const Op& update_slice_op() {
                       std::nullopt},
                      step_attribute},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             update_of(call);
             return std::vector<ValueType>{call.inputs[0]};
           },
@@ -152,8 +152,8 @@ const Op& update_slice_op() {
           [](const GradientCall& call) {
             const auto& start = call.attributes().get<std::vector<std::int64_t>>("start");
             const auto& step = call.attributes().get<std::vector<std::int64_t>>("step");
-            const Call forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()},
-                               {},      nullptr,           {}};
+            const OpCall forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()},
+                                 {},      nullptr,           {}};
             std::vector<std::int64_t> first, stop, by;
             for (const Stretch& stretch : update_of(forward)) {
               const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
@@ -191,7 +191,7 @@ std::vector<bool> flipped(const std::vector<std::int64_t>& axes, std::size_t ran
   return flips;
 }
 
-std::optional<Layout> flipped_layout(const Call& call, Layout layout) {
+std::optional<Layout> flipped_layout(const OpCall& call, Layout layout) {
   const std::vector<bool> flips = flipped(call.integers("axis"), layout.shape.size());
   for (std::size_t i = 0; i < flips.size(); ++i) {
     if (!flips[i] || layout.shape[i] == 0) continue;
@@ -209,7 +209,7 @@ const Op& flip_op() {
       .attributes = {{"axis", AttributeType::integers, "The axes to reverse; empty for all.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             flipped(call.integers("axis"), call.shape(0).size());
             return std::vector<ValueType>{call.inputs[0]};
           },

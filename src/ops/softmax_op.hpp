@@ -19,7 +19,7 @@ inline Op along_axis_op(const std::string& name, const std::string& doc, std::ve
   const std::size_t operands = inputs.size();
   op.inputs = std::move(inputs);
   op.attributes = {{"axis", AttributeType::integer, "The axis along which softmax sums to 1.", std::int64_t{-1}}};
-  op.shape = [](const Call& call) {
+  op.shape = [](const OpCall& call) {
     axis_of(call);
     for (std::size_t i = 1; i < call.inputs.size(); ++i) require_shape(call, i, call.shape(0), "that of y");
     return std::vector<ValueType>{call.inputs[0]};
@@ -27,7 +27,7 @@ inline Op along_axis_op(const std::string& name, const std::string& doc, std::ve
   op.batch = batch_along();
   op.lowering.kernel = kernel_by_name;
   op.canonical = [](const CanonicalCall& call) {
-    Terms& terms = call.terms;
+    TermTable& terms = call.terms;
     return terms.call(*call.node.op, {{"axis", call.from_the_back({call.attributes().get<std::int64_t>("axis")})[0]}},
                       call.inputs, call.type());
   };

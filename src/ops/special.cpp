@@ -141,7 +141,7 @@ const Op& polygamma_op() {
     op.inputs = inputs_of("x");
     op.attributes = {
         {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       const std::int64_t n = call.integer("n");
       if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
         throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
@@ -176,7 +176,7 @@ const BitwiseRow bitwise_rows[] = {
      "bits."},
 };
 
-std::vector<ValueType> integer_type(const Call& call) {
+std::vector<ValueType> integer_type(const OpCall& call) {
   if (!is_integer(call.dtype(0)))
     throw DtypeError(std::string("takes integers, received ") + name_of(call.dtype(0)) +
                      (call.dtype(0) == Dtype::boolean ? ": use the logical ops" : ": cast to an integer first"));

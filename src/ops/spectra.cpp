@@ -9,7 +9,7 @@ namespace xtape {
 namespace {
 /// The types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n); with `values`, [..., k]
 /// between them.
-std::vector<ValueType> factor_types(const Call& call, bool values) {
+std::vector<ValueType> factor_types(const OpCall& call, bool values) {
   const Shape& a = call.shape(0);
   const Shape batch = batch_of(a, "a", false);
   const std::int64_t m = a[a.size() - 2], n = a.back(), k = std::min(m, n);
@@ -64,7 +64,7 @@ const Op& qr_op() {
            (2019), NaN or infinite where the first k columns are dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
-      .shape = [](const Call& call) { return factor_types(call, false); },
+      .shape = [](const OpCall& call) { return factor_types(call, false); },
       .gradient = qr_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel}};
@@ -96,7 +96,7 @@ const Op& eigh_op() {
       .outputs = {"w", "v"},
       .attributes = {check_attribute("one for which LAPACK does not converge")},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
             return std::vector<ValueType>{{call.dtype(0), joined(batch, {call.shape(0).back()})}, call.inputs[0]};
           },
@@ -139,7 +139,7 @@ const Op& svd_op() {
       .inputs = {{"a", Accept::floating}},
       .outputs = {"u", "s", "vh"},
       .attributes = {check_attribute("one for which LAPACK does not converge")},
-      .shape = [](const Call& call) { return factor_types(call, true); },
+      .shape = [](const OpCall& call) { return factor_types(call, true); },
       .gradient = svd_gradient,
       .batch = batch_leading,
       .lowering = {.kernel = linear_algebra_kernel}};
@@ -165,7 +165,7 @@ const Op& pinv_op() {
           {{"rtol", AttributeType::number,
             "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.", -1.0}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape &a = call.shape(0), batch = batch_of(a, "a", false);
             return std::vector<ValueType>{{call.dtype(0), joined(batch, {a.back(), a[a.size() - 2]})}};
           },

@@ -31,7 +31,7 @@ const Op& transpose_op() {
       .attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
                       std::vector<std::int64_t>{}}},
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Shape& from = call.shape(0);
             const std::vector<std::size_t> order = order_of(call.integers("axes"), from.size());
             std::vector<bool> seen(from.size(), false);
@@ -61,7 +61,7 @@ const Op& transpose_op() {
                 call.inputs[0], order_of(call.attributes().get<std::vector<std::int64_t>>("axes"), rank), call.type());
           },
       .lowering = {.view =
-                       [](const Call& call, const Layout& layout) {
+                       [](const OpCall& call, const Layout& layout) {
                          Layout result{{}, {}, layout.offset};
                          for (std::size_t axis : order_of(call.integers("axes"), layout.shape.size())) {
                            result.shape.push_back(layout.shape[axis]);
@@ -70,7 +70,7 @@ const Op& transpose_op() {
                          return std::optional<Layout>(result);
                        },
                    .unview =
-                       [](const Call& call, const Layout& layout) {
+                       [](const OpCall& call, const Layout& layout) {
                          const auto order = order_of(call.integers("axes"), layout.shape.size());
                          Layout result{layout.shape, layout.strides, layout.offset};
                          for (std::size_t i = 0; i < layout.shape.size(); ++i) {

@@ -24,7 +24,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
   op.attributes = {{"diagonal", AttributeType::integer,
                     "The outermost diagonal that is kept: 0 is the main diagonal, positive ones are above it.",
                     std::int64_t{0}}};
-  op.shape = [](const Call& call) {
+  op.shape = [](const OpCall& call) {
     if (call.shape(0).size() < 2)
       throw ShapeError("needs at least two axes, got an array of shape " + to_string(call.shape(0)));
     return std::vector<ValueType>{call.inputs[0]};

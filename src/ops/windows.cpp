@@ -32,7 +32,7 @@ std::vector<AttributeSpec> slide_attributes(const char* axis, const AttributeSpe
            std::int64_t{1}}};
 }
 
-Slide slide_of_windows(const Call& call) {
+Slide slide_of_windows(const OpCall& call) {
   return {call.attributes, call.integer("size"), call.shape(0).size()};
 }
 
@@ -44,11 +44,11 @@ const Op& windows_op() {
            stride + k * dilation, ...], where i stands for the axis and k is a new last axis. A view:
            nothing is copied.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = slide_attributes("The axis of x along which windows slide.",
-                                     {"size", AttributeType::integer, "The number of elements of a window.",
-                                      std::nullopt}),
+      .attributes =
+          slide_attributes("The axis of x along which windows slide.",
+                           {"size", AttributeType::integer, "The number of elements of a window.", std::nullopt}),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Slide slide = slide_of_windows(call);
             Shape shape = call.shape(0);
             const std::int64_t count =
@@ -68,7 +68,7 @@ const Op& windows_op() {
             return Vars{fold(call.cotangent(), slide.place(), shape[slide.axis], slide.stride, slide.dilation)};
           },
       .batch = batch_along(),
-      .lowering = {.view = [](const Call& call, const Layout& layout) {
+      .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         const Slide slide = slide_of_windows(call);
         Layout result{call.outputs[0].shape, layout.strides, layout.offset};
         // Steps between fewer than two elements may be too large for arithmetic in 64 bits.
@@ -101,7 +101,7 @@ Var folded(const Var& x, const Slide& slide, std::int64_t length) {
                    reshape(beside, flat));
 }
 
-Slide slide_of_fold(const Call& call) {
+Slide slide_of_fold(const OpCall& call) {
   if (call.shape(0).size() < 2)
     throw ShapeError("needs an axis of windows and one within them, got an array of shape " +
                      to_string(call.shape(0)));
@@ -115,11 +115,11 @@ const Op& fold_op() {
            over all i and k with i * stride + k * dilation = j, where i stands for the axis and k is the
            last axis of x.)",
       .inputs = {{"x", Accept::value}},
-      .attributes = slide_attributes("The axis of the result along which the windows lie.",
-                                     {"length", AttributeType::integer, "The size of the result along the axis.",
-                                      std::nullopt}),
+      .attributes =
+          slide_attributes("The axis of the result along which the windows lie.",
+                           {"length", AttributeType::integer, "The size of the result along the axis.", std::nullopt}),
       .shape =
-          [](const Call& call) {
+          [](const OpCall& call) {
             const Slide slide = slide_of_fold(call);
             const std::int64_t length = call.integer("length");
             Shape shape = call.shape(0);

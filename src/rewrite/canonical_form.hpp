@@ -30,7 +30,7 @@ class CanonicalForm {
  public:
   explicit CanonicalForm(const TapeSegment& stretch);
 
-  Terms terms;
+  TermTable terms;
   TermId of(ValueId id) const { return seen_[id].term; }
   /// The term of a value as an operand of a node in `region`. A value of another region is a `value` term unless it is
   /// a literal. A sum or product with several uses is also one, so that it is a single operand of sums and products.

@@ -89,8 +89,8 @@ Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
   std::unordered_set<const Op*> called{nullptr};
   for (std::size_t i = 0; i < form_.terms.size(); ++i) called.insert(form_.terms[static_cast<TermId>(i)].op);
-  std::vector<std::pair<const Rule*, const RulePattern*>> rules;
-  for (const Rule& rule : table.rules())
+  std::vector<std::pair<const FusionRule*, const RulePattern*>> rules;
+  for (const FusionRule& rule : table.rules())
     if (const RulePattern& pattern = pattern_of(rule); calls_only(pattern, pattern.root, called))
       rules.emplace_back(&rule, &pattern);
   std::stable_sort(rules.begin(), rules.end(),
@@ -141,7 +141,7 @@ void Fusions::look_at(std::int32_t root) {
 }
 
 /// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if it cannot be applied.
-bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t root, bool near) {
+bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int32_t root, bool near) {
   Fusion fusion;
   fusion.rule = &rule;
   fusion.root = root;
@@ -157,7 +157,7 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
   if (stretch_.node(root).op != pattern.root_op)
     std::erase_if(fusion.outputs, [](const auto& output) { return output.first != 0; });
   if (miss.empty() && rule.refuses) {
-    Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
+    OpCall call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
     for (const TermId input : fusion.terms) call.inputs.push_back(form_.terms[input].type);
     miss = rule.refuses(call);
   }
@@ -177,12 +177,12 @@ bool Fusions::apply(const Rule& rule, const RulePattern& pattern, std::int32_t r
 
 /// Sets the fused call's terms, inputs and attributes. Returns false if the op does not take them or its result has
 /// another type.
-bool Fusions::bind(const Rule& rule, const Binding& binding, Fusion& fusion) {
+bool Fusions::bind(const FusionRule& rule, const Binding& binding, Fusion& fusion) {
   fusion.terms = binding.inputs;
   fusion.attributes = rule.attributes;
   for (std::size_t i = 0; i < binding.attributes.size(); ++i)
     if (binding.attributes[i]) fusion.attributes.set(rule.attributes.items()[i].first, *binding.attributes[i]);
-  Call call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
+  OpCall call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
   for (const TermId term : binding.inputs) {
     if (term < 0) return false;
     call.inputs.push_back(form_.terms[term].type);

@@ -24,7 +24,7 @@ struct FusedInput {
 
 /// A fused call that a rule found, and the nodes that it replaces.
 struct Fusion {
-  const Rule* rule = nullptr;
+  const FusionRule* rule = nullptr;
   std::int32_t root = -1;                                      ///< The node whose value the fused call gives.
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root, output of the fused call).
   std::vector<FusedInput> inputs;
@@ -35,7 +35,7 @@ struct Fusion {
 
 /// Nodes that a rule would replace except for one reason.
 struct NearMiss {
-  const Rule* rule = nullptr;
+  const FusionRule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
   ValueId elsewhere;  ///< The value inside that has other uses, if that is the reason; else of no node.
@@ -63,8 +63,8 @@ class Fusions {
   TermId seen_as(ValueId id, std::int32_t region);
   void look_at(std::int32_t root);
   void drop_repeated_misses();
-  bool apply(const Rule& rule, const RulePattern& pattern, std::int32_t root, bool near);
-  bool bind(const Rule& rule, const struct Binding& binding, Fusion& fusion);
+  bool apply(const FusionRule& rule, const RulePattern& pattern, std::int32_t root, bool near);
+  bool bind(const FusionRule& rule, const struct Binding& binding, Fusion& fusion);
   bool locate(Fusion& fusion);
   bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read);
   bool place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
@@ -75,7 +75,8 @@ class Fusions {
   TapeSegment stretch_;
   CanonicalForm form_;
   /// By the kind of the pattern's root; those with the most nodes first.
-  std::array<std::vector<std::pair<const Rule*, const RulePattern*>>, static_cast<std::size_t>(Term::Kind::call) + 1>
+  std::array<std::vector<std::pair<const FusionRule*, const RulePattern*>>,
+             static_cast<std::size_t>(Term::Kind::call) + 1>
       rules_;
   std::vector<std::int32_t>
       at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one

@@ -12,7 +12,7 @@ ValueType exact(ValueType type) {
 }
 
 /// Records the pattern of a rule on its sample. Throws Error if it cannot be a pattern.
-Vars recorded_by(const Rule& rule, const ExpandCall& call) {
+Vars recorded_by(const FusionRule& rule, const ExpandCall& call) {
   const auto refuse = [&](const std::string& why) { throw Error("rule '" + rule.name + "': its pattern " + why); };
   Vars recorded;
   try {
@@ -26,7 +26,7 @@ Vars recorded_by(const Rule& rule, const ExpandCall& call) {
 }
 }  // namespace
 
-RulePattern::RulePattern(const Rule& from) : rule(from) {
+RulePattern::RulePattern(const FusionRule& from) : rule(from) {
   rule.compiled = nullptr;
   Node node;
   node.op = rule.op;
@@ -78,8 +78,8 @@ std::optional<std::size_t> RulePattern::attribute_of(const Attribute& literal) c
   return std::nullopt;
 }
 
-const RulePattern& pattern_of(const Rule& rule) {
-  Rule::Compiled& compiled = *rule.compiled;
+const RulePattern& pattern_of(const FusionRule& rule) {
+  FusionRule::Compiled& compiled = *rule.compiled;
   std::call_once(compiled.once, [&] { compiled.pattern = std::make_shared<const RulePattern>(rule); });
   return *compiled.pattern;
 }

@@ -14,7 +14,7 @@ namespace xtape {
 
 struct RulePattern {
   /// Records the pattern of `rule`.
-  explicit RulePattern(const Rule& rule);
+  explicit RulePattern(const FusionRule& rule);
 
   /// An equation of the pattern that matches any equation: the index of the attribute that it sets, and its operands in
   /// order.
@@ -23,9 +23,9 @@ struct RulePattern {
     std::vector<TermId> operands;
   };
 
-  Rule rule;  ///< A copy, because the table of the rule may be copied or destroyed.
+  FusionRule rule;  ///< A copy, because the table of the rule may be copied or destroyed.
   Tape tape;
-  Terms terms;
+  TermTable terms;
   TermId root = -1;
   const Op* root_op = nullptr;
   std::vector<TermId> inputs;
@@ -39,7 +39,7 @@ struct RulePattern {
 };
 
 /// The pattern of a rule, recorded once.
-const RulePattern& pattern_of(const Rule& rule);
+const RulePattern& pattern_of(const FusionRule& rule);
 
 /// The terms and attributes of a tape that match a pattern's inputs and attributes.
 struct Binding {

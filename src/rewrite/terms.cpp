@@ -125,7 +125,7 @@ std::string with_letters_in_order(std::string equation) {
   return equation;
 }
 
-TermId Terms::intern(Term term) {
+TermId TermTable::intern(Term term) {
   const std::size_t hash = hash_of(term);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it)
@@ -138,28 +138,28 @@ TermId Terms::intern(Term term) {
   return id;
 }
 
-TermId Terms::value(ValueId id, const ValueType& type) {
+TermId TermTable::value(ValueId id, const ValueType& type) {
   return intern({.kind = Term::Kind::value, .type = type, .value = id});
 }
 
-TermId Terms::number(double number, const ValueType& type) {
+TermId TermTable::number(double number, const ValueType& type) {
   return intern({.kind = Term::Kind::number, .type = type, .number = number});
 }
 
-TermId Terms::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
-                   std::int32_t output, std::uint64_t draws) {
+TermId TermTable::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs,
+                       const ValueType& type, std::int32_t output, std::uint64_t draws) {
   Term term{
       .kind = Term::Kind::call, .type = type, .op = &op, .attributes = attributes, .output = output, .draws = draws};
   for (const TermId input : inputs) term.parts.push_back({input});
   return intern(std::move(term));
 }
 
-std::optional<double> Terms::number_of(TermId id) const {
+std::optional<double> TermTable::number_of(TermId id) const {
   if ((*this)[id].kind == Term::Kind::number) return (*this)[id].number;
   return std::nullopt;
 }
 
-TermId Terms::product_of(double number, std::vector<Term::Part> parts, const ValueType& type) {
+TermId TermTable::product_of(double number, std::vector<Term::Part> parts, const ValueType& type) {
   if (parts.empty()) return this->number(number, type);
   if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
     return parts[0].term;
@@ -167,7 +167,7 @@ TermId Terms::product_of(double number, std::vector<Term::Part> parts, const Val
   return intern({.kind = Term::Kind::product, .type = type, .parts = std::move(parts), .number = number});
 }
 
-Term::Part Terms::split(TermId id) {
+Term::Part TermTable::split(TermId id) {
   const Term& term = (*this)[id];
   if (term.kind != Term::Kind::product || term.number == 1 || !is_moderate(term.number, term.type.dtype))
     return {id, 1};
@@ -175,14 +175,14 @@ Term::Part Terms::split(TermId id) {
   return {product_of(1, term.parts, term.type), number};
 }
 
-TermId Terms::without_broadcast(TermId a, TermId other, const ValueType& type) const {
+TermId TermTable::without_broadcast(TermId a, TermId other, const ValueType& type) const {
   const Term& term = (*this)[a];
   if (term.kind != Term::Kind::broadcast) return a;
   const TermId inner = term.parts[0].term;
   return broadcast_shapes({(*this)[inner].type.shape, (*this)[other].type.shape}) == type.shape ? inner : a;
 }
 
-TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {
+TermId TermTable::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
   Term result{.kind = Term::Kind::sum, .type = type};
@@ -227,7 +227,7 @@ TermId Terms::sum(TermId a, double a_factor, TermId b, double b_factor, const Va
   return lead == 1 ? whole : product_of(lead, {{whole, 1}}, type);
 }
 
-TermId Terms::product(TermId a, TermId b, const ValueType& type) {
+TermId TermTable::product(TermId a, TermId b, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
   double number = 1;
@@ -257,7 +257,7 @@ TermId Terms::product(TermId a, TermId b, const ValueType& type) {
   return product_of(number, std::move(parts), type);
 }
 
-TermId Terms::power(TermId a, double exponent) {
+TermId TermTable::power(TermId a, double exponent) {
   const Term& base = (*this)[a];
   if (base.kind == Term::Kind::number) return number(std::pow(base.number, exponent), base.type);
   if (base.kind != Term::Kind::product) return product_of(1, {{a, exponent}}, base.type);
@@ -278,14 +278,14 @@ TermId Terms::power(TermId a, double exponent) {
   return product_of(std::pow(base.number, exponent), {{rest, exponent}}, base.type);
 }
 
-TermId Terms::scaled(TermId a, double factor) {
+TermId TermTable::scaled(TermId a, double factor) {
   const Term& term = (*this)[a];
   if (term.kind == Term::Kind::number) return number(term.number * factor, term.type);
   if (term.kind == Term::Kind::product) return product_of(term.number * factor, term.parts, term.type);
   return product_of(factor, {{a, 1}}, term.type);
 }
 
-TermId Terms::contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type) {
+TermId TermTable::contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type) {
   std::vector<std::pair<TermId, std::string>> sorted;
   double number = 1;
   std::size_t begin = 0;
@@ -316,7 +316,7 @@ TermId Terms::contraction(const std::vector<TermId>& operands, const std::string
   return number == 1 ? whole : product_of(number, {{whole, 1}}, type);
 }
 
-TermId Terms::reshaped(TermId a, const ValueType& type, const Op& reshape) {
+TermId TermTable::reshaped(TermId a, const ValueType& type, const Op& reshape) {
   const Term::Part part = split(a);
   TermId inner = part.term;
   while ((*this)[inner].kind == Term::Kind::reshaped) inner = (*this)[inner].parts[0].term;
@@ -327,7 +327,7 @@ TermId Terms::reshaped(TermId a, const ValueType& type, const Op& reshape) {
   return scaled(intern(std::move(term)), part.factor);
 }
 
-TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type) {
+TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type) {
   const Term::Part part = split(a);
   const Term& inner = (*this)[part.term];
   std::string order;
@@ -352,7 +352,7 @@ TermId Terms::transposed(TermId a, const std::vector<std::size_t>& axes, const V
                 part.factor);
 }
 
-TermId Terms::broadcast(TermId a, const ValueType& type) {
+TermId TermTable::broadcast(TermId a, const ValueType& type) {
   if ((*this)[a].type == type) return a;
   return intern({.kind = Term::Kind::broadcast, .type = type, .parts = {{a}}});
 }

@@ -41,7 +41,7 @@ bool is_of(const Attribute& value, AttributeType type) {
   }
 }
 
-void check_operands(const Call& call) {
+void check_operands(const OpCall& call) {
   check_arity(call.op, call.inputs.size());
   for (std::size_t i = 0; i < call.inputs.size(); ++i)
     if (const InputSpec& spec = spec_of(call.op, i); !takes(spec.accept, call.inputs[i].dtype))
@@ -78,7 +78,7 @@ void check_arity(const Op& op, std::size_t count) {
   throw Error("takes (" + list + "), got " + std::to_string(count) + (count == 1 ? " operand" : " operands"));
 }
 
-void check_one_dtype(const Call& call) {
+void check_one_dtype(const OpCall& call) {
   const ValueType* first = nullptr;
   for (std::size_t i = 0; i < call.inputs.size() && !call.op.inputs.empty(); ++i) {
     if (!promotes(spec_of(call.op, i).accept)) continue;
@@ -88,7 +88,7 @@ void check_one_dtype(const Call& call) {
   }
 }
 
-std::vector<ValueType> checked_types(const Call& call) {
+std::vector<ValueType> checked_types(const OpCall& call) {
   check_operands(call);
   check_attributes(call.op, call.attributes);
   return call.op.shape(call);

@@ -20,9 +20,9 @@ inline bool promotes(Accept accept) {
 /// Throws Error unless the op takes that number of operands.
 void check_arity(const Op& op, std::size_t count);
 /// Throws DtypeError unless all operands that are promoted together have one dtype, since kernels read them as one.
-void check_one_dtype(const Call& call);
+void check_one_dtype(const OpCall& call);
 /// The output types of a call that comes from outside the library: checks its operands and attributes as `apply` does,
 /// converts nothing, and runs the shape rule. Throws Error, whose text does not begin with the op's name.
-std::vector<ValueType> checked_types(const Call& call);
+std::vector<ValueType> checked_types(const OpCall& call);
 
 }  // namespace xtape

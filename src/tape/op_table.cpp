@@ -100,12 +100,12 @@ const Op* OpTable::find_recorded(const std::string& name) const {
   return nullptr;
 }
 
-void OpTable::add(Rule rule) {
+void OpTable::add(FusionRule rule) {
   const auto refuse = [&](const std::string& why) { throw Error("rule '" + rule.name + "' " + why); };
   if (rule.op == nullptr || find(rule.op->name) != rule.op) refuse("is of an op that is not in the table");
   if (!rule.pattern && !rule.op->expand) refuse("needs a pattern: op '" + rule.op->name + "' has no expand");
   if (rule.inputs.empty()) refuse("needs a sample of inputs");
-  rule.compiled = std::make_shared<Rule::Compiled>();
+  rule.compiled = std::make_shared<FusionRule::Compiled>();
   rules_.push_back(std::move(rule));
 }
 

@@ -98,13 +98,13 @@ struct ImageBatches::Data {
     const std::int64_t crop = options.images.crop;
     return {options.images.flip && draw(2, 0) == 1, draw(2 * crop + 1, 1) - crop, draw(2 * crop + 1, 2) - crop};
   }
-  Batch shaped(std::int64_t rows) const {
+  BatchArrays shaped(std::int64_t rows) const {
     const auto [channels, height, width] = training.shape;
     return {{"images", Array(Dtype::float32, {rows, channels, height, width})}, {"label", Array(Dtype::int64, {rows})}};
   }
   /// Fills the batch with images: `choose(i)` gives the index and the variation of row i.
   template <class Choose>
-  void write(const Images& images, std::size_t rows, const Choose& choose, Batch& batch) const {
+  void write(const Images& images, std::size_t rows, const Choose& choose, BatchArrays& batch) const {
     const auto count = static_cast<std::int64_t>(rows);
     const Array* array = batch.find("images");
     const Shape shape = {count, images.shape.channels, images.shape.height, images.shape.width};
@@ -141,7 +141,7 @@ ImageBatches::~ImageBatches() = default;
 std::int64_t ImageBatches::rows() const {
   return std::min(data_->options.rows, static_cast<std::int64_t>(data_->training.size()));
 }
-Batch ImageBatches::blank() const {
+BatchArrays ImageBatches::blank() const {
   const auto all = static_cast<std::int64_t>(data_->training.size());
   return data_->shaped((all - 1) / epoch_batches() + 1);
 }
@@ -152,7 +152,7 @@ std::int64_t ImageBatches::validation_batches() const {
   return data_->batches(data_->validation);
 }
 
-void ImageBatches::training(std::uint64_t index, Batch& batch) const {
+void ImageBatches::training(std::uint64_t index, BatchArrays& batch) const {
   const auto count = static_cast<std::uint64_t>(epoch_batches());
   const std::uint64_t epoch = index / count;
   data_->shuffle(epoch);
@@ -172,14 +172,14 @@ std::string ImageBatches::training_place(std::uint64_t index, const std::string&
   return data_->training.place(data_->order[first + static_cast<std::size_t>(row)]);
 }
 
-void ImageBatches::validation(std::int64_t index, Batch& batch) const {
+void ImageBatches::validation(std::int64_t index, BatchArrays& batch) const {
   check_validation_index(index, validation_batches());
   const auto [first, last] = data_->range(data_->validation, static_cast<std::uint64_t>(index));
   const auto choose = [first = first](std::size_t row) { return std::pair(first + row, Variation()); };
   data_->write(data_->validation, last - first, choose, batch);
 }
 
-void ImageBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+void ImageBatches::validation_sample(std::uint64_t index, BatchArrays& batch) const {
   const auto count = static_cast<std::uint64_t>(validation_batches());
   validation(static_cast<std::int64_t>(draw_below(count, data_->options.seed, streams::rows_sample, index)), batch);
 }

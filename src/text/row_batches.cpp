@@ -133,14 +133,14 @@ struct RowBatches::Data {
     if (cut.drawn) give(drawn_rows, Dtype::float32, Shape{cut.rows});
   }
 
-  Batch shaped(const Cut& cut) const {
-    Batch batch;
+  BatchArrays shaped(const Cut& cut) const {
+    BatchArrays batch;
     describe(cut,
              [&](const std::string& name, Dtype dtype, const Shape& shape) { batch.add(name, Array(dtype, shape)); });
     return batch;
   }
 
-  bool fits(const Cut& cut, const Batch& batch) const {
+  bool fits(const Cut& cut, const BatchArrays& batch) const {
     std::size_t arrays = 0;
     bool same = true;
     describe(cut, [&](const std::string& name, Dtype dtype, const Shape& shape) {
@@ -152,7 +152,7 @@ struct RowBatches::Data {
   }
 
   /// Writes one cell of row `row`; null writes padding and ignored targets, for rows that the batch has no data for.
-  void write_cell(const Column& column, const Cell* cell, std::int64_t row, Batch& batch) const {
+  void write_cell(const Column& column, const Cell* cell, std::int64_t row, BatchArrays& batch) const {
     static const Cell none;
     const Cell& from = cell != nullptr ? *cell : none;
     const auto begin = from.tokens.begin(), end = from.tokens.end();
@@ -180,7 +180,8 @@ struct RowBatches::Data {
     return &split.row(cut.count > 0 ? places[cut.first + row % cut.count] : split.places()[0]);
   }
 
-  void write_batch(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places, Batch& batch) const {
+  void write_batch(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places,
+                   BatchArrays& batch) const {
     if (!fits(cut, batch)) batch = shaped(cut);
     for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
       const std::vector<Cell>* cells = cells_of(split, cut, places, i);
@@ -219,11 +220,11 @@ std::int64_t RowBatches::validation_batches() const {
   return static_cast<std::int64_t>(data_->validation.cuts().size());
 }
 
-Batch RowBatches::blank() const {
+BatchArrays RowBatches::blank() const {
   return data_->shaped(data_->largest);
 }
 
-void RowBatches::training(std::uint64_t index, Batch& batch) const {
+void RowBatches::training(std::uint64_t index, BatchArrays& batch) const {
   const Cut& cut = data_->chosen(index);
   data_->write_batch(data_->training, cut, data_->order, batch);
 }
@@ -240,13 +241,13 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
                         static_cast<std::size_t>(found - columns.begin()));
 }
 
-void RowBatches::validation(std::int64_t index, Batch& batch) const {
+void RowBatches::validation(std::int64_t index, BatchArrays& batch) const {
   const Split& split = data_->validation;
   check_validation_index(index, validation_batches());
   data_->write_batch(split, split.cuts()[index], split.places(), batch);
 }
 
-void RowBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+void RowBatches::validation_sample(std::uint64_t index, BatchArrays& batch) const {
   const std::uint64_t batches = data_->validation.cuts().size();
   validation(static_cast<std::int64_t>(draw_below(batches, data_->options.seed, streams::rows_sample, index)), batch);
 }

@@ -32,7 +32,7 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
 
 /// The tokens and targets of a batch of this shape, which is made if the batch has another one.
 struct Filled {
-  Filled(const TextBatches& batches, Batch& batch) {
+  Filled(const TextBatches& batches, BatchArrays& batch) {
     const auto fits = [&](const char* name) {
       const Array* array = batch.find(name);
       return array != nullptr && array->dtype() == Dtype::int64 &&
@@ -57,7 +57,7 @@ void require(const Tokens& split) {
 }
 }  // namespace
 
-Batch Batches::blank() const {
+BatchArrays Batches::blank() const {
   const Shape shape = {rows(), columns()};
   return {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
 }
@@ -90,7 +90,8 @@ TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOp
                 " tokens; it needs at least 2: a smaller data.split leaves it more");
 }
 
-void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index, Batch& batch) const {
+void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index,
+                              BatchArrays& batch) const {
   const auto [tokens, targets] = Filled(*this, batch);
   require(split);
   const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.size()) - columns());
@@ -102,7 +103,7 @@ void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::ui
   }
 }
 
-void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t index, Batch& batch) const {
+void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t index, BatchArrays& batch) const {
   const auto [tokens, targets] = Filled(*this, batch);
   for (std::int64_t row = 0; row < rows(); ++row)
     write_block(split, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(split)), columns(),
@@ -123,7 +124,7 @@ std::int64_t TextBatches::epoch_batches() const {
   return options_.consecutive ? (training_strip() - 1) / columns() : 0;
 }
 
-void TextBatches::training(std::uint64_t index, Batch& batch) const {
+void TextBatches::training(std::uint64_t index, BatchArrays& batch) const {
   if (options_.consecutive)
     windows(training_, training_strip(), in_epoch(index, epoch_batches()), batch);
   else
@@ -134,7 +135,7 @@ bool TextBatches::training_continues(std::uint64_t index) const {
   return options_.consecutive && in_epoch(index, epoch_batches()) != 0;
 }
 
-void TextBatches::validation_sample(std::uint64_t index, Batch& batch) const {
+void TextBatches::validation_sample(std::uint64_t index, BatchArrays& batch) const {
   random_rows(validation_, streams::text_sample, index, batch);
 }
 
@@ -144,7 +145,7 @@ std::int64_t TextBatches::validation_batches() const {
                               : quotient_up(pairs_of(validation_), rows() * columns());
 }
 
-void TextBatches::validation(std::int64_t index, Batch& batch) const {
+void TextBatches::validation(std::int64_t index, BatchArrays& batch) const {
   check_validation_index(index, validation_batches());
   if (options_.consecutive) return windows(validation_, validation_strip(), index, batch);
   const auto [tokens, targets] = Filled(*this, batch);

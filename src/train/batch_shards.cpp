@@ -5,11 +5,11 @@
 
 namespace xtape::train {
 
-std::int64_t rows_of(const Batch& batch) {
+std::int64_t rows_of(const BatchArrays& batch) {
   return batch.empty() || batch[0].value.shape().empty() ? 0 : batch[0].value.shape()[0];
 }
 
-Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards) {
+BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t shards) {
   const std::int64_t all = rows_of(batch);
   for (const auto& field : batch)
     if (field.value.shape().empty() || field.value.shape()[0] != all)
@@ -17,7 +17,7 @@ Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards) {
                   to_string(field.value.shape()) + ", which is not one row for each of the " + std::to_string(all) +
                   " rows, so it cannot be cut");
   const ranks::Shards rows = rows_of_shard(all, shard, shards);
-  Batch part;
+  BatchArrays part;
   for (const auto& field : batch) part.add(field.name, part_of(field.value, 0, rows.first, rows.last));
   return part;
 }

@@ -6,13 +6,13 @@
 
 namespace xtape::train {
 
-std::int64_t rows_of(const Batch& batch);
+std::int64_t rows_of(const BatchArrays& batch);
 /// The rows of a shard: earlier shards have the extra ones.
 inline ranks::Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::int64_t shards) {
   return ranks::shards_of(static_cast<int>(shard), static_cast<int>(shards), rows);
 }
 /// A copy of the shard's rows of every array.
-Batch shard_of(const Batch& batch, std::int64_t shard, std::int64_t shards);
+BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t shards);
 
 /// Per carried state of the function, the axis of the batch's rows. Throws DefinitionError if a state has none.
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function);

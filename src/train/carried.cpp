@@ -50,7 +50,7 @@ std::string to_string(const std::vector<CarriedState>& states) {
   return list;
 }
 
-std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
+std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before) {
   if (before != nullptr && !are_states(*before, states))
     throw Error("a batch that continues the one before must have as many rows: it needs the states " +

@@ -34,7 +34,7 @@ std::string to_string(const std::vector<CarriedState>& states);
 
 /// Feeds for the inputs: the batch's arrays by name, and for the states the arrays `before`, or zeros if it is null.
 /// Throws Error if `before` does not have these states.
-std::vector<Feed> feeds_of(const NamedVars& inputs, const Batch& batch, const std::vector<CarriedState>& states,
+std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
 /// Copies the states that the last play computed to `left`. Allocates only if `left` does not have these states.

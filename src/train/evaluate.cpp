@@ -71,7 +71,7 @@ void train::add_shared(Evaluator& evaluator, const std::vector<int>& ranks, rank
 Evaluation train::evaluate(Evaluator& evaluator, const Batches& batches, ranks::RankGroup& group,
                            const std::function<void()>& between) {
   evaluator.restart();
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   add_shared(evaluator, ranks_of(batches, group.size()), group, [&](std::size_t i) {
     if (between) between();
     const auto index = static_cast<std::int64_t>(i);
@@ -91,7 +91,7 @@ double sampled_loss(Model& model, const Batches& batches, std::int64_t count) {
   if (count < 1) throw Error("the loss of " + std::to_string(count) + " batches has no mean: sample at least one");
   train::Evaluator evaluator(model);
   ranks::RankGroup alone(nullptr);
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     batches.validation_sample(i, batch);
     const train::Evaluator::Sums sums = evaluator.play(i, batch);

@@ -27,7 +27,7 @@ class Windows {
   std::size_t batches() const { return batches_; }
 
   /// The batch of the next windows. Rows after the last window have no targets that count.
-  const Batch& next() {
+  const BatchArrays& next() {
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");
     for (std::int64_t row = 0; row < inputs.shape()[0]; ++row)
@@ -55,7 +55,7 @@ class Windows {
   std::size_t begin_ = 0;    // first token of the next window
   std::size_t counted_ = 0;  // end of the last window: the tokens before it have been counted
   std::size_t batches_ = 0;
-  Batch batch_;
+  BatchArrays batch_;
 };
 }  // namespace
 

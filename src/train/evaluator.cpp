@@ -37,7 +37,7 @@ Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const
   return {tape, recorded.inputs, played, notes};
 }
 
-Evaluator::Sums Evaluator::play(std::size_t item, const Batch& batch, bool continues) {
+Evaluator::Sums Evaluator::play(std::size_t item, const BatchArrays& batch, bool continues) {
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;

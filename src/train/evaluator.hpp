@@ -25,7 +25,7 @@ class Evaluator {
   using Sums = std::array<double, 7>;
   /// Plays batch `item`. If `continues`, its rows continue those of the batch before and it starts from that batch's
   /// states; otherwise it starts from zeros.
-  Sums play(std::size_t item, const Batch& batch, bool continues = false);
+  Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of
   /// the group call it with the same sums; one of them has played the batch.

@@ -21,7 +21,7 @@ Loss loss_of(const Model& model, const NamedVars& results, const std::string& fu
   return {results[0].value, results[1].value};
 }
 
-NamedSizes loss_sizes(const Model& model, const Batch& batch) {
+NamedSizes loss_sizes(const Model& model, const BatchArrays& batch) {
   const std::vector<std::string> carried = carried_names(model, "loss");
   for (const std::string& state : carried)
     if (batch.has(state))
@@ -52,14 +52,14 @@ RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes
 }
 
 namespace {
-void try_loss(const Model& model, const Batch& batch) {
+void try_loss(const Model& model, const BatchArrays& batch) {
   Tape tape(Mode::train);
   record_loss(model, tape, loss_sizes(model, batch));
 }
 }  // namespace
 
 void check_loss(const Model& model, const Batches& batches) {
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   try_loss(model, batch);
   const auto length = [](const Array& array) { return array.shape().size() > 1 ? array.shape()[1] : 0; };
   std::vector<std::int64_t> longest;

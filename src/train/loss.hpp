@@ -23,7 +23,7 @@ struct RecordedLoss {
   NamedVars updates = {};  ///< The new values of weights that the definition updates itself.
 };
 /// The sizes of `loss` for batches of this shape. Throws DefinitionError if the batch does not fit its inputs.
-NamedSizes loss_sizes(const Model& model, const Batch& batch);
+NamedSizes loss_sizes(const Model& model, const BatchArrays& batch);
 /// `lines`: as for Model::record.
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines = nullptr);
 

@@ -137,19 +137,19 @@ Recording with_values(const Model& model, const NamedSizes& sizes, const std::ve
 }
 }  // namespace
 
-void check_watched(const Model& model, const Batch& batch, const std::vector<std::string>& names) {
+void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names) {
   if (!names.empty()) with_values(model, loss_sizes(model, batch), names);
 }
 
 ObservedSteps::ObservedSteps(const Model& model, const PlayerOptions& playing)
     : model_(model), steps_(64, unmeasured(playing)) {}
 
-ObservedSteps::Function& ObservedSteps::statistics(const Batch& batch) {
+ObservedSteps::Function& ObservedSteps::statistics(const BatchArrays& batch) {
   return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "statistics"},
                     [&](const FunctionKey& key) { return with_statistics(model_, key.sizes); });
 }
 
-ObservedSteps::Function& ObservedSteps::watched(const Batch& batch, const std::vector<std::string>& names) {
+ObservedSteps::Function& ObservedSteps::watched(const BatchArrays& batch, const std::vector<std::string>& names) {
   std::string key = "watched";
   for (const std::string& name : names) key += " " + name;
   return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), key},

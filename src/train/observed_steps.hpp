@@ -22,7 +22,7 @@ struct ObservedNotes {
 
 /// Checks that the training step on a batch of this shape computes values of these names (Model::record). Throws
 /// DefinitionError, with the nearest name.
-void check_watched(const Model& model, const Batch& batch, const std::vector<std::string>& names);
+void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names);
 
 class ObservedSteps {
  public:
@@ -30,9 +30,9 @@ class ObservedSteps {
   /// `playing`: how the players of training steps are made. The two never play at once, so they share memory.
   ObservedSteps(const Model& model, const PlayerOptions& playing);
   /// The step that computes statistics of all modules.
-  Function& statistics(const Batch& batch);
+  Function& statistics(const BatchArrays& batch);
   /// The step that computes the values of these names. Throws as check_watched.
-  Function& watched(const Batch& batch, const std::vector<std::string>& names);
+  Function& watched(const BatchArrays& batch, const std::vector<std::string>& names);
 
   /// The statistics of the last play of `step`.
   static std::vector<ModuleStatistics> statistics_of(const Function& step);

@@ -26,7 +26,7 @@ Settings hyper_of(const Recipe& recipe) {
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
   Named<std::int64_t> numbers = {{"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
   if (recipe.data.has_images()) {
-    const Batch batch = batches.blank();
+    const BatchArrays batch = batches.blank();
     const Shape& shape = batch.at("images").shape();
     for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
       numbers.add(name, shape[axis]);

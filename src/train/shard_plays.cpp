@@ -21,11 +21,11 @@ ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOption
 }
 
 TrainingStep& ShardPlays::largest_step() {
-  const Batch blank = batches_.blank();
+  const BatchArrays blank = batches_.blank();
   return steps_.of(options_.shards == 1 ? blank : shard_of(blank, 0, options_.shards));
 }
 
-const Batch& ShardPlays::batch_at(std::uint64_t cursor) {
+const BatchArrays& ShardPlays::batch_at(std::uint64_t cursor) {
   if (batch_cursor_ == cursor) return batch_;
   const double making = Trace::now();
   batch_cursor_ = ~std::uint64_t{0};
@@ -36,8 +36,8 @@ const Batch& ShardPlays::batch_at(std::uint64_t cursor) {
   return batch_;
 }
 
-Batch ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
-  const Batch& batch = batch_at(cursor);
+BatchArrays ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
+  const BatchArrays& batch = batch_at(cursor);
   return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
 }
 
@@ -101,7 +101,7 @@ void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
   const std::int64_t first =
       options_.shards == 1 ? 0 : rows_of_shard(rows_at(play.cursor), play.shard, options_.shards).first;
   for (Cause& cause : failure.causes)
-    for (const Batch::Entry& array : batch_at(play.cursor))
+    for (const BatchArrays::Entry& array : batch_at(play.cursor))
       if (!cause.element.empty() && cause.node.ends_with(" input '" + array.name + "'"))
         cause.row = batches_.training_place(play.cursor, array.name, first + cause.element[0]);
 }

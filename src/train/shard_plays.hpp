@@ -17,7 +17,7 @@ struct ShardPlay {
   std::size_t own;       ///< The index of the shard among those of this rank.
   std::uint64_t cursor;  ///< Of the micro-batch.
   std::uint64_t draw;    ///< The random step. With one shard it is the cursor.
-  Batch batch;           ///< The rows of the shard.
+  BatchArrays batch;     ///< The rows of the shard.
   bool first, last;      ///< Whether it is the first and the last play of the shard.
 };
 
@@ -70,10 +70,10 @@ class ShardPlays {
 
  private:
   bool continues(std::uint64_t cursor) const { return batches_.training_continues(cursor); }
-  const Batch& batch_at(std::uint64_t cursor);
+  const BatchArrays& batch_at(std::uint64_t cursor);
   /// Adds where the rows of the batch come from to the causes that are elements of it.
   void name_rows(Failure& failure, const ShardPlay& play);
-  Batch shard_at(std::uint64_t cursor, std::int64_t shard);
+  BatchArrays shard_at(std::uint64_t cursor, std::int64_t shard);
   std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
   ShardPlay play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last);
   /// The states that a play starts from; null: zeros.
@@ -84,7 +84,7 @@ class ShardPlays {
   const TrainerOptions& options_;
   TrainingSteps& steps_;
   DistributedOptimizer& optimizer_;
-  Batch batch_;
+  BatchArrays batch_;
   std::uint64_t batch_cursor_ = ~std::uint64_t{0};  // of the batch in batch_
   std::vector<std::string> states_;                 // the names of carried states
   std::vector<std::size_t> axes_;                   // of rows, by carried state

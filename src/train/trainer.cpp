@@ -19,8 +19,8 @@ namespace {
 /// Whether the first batches, and so most likely all, have the shape of the largest.
 bool has_one_shape(const Batches& batches) {
   constexpr std::uint64_t looked_at = 8;
-  const Batch largest = batches.blank();
-  Batch batch = batches.blank();
+  const BatchArrays largest = batches.blank();
+  BatchArrays batch = batches.blank();
   for (std::uint64_t index = 0; index < looked_at; ++index) {
     batches.training(index, batch);
     for (std::size_t i = 0; i < batch.size(); ++i)
@@ -152,12 +152,12 @@ struct Trainer::Data {
   }
   std::vector<ModuleStatistics> statistics() {
     return train::ObservedSteps::statistics_of(
-        play_observed([&](const Batch& batch) -> auto& { return observed->statistics(batch); }));
+        play_observed([&](const BatchArrays& batch) -> auto& { return observed->statistics(batch); }));
   }
   std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
     if (names.empty()) return {};
     return train::ObservedSteps::values_of(
-        play_observed([&](const Batch& batch) -> auto& { return observed->watched(batch, names); }));
+        play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
   }
 
   /// Where failures are written.

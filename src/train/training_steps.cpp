@@ -43,7 +43,7 @@ TrainingSteps::TrainingSteps(Model& model, const TrainerOptions& options, const 
       clip_norm_(options.privacy.clip_norm),
       steps_(64, player_options(options)) {}
 
-TrainingStep& TrainingSteps::of(const Batch& batch) {
+TrainingStep& TrainingSteps::of(const BatchArrays& batch) {
   const auto planned = [&]() -> TrainingStep& {
     return *steps_.of({"loss", Mode::train, loss_sizes(model_, batch), "gradients"},
                       [&](const FunctionKey& key) { return with_gradients(model_, key.sizes, trained_, clip_norm_); });

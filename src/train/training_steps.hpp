@@ -23,7 +23,7 @@ class TrainingSteps {
   /// `trained` are the weights to differentiate by; gradients have the same order.
   TrainingSteps(Model& model, const TrainerOptions& options, const Store& trained);
   /// The step for batches of this shape. The steps share memory: a step's values are valid until the next one plays.
-  TrainingStep& of(const Batch& batch);
+  TrainingStep& of(const BatchArrays& batch);
   /// Forgets all steps. Those planned from now on take at most `memory` bytes in plans (PlayerOptions::memory), and
   /// share the arena of the model's players. `make_room` is called before each is planned. If a step
   /// needs more, affords(bytes) says whether plans may take that much from now on.

@@ -22,17 +22,18 @@ class OneBatch : public Batches {
   explicit OneBatch(std::int64_t rows) : rows_(rows) {}
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return 1; }
-  Batch blank() const override {
-    Batch batch = {{"images", Array(Dtype::float32, {rows_, 3, 32, 32})}, {"label", Array(Dtype::int64, {rows_})}};
+  BatchArrays blank() const override {
+    BatchArrays batch = {{"images", Array(Dtype::float32, {rows_, 3, 32, 32})},
+                         {"label", Array(Dtype::int64, {rows_})}};
     for (std::int64_t i = 0; i < batch.at("images").count(); ++i)
       batch.at("images").as<float>()[i] = 0.02F * static_cast<float>((i * 7919) % 101 - 50);
     for (std::int64_t i = 0; i < rows_; ++i) batch.at("label").as<std::int64_t>()[i] = i % 10;
     return batch;
   }
-  void training(std::uint64_t, Batch&) const override {}
+  void training(std::uint64_t, BatchArrays&) const override {}
   std::int64_t validation_batches() const override { return 1; }
-  void validation(std::int64_t, Batch&) const override {}
-  void validation_sample(std::uint64_t, Batch&) const override {}
+  void validation(std::int64_t, BatchArrays&) const override {}
+  void validation_sample(std::uint64_t, BatchArrays&) const override {}
 
  private:
   std::int64_t rows_;

@@ -34,7 +34,7 @@ struct Layer {
     const Var x = input("x", {words.b, words.t, u}), first = input("first", {words.b, u});
     const Var w = input("w", {u, 3 * u}), recurrent = input("recurrent", {u, 3 * u}), bias = input("bias", {3 * u});
     const auto projected = [&](const Var& of) { return matmul(of, w) + bias; };
-    const Cell cell = [&](const Vars& in, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& in, const Vars& h) {
       const Vars of_x = split(words.outside ? in[0] : projected(in[0]), 3, 1);
       const Vars of_h = split(matmul(h[0], recurrent), 3, 1);
       const Var r = sigmoid(of_x[0] + of_h[0]), z = sigmoid(of_x[1] + of_h[1]);

@@ -120,7 +120,7 @@ TEST_CASE("a rule that grad writes as attention is no draw, so a scan takes it")
   ScanOptions along;
   along.axis = 0;
   const auto summed = [&](const std::function<Vars(const Vars&)>& function) {
-    const Cell cell = [&](const Vars& x, const Vars&) { return std::pair(function({x[0], k}), Vars()); };
+    const ScanFunction cell = [&](const Vars& x, const Vars&) { return std::pair(function({x[0], k}), Vars()); };
     return sum(sin(scan(cell, {q}, {}, along).outputs[0]));
   };
   const Vars by_rule = grad(summed([&](const Vars& x) { return custom_gradient(attended, rule, x); }), {q, k});

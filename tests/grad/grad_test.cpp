@@ -32,7 +32,7 @@ Op with_gradient(const std::string& name, std::function<Vars(const GradientCall&
   op.name = name;
   op.doc = "2 x.";
   op.inputs = {{"x", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * 2.0}; };
   op.gradient = std::move(gradient);
   return op;
@@ -76,7 +76,7 @@ TEST_CASE("an input that an op without a gradient rule uses twice gets its total
     op.name = "own_product";
     op.doc = "a b.";
     op.inputs = {{"a", Accept::floating}, {"b", Accept::floating}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[1]}; };
     return op;
   }();

@@ -68,7 +68,7 @@ TEST_CASE("the tangent of a scan is a scan") {
   const Var xs = input(tape, "xs", {2, 5, 3}), w = input(tape, "w", {3, 3}), h0 = input(tape, "h0", {2, 3});
   for (const bool reverse : {false, true}) {
     CAPTURE(reverse);
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       const Var next = tanh(matmul(h[0], w) + x[0]);
       return std::make_pair(Vars{next * 2}, Vars{next});
     };
@@ -142,7 +142,7 @@ TEST_CASE("an op without rules is differentiated through its expansion, and one 
   op.name = "own_product";
   op.doc = "a b.";
   op.inputs = {{"a", Accept::floating}, {"b", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[1]}; };
   Tape tape;
   const Var x = input(tape, "x"), t = input(tape, "t");
@@ -162,7 +162,7 @@ TEST_CASE("an op's own tangent rule is used, and what it gives is checked") {
   op.name = "twice";
   op.doc = "2 x.";
   op.inputs = {{"x", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * 2.0}; };
   op.tangent = [](const TangentCall& call) { return Vars{call.tangents[0] * 5.0}; };
   Tape tape;

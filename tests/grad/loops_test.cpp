@@ -204,7 +204,7 @@ TEST_CASE("loops: inside of checkpoints, scans and loops") {
   for (std::size_t i = 0; i < b.size(); ++i) CHECK(are_close(a[i], b[i]));
 
   const Function in_scan = [](const Vars& v) {  // x [t, n]
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       const Vars out = shrunk(x[0] + h[0], v[1], v[2], 6).states;
       return std::make_pair(Vars{out[1]}, Vars{out[0]});
     };

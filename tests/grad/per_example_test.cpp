@@ -191,7 +191,7 @@ TEST_CASE("per-example: norms, attention and recurrences") {
   const Loss recurrent = [](const Vars& w, const Vars& x) {
     ScanOptions along_first;
     along_first.axis = 0;
-    const Cell cell = [&](const Vars& slices, const Vars& states) {
+    const ScanFunction cell = [&](const Vars& slices, const Vars& states) {
       const Var h = tanh(matmul(slices[0], w[0]) + matmul(states[0], w[1]) + w[2]);
       return std::make_pair(Vars{h}, Vars{h});
     };

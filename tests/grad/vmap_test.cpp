@@ -154,8 +154,15 @@ TEST_CASE("an index outside of one example's array is an error, not another exam
 
 TEST_CASE("reductions over given axes, all axes, and of scalars") {
   const Function reductions = [](const Vars& x) {
-    return Vars{sum(x[0]), mean(x[0], {}, true), max(x[0], {0}), argmax(x[0], 0), var(x[0], {-1}),
-                logsumexp(x[0], {-1}), cumsum(x[0], 0, true), flip(x[0], {}), any(x[0] > 0)};
+    return Vars{sum(x[0]),
+                mean(x[0], {}, true),
+                max(x[0], {0}),
+                argmax(x[0], 0),
+                variance(x[0], {-1}),
+                logsumexp(x[0], {-1}),
+                cumsum(x[0], 0, true),
+                flip(x[0], {}),
+                any(x[0] > 0)};
   };
   check_mapped(reductions, {floats({4, 3, 2})});
   check_mapped(reductions, {floats({3, 4})}, {.in_axes = {1}});
@@ -216,7 +223,7 @@ TEST_CASE("vmap inside vmap, grad around it, and jvp in it") {
 
 TEST_CASE("scans and checkpoints are mapped with their bodies") {
   const Function recurrent = [](const Vars& x) {
-    const Cell cell = [&](const Vars& step, const Vars& state) {
+    const ScanFunction cell = [&](const Vars& step, const Vars& state) {
       const Var next = tanh(matmul(state[0], x[1]) + step[0]);
       return std::make_pair(Vars{next * 2, step[0] * 3}, Vars{next, state[1] + 1});
     };
@@ -241,7 +248,7 @@ TEST_CASE("scans and checkpoints are mapped with their bodies") {
 
 TEST_CASE("vmap inside a scan") {
   const Function function = [](const Vars& x) {
-    const Cell cell = [&](const Vars& step, const Vars& state) {
+    const ScanFunction cell = [&](const Vars& step, const Vars& state) {
       const Vars next = vmap([](const Vars& row) { return Vars{softmax(row[0]) + row[1]}; }, {step[0], state[0]});
       return std::make_pair(next, next);
     };
@@ -303,7 +310,7 @@ TEST_CASE("an op without a rule is mapped through its expansion, and one without
   op.name = "own_sum";
   op.doc = "The sum.";
   op.inputs = {{"x", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
   op.expand = [](const ExpandCall& call) { return Vars{sum(call.inputs[0] * 2)}; };
   check_mapped([&](const Vars& x) { return apply(op, {x[0]}); }, {floats({4, 3})});
   op.expand = {};

@@ -22,7 +22,7 @@ Op scaling(const std::string& name) {
                    {"kind", AttributeType::dtype, "Nothing.", Dtype::float32},
                    {"name", AttributeType::text, "Nothing.", std::string("plain")},
                    {"flag", AttributeType::boolean, "Nothing.", false}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.attributes().get<double>("scale")}; };
   return op;
 }

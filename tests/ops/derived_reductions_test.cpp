@@ -12,10 +12,11 @@ TEST_CASE("op var: both corrections, gradients, golden values") {
   check_golden("ops_pointwise.json", "var", 1e-11);
   for (std::int64_t correction : {0, 1})
     for (const Axes& axes : {Axes{}, Axes{1}, Axes{0, -1}})
-      check_gradients_on([&](const Var& x) { return var(x, axes, false, correction); }, points);
-  CHECK(std::isnan(played<float>([](const Vars& x) { return var(x[0], {}, false, 1); }, {{3}}).as<float>()[0]));
+      check_gradients_on([&](const Var& x) { return variance(x, axes, false, correction); }, points);
+  CHECK(std::isnan(played<float>([](const Vars& x) { return variance(x[0], {}, false, 1); }, {{3}}).as<float>()[0]));
   Tape tape;
-  CHECK_THROWS_WITH_AS(var(tape.input("x", {2}), {}, false, -1), "var: correction must not be negative, got -1", Error);
+  CHECK_THROWS_WITH_AS(variance(tape.input("x", {2}), {}, false, -1), "var: correction must not be negative, got -1",
+                       Error);
 }
 
 TEST_CASE("op logsumexp: no overflow, gradients, golden values, rows of -inf") {

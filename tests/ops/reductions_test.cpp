@@ -251,6 +251,6 @@ TEST_CASE("op mean: the mean of a million equal numbers is that number within a 
   Tape tape;
   const Var v = tape.parameter("x", x);
   CHECK(std::abs(*fast(mean(v)).as<float>() - 0.1f) <= 2 * 0x1p-27f);
-  CHECK(*fast(var(v)).as<float>() <= 0x1p-52f);  // the square of that error
+  CHECK(*fast(variance(v)).as<float>() <= 0x1p-52f);  // the square of that error
   CHECK(std::abs(*fast(logsumexp(v)).as<float>() - (0.1f + std::log(1e6f))) <= 2 * 0x1p-20f);
 }

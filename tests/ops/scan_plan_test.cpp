@@ -51,7 +51,7 @@ TEST_CASE("scan: the gradient of a weight is one product over all steps") {
 
 TEST_CASE("scan: projections and look-ups of inputs are computed before the scan, for all steps at once") {
   const auto rows = [](const Vars& v, const Var& tokens, Steps steps) {
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       const Var next = tanh(take(v[0], x[0]) + h[0] * einsum("i,bij->bj", v[1], x[1]));
       return std::make_pair(Vars{next}, Vars{next});
     };
@@ -121,7 +121,7 @@ TEST_CASE("scan: dropout draws new numbers at every step, the same ones unrolled
   Tape tape;
   const Var x = tape.input("x", {4, 6, 50});
   const Var first = tape.input("first", {4, 50});
-  const Cell cell = [](const Vars& in, const Vars& h) {
+  const ScanFunction cell = [](const Vars& in, const Vars& h) {
     const Var kept = checkpoint([](const Vars& u) { return Vars{dropout(u[0], 0.5)}; }, {in[0] + h[0] * 0})[0];
     return std::make_pair(Vars{kept}, Vars{h[0] + uniform(in[0].tape(), in[0].shape())});
   };

@@ -63,7 +63,7 @@ void check_segments(Recurrence model, const std::vector<Doubles>& points, std::s
 
 /// x [b, t, n], h [b, n], u [n, n], gain [n]; with a state that counts, and an output that is bool.
 Vars counting(Steps steps, const Vars& v, const ScanOptions& options) {
-  const Cell cell = [&](const Vars& x, const Vars& s) {
+  const ScanFunction cell = [&](const Vars& x, const Vars& s) {
     const Var next = tanh(matmul(s[0], v[2]) * v[3] + x[0]);
     const Var high = next > 0.0;
     return std::make_pair(Vars{next, high, x[0], s[0]}, Vars{next, s[1] + cast(high, Dtype::int64)});
@@ -136,11 +136,11 @@ TEST_CASE("scan: a cell of segments may use an outside array, look up slices, an
   const auto recording = [](const Lengths& lengths) -> Recording {
     return [=](const Vars& v) {
       const Var tokens = cast(v[3], Dtype::int64);
-      const Cell inner = [&](const Vars& x, const Vars& h) {
+      const ScanFunction inner = [&](const Vars& x, const Vars& h) {
         const Var next = tanh(h[0] * v[2] + x[0]);
         return std::make_pair(Vars{}, Vars{next});
       };
-      const Cell cell = [&](const Vars& x, const Vars& h) {
+      const ScanFunction cell = [&](const Vars& x, const Vars& h) {
         const Var row = take(v[1], x[1]) * 0.5;
         const Scanned inside = scan(inner, {x[0]}, {h[0] + row}, in_segments({}, {2}));
         return std::make_pair(Vars{inside.states[0], exp(v[2])}, inside.states);
@@ -213,7 +213,7 @@ TEST_CASE("scan: segments are mapped as each element by itself") {
 TEST_CASE("scan: segments draw the random numbers of a scan without them, the same ones in the gradient") {
   const auto recording = [](const Lengths& lengths, Options options) -> Recording {
     return [=](const Vars& v) {
-      const Cell cell = [](const Vars& x, const Vars& h) {
+      const ScanFunction cell = [](const Vars& x, const Vars& h) {
         const Var kept = checkpoint([](const Vars& u) { return Vars{dropout(u[0], 0.5)}; }, {x[0] + h[0] * 0})[0];
         return std::make_pair(Vars{kept}, Vars{h[0] + uniform(x[0].tape(), x[0].shape(), 0, 1, x[0].dtype())});
       };
@@ -254,7 +254,9 @@ TEST_CASE("scan: a segment must have a step, and a scan that continues from cach
   Tape tape;
   const Var x = tape.input("x", {2, 5, 3}), h = tape.input("h", {2, 3});
   const std::size_t size = tape.size();
-  const Cell cell = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0] + in[0]}); };
+  const ScanFunction cell = [](const Vars& in, const Vars& s) {
+    return std::make_pair(Vars{in[0]}, Vars{s[0] + in[0]});
+  };
   for (const Lengths& lengths : std::vector<Lengths>{{0}, {4, 0}})
     CHECK_THROWS_WITH_AS(scan(cell, {x}, {h}, in_segments({}, lengths)),
                          "scan: 'checkpoint_every' must be a number of steps, at least 1, got 0; leave it empty to "
@@ -277,11 +279,13 @@ TEST_CASE("scan: a segment must have a step, and a scan that continues from cach
 TEST_CASE("scan: segments whose steps read nothing") {
   Tape tape;
   const Var x = tape.input("x", {2, 5});
-  const Cell cell = [&](const Vars&, const Vars&) { return std::make_pair(Vars{full(tape, {2}, 3.0)}, Vars{}); };
+  const ScanFunction cell = [&](const Vars&, const Vars&) {
+    return std::make_pair(Vars{full(tape, {2}, 3.0)}, Vars{});
+  };
   const Var threes = scan(cell, {x}, {}, in_segments({}, {2})).outputs[0];
   const xt::xarray<float> values = value<float>(threes, {{x, xt::xarray<float>(xt::zeros<float>({2, 5}))}});
   CHECK(values == xt::xarray<float>(3 * xt::ones<float>({2, 5})));
-  const Cell literal = [&](const Vars&, const Vars&) {
+  const ScanFunction literal = [&](const Vars&, const Vars&) {
     return std::make_pair(Vars{tape.constant(Array(xt::xarray<float>(3.0F)))}, Vars{});
   };
   ScanOptions along_first = in_segments({}, {2});

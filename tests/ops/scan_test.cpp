@@ -100,7 +100,7 @@ TEST_CASE("scan: gradients through twenty steps, and second derivatives, agree w
 
 TEST_CASE("scan: gradients that cannot be summed after the scan are summed step by step") {
   const Recording recording = [](const Vars& v) {
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       const Var next = h[0] * v[2] + x[0] * sin(v[3]);
       return std::make_pair(Vars{exp(next * 0.1)}, Vars{next});
     };
@@ -114,7 +114,7 @@ TEST_CASE("scan: a cell that attends to an outside array") {
   // x [b, t, n], h [b, n], memory [b, s, n], w [2n, n], u [n, n], gain [n]
   const Recurrence attending = [](Steps steps, const Vars& v, const ScanOptions& options) {
     const Var hidden = iota(v[0].tape(), {2, 5}, 1) > iota(v[0].tape(), {2, 5}, 0) + 2;
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       const Var scores = einsum("bn,bsn->bs", matmul(h[0], v[4]), v[2]);
       const Var weights = softmax(masked_fill(scores, hidden, -1e9));
       const Var read = concat({einsum("bs,bsn->bn", weights, v[2]), x[0]}, 1);
@@ -132,7 +132,7 @@ TEST_CASE("scan: a cell that attends to an outside array") {
 
 TEST_CASE("scan: outputs that are an input, a state, or an outside var") {
   const Recording recording = [](const Vars& v) {
-    const Cell cell = [&](const Vars& x, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
       return std::make_pair(Vars{x[0], h[0], v[2], exp(v[2]), x[0]}, Vars{x[0]});
     };
     Vars results = scan(cell, {v[0]}, {v[1]}).outputs;
@@ -160,7 +160,7 @@ TEST_CASE("scan: outputs that are an input, a state, or an outside var") {
 
 TEST_CASE("scan: states of several types, a constant state, states that are swapped") {
   const Recording recording = [](const Vars& v) {
-    const Cell cell = [&](const Vars& x, const Vars& s) {
+    const ScanFunction cell = [&](const Vars& x, const Vars& s) {
       return std::make_pair(Vars{cast(s[0], x[0].dtype()) * x[0] + s[1], s[2]}, Vars{s[0] + 1, s[2], s[1], s[3]});
     };
     const Var count = zeros(v[0].tape(), {2}, Dtype::int64);
@@ -196,11 +196,11 @@ TEST_CASE("scan: without steps, and without rows") {
 
 TEST_CASE("scan: inside a checkpoint, and a scan inside a scan") {
   const Recording nested = [](const Vars& v) {
-    const Cell inner = [&](const Vars& x, const Vars& h) {
+    const ScanFunction inner = [&](const Vars& x, const Vars& h) {
       const Var next = tanh(h[0] * v[1] + x[0]);
       return std::make_pair(Vars{next}, Vars{next});
     };
-    const Cell outer = [&](const Vars& x, const Vars& h) {
+    const ScanFunction outer = [&](const Vars& x, const Vars& h) {
       const Scanned result = scan(inner, {x[0]}, {h[0]});
       return std::make_pair(Vars{result.outputs[0]}, result.states);
     };
@@ -225,12 +225,16 @@ TEST_CASE("scan: a failed call names the mistake and leaves the tape as it was")
   Tape tape;
   const Var x = tape.input("x", {2, 5, 3}), y = tape.input("y", {2, 4, 3}), h = tape.input("h", {2, 3});
   const std::size_t size = tape.size();
-  const Cell good = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0] + in[0]}); };
-  const Cell wider = [](const Vars& in, const Vars& s) {
+  const ScanFunction good = [](const Vars& in, const Vars& s) {
+    return std::make_pair(Vars{in[0]}, Vars{s[0] + in[0]});
+  };
+  const ScanFunction wider = [](const Vars& in, const Vars& s) {
     return std::make_pair(Vars{in[0]}, Vars{concat({s[0], in[0]}, 1)});
   };
-  const Cell fewer = [](const Vars& in, const Vars&) { return std::make_pair(Vars{in[0]}, Vars{}); };
-  const Cell drawing = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{categorical(in[0])}, s); };
+  const ScanFunction fewer = [](const Vars& in, const Vars&) { return std::make_pair(Vars{in[0]}, Vars{}); };
+  const ScanFunction drawing = [](const Vars& in, const Vars& s) {
+    return std::make_pair(Vars{categorical(in[0])}, s);
+  };
   ScanOptions unfit;
   unfit.valid = tape.input("real", {3, 5}, Dtype::boolean);
   const std::size_t with_real = tape.size();
@@ -257,10 +261,10 @@ TEST_CASE("scan: in mode predict a cell must not call cache, and states must hav
   tape.set_past(tokens, past, 8);
   const Var h = tape.input("h", {2, 4}), one = tape.input("one", {1, 4});
   const std::size_t size = tape.size();
-  const Cell caching = [](const Vars& in, const Vars& s) {
+  const ScanFunction caching = [](const Vars& in, const Vars& s) {
     return std::make_pair(Vars{cache(expand_dims(in[0], 1))}, s);
   };
-  const Cell good = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0]}); };
+  const ScanFunction good = [](const Vars& in, const Vars& s) { return std::make_pair(Vars{in[0]}, Vars{s[0]}); };
   CHECK_THROWS_WITH_AS(scan(caching, {tokens}, {h}),
                        "scan: a cell cannot call cache: values that it carries must be its states", Error);
   CHECK_THROWS_AS(scan(good, {tokens}, {one}), ShapeError);

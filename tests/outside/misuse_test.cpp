@@ -44,7 +44,7 @@ Op empty_op(bool tile) {
   op.name = tile ? "no_tile" : "no_kernel";
   op.doc = "Nothing.";
   op.inputs = {{"x", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   if (tile)
     op.lowering.tile = [](const KernelCall&) { return TileFunction(); };
   else

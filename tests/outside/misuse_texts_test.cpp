@@ -36,7 +36,7 @@ struct World {
   Tokens text = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   TextBatches batches{text, text, {.rows = 2, .block_size = 3}};
   TextBatches strips{text, text, {.rows = 2, .block_size = 3, .seed = 0, .consecutive = true}};
-  Batch blank = batches.blank();
+  BatchArrays blank = batches.blank();
 
   const SentencePieceTokenizer& pieces() const {
     static const SentencePieceTokenizer trained(lines, {.model = "bpe", .vocabulary_size = 24});
@@ -177,7 +177,7 @@ std::vector<Row> rows_of_texts(World& w) {
   };
   const auto with_blank = [&w](const auto& fill) {
     return [&w, fill] {
-      Batch other = {{"tokens", Array(Dtype::int64, {1, 1})}};
+      BatchArrays other = {{"tokens", Array(Dtype::int64, {1, 1})}};
       fill(other);
       CHECK(other.at("targets").shape() == Shape({2, 3}));
     };
@@ -219,10 +219,10 @@ std::vector<Row> rows_of_texts(World& w) {
       {"TextBatches::TextBatches", "a huge batch", "", [=] { CHECK_THROWS_AS(sized(INT64_MAX, INT64_MAX)(), Error); }},
       {"TextBatches::TextBatches", "too little text", "blocks of 3 need at least 4", sized(1, 3)},
       {"TextBatches::TextBatches", "too little for strips", "need at least", sized(2, 1, true)},
-      {"TextBatches::training", "another batch", "", with_blank([&w](Batch& b) { w.batches.training(0, b); })},
+      {"TextBatches::training", "another batch", "", with_blank([&w](BatchArrays& b) { w.batches.training(0, b); })},
       {"TextBatches::training", "no batch", "",
        [&w] {
-         Batch none;
+         BatchArrays none;
          w.batches.training(0, none);
        }},
       {"TextBatches::training", "the last index", "",
@@ -234,7 +234,8 @@ std::vector<Row> rows_of_texts(World& w) {
       {"TextBatches::training_continues", "moved", gone, [=] { left().training_continues(1); }},
       {"TextBatches::epoch_batches", "moved", gone, [=] { static_cast<void>(left().epoch_batches()); }},
       {"TextBatches::validation", "moved", gone, [=, &w] { left().validation(0, w.blank); }},
-      {"TextBatches::validation", "another batch", "", with_blank([&w](Batch& b) { w.batches.validation(0, b); })},
+      {"TextBatches::validation", "another batch", "",
+       with_blank([&w](BatchArrays& b) { w.batches.validation(0, b); })},
       {"TextBatches::validation", "negative", "there is no validation batch -1",
        [&w] { w.batches.validation(-1, w.blank); }},
       {"TextBatches::validation", "out of range", "there is no validation batch 2",
@@ -244,7 +245,7 @@ std::vector<Row> rows_of_texts(World& w) {
       {"TextBatches::validation_batches", "moved", gone, [=] { static_cast<void>(left().validation_batches()); }},
       {"TextBatches::validation_continues", "negative", "", [&w] { CHECK(!w.strips.validation_continues(-1)); }},
       {"TextBatches::validation_sample", "another batch", "",
-       with_blank([&w](Batch& b) { w.batches.validation_sample(0, b); })},
+       with_blank([&w](BatchArrays& b) { w.batches.validation_sample(0, b); })},
       {"TextBatches::validation_sample", "moved", gone, [=, &w] { left().validation_sample(0, w.blank); }},
       {"RowBatches::RowBatches", "no rows in a batch", "at least one row", of_rows([](DataRows&) {}, {.rows = 0})},
       {"RowBatches::RowBatches", "a negative number of draws", "`draws` must not be negative",
@@ -282,7 +283,7 @@ std::vector<Row> rows_of_texts(World& w) {
        }},
       {"RowBatches::training", "another batch", "",
        [] {
-         Batch b;
+         BatchArrays b;
          World::row_batches().training(UINT64_MAX, b);
          CHECK(b.size() == 2);
        }},
@@ -305,7 +306,7 @@ std::vector<Row> rows_of_texts(World& w) {
        [&w] { World::row_batches().validation(1, w.blank); }},
       {"RowBatches::validation_sample", "another batch", "",
        [] {
-         Batch b;
+         BatchArrays b;
          World::row_batches().validation_sample(UINT64_MAX, b);
        }},
       {"read_table", "no such file", "/nowhere", [] { read_table("/nowhere"); }},

@@ -16,7 +16,7 @@ const Op& swish_op() {
     op.doc = "x * sigmoid(beta * x).";
     op.inputs = {{"x", Accept::floating, Arity::one}};
     op.attributes = {{"beta", AttributeType::number, "The slope.", 1.0}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
     op.lowering.tile = [](const KernelCall& call) -> TileFunction {
       return [beta = call.number("beta")](const Tile& tile) {
         const auto* x = static_cast<const double*>(tile.in[0]);
@@ -43,12 +43,12 @@ const OpTable& own_table() {
   static const OpTable table = [] {
     OpTable table = builtin_ops();
     table.add(swish_op());
-    Rule rule;
+    FusionRule rule;
     rule.name = "swish";
     rule.op = &swish_op();
     rule.inputs = {{Dtype::float64, {2, 3}}};
     rule.attributes = {{"beta", 0.371}};
-    rule.refuses = [](const Call& call) { return call.number("beta") < 0 ? "beta is negative" : ""; };
+    rule.refuses = [](const OpCall& call) { return call.number("beta") < 0 ? "beta is negative" : ""; };
     table.add(rule);
     rule.name = "swish by exp";
     rule.pattern = [](const ExpandCall& call) {

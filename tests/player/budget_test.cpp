@@ -34,8 +34,8 @@ const Op& mix_op() {
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.attributes = {{"size", AttributeType::integer, "Of the output.", std::nullopt},
                      {"flops", AttributeType::number, "That it pretends to need.", std::nullopt}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{{Dtype::float32, {call.integer("size")}}}; };
-    op.lowering.flops = [](const Call& call) { return call.number("flops"); };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{{Dtype::float32, {call.integer("size")}}}; };
+    op.lowering.flops = [](const OpCall& call) { return call.number("flops"); };
     op.lowering.kernel = [](const KernelCall& call) {
       std::vector<std::int64_t> counts;
       for (const ValueType& type : call.inputs) counts.push_back(count_of(type.shape));
@@ -221,7 +221,7 @@ Vars recurrent(Work& work) {
   const Var w = work.weight("w", {48, 48}), u = work.weight("u", {48, 48});
   Var x = work.x;
   for (int layer = 0; layer < 4; ++layer) {
-    const Cell cell = [&](const Vars& in, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& in, const Vars& h) {
       const Var gate = sigmoid(in[0] * 0.7 + matmul(h[0], u));
       const Var next = gate * h[0] + (1 - gate) * tanh(in[0]);
       return std::make_pair(Vars{next}, Vars{next});

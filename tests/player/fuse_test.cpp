@@ -166,7 +166,7 @@ TEST_CASE("a user's op replaces the ops that its expand records, with its own gr
     op.name = "energy";
     op.doc = "sum(square(x * w)).";
     op.inputs = {{"x", Accept::floating}, {"w", Accept::floating}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{{call.dtype(0), {}}}; };
     op.lowering.kernel = [](const KernelCall& call) {
       return Kernel{[count = count_of(call.shape(0))](const KernelArguments& arguments) {
         const auto *x = static_cast<const double*>(arguments.in[0]), *w = static_cast<const double*>(arguments.in[1]);
@@ -201,18 +201,19 @@ TEST_CASE("a rule is refused if its op is not in the table or it has no pattern"
   OpTable table;
   Op op;
   op.name = "own";
-  CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = &op}), "rule 'r' is of an op that is not in the table", Error);
+  CHECK_THROWS_WITH_AS(table.add(FusionRule{.name = "r", .op = &op}), "rule 'r' is of an op that is not in the table",
+                       Error);
   op.doc = "An op.";
   op.inputs = {{"x"}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
   op.lowering.kernel = [](const KernelCall&) { return Kernel{}; };
   table.add(op);
   const Op* own = table.find("own");
-  CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = own}), "rule 'r' needs a pattern: op 'own' has no expand",
-                       Error);
+  CHECK_THROWS_WITH_AS(table.add(FusionRule{.name = "r", .op = own}),
+                       "rule 'r' needs a pattern: op 'own' has no expand", Error);
   const auto itself = [](const ExpandCall& call) { return Vars{call.inputs[0]}; };
-  CHECK_THROWS_WITH_AS(table.add(Rule{.name = "r", .op = own, .pattern = itself}), "rule 'r' needs a sample of inputs",
-                       Error);
+  CHECK_THROWS_WITH_AS(table.add(FusionRule{.name = "r", .op = own, .pattern = itself}),
+                       "rule 'r' needs a sample of inputs", Error);
 }
 
 TEST_CASE("a rule whose pattern records no call, or cannot be recorded, gives an error when it is first tried") {
@@ -263,7 +264,7 @@ TEST_CASE("rules apply inside the step of a scan, forward and backward") {
     const Var sum_of = state * 0.5 + input;
     return sum_of * rsqrt(mean(square(sum_of), {-1}, true) + 1e-5) * w;
   };
-  const Cell step = [&](const Vars& inputs, const Vars& states) -> std::pair<Vars, Vars> {
+  const ScanFunction step = [&](const Vars& inputs, const Vars& states) -> std::pair<Vars, Vars> {
     const Var next = cell(inputs[0], states[0]);
     return {{next}, {next}};
   };

@@ -173,7 +173,7 @@ TEST_CASE("plan: the cost of a scan is that of its steps") {
   Tape tape;
   const Var xs = tape.input("xs", {9, 2, 4});
   const Var w = tape.input("w", {4, 4});
-  const Cell cell = [&](const Vars& x, const Vars& h) {
+  const ScanFunction cell = [&](const Vars& x, const Vars& h) {
     const Var next = tanh(matmul(h[0], w) + x[0]);
     return std::pair<Vars, Vars>{{next}, {next}};
   };
@@ -382,7 +382,7 @@ Op expanded_op(const char* name, std::vector<InputSpec> inputs, std::function<Va
   op.name = name;
   op.doc = "For a test.";
   op.inputs = std::move(inputs);
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.expand = std::move(expand);
   return op;
 }
@@ -440,7 +440,7 @@ Op counted_op(bool random) {
   op.inputs = {{"x", Accept::any}};
   op.attributes = {{"by", AttributeType::number, "A number.", std::nullopt}};
   op.random = random;
-  op.shape = [](const Call& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{{call.dtype(0), call.shape(0)}}; };
   op.lowering.strided_in = true;
   op.lowering.kernel = [](const KernelCall&) {
     ++kernels_made;

@@ -24,7 +24,7 @@ Array random_array(const Shape& shape, unsigned seed) {
 }
 
 /// A scan along axis 0.
-Scanned along(const Cell& cell, const Vars& inputs, const Vars& init, bool reverse = false) {
+Scanned along(const ScanFunction& cell, const Vars& inputs, const Vars& init, bool reverse = false) {
   ScanOptions options;
   options.axis = 0;
   options.reverse = reverse;
@@ -54,7 +54,7 @@ struct Gradients {
 Gradients gru() {
   Gradients work;
   const Var w = work.weight({24, 72}), u = work.weight({24, 72}), b = work.weight({72});
-  const Cell cell = [&](const Vars& in, const Vars& h) {
+  const ScanFunction cell = [&](const Vars& in, const Vars& h) {
     const Vars gates = split(matmul(h[0], u) + b, {24, 24, 24}, 1), given = split(in[0], {24, 24, 24}, 1);
     const Var z = sigmoid(given[0] + gates[0]), r = sigmoid(given[1] + gates[1]);
     const Var next = z * h[0] + (1 - z) * tanh(given[2] + r * gates[2]);
@@ -69,7 +69,7 @@ Gradients gru() {
 Gradients attention() {
   Gradients work;
   const Var keys = work.weight({8, 40, 24}), q = work.weight({24, 24}), v = work.weight({24});
-  const Cell cell = [&](const Vars& in, const Vars& h) {
+  const ScanFunction cell = [&](const Vars& in, const Vars& h) {
     const Var scores = einsum("bsu,u->bs", tanh(keys + reshape(matmul(h[0], q), {8, 1, 24})), v);
     const Var next = tanh(in[0] + einsum("bs,bsu->bu", softmax(scores), keys));
     return std::make_pair(Vars{next}, Vars{next});
@@ -84,7 +84,7 @@ Gradients two_directions() {
   Gradients work;
   const Var u = work.weight({24, 24}), w = work.weight({24, 24});
   const auto layer = [&](const Var& x, const Var& weight, bool reverse) {
-    const Cell cell = [&](const Vars& in, const Vars& h) {
+    const ScanFunction cell = [&](const Vars& in, const Vars& h) {
       const Var next = tanh(in[0] + matmul(dropout(h[0], 0.2), weight));
       return std::make_pair(Vars{next * sigmoid(in[0])}, Vars{next});
     };
@@ -99,7 +99,7 @@ Gradients two_directions() {
 Gradients product_and_sum() {
   Gradients work;
   const Var u = work.weight({24, 24}), w = work.weight({24, 24});
-  const Cell cell = [&](const Vars& in, const Vars& h) {
+  const ScanFunction cell = [&](const Vars& in, const Vars& h) {
     const Var product = matmul(in[0], u) + matmul(h[0], w);
     const Var next = sigmoid(product) * 0.5 + h[0] * tanh(product);
     return std::make_pair(Vars{exp(next) * in[0]}, Vars{next});
@@ -171,7 +171,7 @@ TEST_CASE("repeated steps: the arena of a recurrent gradient becomes small") {
 TEST_CASE("repeated steps: in float64 gradients within a budget agree with finite differences") {
   Tape tape(Mode::train);
   const Var x = tape.input("x", {5, 2, 3}, Dtype::float64);
-  const Cell cell = [](const Vars& in, const Vars& h) {
+  const ScanFunction cell = [](const Vars& in, const Vars& h) {
     const Var next = tanh(in[0] + h[0] * sigmoid(in[0] - h[0]));
     return std::make_pair(Vars{next * next}, Vars{next});
   };

@@ -129,7 +129,7 @@ std::vector<Spelling> norms() {
       layer("the annotated Transformer's, by var",
             [](const Vars& v) {
               const Var centred = v[0] - mean(v[0], {-1}, true);
-              const Var spread = sqrt(var(v[0], {-1}, true) + 1e-5);
+              const Var spread = sqrt(variance(v[0], {-1}, true) + 1e-5);
               return Spelled{v[1] * centred / spread + v[2], spread};
             }),
       layer("by squares",
@@ -146,7 +146,7 @@ std::vector<Spelling> norms() {
       layer("of a residual sum",
             [](const Vars& v) {
               const Var x = v[0] + tanh(v[0]) * 0.5;
-              const Var rstd = pow(var(x, {-1}, true) + 1e-6, -0.5);
+              const Var rstd = pow(variance(x, {-1}, true) + 1e-6, -0.5);
               return Spelled{(x - mean(x, {-1}, true)) * rstd * v[1] + v[2], rstd};
             }),
       rms("LLaMA's",

@@ -48,7 +48,7 @@ TEST_CASE("operands in another order, moved literals and equivalent powers give 
 TEST_CASE("equivalent reductions, masks and reshapes give one term") {
   CHECK(same([](const Values& v) { return mean(v.x, {1}, true); },
              [](const Values& v) { return expand_dims(mean(v.x, {-1}), -1); }));
-  CHECK(same([](const Values& v) { return var(v.x, {-1}, true); },
+  CHECK(same([](const Values& v) { return variance(v.x, {-1}, true); },
              [](const Values& v) { return mean(square(v.x - mean(v.x, {-1}, true)), {1}, true); }));
   CHECK(same([](const Values& v) { return masked_fill(v.x, v.m, -infinity); },
              [](const Values& v) { return where(v.m, -infinity, v.x); }));

@@ -111,7 +111,7 @@ inline const Op& counted_op() {
     op.name = "counted";
     op.doc = "x; counts its runs.";
     op.inputs = {{"x"}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
     op.gradient = [](const GradientCall& call) { return apply(counted_op(), {call.cotangent()}); };
     op.batch = [](const BatchCall& call) { return apply(counted_op(), {call.inputs[0]}); };
     op.lowering.kernel = [](const KernelCall& call) {

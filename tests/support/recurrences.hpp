@@ -10,9 +10,9 @@
 
 namespace xtape {
 
-using Steps = Scanned (*)(const Cell&, const Vars&, const Vars&, const ScanOptions&);
+using Steps = Scanned (*)(const ScanFunction&, const Vars&, const Vars&, const ScanOptions&);
 
-inline Scanned scanned(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
+inline Scanned scanned(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
   return scan(cell, inputs, init, options);
 }
 
@@ -24,7 +24,7 @@ inline Var at_step(const Var& x, std::int64_t axis, std::int64_t step) {
 }
 
 /// The reference of a scan, which calls the cell at every step.
-inline Scanned by_hand(const Cell& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
+inline Scanned by_hand(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
   const std::int64_t length = inputs[0].size(options.axis);
   Vars states = init;
   std::vector<Vars> columns;
@@ -54,7 +54,7 @@ inline Scanned by_hand(const Cell& cell, const Vars& inputs, const Vars& init, c
 
 /// x [b, t, n], h [b, m], w [n, m], u [m, m], bias [m].
 inline Vars simple(Steps steps, const Vars& v, const ScanOptions& options) {
-  const Cell cell = [&](const Vars& x, const Vars& h) {
+  const ScanFunction cell = [&](const Vars& x, const Vars& h) {
     const Var next = tanh(matmul(x[0], v[2]) + matmul(h[0], v[3]) + v[4]);
     return std::make_pair(Vars{next}, Vars{next});
   };
@@ -69,7 +69,7 @@ inline std::vector<Doubles> simple_points(std::int64_t batch = 3, std::int64_t l
 
 /// x [b, t, n], y [b, t, m]; h, c [b, m]; w [n, 4m], u [m, 4m], bias [4m]: two inputs, two states, two outputs.
 inline Vars long_short(Steps steps, const Vars& v, const ScanOptions& options) {
-  const Cell cell = [&](const Vars& x, const Vars& state) {
+  const ScanFunction cell = [&](const Vars& x, const Vars& state) {
     const Vars gates = split(einsum("bn,ng->bg", x[0], v[4]) + einsum("bm,mg->bg", state[0], v[5]) + v[6], 4, 1);
     const Var c = sigmoid(gates[1]) * state[1] + sigmoid(gates[0]) * tanh(gates[2]) * x[1];
     const Var h = sigmoid(gates[3]) * tanh(c);

@@ -64,7 +64,7 @@ struct Example {
     x = tape.input("x", {2, 5, 3});
     w = tape.parameter("w", Array(xt::xarray<float>{{0.5f, -1.f, 2.f}, {1.f, 0.25f, 0.f}, {-0.5f, 1.f, 1.5f}}));
     const auto guard = tape.in_scope(std::make_shared<const Scope>(Scope{"h.0", "net.json, block 'cell'"}), 12);
-    const Cell cell = [&](const Vars& in, const Vars& states) {
+    const ScanFunction cell = [&](const Vars& in, const Vars& states) {
       const Var next = dropout(tanh(matmul(in[0], w) + matmul(states[0], w)), 0.25);
       return std::pair(Vars{next * next}, Vars{next});
     };
@@ -288,7 +288,7 @@ TEST_CASE("what cannot be saved is an error") {
   static const Op own{.name = "own",
                       .doc = "Of a user.",
                       .inputs = {{"x"}},
-                      .shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; },
+                      .shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; },
                       .expand = [](const ExpandCall& call) { return Vars{call.inputs[0] + 1.f}; }};
   const Var y = apply(own, {x})[0];
   CHECK_THROWS_WITH_AS(other.save(path), doctest::Contains("op 'own' of node #1 is not in the tape's op table"), Error);

@@ -21,7 +21,7 @@ const Op& half_recorded_op() {
     op.name = "half_recorded";
     op.doc = "Fails when it is recorded.";
     op.inputs = {{"x"}};
-    op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+    op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0]}; };
     op.record = [](Tape&, const Op&, const Vars& inputs, const Attributes&) -> Vars {
       return {inputs[0] + 1.0, inputs[0] + dropout(inputs[0], 0.5) + transpose(inputs[0], {0, 0})};

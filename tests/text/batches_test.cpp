@@ -16,7 +16,7 @@ Tokens counting(std::int32_t first, std::int32_t count) {
   return tokens;
 }
 
-std::vector<std::int64_t> elements(const Batch& batch, const std::string& name) {
+std::vector<std::int64_t> elements(const BatchArrays& batch, const std::string& name) {
   const Array& array = batch.at(name);
   return {array.as<std::int64_t>(), array.as<std::int64_t>() + array.count()};
 }
@@ -36,7 +36,7 @@ TEST_CASE("split_text splits at a fraction of the characters, never inside a cha
 
 TEST_CASE("training rows are blocks of the training split with the next tokens as targets") {
   const TextBatches batches(counting(0, 50), counting(50, 20), {.rows = 3, .block_size = 8, .seed = 7});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   CHECK(batch.at("tokens").shape() == Shape{3, 8});
   std::set<std::int64_t> starts;
   for (std::uint64_t index = 0; index < 200; ++index) {
@@ -57,8 +57,8 @@ TEST_CASE("a batch is a function of seed and index alone") {
   const TextBatches a(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 1});
   const TextBatches again(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 1});
   const TextBatches other(counting(0, 500), counting(0, 20), {.rows = 4, .block_size = 8, .seed = 2});
-  Batch x = a.blank();
-  Batch y = a.blank();
+  BatchArrays x = a.blank();
+  BatchArrays y = a.blank();
   for (std::uint64_t i = 0; i < 5; ++i) a.training(i, x);
   again.training(4, y);
   CHECK(elements(x, "tokens") == elements(y, "tokens"));
@@ -72,7 +72,7 @@ TEST_CASE("validation counts every token once for any batch size") {
   for (const std::int32_t size : {2, 8, 9, 10, 49, 50, 64}) {
     for (const std::int64_t rows : {1, 3}) {
       const TextBatches batches(counting(0, 50), counting(100, size), {.rows = rows, .block_size = 8});
-      Batch batch = batches.blank();
+      BatchArrays batch = batches.blank();
       std::vector<std::int64_t> seen;
       for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
         batches.validation(index, batch);
@@ -94,7 +94,7 @@ TEST_CASE("consecutive windows: each row reads one strip per epoch and continues
   // 3 strips of 34 tokens: 4 windows of 8, whose last target is the strip's token 32.
   const TextBatches batches(counting(0, 103), counting(0, 9), {.rows = 3, .block_size = 8, .consecutive = true});
   CHECK(batches.epoch_batches() == 4);
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   std::map<std::int64_t, int> seen;
   std::vector<std::int64_t> before;
   for (std::uint64_t index = 0; index < 8; ++index) {
@@ -124,7 +124,7 @@ TEST_CASE("consecutive validation counts every token once, and rows continue fro
     for (const std::int64_t rows : {1, 3, 4}) {
       const TextBatches batches(counting(0, 50), counting(100, size),
                                 {.rows = rows, .block_size = 8, .consecutive = true});
-      Batch batch = batches.blank();
+      BatchArrays batch = batches.blank();
       std::set<std::int64_t> seen;
       std::vector<std::int64_t> last(static_cast<std::size_t>(rows), -1);
       for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {

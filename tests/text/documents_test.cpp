@@ -40,7 +40,7 @@ TEST_CASE("a batch of texts has tokens, the next tokens as targets, then padding
   const CharacterTokenizer tokenizer("abc", CharacterTokenizer::Unknown::error, true);
   const DataRows rows = documents_of({"ab", "abcab", "c"}, tokenizer);
   const RowBatches batches(rows, rows, {.rows = 2, .bucket = 4});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   CHECK(batch.size() == 2);
   CHECK(batch.at("tokens").shape() == Shape{2, 8});
   CHECK(batches.epoch_batches() == 2);
@@ -64,7 +64,7 @@ TEST_CASE("the prompt is not a target: the targets are the answer and the end to
   const CharacterTokenizer tokenizer("ab=", CharacterTokenizer::Unknown::error, true);  // '=' is 4, 'a' 5, 'b' 6
   const DataRows rows = documents_of({"a=b", "bb=", "=ab"}, tokenizer, 0, "=");
   const RowBatches batches(rows, rows, {.rows = 3, .bucket = 1});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.validation(0, batch);
   CHECK(row(batch.at("tokens"), 0) == Row{2, 5, 4, 6});
   CHECK(row(batch.at("targets"), 0) == Row{-1, -1, 6, 3});

@@ -55,7 +55,7 @@ Images numbered(std::size_t count) {
   return images;
 }
 
-std::vector<float> numbers(const Batch& batch, std::int64_t row) {
+std::vector<float> numbers(const BatchArrays& batch, std::int64_t row) {
   const float* first = batch.at("images").as<float>() + 20 * row;
   return {first, first + 20};
 }
@@ -227,7 +227,7 @@ TEST_CASE("image batches: each epoch has every image once, varied by its key") {
   CHECK(batches.blank().at("images").shape() == Shape{4, 1, 4, 5});
   std::set<std::vector<float>> all;
   std::set<std::string> variations;
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   for (std::uint64_t epoch = 0; epoch < 8; ++epoch) {
     std::set<std::string> places;
     for (std::uint64_t i = 0; i < 3; ++i) {
@@ -254,7 +254,7 @@ TEST_CASE("image batches: each epoch has every image once, varied by its key") {
     CHECK(places.size() == 10);
   }
   CHECK(variations.size() > 25);  // of 50, in 80 draws
-  Batch again;
+  BatchArrays again;
   const ImageBatches same(numbered(10), numbered(5), options);
   same.training(23, again);
   CHECK(std::equal(batch.at("images").as<float>(), batch.at("images").as<float>() + batch.at("images").count(),

@@ -35,13 +35,13 @@ DataRows some_pairs(std::int32_t count) {
   return pairs(all);
 }
 
-std::int64_t at(const Batch& batch, const std::string& name, std::int64_t row, std::int64_t column) {
+std::int64_t at(const BatchArrays& batch, const std::string& name, std::int64_t row, std::int64_t column) {
   const Array& array = batch.at(name);
   return array.as<std::int64_t>()[row * array.shape()[1] + column];
 }
 
 /// The indices of the pairs in a batch; -1 for rows of padding.
-std::vector<std::int64_t> pairs_in(const Batch& batch) {
+std::vector<std::int64_t> pairs_in(const BatchArrays& batch) {
   std::vector<std::int64_t> found;
   for (std::int64_t row = 0; row < batch.at("source").shape()[0]; ++row)
     found.push_back(at(batch, "source", row, 0) == start ? at(batch, "source", row, 1) - 10 : -1);
@@ -49,7 +49,7 @@ std::vector<std::int64_t> pairs_in(const Batch& batch) {
 }
 
 using Shapes = std::multiset<std::vector<std::int64_t>>;
-std::vector<std::int64_t> shape_of(const Batch& batch) {
+std::vector<std::int64_t> shape_of(const BatchArrays& batch) {
   const Shape source = batch.at("source").shape(), tokens = batch.at("tokens").shape();
   return {source[0], source[1], tokens[1]};
 }
@@ -58,7 +58,7 @@ std::vector<std::int64_t> shape_of(const Batch& batch) {
 TEST_CASE("a row of pairs has source, target and shifted target, then padding") {
   const DataRows one = pairs({{{2, 11, 12, 13, 3}, {2, 21, 3}}}, 0, 9);
   const RowBatches batches(one, one, {.rows = 2, .bucket = 4});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(0, batch);
   CHECK(shape_of(batch) == std::vector<std::int64_t>{2, 8, 4});
   const std::vector<std::int64_t> source = {2, 11, 12, 13, 3, 0, 0, 0}, tokens = {2, 21, 9, 9},
@@ -76,7 +76,7 @@ TEST_CASE("a row of pairs has source, target and shifted target, then padding") 
 TEST_CASE("an epoch has every pair once, in a new order, in batches of the same shapes") {
   const RowBatches batches(some_pairs(100), some_pairs(7), {.rows = 8, .seed = 5});
   CHECK(batches.epoch_batches() == 13);
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   std::map<std::uint64_t, std::vector<std::int64_t>> orders;
   std::map<std::uint64_t, Shapes> shapes;
   for (std::uint64_t index = 0; index < 39; ++index) {
@@ -98,7 +98,7 @@ TEST_CASE("a batch of pairs is a function of seed and index, independent of the 
   const RowBatches a(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
   const RowBatches b(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 5});
   const RowBatches other(some_pairs(60), some_pairs(5), {.rows = 8, .seed = 6});
-  Batch x = a.blank(), y = b.blank();
+  BatchArrays x = a.blank(), y = b.blank();
   bool differs = false;
   for (std::uint64_t index = 0; index < 16; ++index) a.training(index, x);
   for (const std::uint64_t index : {std::uint64_t{15}, std::uint64_t{2}, std::uint64_t{9}}) {
@@ -113,7 +113,7 @@ TEST_CASE("a batch of pairs is a function of seed and index, independent of the 
 
 TEST_CASE("a budget of tokens gives short sentences more rows") {
   const RowBatches batches(some_pairs(300), some_pairs(5), {.tokens = 120, .bucket = 2});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   std::set<std::int64_t> rows;
   std::size_t pairs = 0;
   for (std::uint64_t index = 0; index < static_cast<std::uint64_t>(batches.epoch_batches()); ++index) {
@@ -130,8 +130,8 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
 
 TEST_CASE("the validation split is read once, and the blank batch is the largest") {
   const RowBatches batches(some_pairs(30), some_pairs(20), {.rows = 8});
-  Batch batch = batches.blank();
-  const Batch blank = batches.blank();
+  BatchArrays batch = batches.blank();
+  const BatchArrays blank = batches.blank();
   std::multiset<std::int64_t> seen;
   for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
     batches.validation(index, batch);
@@ -171,7 +171,7 @@ DataRows classified(bool numbers) {
 
 TEST_CASE("a batch has texts and labels, and rows of padding have no label") {
   const RowBatches batches(classified(false), classified(false), {.rows = 4, .bucket = 1});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   CHECK(batches.columns() == 7);
   batches.validation(0, batch);
   CHECK(batch.size() == 2);
@@ -186,7 +186,7 @@ TEST_CASE("a batch has texts and labels, and rows of padding have no label") {
 
 TEST_CASE("numbers are floats, and a batch with numbers has no rows of padding") {
   const RowBatches batches(classified(true), classified(true), {.rows = 4, .bucket = 1});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.validation(0, batch);
   CHECK(batch.at("x").shape() == Shape{4, 2});
   CHECK(batch.at("x").as<float>()[2 * 3] == 3);

@@ -27,7 +27,7 @@ struct Drawn {
 Drawn drawn_in(const RowBatches& batches, std::uint64_t draw) {
   Drawn found;
   const auto parts = static_cast<std::uint64_t>(batches.draws().batches);
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   for (std::uint64_t part = 0; part < parts; ++part) {
     batches.training(draw * parts + part, batch);
     const Array used = batch.at(drawn_rows), number = batch.at("number"), tokens = batch.at("tokens");
@@ -111,7 +111,7 @@ TEST_CASE("a draw of all rows has all, and one without rows has padding") {
 
 TEST_CASE("the blank batch of draws is as large as almost all, and evaluation batches are as ever") {
   const RowBatches batches(numbered(1000), numbered(30), {.rows = 64, .seed = 1, .draws = 2});
-  const Batch blank = batches.blank();
+  const BatchArrays blank = batches.blank();
   CHECK(blank.at("tokens").shape() == Shape{104, 6});  // (128 + 6 * sqrt(128)) / 2, rounded up
   CHECK(batches.rows() == 104);
   for (std::uint64_t draw = 0; draw < 200; ++draw)
@@ -119,7 +119,7 @@ TEST_CASE("the blank batch of draws is as large as almost all, and evaluation ba
   const RowBatches plain(numbered(1000), numbered(30), {.rows = 64, .seed = 1});
   CHECK(plain.draws().batches == 0);
   CHECK(batches.validation_batches() == plain.validation_batches());
-  Batch a = batches.blank(), b = plain.blank();
+  BatchArrays a = batches.blank(), b = plain.blank();
   batches.validation(0, a);
   plain.validation(0, b);
   CHECK(!a.has(drawn_rows));
@@ -131,7 +131,7 @@ TEST_CASE("draws know where their rows come from") {
   for (std::uint32_t i = 0; i < 20; ++i) rows.texts.push_back(i);
   rows.place = [](std::size_t text, std::size_t column) { return std::to_string(text) + " " + std::to_string(column); };
   const RowBatches batches(rows, numbered(3), {.rows = 3, .draws = 2});
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(5, batch);
   const Array used = batch.at(drawn_rows), number = batch.at("number");
   for (std::int64_t i = 0; i < used.count(); ++i) {

@@ -12,7 +12,7 @@ using namespace recurrent;
 
 namespace {
 /// Mean loss and last states of a batch that starts from the state `h`, or from zeros.
-std::pair<double, Array> played(Model& model, const Batch& batch, Array h = {}) {
+std::pair<double, Array> played(Model& model, const BatchArrays& batch, Array h = {}) {
   const Shape shape = batch.at("tokens").shape();
   const auto loss = model.player("loss", Mode::eval, {{"b", shape[0]}, {"t", shape[1]}});
   const Var state = loss->inputs.at("h");
@@ -37,7 +37,7 @@ TEST_CASE("two windows with a carried state have the losses of one window of bot
     const double second = half.update().loss;
     CHECK((first + second) / 2 == doctest::Approx(whole.update().loss).epsilon(1e-6));
   }
-  Batch batch = halves.blank();
+  BatchArrays batch = halves.blank();
   halves.training(1, batch);
   const double from_zeros = played(model, batch).first;
   halves.training(0, batch);
@@ -64,7 +64,7 @@ TEST_CASE("the gradient stops at the initial state of a window") {
     Var h = tape.constant(Array(Dtype::float32, {2, 2, 6}));
     Vars sums;
     std::vector<Feed> feeds;
-    std::vector<Batch> windows(2);
+    std::vector<BatchArrays> windows(2);
     for (std::size_t i = 0; i < 2; ++i) {
       windows[i] = batches.blank();
       batches.training(i, windows[i]);
@@ -109,7 +109,7 @@ TEST_CASE("random blocks start from states of zeros, in training and in samples"
   Model model = model_of();
   const TextBatches batches = batches_of(3, 8, false);
   Trainer trainer(model, batches, options_of(1, 0));
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   double mean = 0;
   for (std::uint64_t index = 0; index < 3; ++index) {
     batches.training(index, batch);

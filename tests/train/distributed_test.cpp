@@ -404,7 +404,7 @@ TEST_CASE("errors of shards and ranks") {
   CHECK_THROWS_WITH_AS(accumulates(0), "an update has 1 to 1048576 micro-batches, not 0", Error);
   CHECK_THROWS_WITH_AS(accumulates(1048577), "an update has 1 to 1048576 micro-batches, not 1048577", Error);
   CHECK_NOTHROW(accumulates(1048576));
-  Batch uneven;
+  BatchArrays uneven;
   uneven.add("tokens", Array(Dtype::int64, {4, 3}));
   uneven.add("mask", Array(Dtype::boolean, {3, 3}));
   CHECK_THROWS_WITH_AS(

@@ -119,7 +119,7 @@ class MarkedBatches : public tiny::SumBatches {
  public:
   MarkedBatches(const Tokenizer& tokenizer, std::vector<std::int64_t> marks)
       : SumBatches(tokenizer, 8), marks_(std::move(marks)) {}
-  void validation(std::int64_t index, Batch& batch) const override {
+  void validation(std::int64_t index, BatchArrays& batch) const override {
     SumBatches::validation(index, batch);
     *batch.at("tokens").as<std::int64_t>() = marks_[static_cast<std::size_t>(index)];
   }

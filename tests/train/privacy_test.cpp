@@ -68,9 +68,9 @@ std::vector<std::vector<double>> change_of_update(Private& made) {
 }
 
 /// The drawn rows of an update, each as a batch of its own.
-std::vector<Batch> rows_of_update(const Private& made, std::uint64_t update) {
-  std::vector<Batch> rows;
-  Batch batch = made.batches.blank();
+std::vector<BatchArrays> rows_of_update(const Private& made, std::uint64_t update) {
+  std::vector<BatchArrays> rows;
+  BatchArrays batch = made.batches.blank();
   const auto parts = static_cast<std::uint64_t>(made.options.accumulate);
   for (std::uint64_t part = 0; part < parts; ++part) {
     made.batches.training(update * parts + part, batch);
@@ -78,7 +78,7 @@ std::vector<Batch> rows_of_update(const Private& made, std::uint64_t update) {
     const std::int64_t columns = batch.at("tokens").shape()[1];
     for (std::int64_t i = 0; i < used.count(); ++i) {
       if (used.as<float>()[i] == 0) continue;
-      Batch& row = rows.emplace_back();
+      BatchArrays& row = rows.emplace_back();
       for (const char* name : {"tokens", "targets"}) {
         Array array(Dtype::int64, {1, columns});
         std::copy_n(batch.at(name).as<std::int64_t>() + i * columns, columns, array.as<std::int64_t>());
@@ -90,7 +90,7 @@ std::vector<Batch> rows_of_update(const Private& made, std::uint64_t update) {
 }
 
 /// Loss and gradients of a row's mean loss, by weight.
-std::pair<double, std::vector<std::vector<double>>> gradients_of(const Private& made, const Batch& row) {
+std::pair<double, std::vector<std::vector<double>>> gradients_of(const Private& made, const BatchArrays& row) {
   Tape tape(Mode::train);
   const NamedVars inputs = made.model.inputs(tape, "loss", {{"b", 1}, {"t", row[0].value.shape()[1]}});
   const NamedVars results = made.model.record(tape, "loss", inputs);
@@ -123,12 +123,12 @@ void check_near(const std::vector<std::vector<double>>& a, const std::vector<std
 TEST_CASE("a private update is the sum of the rows' clipped gradients over the expected number of rows") {
   constexpr int on_average = 11;
   Private made(on_average);
-  const std::vector<Batch> rows = rows_of_update(made, 0);
+  const std::vector<BatchArrays> rows = rows_of_update(made, 0);
   REQUIRE(rows.size() % 8 != 0);  // so that there is padding
   std::vector<std::vector<double>> expected;
   double losses = 0;
   int clipped = 0;
-  for (const Batch& row : rows) {
+  for (const BatchArrays& row : rows) {
     const auto [loss, gradients] = gradients_of(made, row);
     losses += loss;
     double squares = 0;
@@ -170,7 +170,7 @@ TEST_CASE("rows of padding have no effect, also of numbers, which cannot be igno
   })json";
   const RowBatches batches(rows, rows, {.rows = 9, .seed = 3, .draws = 1});
   Model model = Model::parse(definition, {}, "line.json");
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(0, batch);
   const Array used = batch.at(drawn_rows), x = batch.at("x"), y = batch.at("y");
   double sum[3] = {0, 0, 0}, losses = 0;
@@ -213,7 +213,7 @@ TEST_CASE("padding has no effect where the loss of zeros is infinite, and a mean
   })json";
   const RowBatches batches(rows, rows, {.rows = 3, .seed = 3, .draws = 1});
   Model model = Model::parse(definition, {}, "scale.json");
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(0, batch);
   const Array used = batch.at(drawn_rows), y = batch.at("y");
   double losses = 0, gradient = 0;

@@ -98,7 +98,7 @@ double share(const Array& array, const std::function<bool(float)>& holds) {
 /// The values of the training step at `step` and their gradients by the mean loss, played by a player of their own.
 struct Reference {
   Store values, gradients;
-  Reference(const Model& model, const Batch& batch, std::uint64_t seed, std::uint64_t step) {
+  Reference(const Model& model, const BatchArrays& batch, std::uint64_t seed, std::uint64_t step) {
     Tape tape(Mode::train);
     const Shape shape = batch.at("tokens").shape();
     const NamedVars inputs = model.inputs(tape, "loss", {{"b", shape[0]}, {"t", shape[1]}});
@@ -154,7 +154,7 @@ TEST_CASE("statistics of modules are those of the next update's values and gradi
   TrainerOptions options = recurrent::options_of(2);
   Trainer trainer(model, batches, options);
   trainer.update();
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(2, batch);  // two micro-batches an update
   const Reference reference(model, batch, options.seed, 2);
   const std::vector<ModuleStatistics> statistics = trainer.statistics();
@@ -201,7 +201,7 @@ TEST_CASE("watched values are those of the next update") {
   const TextBatches batches = recurrent::batches_of(3, 8, false);
   Trainer trainer(model, batches, recurrent::options_of());
   trainer.update();
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.training(1, batch);
   const Reference reference(model, batch, 9, 1);
   const std::vector<WatchedValue> values = trainer.watched({"mixes.1.scores", "mixes.0"});

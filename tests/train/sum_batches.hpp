@@ -33,15 +33,15 @@ class SumBatches : public xtape::Batches {
   }
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return 6; }
-  void training(std::uint64_t index, xtape::Batch& batch) const override {
+  void training(std::uint64_t index, xtape::BatchArrays& batch) const override {
     for (std::int64_t row = 0; row < rows_; ++row)
       write((static_cast<std::int64_t>(index) * rows_ + row) % trained, row, batch);
   }
   std::int64_t validation_batches() const override { return (held_out + rows_ - 1) / rows_; }
-  void validation(std::int64_t index, xtape::Batch& batch) const override {
+  void validation(std::int64_t index, xtape::BatchArrays& batch) const override {
     for (std::int64_t row = 0; row < rows_; ++row) write(trained + index * rows_ + row, row, batch);
   }
-  void validation_sample(std::uint64_t index, xtape::Batch& batch) const override {
+  void validation_sample(std::uint64_t index, xtape::BatchArrays& batch) const override {
     for (std::int64_t row = 0; row < rows_; ++row)
       write(trained + (static_cast<std::int64_t>(index) * 7 + row) % held_out, row, batch);
   }
@@ -57,7 +57,7 @@ class SumBatches : public xtape::Batches {
   static constexpr std::int64_t trained = 80, held_out = 20;
 
   /// Writes a line, or, after the last one, a row without targets.
-  void write(std::int64_t line, std::int64_t row, xtape::Batch& batch) const {
+  void write(std::int64_t line, std::int64_t row, xtape::BatchArrays& batch) const {
     std::int64_t* tokens = batch.at("tokens").as<std::int64_t>() + row * columns();
     std::int64_t* targets = batch.at("targets").as<std::int64_t>() + row * columns();
     std::fill_n(tokens, columns(), 0);

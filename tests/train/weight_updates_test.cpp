@@ -43,10 +43,10 @@ class Rows : public Batches {
   explicit Rows(std::int64_t rows, float scale = 1) : rows_(rows), scale_(scale) {}
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return 1; }
-  Batch blank() const override {
+  BatchArrays blank() const override {
     return {{"x", Array(Dtype::float32, {rows_, channels, length})}, {"label", Array(Dtype::int64, {rows_})}};
   }
-  void training(std::uint64_t index, Batch& batch) const override {
+  void training(std::uint64_t index, BatchArrays& batch) const override {
     std::mt19937 random(static_cast<unsigned>(index) + 1);
     std::normal_distribution<float> normal;
     for (std::int64_t i = 0; i < rows_ * channels * length; ++i)
@@ -54,8 +54,8 @@ class Rows : public Batches {
     for (std::int64_t i = 0; i < rows_; ++i) batch.at("label").as<std::int64_t>()[i] = (i + 1) % 2;
   }
   std::int64_t validation_batches() const override { return 1; }
-  void validation(std::int64_t, Batch& batch) const override { training(1000, batch); }
-  void validation_sample(std::uint64_t, Batch& batch) const override { training(1000, batch); }
+  void validation(std::int64_t, BatchArrays& batch) const override { training(1000, batch); }
+  void validation_sample(std::uint64_t, BatchArrays& batch) const override { training(1000, batch); }
 
  private:
   std::int64_t rows_;
@@ -66,7 +66,7 @@ struct Moments {
   double mean = 0, unbiased = 0;
 };
 /// Of a channel of the rows [first, last) of a batch.
-Moments moments(const Batch& batch, std::int64_t channel, std::int64_t first, std::int64_t last) {
+Moments moments(const BatchArrays& batch, std::int64_t channel, std::int64_t first, std::int64_t last) {
   const float* x = batch.at("x").as<float>();
   const auto at = [&](std::int64_t row, std::int64_t i) { return x[(row * channels + channel) * length + i]; };
   const double count = static_cast<double>((last - first) * length);
@@ -85,7 +85,7 @@ float running(const Model& model, const std::string& name, std::int64_t channel)
 /// Checks the running statistics after `updates` updates of `parts` equal parts of `plays` batches each.
 void check_running(const Model& model, const Rows& batches, std::int64_t updates, std::int64_t parts,
                    std::int64_t plays) {
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   for (std::int64_t channel = 0; channel < channels; ++channel) {
     double mean = 0, variance = 1;
     for (std::int64_t update = 0; update < updates; ++update) {
@@ -118,7 +118,7 @@ TEST_CASE("batch_norm: training keeps running statistics, and everything else no
   for (int i = 0; i < 3; ++i) trainer.update();
   check_running(model, batches, 3, 1, 1);
 
-  Batch batch = batches.blank();
+  BatchArrays batch = batches.blank();
   batches.validation(0, batch);
   const Store whole = model.play("logits", {{"x", batch.at("x")}});
   for (std::int64_t row = 0; row < 6; ++row)

@@ -10,7 +10,7 @@ namespace xtape {
 
 /// A call of an op: its attributes, and the types of its inputs and outputs. The references are valid only during the
 /// call of the function that receives it: a kernel copies what it needs.
-struct Call {
+struct OpCall {
   const Op& op;
   const Attributes& attributes;    ///< Complete, with defaults, in the order of the op's specs.
   std::vector<ValueType> inputs;   ///< One per operand; optional inputs that are left out are missing at the end.
@@ -40,5 +40,8 @@ struct Call {
     return get<std::vector<std::int64_t>>(name);
   }
 };
+#ifndef XTAPE_NO_OLD_NAMES
+using Call [[deprecated("write OpCall")]] = OpCall;
+#endif
 
 }  // namespace xtape

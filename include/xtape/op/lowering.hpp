@@ -14,8 +14,8 @@
 namespace xtape {
 
 /// A call with the layouts that the player chose. An op makes its kernel or tile function from it, once per plan.
-struct KernelCall : Call {
-  KernelCall(const Call& call) : Call(call) {}  // NOLINT: converts by intent
+struct KernelCall : OpCall {
+  KernelCall(const OpCall& call) : OpCall(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;                       ///< Per input; offsets are 0: pointers are those of the first elements.
   std::vector<Layout> out;                      ///< Per output, the same.
   /// Per input: whether it keeps its value after `prepare`. True inside a scan's body, and for packed weights.
@@ -54,18 +54,18 @@ struct Lowering {
   /// For views (ops of one input whose output is the input's elements under another layout): from the layout of the
   /// input, the layout of the output over the same buffer; nothing if strides cannot express it. Must give one for a
   /// contiguous input.
-  std::function<std::optional<Layout>(const Call&, const Layout&)> view = {};
+  std::function<std::optional<Layout>(const OpCall&, const Layout&)> view = {};
   /// For ops with a body that is played step by step.
-  std::function<Stepping(const Call&)> steps = {};
+  std::function<Stepping(const OpCall&)> steps = {};
 
   // Optional.
 
   /// For a view that is one-to-one, the inverse of `view`: the layout of the input that the view turns into the given
   /// layout of the output; nothing if there is none.
-  std::function<std::optional<Layout>(const Call&, const Layout&)> unview = {};
+  std::function<std::optional<Layout>(const OpCall&, const Layout&)> unview = {};
   /// For ops whose output consists of its inputs (concat, stack): the layout of each input within the given layout of
   /// the output, so that the ops that compute the inputs can write there. Needs `kernel` too, for Passes::views off.
-  std::function<std::vector<Layout>(const Call&, const Layout&)> parts = {};
+  std::function<std::vector<Layout>(const OpCall&, const Layout&)> parts = {};
   /// For an op with `steps`: the attributes of a call with this stepping, which has fewer stacked outputs because no
   /// node reads the others. Empty: the op always computes all.
   std::function<Attributes(const Stepping&)> attributes = {};
@@ -89,7 +89,7 @@ struct Lowering {
   bool runs() const { return kernel || tile || view || steps || parts || tiles_body; }
 
   /// Additions and multiplications of one run, for profiles. Empty: they are not counted.
-  std::function<double(const Call&)> flops = {};
+  std::function<double(const OpCall&)> flops = {};
 };
 
 }  // namespace xtape

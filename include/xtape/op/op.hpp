@@ -99,7 +99,7 @@ struct BatchCall {
   Vars all_whole() const;
 };
 
-/// The argument of Op::expand and Rule::pattern.
+/// The argument of Op::expand and FusionRule::pattern.
 struct ExpandCall {
   const Op& op;
   /// Valid during the call; its `inputs` are not ids of `tape`. For a rule's pattern it has op and attributes only.
@@ -123,7 +123,7 @@ struct Op {
   /// attributes first; kernels rely on both. The rule throws ShapeError, DtypeError or Error, saying what was received
   /// and what would be right; `apply` adds the op's name. The tape refuses types that no array can have, but the rule
   /// must not overflow when it computes sizes: see checked_add.
-  std::function<std::vector<ValueType>(const Call&)> shape = {};
+  std::function<std::vector<ValueType>(const OpCall&)> shape = {};
 
   /// The gradient rule: records the cotangents times the Jacobian and returns one var per input, of the input's type,
   /// empty where no gradient flows or `needs` is false. If there is no rule, or it returns no vars at all (it may not
@@ -181,7 +181,7 @@ const Op& constant_op();
 
 /// A rule: one call of `op` replaces calls that compute the same, a pattern, matched in canonical form (terms.hpp),
 /// however they are written. `grad` and players apply the rules of the tape's table.
-struct Rule {
+struct FusionRule {
   std::string name;
   const Op* op = nullptr;
   /// A sample call, for which the pattern is recorded, with floats as float64. Where the pattern has the value of one
@@ -192,7 +192,7 @@ struct Rule {
   /// Records the pattern and returns what the op's outputs are, the first one first. Empty: the op's `expand`.
   std::function<Vars(const ExpandCall&)> pattern = {};
   /// Why the rule should not be applied, given the fused call (plans report it); "": apply it. May be empty.
-  std::function<std::string(const Call&)> refuses = {};
+  std::function<std::string(const OpCall&)> refuses = {};
   /// The op computes gradients along with its value: a player applies the rule only where `grad` has applied it too and
   /// one of these gradients is used.
   bool gradients_beforehand = false;
@@ -204,6 +204,9 @@ struct Rule {
   };
   std::shared_ptr<Compiled> compiled = {};
 };
+#ifndef XTAPE_NO_OLD_NAMES
+using Rule [[deprecated("write FusionRule")]] = FusionRule;
+#endif
 
 /// Ops by name, and rules. builtin_ops() has those of the library. To use your own ops in definitions, copy it and add
 /// to the copy. Reading is safe in several threads, adding is not.
@@ -223,14 +226,14 @@ class OpTable {
   const std::map<std::string, const Op*>& ops() const { return ops_; }  ///< All ops, by name.
   /// Adds a rule. Throws Error if its op is not in the table, if it has no pattern and its op no `expand`, or if it has
   /// no sample inputs.
-  void add(Rule rule);
-  const std::vector<Rule>& rules() const { return rules_; }
+  void add(FusionRule rule);
+  const std::vector<FusionRule>& rules() const { return rules_; }
 
  private:
   void check(const Op& op) const;
   std::map<std::string, const Op*> ops_;
   std::map<std::string, const Op*> with_body_;
-  std::vector<Rule> rules_;
+  std::vector<FusionRule> rules_;
 };
 /// The library's ops and rules. Made at the first call; lives as long as the program. Thread-safe.
 const OpTable& builtin_ops();

@@ -59,7 +59,7 @@ std::string with_letters_in_order(std::string equation);
 /// 1, `(x + c) - c` not x. Literals become coefficients, but not those beyond 2^40 or 2^-40 (for float64, 2^400 or
 /// 2^-400): with these, intermediate results would overflow or vanish. Sums and products are flattened up to 8 parts;
 /// longer ones stay nested, so that chains of n calls take O(n). The types passed in are not checked.
-class Terms {
+class TermTable {
  public:
   const Term& operator[](TermId id) const { return terms_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return terms_.size(); }
@@ -105,12 +105,15 @@ class Terms {
   std::deque<Term> terms_;
   std::unordered_multimap<std::size_t, TermId> by_hash_;
 };
+#ifndef XTAPE_NO_OLD_NAMES
+using Terms [[deprecated("write TermTable")]] = TermTable;
+#endif
 
 /// The argument of Op::canonical, which returns the term of one output of a call. It is called for each output, when
 /// `grad` or a player looks for rules. An op whose call is a sum, product, contraction, reshape, transpose or broadcast
 /// of floats says so with the functions of `terms`; for anything else it returns as_it_stands().
 struct CanonicalCall {
-  Terms& terms;
+  TermTable& terms;
   const Node& node;            ///< The call.
   std::int32_t output = 0;     ///< The output whose term is needed.
   std::vector<TermId> inputs;  ///< The terms of the inputs.

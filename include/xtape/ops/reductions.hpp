@@ -12,8 +12,8 @@ namespace xtape {
 
 /// The product. Its gradient is right where elements are 0. Integers and bool: int64. 1 if empty.
 Var prod(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-/// The square root of var(x), with gradient 0 where that is 0. Op "std", a name that C++ has for itself. The correction
-/// is 0 as NumPy's; PyTorch's is 1.
+/// The square root of variance(x), with gradient 0 where that is 0. Op "std", a name that C++ has for itself. The
+/// correction is 0 as NumPy's; PyTorch's is 1.
 Var standard_deviation(const Argument& x, const Axes& axis = {}, bool keepdims = false, std::int64_t correction = 0);
 /// The int64 index of the smallest element: the first of equal ones, or of NaNs. Not differentiable. Throws ShapeError
 /// over no elements, DtypeError for bool.

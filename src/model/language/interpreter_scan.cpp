@@ -72,7 +72,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
     const GivenModule given = given_module("scan", arguments);
     const ScanCall call = scan_call(arguments);
     const std::size_t column = arguments.positional[0].column;
-    const Cell cell = [&](const Vars& inputs, const Vars& states) {
+    const ScanFunction cell = [&](const Vars& inputs, const Vars& states) {
       Arguments step;
       for (const Vars* vars : {&inputs, &states})
         for (const Var& var : *vars) step.positional.push_back({var, column});

@@ -53,7 +53,7 @@ Vars scanned(NodeCall& node) {
   const Vars init(all.begin(), first), inputs(first, all.end());
   ScanOptions options;
   options.axis = 0;
-  const Cell cell = [&](const Vars& slices, const Vars& states) -> std::pair<Vars, Vars> {
+  const ScanFunction cell = [&](const Vars& slices, const Vars& states) -> std::pair<Vars, Vars> {
     Vars given = states;
     given.insert(given.end(), slices.begin(), slices.end());
     const Vars results = node.record("body", given);

@@ -116,7 +116,7 @@ Vars batch_normed(NodeCall& node) {
   Axes axes = last_axes(x.rank() - 2);
   axes.push_back(0);
   return {now.y, mean_before * momentum + now.mean * (1 - momentum),
-          var_before * momentum + var(x, axes) * (1 - momentum)};
+          var_before * momentum + variance(x, axes) * (1 - momentum)};
 }
 
 /// x as [outer, inner], where the inner axes begin at `axis`.
@@ -144,7 +144,7 @@ Vars layer_normed(NodeCall& node) {
   Vars results = {reshape(y, x.shape())};
   if (node.gives(1) || node.gives(2)) {
     results.push_back(reshape(mean(wide(rows), {-1}), one));
-    results.push_back(reshape(rsqrt(var(wide(rows), {-1}) + epsilon), one));
+    results.push_back(reshape(rsqrt(variance(wide(rows), {-1}) + epsilon), one));
   }
   return results;
 }

@@ -105,7 +105,7 @@ Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
       initial.push_back(of_direction(given, i, {rows, size}, x));
     }
     options.reverse = i == 1 || direction == "reverse";
-    const Cell cell = [&](const Vars& inputs, const Vars& before) -> std::pair<Vars, Vars> {
+    const ScanFunction cell = [&](const Vars& inputs, const Vars& before) -> std::pair<Vars, Vars> {
       Vars next = step(cells, inputs[0], before);
       return {{next[0]}, next};
     };

@@ -33,7 +33,7 @@ class Fuse {
   std::vector<Plan::Fusion> notes() {
     find_twins();
     std::vector<Plan::Fusion> notes;
-    const auto note = [&](const Rule& rule, std::int32_t root, const std::string& miss) {
+    const auto note = [&](const FusionRule& rule, std::int32_t root, const std::string& miss) {
       notes.push_back({rule.name, program_.label({root, 0}), to_string(program_.node(root).site), miss});
     };
     for (const Fusion& fusion : fusions_.found())

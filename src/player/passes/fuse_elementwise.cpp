@@ -203,7 +203,7 @@ const Op& fused_elementwise_op() {
     op.inputs = {{"xs", Accept::any, Arity::many}};
     op.outputs = {"ys"};
     op.lowering.tiles_body = true;
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       std::vector<ValueType> types;
       for (const ValueId& id : call.body->results()) types.push_back(call.body->type(id));
       return types;

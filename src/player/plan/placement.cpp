@@ -13,8 +13,8 @@ bool same_elements(const Placement& a, const Placement& b) {
   return true;
 }
 
-Call call_of(const Program& program, const Node& node) {
-  Call call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
+OpCall call_of(const Program& program, const Node& node) {
+  OpCall call{*node.op, node.attributes, {}, node.outputs, node.body.get(), node.site};
   call.inputs.reserve(node.inputs.size());
   for (const ValueId& id : node.inputs) call.inputs.push_back(program.type(id));
   return call;
@@ -149,7 +149,7 @@ void Placements::find_copied_views() {
     if (!node.op->is_view() || !node.op->lowering.view) continue;
     const ValueId input = node.inputs[0];
     const bool of_view = program_.node(input.node).op->is_view();
-    const Call call = call_of(program_, node);
+    const OpCall call = call_of(program_, node);
     const std::optional<Layout> layout = node.op->lowering.view(
         call, of_view ? layouts[input.node] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
@@ -162,7 +162,7 @@ void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
   const ValueId output{index, 0};
-  const Call call = call_of(program_, node);
+  const OpCall call = call_of(program_, node);
   if (!of(output)) {
     if (!requested(output) && !copied_view_[index]) return;
     const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));

@@ -71,6 +71,6 @@ class Placements {
 std::vector<std::size_t> overwritable(const Node& node);
 
 /// The call of a node, as the functions of its op receive it.
-Call call_of(const Program& program, const Node& node);
+OpCall call_of(const Program& program, const Node& node);
 
 }  // namespace xtape

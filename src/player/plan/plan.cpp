@@ -159,7 +159,7 @@ class Planner {
   }
 
   void plan_view(std::int32_t index, const Node& node) {
-    const Call call = call_of(program_, node);
+    const OpCall call = call_of(program_, node);
     const ValueId output{index, 0};
     const Placement& input = places_.of(node.inputs[0]);
     if (!options_.passes.views) {

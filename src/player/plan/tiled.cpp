@@ -118,7 +118,7 @@ class SlotPool {
 };
 
 TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node) {
-  Call call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
+  OpCall call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
   for (const ValueId& id : node.inputs) call.inputs.push_back(body.type(id));
   KernelCall made(call);
   for (const ValueType& type : call.inputs) made.in.push_back(Layout::dense(type.shape));

@@ -29,7 +29,7 @@ struct DependenceCall {
   std::function<const Array*(std::size_t input)> known;
   IndexSets& sets;
 
-  Call recorded() const { return {*node.op, node.attributes, inputs, node.outputs, node.body.get(), node.site}; }
+  OpCall recorded() const { return {*node.op, node.attributes, inputs, node.outputs, node.body.get(), node.site}; }
 };
 /// Per output; nothing where the rule does not apply.
 using Dependences = std::optional<std::vector<Dependence>>;

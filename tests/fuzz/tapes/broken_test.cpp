@@ -19,7 +19,7 @@ Op sine(const char* name) {
   op.name = name;
   op.doc = "sin(x).";
   op.inputs = {{"x", Accept::floating}};
-  op.shape = [](const Call& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
   op.lowering.tile = [](const KernelCall& call) -> TileFunction {
     const bool single = call.dtype(0) == Dtype::float32;
     return [single](const Tile& tile) {

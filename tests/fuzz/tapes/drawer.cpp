@@ -14,7 +14,7 @@ std::vector<std::string> names_of_ops() {
 
 bool has_rule(const Op& op) {
   const auto& rules = ops().rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.op == &op; });
+  return std::any_of(rules.begin(), rules.end(), [&](const FusionRule& rule) { return rule.op == &op; });
 }
 
 /// Ops with bounded results, which keep values small.

@@ -7,7 +7,7 @@
 namespace xtape::fuzz {
 
 namespace {
-std::vector<ValueType> as_the_first(const Call& call) {
+std::vector<ValueType> as_the_first(const OpCall& call) {
   return {call.inputs[0]};
 }
 
@@ -28,7 +28,7 @@ const Op& bend_op() {
     op.doc = "Within (-limit, limit): limit * tanh(x / limit).";
     op.inputs = {{"x", Accept::floating}};
     op.attributes = {{"limit", AttributeType::number, "The bound; positive.", 1.0}};
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       if (!(call.number("limit") > 0)) throw Error("limit must be positive");
       return as_the_first(call);
     };
@@ -73,7 +73,7 @@ const Op& center_op() {
     op.name = "own_center";
     op.doc = "x minus its mean along the last axis.";
     op.inputs = {{"x", Accept::floating}};
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       if (call.shape(0).empty()) throw ShapeError("needs an array of at least one axis");
       return as_the_first(call);
     };
@@ -117,7 +117,7 @@ const Op& gate_op() {
     op.name = "own_gate";
     op.doc = "tanh(a) * sigmoid(b), of two arrays of one shape.";
     op.inputs = {{"a", Accept::floating}, {"b", Accept::floating}};
-    op.shape = [](const Call& call) {
+    op.shape = [](const OpCall& call) {
       if (call.shape(0) != call.shape(1))
         throw ShapeError("needs two arrays of one shape, got " + to_string(call.shape(0)) + " and " +
                          to_string(call.shape(1)));

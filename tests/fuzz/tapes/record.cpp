@@ -92,10 +92,10 @@ const Vars& Recorder::record_checkpoint(const Step& step, const std::function<Va
 
 namespace {
 /// A scan that does not play the steps that are not valid. Its values are those of a scan that does.
-Scanned skipping(const Cell& cell, Vars sequences, const Vars& init, ScanOptions options) {
+Scanned skipping(const ScanFunction& cell, Vars sequences, const Vars& init, ScanOptions options) {
   sequences.insert(sequences.begin(), options.valid);
   options.valid = {};
-  const Cell inner = [&](const Vars& slices, const Vars& states) {
+  const ScanFunction inner = [&](const Vars& slices, const Vars& states) {
     return cell(Vars(slices.begin() + 1, slices.end()), states);
   };
   Tape tape = sequences[0].tape();
@@ -110,7 +110,7 @@ Scanned skipping(const Cell& cell, Vars sequences, const Vars& init, ScanOptions
 }
 }  // namespace
 
-const Vars& Recorder::record_scan(const Step& step, const Cell& cell) {
+const Vars& Recorder::record_scan(const Step& step, const ScanFunction& cell) {
   const Vars vars = vars_of(step.operands);
   ScanOptions options;
   options.axis = step.attributes.get<std::int64_t>("axis");

@@ -19,7 +19,7 @@ class Recorder {
   /// Records a step. Throws as the library does; the step then has no vars.
   const Vars& record(const Step& step);
   /// As `record`, for a scan or checkpoint whose body comes from `cell` or `function`.
-  const Vars& record_scan(const Step& step, const Cell& cell);
+  const Vars& record_scan(const Step& step, const ScanFunction& cell);
   const Vars& record_checkpoint(const Step& step, const std::function<Vars(const Vars&)>& function);
 
   const Var& at(Ref ref) const;
