@@ -6,6 +6,7 @@
 
 #include "calls.hpp"
 #include "convolution_geometry.hpp"
+#include "winograd.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 
@@ -65,15 +66,26 @@ std::vector<ValueType> transpose_shape(const OpCall& call) {
   return {{call.dtype(0), shape}};
 }
 
+/// The algorithm for windows of 3 x 3, with stride 1; empty where it does not serve.
+Var by_winograd(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after,
+                bool adjoint) {
+  for (std::size_t i = 0; i < g.n; ++i)
+    if (g.stride[i] != 1 || g.dilation[i] != 1 || g.groups != 1) return {};
+  return winograd_conv(x, weight, before, after, adjoint);
+}
+
 Vars expand_conv(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());
-  return {g.product(extended(x, 2, g.before, g.after), weight, "oc")};
+  const Var y = by_winograd(g, x, weight, g.before, g.after, false);
+  return {y.empty() ? g.product(extended(x, 2, g.before, g.after), weight, "oc") : y};
 }
 
 /// The adjoint of a convolution with stride 1: windows over x by the weight backwards. `before[i]` and `after[i]` are
 /// the zeros around x, or what is cut off.
 Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after) {
+  const Var y = by_winograd(g, x, weight, before, after, true);
+  if (!y.empty()) return y;
   Axes axes;
   for (std::size_t i = 0; i < g.n; ++i) axes.push_back(static_cast<std::int64_t>(i) + 2);
   return g.product(extended(x, 2, before, after), flip(weight, axes), "co");

@@ -1,0 +1,304 @@
+// Convolutions with windows of 3 x 3 elements and stride 1 by Winograd's algorithm, F(2 x 2, 3 x 3) (Winograd, 1980,
+// Arithmetic complexity of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks): a
+// tile of 2 x 2 results takes 16 multiplications for each pair of channels in place of 36.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "kernel_form.hpp"
+#include "lanes.hpp"
+#include "products/product.hpp"
+#include "scratch.hpp"
+#include "threads.hpp"
+
+namespace xtape {
+
+namespace {
+using Lanes = xsimd::batch<float>;
+constexpr auto width = static_cast<std::int64_t>(Lanes::size);
+constexpr std::int64_t elements = 16;  // of a transformed tile: a product of matrices for each
+
+std::int64_t whole_registers(std::int64_t count) { return ceiling(count, width) * width; }
+
+/// to[j, i] = from[i, j], with `rows` rows in `from`, `columns` contiguous elements in each.
+void transpose(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, float* to,
+               std::int64_t to_row) {
+  using Loose = typename Register<float, Lanes::size>::loose;
+  std::int64_t i = 0;
+  for (; i + width <= rows; i += width) {
+    std::int64_t j = 0;
+    for (; j + width <= columns; j += width) {
+      typename Register<float, Lanes::size>::type square[width];
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k)
+        square[k] = *reinterpret_cast<const Loose*>(from + (i + k) * from_row + j);
+      transpose_square<float, Lanes::size>(square);
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k) *reinterpret_cast<Loose*>(to + (j + k) * to_row + i) = square[k];
+    }
+    for (; j < columns; ++j)
+      for (std::int64_t k = i; k < i + width; ++k) to[j * to_row + k] = from[k * from_row + j];
+  }
+  for (; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
+}
+
+/// Of the transformed input, B' d B, along one axis: four elements from four.
+std::array<Lanes, 4> input_line(const std::array<Lanes, 4>& d) {
+  return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+}
+/// Of the transformed weight, G g G': four elements from three.
+std::array<Lanes, 4> weight_line(const Lanes& a, const Lanes& b, const Lanes& c) {
+  const Lanes ends = (a + c) * Lanes(0.5F), middle = b * Lanes(0.5F);
+  return {a, ends + middle, ends - middle, c};
+}
+
+/// The convolution of x [b, c, h, w] to y [b, o, h', w']. It goes over strips: neighbouring tiles of a row of tiles.
+/// Some strips are a block, whose transformed elements stay in the second-level cache. Within a block, channels follow
+/// each other in memory.
+class Winograd {
+ public:
+  explicit Winograd(const KernelForm& form)
+      : threads_(form.threads),
+        examples_(form.shape(0)[0]),
+        channels_(form.shape(0)[1]),
+        height_(form.shape(0)[2]),
+        width_(form.shape(0)[3]),
+        results_(form.outputs[0].shape[1]),
+        rows_(form.outputs[0].shape[2]),
+        columns_(form.outputs[0].shape[3]),
+        adjoint_(form.get<bool>("adjoint")),
+        in_(whole_registers(channels_)),
+        out_(whole_registers(results_)),
+        tile_rows_(ceiling(rows_, 2)),
+        tile_columns_(ceiling(columns_, 2)) {
+    const auto& padding = form.get<std::vector<std::int64_t>>("padding");
+    above_ = padding[0];
+    left_ = padding[1];
+    const std::int64_t parts = ceiling(tile_columns_, longest);
+    strip_ = ceiling(tile_columns_, parts);
+    strips_ = ceiling(tile_columns_, strip_);
+    const std::int64_t all = examples_ * strips_ * tile_rows_;
+    const std::int64_t most = std::max(least_tiles, block_floats / (elements * (in_ + out_)));
+    each_ = std::min(all, std::max<std::int64_t>(1, most / strip_));
+    blocks_ = ceiling(all, each_);
+    product_ = product_of(each_ * strip_, 1);
+    const std::int64_t rest = all - (blocks_ - 1) * each_;
+    last_ = product_of(rest * strip_, 1);
+    if (last_.prepared_form != product_.prepared_form) last_ = product_of(rest * strip_, -1);
+  }
+
+  std::size_t scratch_bytes() const {
+    return floats(weight_floats()) + whole_lines(product_.prepared_bytes) +
+           static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes();
+  }
+
+  void run(const float* x, const float* weight, float* y, std::byte* scratch) const {
+    auto* u = reinterpret_cast<float*>(scratch);
+    std::byte* prepared = scratch + floats(weight_floats());
+    std::byte* workers = prepared + whole_lines(product_.prepared_bytes);
+    transform_weight(weight, u);
+    if (product_.prepare) product_.prepare(u, prepared);
+    parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
+      const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
+      std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside of x stay so
+      for (std::int64_t block = begin; block < finish; ++block) {
+        for_strips(block, [&](const Strip& strip, std::int64_t tile) { transform_input(x, strip, tile, memory); });
+        (block + 1 < blocks_ ? product_ : last_).run(memory.v, u, memory.m, memory.scratch, prepared);
+        for_strips(block, [&](const Strip& strip, std::int64_t tile) { write_results(strip, tile, memory, y); });
+      }
+    });
+  }
+
+ private:
+  static constexpr std::int64_t longest = 32;            // strip, in tiles
+  static constexpr std::int64_t least_tiles = 24;        // of a block
+  static constexpr std::int64_t block_floats = 1 << 16;  // of a block, before and after the products
+
+  struct Strip {
+    std::int64_t example, row, first, count;  // of tiles
+    bool below;                               // the strip before it in the block
+  };
+  struct Memory {
+    float *lines;    ///< [4, positions, in]: the lines of x under a strip; line i is lines[i % 4].
+    float *v, *m;    ///< [16, tiles, in] and [16, tiles, out], transformed.
+    float *results;  ///< [2, 2 strip, out].
+    void* scratch;
+  };
+
+  std::int64_t positions() const { return 2 * strip_ + 2; }
+  std::int64_t lines_floats() const { return 4 * positions() * in_; }
+  /// From element to element of the tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not compete for
+  /// one place of the cache.
+  std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
+  std::int64_t weight_floats() const { return elements * channels_ * out_; }
+  static std::size_t floats(std::int64_t count) {
+    return whole_lines(static_cast<std::size_t>(count) * sizeof(float));
+  }
+  std::size_t worker_bytes() const {
+    return floats(lines_floats()) + floats(elements * apart(in_)) + floats(elements * apart(out_)) +
+           floats(4 * strip_ * out_) + whole_lines(std::max(product_.scratch_bytes, last_.scratch_bytes));
+  }
+  Memory memory_at(std::byte* start) const {
+    const auto take = [&](std::int64_t count) {
+      auto* place = reinterpret_cast<float*>(start);
+      start += floats(count);
+      return place;
+    };
+    Memory memory{};
+    memory.lines = take(lines_floats());
+    memory.v = take(elements * apart(in_));
+    memory.m = take(elements * apart(out_));
+    memory.results = take(4 * strip_ * out_);
+    memory.scratch = start;
+    return memory;
+  }
+
+  /// For each element of the tiles: [tiles, in] by [in, out].
+  PlannedProduct product_of(std::int64_t tiles, int fixed) const {
+    Product product;
+    product.a = {{elements, tiles, channels_}, {apart(in_), in_, 1}, 0};
+    product.b = {{elements, channels_, results_}, {channels_ * out_, out_, 1}, 0};
+    product.c = {{elements, tiles, results_}, {apart(out_), out_, 1}, 0};
+    product.a_axes = "etc";
+    product.b_axes = "eco";
+    product.c_axes = "eto";
+    product.fixed = fixed;
+    return make_product(product);
+  }
+
+  template <class Visit>
+  void for_strips(std::int64_t block, const Visit& visit) const {
+    const std::int64_t begin = block * each_, finish = std::min((block + 1) * each_, examples_ * strips_ * tile_rows_);
+    for (std::int64_t i = begin; i < finish; ++i) {
+      const std::int64_t row = i % tile_rows_, first = i / tile_rows_ % strips_ * strip_;
+      visit(Strip{i / tile_rows_ / strips_, row, first, std::min(strip_, tile_columns_ - first), i > begin && row > 0},
+            (i - begin) * strip_);
+    }
+  }
+
+  /// u[e, c, o] of the weight [o, c, 3, 3], or turned around of [c, o, 3, 3].
+  void transform_weight(const float* weight, float* u) const {
+    const std::int64_t of_result = adjoint_ ? 9 : channels_ * 9, of_channel = adjoint_ ? results_ * 9 : 9;
+    parallel_for(threads_, channels_, rows_a_piece(results_ * 16), [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t c = begin; c < finish; ++c)
+        for (std::int64_t o = 0; o < results_; o += width) {
+          float window[9][width] = {};
+          for (std::int64_t k = 0; k < std::min(width, results_ - o); ++k) {
+            const float* from = weight + c * of_channel + (o + k) * of_result;
+            for (std::int64_t i = 0; i < 9; ++i) window[adjoint_ ? 8 - i : i][k] = from[i];
+          }
+          std::array<std::array<Lanes, 4>, 3> lines;
+          for (std::size_t j = 0; j < 3; ++j)
+            lines[j] = weight_line(Lanes::load_unaligned(window[j]), Lanes::load_unaligned(window[3 + j]),
+                                   Lanes::load_unaligned(window[6 + j]));
+          for (std::size_t i = 0; i < 4; ++i) {
+            const std::array<Lanes, 4> row = weight_line(lines[0][i], lines[1][i], lines[2][i]);
+            for (std::size_t j = 0; j < 4; ++j)
+              row[j].store_unaligned(u + (static_cast<std::int64_t>(4 * i + j) * channels_ + c) * out_ + o);
+          }
+        }
+    });
+  }
+
+  /// Line `line` of x, counted from `above_` lines above it, for the tiles of a strip.
+  void read_line(const float* x, const Strip& strip, std::int64_t line, float* to) const {
+    const std::int64_t row = line - above_, start = 2 * strip.first - left_;
+    const std::int64_t first = std::clamp<std::int64_t>(start, 0, width_);
+    const std::int64_t end = std::clamp<std::int64_t>(start + 2 * strip.count + 2, first, width_);
+    if (row < 0 || row >= height_ || first == end) {
+      std::fill_n(to, positions() * in_, 0.0F);
+      return;
+    }
+    std::fill_n(to, (first - start) * in_, 0.0F);
+    std::fill_n(to + (end - start) * in_, (positions() - (end - start)) * in_, 0.0F);
+    transpose(x + (strip.example * channels_ * height_ + row) * width_ + first, height_ * width_, channels_,
+              end - first, to + (first - start) * in_, in_);
+  }
+
+  void transform_input(const float* x, const Strip& strip, std::int64_t tile, const Memory& memory) const {
+    const std::int64_t top = 2 * strip.row;
+    const auto line = [&](std::int64_t i) { return memory.lines + (top + i) % 4 * positions() * in_; };
+    for (std::int64_t i = strip.below ? 2 : 0; i < 4; ++i) read_line(x, strip, top + i, line(i));
+    const std::array<const float*, 4> lines{line(0), line(1), line(2), line(3)};
+    const std::int64_t next = apart(in_);
+    for (std::int64_t c = 0; c < in_; c += width) {
+      const auto column = [&](std::int64_t j) {
+        std::array<Lanes, 4> read;
+        for (std::size_t i = 0; i < 4; ++i) read[i] = Lanes::load_unaligned(lines[i] + j * in_ + c);
+        return input_line(read);
+      };
+      std::array<Lanes, 4> a = column(0), b = column(1);
+      for (std::int64_t t = 0; t < strip.count; ++t) {
+        const std::array<Lanes, 4> third = column(2 * t + 2), fourth = column(2 * t + 3);
+        float* to = memory.v + (tile + t) * in_ + c;
+        for (std::size_t i = 0; i < 4; ++i) {
+          const std::array<Lanes, 4> row = input_line({a[i], b[i], third[i], fourth[i]});
+          for (const Lanes& element : row) {
+            element.store_unaligned(to);
+            to += next;
+          }
+        }
+        a = third;
+        b = fourth;
+      }
+    }
+  }
+
+  /// Two lines of results, A' m A of each tile.
+  void write_results(const Strip& strip, std::int64_t tile, const Memory& memory, float* y) const {
+    const std::int64_t next = apart(out_), line = 2 * strip_ * out_;
+    for (std::int64_t o = 0; o < out_; o += width)
+      for (std::int64_t t = 0; t < strip.count; ++t) {
+        const float* from = memory.m + (tile + t) * out_ + o;
+        std::array<std::array<Lanes, 4>, 2> lines;
+        std::array<Lanes, 4> m[4];
+        for (std::size_t i = 0; i < 4; ++i)
+          for (std::size_t j = 0; j < 4; ++j) {
+            m[i][j] = Lanes::load_unaligned(from);
+            from += next;
+          }
+        for (std::size_t j = 0; j < 4; ++j) {
+          lines[0][j] = m[0][j] + m[1][j] + m[2][j];
+          lines[1][j] = m[1][j] - m[2][j] - m[3][j];
+        }
+        float* to = memory.results + 2 * t * out_ + o;
+        for (std::size_t i = 0; i < 2; ++i, to += line) {
+          (lines[i][0] + lines[i][1] + lines[i][2]).store_unaligned(to);
+          (lines[i][1] - lines[i][2] - lines[i][3]).store_unaligned(to + out_);
+        }
+      }
+    const std::int64_t count = std::min(2 * strip.count, columns_ - 2 * strip.first);
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(2, rows_ - 2 * strip.row); ++i)
+      transpose(memory.results + i * line, out_, count, results_,
+                y + (strip.example * results_ * rows_ + 2 * strip.row + i) * columns_ + 2 * strip.first,
+                rows_ * columns_);
+  }
+
+  int threads_;
+  std::int64_t examples_, channels_, height_, width_;  // of x
+  std::int64_t results_, rows_, columns_;              // of y
+  bool adjoint_;
+  std::int64_t in_, out_;                 // the channels in whole registers
+  std::int64_t tile_rows_, tile_columns_;
+  std::int64_t above_ = 0, left_ = 0;     // zeros around x
+  std::int64_t strip_ = 0, strips_ = 0;   // tiles of a strip; strips beside each other
+  std::int64_t each_ = 0, blocks_ = 0;    // strips of a block; blocks
+  PlannedProduct product_, last_;         // of a block
+};
+
+[[gnu::cold]] Kernel make_winograd_conv(const KernelForm& form) {
+  const Winograd conv(form);
+  Kernel kernel;
+  kernel.scratch_bytes = conv.scratch_bytes();
+  kernel.run = [conv](const KernelArguments& arguments) {
+    conv.run(in<float>(arguments, 0), in<float>(arguments, 1), out<float>(arguments, 0),
+             static_cast<std::byte*>(arguments.scratch));
+  };
+  return kernel;
+}
+}  // namespace
+
+KernelList list_winograd() { return {{"winograd_conv", make_winograd_conv}}; }
+
+}  // namespace xtape
