@@ -1,5 +1,5 @@
-// winograd_conv: the convolutions that need fewer multiplications by Winograd's algorithm. The op is not in the op table:
-// only players record it, in place of a product of windows.
+// winograd_conv: the convolutions that need fewer multiplications by Winograd's algorithm. The op is not in the op
+// table: only players record it, in place of a product of windows.
 #include "winograd.hpp"
 
 #include <algorithm>
@@ -48,11 +48,9 @@ Vars expand_winograd(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const bool adjoint = call.attributes().get<bool>("adjoint");
   const auto& padding = call.attributes().get<Integers>("padding");
-  const ConvolutionGeometry g({{"stride", Integers{1}},
-                               {"padding", Integers{0}},
-                               {"dilation", Integers{1}},
-                               {"groups", std::int64_t{1}}},
-                              x.shape(), weight.shape());
+  const ConvolutionGeometry g(
+      {{"stride", Integers{1}}, {"padding", Integers{0}}, {"dilation", Integers{1}}, {"groups", std::int64_t{1}}},
+      x.shape(), weight.shape());
   const Var padded = extended(x, 2, {padding[0], padding[1]}, {padding[2], padding[3]});
   return {adjoint ? g.product(padded, flip(weight, {2, 3}), "co") : g.product(padded, weight, "oc")};
 }
@@ -85,7 +83,8 @@ const Op& winograd_conv_op() {
 
 Var winograd_conv(const Var& x, const Var& weight, const Integers& before, const Integers& after, bool adjoint) {
   const Shape& shape = weight.shape();
-  if (x.dtype() != Dtype::float32 || count_of(x.shape()) == 0 || shape.size() != 4 || shape[2] != 3 || shape[3] != 3) return {};
+  if (x.dtype() != Dtype::float32 || count_of(x.shape()) == 0 || shape.size() != 4 || shape[2] != 3 || shape[3] != 3)
+    return {};
   const Channels channels = channels_of(shape, adjoint);
   if (std::min(channels.in, channels.out) < least_channels) return {};
   return apply(winograd_conv_op(), {x, weight},

@@ -30,9 +30,9 @@ std::int64_t winograd_steps(const Player& player) {
 }  // namespace
 
 TEST_CASE("op conv: by Winograd's algorithm, for sizes with and without whole registers, tiles and blocks") {
-  const Convolution all[] = {{1, 16, 2, 2, 16, 1, 1},  {3, 17, 5, 7, 19, 1, 1},  {2, 16, 9, 70, 16, 0, 2},
-                             {5, 32, 8, 8, 33, 1, 1},  {2, 16, 3, 3, 16, 0, 0},  {1, 24, 4, 6, 16, 3, 4},
-                             {2, 40, 1, 9, 16, 1, 1},  {1, 16, 33, 65, 31, 2, 1}, {9, 16, 4, 4, 48, 1, 1}};
+  const Convolution all[] = {{1, 16, 2, 2, 16, 1, 1}, {3, 17, 5, 7, 19, 1, 1},   {2, 16, 9, 70, 16, 0, 2},
+                             {5, 32, 8, 8, 33, 1, 1}, {2, 16, 3, 3, 16, 0, 0},   {1, 24, 4, 6, 16, 3, 4},
+                             {2, 40, 1, 9, 16, 1, 1}, {1, 16, 33, 65, 31, 2, 1}, {9, 16, 4, 4, 48, 1, 1}};
   for (const Convolution& conv : all) {
     CAPTURE(conv.x());
     CAPTURE(conv.weight());

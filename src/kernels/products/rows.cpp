@@ -48,6 +48,13 @@ struct Piece {
   std::int64_t terms, columns;
   std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
   bool add;
+
+  Piece row(int i) const {
+    Piece one = *this;
+    one.x += i * x_row;
+    one.c += i * c_row;
+    return one;
+  }
 };
 
 /// x * y + z, rounded once. If xsimd wrote it as a product and a sum, the compiler would fuse them in some places only,
@@ -96,7 +103,8 @@ void by_terms(const Piece<T, W>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
   std::int64_t k = 0;
   for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
-  for (; k < p.terms; ++k) add_terms<T, W, rows, 1>(p, k);
+  for (; k < p.terms; ++k)  // few: row by row is less code
+    for (int i = 0; i < rows; ++i) add_terms<T, W, 1, 1>(p.row(i), k);
 }
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
@@ -135,7 +143,9 @@ void by_columns(const Piece<T, W>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::int64_t j = 0;
   for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
-  for (; j < p.columns; ++j) multiply_columns<T, W, rows, 1>(p, j);
+  if constexpr (together > 1)
+    for (; j < p.columns; ++j)  // few
+      for (int i = 0; i < rows; ++i) multiply_columns<T, W, 1, 1>(p.row(i), j);
 }
 
 template <class T, class W>

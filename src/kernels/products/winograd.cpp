@@ -18,7 +18,9 @@ using Lanes = xsimd::batch<float>;
 constexpr auto width = static_cast<std::int64_t>(Lanes::size);
 constexpr std::int64_t elements = 16;  // of a transformed tile: a product of matrices for each
 
-std::int64_t whole_registers(std::int64_t count) { return ceiling(count, width) * width; }
+std::int64_t whole_registers(std::int64_t count) {
+  return ceiling(count, width) * width;
+}
 
 /// to[j, i] = from[i, j], with `rows` rows in `from`, `columns` contiguous elements in each.
 void transpose(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, float* to,
@@ -120,21 +122,19 @@ class Winograd {
     bool below;                               // the strip before it in the block
   };
   struct Memory {
-    float *lines;    ///< [4, positions, in]: the lines of x under a strip; line i is lines[i % 4].
+    float* lines;    ///< [4, positions, in]: the lines of x under a strip; line i is lines[i % 4].
     float *v, *m;    ///< [16, tiles, in] and [16, tiles, out], transformed.
-    float *results;  ///< [2, 2 strip, out].
+    float* results;  ///< [2, 2 strip, out].
     void* scratch;
   };
 
   std::int64_t positions() const { return 2 * strip_ + 2; }
   std::int64_t lines_floats() const { return 4 * positions() * in_; }
-  /// From element to element of the tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not compete for
-  /// one place of the cache.
+  /// From element to element of the tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not compete
+  /// for one place of the cache.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   std::int64_t weight_floats() const { return elements * channels_ * out_; }
-  static std::size_t floats(std::int64_t count) {
-    return whole_lines(static_cast<std::size_t>(count) * sizeof(float));
-  }
+  static std::size_t floats(std::int64_t count) { return whole_lines(static_cast<std::size_t>(count) * sizeof(float)); }
   std::size_t worker_bytes() const {
     return floats(lines_floats()) + floats(elements * apart(in_)) + floats(elements * apart(out_)) +
            floats(4 * strip_ * out_) + whole_lines(std::max(product_.scratch_bytes, last_.scratch_bytes));
@@ -279,12 +279,12 @@ class Winograd {
   std::int64_t examples_, channels_, height_, width_;  // of x
   std::int64_t results_, rows_, columns_;              // of y
   bool adjoint_;
-  std::int64_t in_, out_;                 // the channels in whole registers
+  std::int64_t in_, out_;  // the channels in whole registers
   std::int64_t tile_rows_, tile_columns_;
-  std::int64_t above_ = 0, left_ = 0;     // zeros around x
-  std::int64_t strip_ = 0, strips_ = 0;   // tiles of a strip; strips beside each other
-  std::int64_t each_ = 0, blocks_ = 0;    // strips of a block; blocks
-  PlannedProduct product_, last_;         // of a block
+  std::int64_t above_ = 0, left_ = 0;    // zeros around x
+  std::int64_t strip_ = 0, strips_ = 0;  // tiles of a strip; strips beside each other
+  std::int64_t each_ = 0, blocks_ = 0;   // strips of a block; blocks
+  PlannedProduct product_, last_;        // of a block
 };
 
 [[gnu::cold]] Kernel make_winograd_conv(const KernelForm& form) {
@@ -299,6 +299,8 @@ class Winograd {
 }
 }  // namespace
 
-KernelList list_winograd() { return {{"winograd_conv", make_winograd_conv}}; }
+KernelList list_winograd() {
+  return {{"winograd_conv", make_winograd_conv}};
+}
 
 }  // namespace xtape
