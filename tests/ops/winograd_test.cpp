@@ -57,7 +57,44 @@ TEST_CASE("op conv: by Winograd's algorithm, for sizes with and without whole re
   }
 }
 
-TEST_CASE("op conv: Winograd's algorithm serves only windows of 3 x 3 elements of float32 beside each other") {
+TEST_CASE("op conv: along one axis by Winograd's algorithm, for windows with and without a rest") {
+  struct Line {
+    std::int64_t examples, channels, length, results, window, padding;
+  };
+  const Line all[] = {{1, 16, 3, 16, 3, 0},   {2, 17, 10, 19, 3, 1},  {3, 16, 9, 32, 4, 2},   {5, 24, 7, 16, 5, 2},
+                      {1, 16, 6, 16, 6, 0},   {2, 32, 150, 16, 7, 3}, {2, 16, 1, 16, 7, 3},   {1, 16, 5, 16, 3, 4},
+                      {40, 16, 12, 16, 8, 4}, {1, 40, 401, 33, 9, 4}, {1, 16, 20, 24, 10, 11}};
+  for (const Line& line : all) {
+    const std::int64_t places = line.length + 2 * line.padding + 1 - line.window;
+    const Doubles x = numbers({line.examples, line.channels, line.length}, 1),
+                  w = numbers({line.results, line.channels, line.window}, 2),
+                  dy = numbers({line.examples, line.results, places}, 3);
+    CAPTURE(line.window);
+    CAPTURE(line.length);
+    const auto both = [&](const Vars& v) {
+      const Var y = conv1d(v[0], v[1], {}, {1}, line.padding);
+      return Vars{y, grad({y}, {v[0]}, {v[2]})[0]};
+    };
+    const std::vector<Doubles> found = played(both, {x, w, dy}, 1e-12, 1e-4);
+    Doubles y = xt::zeros_like(dy), dx = xt::zeros_like(x);
+    for_each_index(shape_of(dy), [&](const Shape& at) {
+      for_each_index({line.channels, line.window}, [&](const Shape& of) {
+        const std::int64_t i = at[2] + of[1] - line.padding;
+        if (i < 0 || i >= line.length) return;
+        y(at[0], at[1], at[2]) += x(at[0], of[0], i) * w(at[1], of[0], of[1]);
+        dx(at[0], of[0], i) += dy(at[0], at[1], at[2]) * w(at[1], of[0], of[1]);
+      });
+    });
+    CHECK(near(found[0], y, 1e-12));
+    CHECK(near(found[1], dx, 1e-12));
+
+    Tape tape;
+    const Vars inputs{tape.input("x", shape_of(x)), tape.input("w", shape_of(w)), tape.input("dy", shape_of(dy))};
+    CHECK(winograd_steps(Player(tape, both(inputs))) == 2);
+  }
+}
+
+TEST_CASE("op conv: Winograd's algorithm serves windows of float32 beside each other, of sizes that it knows") {
   Tape tape;
   const Var x = tape.input("x", {1, 16, 8, 8}), w = tape.input("w", {16, 16, 3, 3});
   const auto steps = [&](const Var& y) { return winograd_steps(Player(tape, {y})); };
@@ -66,6 +103,7 @@ TEST_CASE("op conv: Winograd's algorithm serves only windows of 3 x 3 elements o
   CHECK(steps(conv2d(x, w, {}, {1}, 0, {2})) == 0);
   CHECK(steps(conv2d(x, tape.input("g", {16, 8, 3, 3}), {}, {1}, 0, {1}, 2)) == 0);
   CHECK(steps(conv2d(x, tape.input("v", {16, 16, 3, 1}))) == 0);
+  CHECK(steps(conv1d(tape.input("l", {1, 16, 8}), tape.input("p", {16, 16, 2}))) == 0);
   CHECK(steps(conv2d(tape.input("few", {1, 3, 8, 8}), tape.input("u", {16, 3, 3, 3}))) == 0);
   CHECK(steps(conv2d(cast(x, Dtype::float64), cast(w, Dtype::float64))) == 0);
   CHECK(conv2d(tape.input("none", {0, 16, 8, 8}), w).shape() == Shape{0, 16, 6, 6});

@@ -1,66 +1,24 @@
-// Convolutions with windows of 3 x 3 elements and stride 1 by Winograd's algorithm, F(2 x 2, 3 x 3) (Winograd, 1980,
-// Arithmetic complexity of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks): a
-// tile of 2 x 2 results takes 16 multiplications for each pair of channels in place of 36.
+// Convolutions with windows of 3 x 3 elements and stride 1: a tile of 2 x 2 results takes 16 multiplications for each
+// pair of channels in place of 36.
+#include "products/winograd.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
-#include "kernel_form.hpp"
-#include "lanes.hpp"
-#include "products/product.hpp"
-#include "scratch.hpp"
 #include "threads.hpp"
 
-namespace xtape {
+namespace xtape::winograd {
 
 namespace {
-using Lanes = xsimd::batch<float>;
-constexpr auto width = static_cast<std::int64_t>(Lanes::size);
 constexpr std::int64_t elements = 16;  // of a transformed tile: a product of matrices for each
-
-std::int64_t whole_registers(std::int64_t count) {
-  return ceiling(count, width) * width;
-}
-
-/// to[j, i] = from[i, j], with `rows` rows in `from`, `columns` contiguous elements in each.
-void transpose(const float* from, std::int64_t from_row, std::int64_t rows, std::int64_t columns, float* to,
-               std::int64_t to_row) {
-  using Loose = typename Register<float, Lanes::size>::loose;
-  std::int64_t i = 0;
-  for (; i + width <= rows; i += width) {
-    std::int64_t j = 0;
-    for (; j + width <= columns; j += width) {
-      typename Register<float, Lanes::size>::type square[width];
-#pragma GCC unroll 16
-      for (std::int64_t k = 0; k < width; ++k)
-        square[k] = *reinterpret_cast<const Loose*>(from + (i + k) * from_row + j);
-      transpose_square<float, Lanes::size>(square);
-#pragma GCC unroll 16
-      for (std::int64_t k = 0; k < width; ++k) *reinterpret_cast<Loose*>(to + (j + k) * to_row + i) = square[k];
-    }
-    for (; j < columns; ++j)
-      for (std::int64_t k = i; k < i + width; ++k) to[j * to_row + k] = from[k * from_row + j];
-  }
-  for (; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
-}
-
-/// Of the transformed input, B' d B, along one axis: four elements from four.
-std::array<Lanes, 4> input_line(const std::array<Lanes, 4>& d) {
-  return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
-}
-/// Of the transformed weight, G g G': four elements from three.
-std::array<Lanes, 4> weight_line(const Lanes& a, const Lanes& b, const Lanes& c) {
-  const Lanes ends = (a + c) * Lanes(0.5F), middle = b * Lanes(0.5F);
-  return {a, ends + middle, ends - middle, c};
-}
 
 /// The convolution of x [b, c, h, w] to y [b, o, h', w']. It goes over strips: neighbouring tiles of a row of tiles.
 /// Some strips are a block, whose transformed elements stay in the second-level cache. Within a block, channels follow
 /// each other in memory.
-class Winograd {
+class Squares {
  public:
-  explicit Winograd(const KernelForm& form)
+  explicit Squares(const KernelForm& form)
       : threads_(form.threads),
         examples_(form.shape(0)[0]),
         channels_(form.shape(0)[1]),
@@ -84,29 +42,27 @@ class Winograd {
     const std::int64_t most = std::max(least_tiles, block_floats / (elements * (in_ + out_)));
     each_ = std::min(all, std::max<std::int64_t>(1, most / strip_));
     blocks_ = ceiling(all, each_);
-    product_ = product_of(each_ * strip_, 1);
-    const std::int64_t rest = all - (blocks_ - 1) * each_;
-    last_ = product_of(rest * strip_, 1);
-    if (last_.prepared_form != product_.prepared_form) last_ = product_of(rest * strip_, -1);
+    products_ = {each_ * strip_, (all - (blocks_ - 1) * each_) * strip_,
+                 [this](std::int64_t tiles, int fixed) { return product_of(tiles, fixed); }};
   }
 
   std::size_t scratch_bytes() const {
-    return floats(weight_floats()) + whole_lines(product_.prepared_bytes) +
+    return floats(weight_floats()) + products_.prepared_bytes() +
            static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes();
   }
 
   void run(const float* x, const float* weight, float* y, std::byte* scratch) const {
     auto* u = reinterpret_cast<float*>(scratch);
     std::byte* prepared = scratch + floats(weight_floats());
-    std::byte* workers = prepared + whole_lines(product_.prepared_bytes);
+    std::byte* workers = prepared + products_.prepared_bytes();
     transform_weight(weight, u);
-    if (product_.prepare) product_.prepare(u, prepared);
+    products_.prepare(u, prepared);
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
       std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside of x stay so
       for (std::int64_t block = begin; block < finish; ++block) {
         for_strips(block, [&](const Strip& strip, std::int64_t tile) { transform_input(x, strip, tile, memory); });
-        (block + 1 < blocks_ ? product_ : last_).run(memory.v, u, memory.m, memory.scratch, prepared);
+        (block + 1 < blocks_ ? products_.block : products_.last).run(memory.v, u, memory.m, memory.scratch, prepared);
         for_strips(block, [&](const Strip& strip, std::int64_t tile) { write_results(strip, tile, memory, y); });
       }
     });
@@ -134,10 +90,9 @@ class Winograd {
   /// for one place of the cache.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   std::int64_t weight_floats() const { return elements * channels_ * out_; }
-  static std::size_t floats(std::int64_t count) { return whole_lines(static_cast<std::size_t>(count) * sizeof(float)); }
   std::size_t worker_bytes() const {
     return floats(lines_floats()) + floats(elements * apart(in_)) + floats(elements * apart(out_)) +
-           floats(4 * strip_ * out_) + whole_lines(std::max(product_.scratch_bytes, last_.scratch_bytes));
+           floats(4 * strip_ * out_) + products_.scratch_bytes();
   }
   Memory memory_at(std::byte* start) const {
     const auto take = [&](std::int64_t count) {
@@ -252,20 +207,22 @@ class Winograd {
       for (std::int64_t t = 0; t < strip.count; ++t) {
         const float* from = memory.m + (tile + t) * out_ + o;
         std::array<std::array<Lanes, 4>, 2> lines;
-        std::array<Lanes, 4> m[4];
+        std::array<Lanes, 4> m[4];  // m[j]: a column
         for (std::size_t i = 0; i < 4; ++i)
           for (std::size_t j = 0; j < 4; ++j) {
-            m[i][j] = Lanes::load_unaligned(from);
+            m[j][i] = Lanes::load_unaligned(from);
             from += next;
           }
         for (std::size_t j = 0; j < 4; ++j) {
-          lines[0][j] = m[0][j] + m[1][j] + m[2][j];
-          lines[1][j] = m[1][j] - m[2][j] - m[3][j];
+          const std::array<Lanes, 2> column = result_line(m[j]);
+          lines[0][j] = column[0];
+          lines[1][j] = column[1];
         }
         float* to = memory.results + 2 * t * out_ + o;
         for (std::size_t i = 0; i < 2; ++i, to += line) {
-          (lines[i][0] + lines[i][1] + lines[i][2]).store_unaligned(to);
-          (lines[i][1] - lines[i][2] - lines[i][3]).store_unaligned(to + out_);
+          const std::array<Lanes, 2> results = result_line(lines[i]);
+          results[0].store_unaligned(to);
+          results[1].store_unaligned(to + out_);
         }
       }
     const std::int64_t count = std::min(2 * strip.count, columns_ - 2 * strip.first);
@@ -284,18 +241,22 @@ class Winograd {
   std::int64_t above_ = 0, left_ = 0;    // zeros around x
   std::int64_t strip_ = 0, strips_ = 0;  // tiles of a strip; strips beside each other
   std::int64_t each_ = 0, blocks_ = 0;   // strips of a block; blocks
-  PlannedProduct product_, last_;        // of a block
+  BlockProducts products_;
 };
 
-[[gnu::cold]] Kernel make_winograd_conv(const KernelForm& form) {
-  const Winograd conv(form);
-  Kernel kernel;
-  kernel.scratch_bytes = conv.scratch_bytes();
-  kernel.run = [conv](const KernelArguments& arguments) {
-    conv.run(in<float>(arguments, 0), in<float>(arguments, 1), out<float>(arguments, 0),
-             static_cast<std::byte*>(arguments.scratch));
-  };
-  return kernel;
+}  // namespace
+
+[[gnu::cold]] Kernel make_square(const KernelForm& form) {
+  return kernel_of(Squares(form));
+}
+
+}  // namespace xtape::winograd
+
+namespace xtape {
+
+namespace {
+Kernel make_winograd_conv(const KernelForm& form) {
+  return form.shape(0).size() == 3 ? winograd::make_line(form) : winograd::make_square(form);
 }
 }  // namespace
 

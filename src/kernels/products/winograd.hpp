@@ -1,0 +1,102 @@
+/// What convolutions by Winograd's algorithm, F(2, 3) along each axis, have in common (Winograd, 1980, Arithmetic
+/// complexity of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks): two results of
+/// three neighbouring weights take four multiplications in place of six.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel_form.hpp"
+#include "lanes.hpp"
+#include "products/product.hpp"
+#include "scratch.hpp"
+
+namespace xtape::winograd {
+
+using Lanes = xsimd::batch<float>;
+constexpr auto width = static_cast<std::int64_t>(Lanes::size);
+
+inline std::int64_t whole_registers(std::int64_t count) {
+  return ceiling(count, width) * width;
+}
+
+/// to[j, i] = from[i, j], with `rows` rows in `from`, `columns` contiguous elements in each.
+[[gnu::noinline]] inline void transpose(const float* from, std::int64_t from_row, std::int64_t rows,
+                                        std::int64_t columns, float* to, std::int64_t to_row) {
+  using Loose = typename Register<float, Lanes::size>::loose;
+  std::int64_t i = 0;
+  for (; i + width <= rows; i += width) {
+    std::int64_t j = 0;
+    for (; j + width <= columns; j += width) {
+      typename Register<float, Lanes::size>::type square[width];
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k)
+        square[k] = *reinterpret_cast<const Loose*>(from + (i + k) * from_row + j);
+      transpose_square<float, Lanes::size>(square);
+#pragma GCC unroll 16
+      for (std::int64_t k = 0; k < width; ++k) *reinterpret_cast<Loose*>(to + (j + k) * to_row + i) = square[k];
+    }
+    for (; j < columns; ++j)
+      for (std::int64_t k = i; k < i + width; ++k) to[j * to_row + k] = from[k * from_row + j];
+  }
+  for (; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
+}
+
+/// Four elements of the input, transformed: B' d.
+[[gnu::always_inline]] inline std::array<Lanes, 4> input_line(const std::array<Lanes, 4>& d) {
+  return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
+}
+/// Three elements of the weight, transformed to four: G g.
+[[gnu::always_inline]] inline std::array<Lanes, 4> weight_line(const Lanes& a, const Lanes& b, const Lanes& c) {
+  const Lanes ends = (a + c) * Lanes(0.5F), middle = b * Lanes(0.5F);
+  return {a, ends + middle, ends - middle, c};
+}
+/// Two results from four products: A' m.
+[[gnu::always_inline]] inline std::array<Lanes, 2> result_line(const std::array<Lanes, 4>& m) {
+  return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
+}
+
+/// Floats in whole cache lines, for scratch memory.
+inline std::size_t floats(std::int64_t count) {
+  return whole_lines(static_cast<std::size_t>(count) * sizeof(float));
+}
+
+/// The product of matrices for each element of the tiles of a block and of a smaller last block. Both read the fixed
+/// right operand as it is prepared once.
+struct BlockProducts {
+  PlannedProduct block, last;
+
+  BlockProducts() = default;
+  /// `of(tiles, fixed)` makes the product of so many tiles.
+  template <class Of>
+  BlockProducts(std::int64_t tiles, std::int64_t tiles_of_last, const Of& of)
+      : block(of(tiles, 1)), last(of(tiles_of_last, 1)) {
+    if (last.prepared_form != block.prepared_form) last = of(tiles_of_last, -1);
+  }
+  std::size_t scratch_bytes() const { return whole_lines(std::max(block.scratch_bytes, last.scratch_bytes)); }
+  std::size_t prepared_bytes() const { return whole_lines(block.prepared_bytes); }
+  void prepare(const float* weight, std::byte* prepared) const {
+    if (block.prepare) block.prepare(weight, prepared);
+  }
+};
+
+template <class Convolution>
+Kernel kernel_of(const Convolution& conv) {
+  Kernel kernel;
+  kernel.scratch_bytes = conv.scratch_bytes();
+  kernel.run = [conv](const KernelArguments& arguments) {
+    conv.run(in<float>(arguments, 0), in<float>(arguments, 1), out<float>(arguments, 0),
+             static_cast<std::byte*>(arguments.scratch));
+  };
+  return kernel;
+}
+
+/// The convolution of x [b, c, h, w] by windows of 3 x 3 elements, F(2 x 2, 3 x 3).
+Kernel make_square(const KernelForm& form);
+/// The convolution of x [b, c, l] by windows of 3 elements or more.
+Kernel make_line(const KernelForm& form);
+
+}  // namespace xtape::winograd
