@@ -78,20 +78,21 @@ auto wrapping(const F& /*f*/) {
   };
 }
 
-struct Power {
-  template <class T>
-  T operator()(T a, T b) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return std::pow(a, b);
-    } else {
+/// Powers of floats, and of integers, whose products wrap.
+TileFunction power(const KernelForm& form) {
+  if (is_floating(form.dtype(0)))
+    return function<2>(form, [](const auto& x, const auto& y) { return vector_math::pow(x, y); });
+  return with_index(form.dtype(0), [](auto scalar) {
+    using T = decltype(scalar);
+    return loop<T, T, T>([](T a, T b) {
       if (b < 0) return a == 1 ? T{1} : a == T{-1} ? (b % 2 ? T{-1} : T{1}) : T{0};
-      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);  // wraps, as products of integers do
+      std::uint64_t result = 1, base = static_cast<std::uint64_t>(a);
       for (auto e = static_cast<std::uint64_t>(b); e != 0; e >>= 1, base *= base)
         if (e & 1) result *= base;
       return static_cast<T>(result);
-    }
-  }
-};
+    });
+  });
+}
 
 struct Magnitude {
   template <class T>
@@ -227,7 +228,7 @@ const std::map<std::string_view, Make>& loops() {
        }},
       {"maximum", [](Call c) { return binary(c, [](auto a, auto b) { return a > b || a != a ? a : b; }); }},
       {"minimum", [](Call c) { return binary(c, [](auto a, auto b) { return a < b || a != a ? a : b; }); }},
-      {"pow", [](Call c) { return binary(c, Power{}); }},
+      {"pow", power},
       {"floor_divide", [](Call c) { return binary(c, FloorQuotient{}); }},
       {"mod", [](Call c) { return binary(c, Remainder{}); }},
       {"neg", [](Call c) { return unary(c, wrapping([](auto x) { return -x; })); }},
@@ -265,7 +266,7 @@ const std::map<std::string_view, Make>& loops() {
       {"exp", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::exp(x); }); }},
       {"expm1", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::expm1(x); }); }},
       {"log", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::log(x); }); }},
-      {"log1p", [](Call c) { return function<1>(c, [](const auto& x) { return xsimd::log1p(x); }); }},
+      {"log1p", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::log1p(x); }); }},
       {"sin", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::sin(x); }); }},
       {"cos", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::cos(x); }); }},
       {"tanh", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::tanh(x); }); }},

@@ -14,6 +14,7 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
+#include "double_math.hpp"
 #include "gelu.hpp"
 
 namespace xtape::vector_math {
@@ -55,91 +56,119 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   std::copy_n(result.data(), rest, out + whole);
 }
 
-/// f(x). For float64, lanes with |x| >= limit or NaN use the scalar f: xsimd's batch version converts them to integers,
-/// which is undefined for such large numbers.
-template <class T, class F>
-xsimd::batch<T> within(const xsimd::batch<T>& x, T limit, const F& f) {
-  using Batch = xsimd::batch<T>;
-  const auto inside = xsimd::abs(x) < Batch(limit);
-  if (sizeof(T) == 4 || xsimd::all(inside)) return f(x);
-  std::array<T, Batch::size> lanes, computed;
-  x.store_unaligned(lanes.data());
-  f(xsimd::select(inside, x, Batch(T{0}))).store_unaligned(computed.data());
-  for (std::size_t i = 0; i < lanes.size(); ++i)
-    if (!(std::abs(lanes[i]) < limit)) computed[i] = f(lanes[i]);
-  return Batch::load_unaligned(computed.data());
-}
-
-/// e^x, except that a subnormal result may be 0 and a result near the largest number may be infinity.
+/// e^x, except that for float32 a subnormal result may be 0 and a result near the largest number may be infinity.
 template <class T>
 xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
-  return within(x, T{746}, [](const auto& part) { return xsimd::exp(part); });
+  if constexpr (sizeof(T) == 8)
+    return in_double::exp(x);
+  else
+    return xsimd::exp(x);
 }
 
 template <class T>
 xsimd::batch<T> sin(const xsimd::batch<T>& x) {
-  return within(x, std::numeric_limits<T>::infinity(), [](const auto& part) { return xsimd::sin(part); });
+  if constexpr (sizeof(T) == 8)
+    return in_double::sin(x);
+  else
+    return xsimd::sin(x);
 }
 
 template <class T>
 xsimd::batch<T> cos(const xsimd::batch<T>& x) {
-  return within(x, std::numeric_limits<T>::infinity(), [](const auto& part) { return xsimd::cos(part); });
+  if constexpr (sizeof(T) == 8)
+    return in_double::cos(x);
+  else
+    return xsimd::cos(x);
 }
 
 template <class T>
 xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
-  return within(x, T{373}, [](const auto& part) { return xsimd::tanh(part); });
+  if constexpr (sizeof(T) == 8)
+    return in_double::tanh(x);
+  else
+    return xsimd::tanh(x);
 }
 
 /// e^x. Corrects xsimd's version, which gives infinity or 0 too early, for results near the largest number and for
 /// subnormal ones.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {
-  using Batch = xsimd::batch<T>;
-  constexpr T near = sizeof(T) == 4 ? 87 : 708, beyond = sizeof(T) == 4 ? 104 : 746;  // from `beyond` on, 0 or infinity
-  const Batch y = clipped_exp(x);
-  const Batch size = xsimd::abs(x);
-  const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
-  if (!xsimd::any(at_an_end)) return y;
-  const Batch root = clipped_exp(x * Batch(T(0.5)));
-  return xsimd::select(at_an_end, root * root, y);
+  if constexpr (sizeof(T) == 8) {
+    return in_double::exp(x);
+  } else {
+    using Batch = xsimd::batch<T>;
+    constexpr T near = 87, beyond = 104;  // from `beyond` on, 0 or infinity
+    const Batch y = xsimd::exp(x);
+    const Batch size = xsimd::abs(x);
+    const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
+    if (!xsimd::any(at_an_end)) return y;
+    const Batch root = xsimd::exp(x * Batch(T(0.5)));
+    return xsimd::select(at_an_end, root * root, y);
+  }
 }
 
 /// e^x - 1. For large x, xsimd's version gives infinity too early, as its exponential does.
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
-  using Batch = xsimd::batch<T>;
-  const Batch y = within(x, T{746}, [](const auto& part) { return xsimd::expm1(part); });
-  const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
-  return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
+  if constexpr (sizeof(T) == 8) {
+    return in_double::expm1(x);
+  } else {
+    using Batch = xsimd::batch<T>;
+    const Batch y = xsimd::expm1(x);
+    const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
+    return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
+  }
 }
 
-/// The natural logarithm. xsimd's float64 version is wrong for subnormal numbers.
+/// The natural logarithm.
 template <class T>
 xsimd::batch<T> log(const xsimd::batch<T>& x) {
-  using Batch = xsimd::batch<T>;
-  if constexpr (sizeof(T) == 8) {
-    const auto subnormal = (x < Batch(std::numeric_limits<T>::min())) & (x > Batch(T{0}));
-    if (xsimd::any(subnormal)) {
-      constexpr T scale = 0x1p54, log_of_scale = 54 * M_LN2;
-      const Batch y = xsimd::log(xsimd::select(subnormal, x * Batch(scale), x));
-      return xsimd::select(subnormal, y - Batch(log_of_scale), y);
-    }
-  }
-  return xsimd::log(x);
+  if constexpr (sizeof(T) == 8)
+    return in_double::log(x);
+  else
+    return xsimd::log(x);
 }
 
-/// The error function. xsimd's float64 version is wrong by up to 70 units in the last place; the C library's is not.
+/// log(1 + x).
+template <class T>
+xsimd::batch<T> log1p(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::log1p(x);
+  else
+    return xsimd::log1p(x);
+}
+
+/// The error function.
 template <class T>
 xsimd::batch<T> erf(const xsimd::batch<T>& x) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::erf(x);
+  else
     return xsimd::erf(x);
-  } else {
-    std::array<T, xsimd::batch<T>::size> lanes;
-    x.store_unaligned(lanes.data());
-    for (T& lane : lanes) lane = std::erf(lane);
-    return xsimd::batch<T>::load_unaligned(lanes.data());
-  }
+}
+
+/// x^y. Without fused multiply-adds that of the C library. float32 is computed in double.
+template <class T>
+xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (sizeof(T) == 8) return in_double::pow<false>(x, y);
+#endif
+  constexpr std::size_t size = xsimd::batch<T>::size;
+  std::array<T, size> xs, ys, powers;
+  x.store_unaligned(xs.data());
+  y.store_unaligned(ys.data());
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  using Wide = in_double::Batch;
+  std::array<double, size> wide_x, wide_y, wide;
+  std::copy(xs.begin(), xs.end(), wide_x.begin());
+  std::copy(ys.begin(), ys.end(), wide_y.begin());
+  for (std::size_t i = 0; i < size; i += Wide::size)
+    in_double::pow<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide[i]);
+  for (std::size_t i = 0; i < size; ++i) powers[i] = static_cast<T>(wide[i]);
+#else
+  for (std::size_t i = 0; i < size; ++i) powers[i] = std::pow(xs[i], ys[i]);
+#endif
+  return xsimd::batch<T>::load_unaligned(powers.data());
 }
 
 /// 1 / (1 + e^-x), computed from the exponential of -|x|, which does not overflow.
@@ -155,7 +184,12 @@ xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
 template <class T>
 xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
   using Batch = xsimd::batch<T>;
-  const Batch tail = xsimd::log1p(vector_math::exp(-xsimd::abs(x)));
+  const Batch e = vector_math::exp(-xsimd::abs(x));
+  Batch tail;
+  if constexpr (sizeof(T) == 8)
+    tail = in_double::core_log1p(e);
+  else
+    tail = xsimd::log1p(e);
   return xsimd::select(x > Batch(T{0}), x + tail, tail);
 }
 

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <random>
 #include <vector>
@@ -45,13 +46,14 @@ void check_accuracy(Unary op, Reference reference, double low, double high, doub
   check(double{}, units);
 }
 
-/// Compares with the C library's long double over all magnitudes: every exponent, subnormal numbers, zeros, infinities and
-/// NaN, of either sign. `units` bounds the error in units of the last place.
+/// Compares with the C library's long double over all magnitudes: every exponent, subnormal numbers, zeros, infinities
+/// and NaN, of either sign. `units` bounds the error in units of the last place.
 void check_magnitudes(Unary op, long double (*reference)(long double), double units) {
   const auto check = [&](auto scalar) {
     using T = decltype(scalar);
     using Limits = std::numeric_limits<T>;
-    std::vector<T> list{0, Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::min(), Limits::max(), 1};
+    std::vector<T> list{0, Limits::infinity(), Limits::quiet_NaN(), Limits::denorm_min(), Limits::min(), Limits::max(),
+                        1};
     for (int exponent = Limits::min_exponent - Limits::digits; exponent < Limits::max_exponent; ++exponent)
       for (double mantissa : {1.0, 1.0 + Limits::epsilon(), 1.2345678901234567, 1.4142135623730951, 1.9999})
         list.push_back(std::ldexp(static_cast<T>(mantissa), exponent));
@@ -72,6 +74,28 @@ void check_magnitudes(Unary op, long double (*reference)(long double), double un
   };
   check(float{});
   check(double{});
+}
+
+/// Compares float64 with the C library's long double at many points of [low, high].
+void check_doubles(const std::function<Var(const Argument&)>& op,
+                   const std::function<long double(long double)>& reference, double low, double high, double units) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> between(low, high);
+  const std::size_t n = 50003;
+  xt::xarray<double> points = xt::xarray<double>::from_shape({n});
+  for (double& point : points) point = between(random);
+  const Array y = played_on<double>([&](const Vars& x) { return op(x[0]); }, {points});
+  double worst = 0, where_worst = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const long double wanted = reference(static_cast<long double>(points(i)));
+    const double got = y.as<double>()[i], rounded = std::abs(static_cast<double>(wanted));
+    const double unit = std::nextafter(rounded, std::numeric_limits<double>::infinity()) - rounded;
+    const auto apart =
+        static_cast<double>(std::abs(static_cast<long double>(got) - wanted) / static_cast<long double>(unit));
+    if (!(apart <= worst)) worst = apart, where_worst = points(i);
+  }
+  INFO(worst << " units in the last place at " << where_worst);
+  CHECK(worst <= units);
 }
 
 /// The values at special points.
@@ -147,16 +171,19 @@ TEST_CASE("op sqrt: right at every magnitude") {
 }
 
 TEST_CASE("op rsqrt: right at every magnitude") {
-  check_magnitudes(rsqrt, [](long double x) { return 1 / std::sqrt(x); }, 2);
+  check_magnitudes(
+      rsqrt, [](long double x) { return 1 / std::sqrt(x); }, 2);
 }
 
 TEST_CASE("op softplus: right at every magnitude") {
-  check_magnitudes(softplus, [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }, 2);
+  check_magnitudes(
+      softplus, [](long double x) { return std::max(x, 0.0L) + std::log1p(std::exp(-std::abs(x))); }, 2);
   CHECK(*played<double>([](const Vars& x) { return softplus(x[0]); }, {{-740.0}}).as<double>() > 0);
 }
 
 TEST_CASE("op sigmoid: right at every magnitude") {
-  check_magnitudes(sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, 3);
+  check_magnitudes(
+      sigmoid, [](long double x) { return 1 / (1 + std::exp(-x)); }, 3);
   CHECK(*played<float>([](const Vars& x) { return sigmoid(x[0]); }, {{-100.f}}).as<float>() > 0);
 }
 
@@ -185,7 +212,86 @@ TEST_CASE("op exp, expm1, tanh, sin, cos: infinities, NaN and elements next to t
 }
 
 TEST_CASE("op pow: right at every magnitude, also for subnormal numbers") {
-  check_magnitudes([](const Argument& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); }, 1.5);
+  check_magnitudes([](const Argument& x) { return pow(x, 0.25); }, [](long double x) { return std::pow(x, 0.25L); },
+                   1.5);
+}
+
+TEST_CASE("float64 functions are within two units in the last place") {
+  using Wide = long double;
+  check_doubles(
+      Unary(exp), [](Wide x) { return std::exp(x); }, -745, 709, 1.1);
+  check_doubles(
+      Unary(expm1), [](Wide x) { return std::expm1(x); }, -1.1, 1.1, 1.5);
+  check_doubles(
+      Unary(expm1), [](Wide x) { return std::expm1(x); }, -50, 709, 1.5);
+  check_doubles(
+      Unary(log), [](Wide x) { return std::log(x); }, 0, 4, 1);
+  check_doubles(
+      Unary(log1p), [](Wide x) { return std::log1p(x); }, -1, 4, 1.5);
+  check_doubles(
+      Unary(tanh), [](Wide x) { return std::tanh(x); }, -1, 1, 2.1);
+  check_doubles(
+      Unary(tanh), [](Wide x) { return std::tanh(x); }, -25, 25, 2.1);
+  check_doubles(
+      Unary(erf), [](Wide x) { return std::erf(x); }, -1.2, 1.2, 1.6);
+  check_doubles(
+      Unary(erf), [](Wide x) { return std::erf(x); }, -7, 7, 1.6);
+  check_doubles(
+      Unary(softplus), [](Wide x) { return std::max(x, Wide{0}) + std::log1p(std::exp(-std::abs(x))); }, -40, 40, 2);
+  check_doubles(
+      Unary(sigmoid), [](Wide x) { return 1 / (1 + std::exp(-x)); }, -40, 40, 2.5);
+  check_doubles(
+      Unary(sin), [](Wide x) { return std::sin(x); }, -2100, 2100, 1.7);
+  check_doubles(
+      Unary(cos), [](Wide x) { return std::cos(x); }, -2100, 2100, 1.7);
+}
+
+TEST_CASE("op pow: within 1.5 units in the last place for float64, by exponents of all sizes") {
+  for (const double y : {0.25, -0.5, 3.0, 1.0 / 3, -7.3, 100.1, 700.0, -1000.7, 0.0, 1e-3})
+    for (const double high : {2.0, 100.0}) {
+      CAPTURE(y);
+      check_doubles([y](const Argument& x) { return pow(x, y); },
+                    [y](long double x) { return std::pow(x, static_cast<long double>(y)); }, high == 2 ? 0.55 : 1,
+                    std::abs(y) > 100.1 ? 1.9 : high, 1.5);
+    }
+}
+
+TEST_CASE("op pow: bases and exponents of every kind are as in the C library, whatever is next to them") {
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto check = [&](auto scalar) {
+    using T = decltype(scalar);
+    const std::vector<double> numbers{0,    -0.0,  1,     -1,     2,    -2,    0.5, -0.5, 3,  -3,
+                                      7.25, -7.25, 1e-40, -1e-40, 1e30, -1e30, inf, -inf, nan};
+    std::vector<T> a, b;
+    for (const double x : numbers)
+      for (const double y : numbers) a.push_back(static_cast<T>(x)), b.push_back(static_cast<T>(y));
+    xt::xarray<T> bases = xt::xarray<T>::from_shape({a.size()}), exponents = bases;
+    std::copy(a.begin(), a.end(), bases.begin());
+    std::copy(b.begin(), b.end(), exponents.begin());
+    const Array y = played_on<T>([](const Vars& x) { return pow(x[0], x[1]); }, {bases, exponents});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const T got = y.as<T>()[i];
+      const double right = std::pow(static_cast<double>(a[i]), static_cast<double>(b[i]));
+      INFO(a[i] << " ** " << b[i] << ": got " << got);
+      CHECK(units_apart(got, right) <= 1.5);
+      if (!std::isnan(right)) CHECK(std::signbit(got) == std::signbit(right));
+    }
+  };
+  check(float{});
+  check(double{});
+}
+
+TEST_CASE("float64 sin and cos: far from 0, next to multiples of pi, and with the sign of zero") {
+  const xt::xarray<double> points{M_PI, -M_PI,   M_PI_2,  3 * M_PI_2, 710 * M_PI, 1e5,
+                                  -3e7, 2047.99, 2048.01, 1e22,       5e-324,     1e-9};
+  const Array s = played_on<double>([](const Vars& x) { return sin(x[0]); }, {points});
+  const Array c = played_on<double>([](const Vars& x) { return cos(x[0]); }, {points});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    CAPTURE(points(i));
+    CHECK(units_apart(s.as<double>()[i], std::sin(points(i))) <= 1.6);
+    CHECK(units_apart(c.as<double>()[i], std::cos(points(i))) <= 1.6);
+  }
+  CHECK(std::signbit(*played<double>([](const Vars& x) { return sin(x[0]); }, {{-0.0}}).as<double>()));
 }
 
 TEST_CASE("op logsumexp: right if its sum is subnormal") {
@@ -297,4 +403,22 @@ TEST_CASE("functions convert integers to float32, and an element gives the same 
     const Array y = played_on<float>([op](const Vars& x) { return op(x[0]); }, {same});
     for (std::int64_t i = 1; i < 77; ++i) CHECK(y.as<float>()[i] == y.as<float>()[0]);
   }
+}
+
+TEST_CASE("float64 functions: an element has the same bits whatever is next to it") {
+  // Of each pair of registers one has only ordinary elements, and one an element that takes another way.
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Unary op : {Unary(exp), Unary(expm1), Unary(log), Unary(log1p), Unary(tanh), Unary(erf), Unary(sin),
+                         Unary(cos), Unary(softplus), Unary(sigmoid)})
+    for (const double x : {0.37, 0.9, 1.7, 5.5, 660.25, 707.5})
+      for (const double other : {inf, nan, -inf, 0.0, -3.0, 1e-310, 1e300}) {
+        CAPTURE(x);
+        CAPTURE(other);
+        xt::xarray<double> points = xt::xarray<double>::from_shape({32});
+        points.fill(x);
+        points(17) = other;
+        const Array y = played_on<double>([op](const Vars& v) { return op(v[0]); }, {points});
+        for (std::int64_t i = 1; i < 32; ++i)
+          if (i != 17) CHECK(y.as<double>()[i] == y.as<double>()[0]);
+      }
 }

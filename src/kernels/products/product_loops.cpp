@@ -1,6 +1,11 @@
+#if defined(__GNUC__) && !defined(__clang__)
+// The loops that gain from strides of 1 have a version for them.
+#pragma GCC optimize("no-version-loops-for-strides", "no-unswitch-loops")
+#endif
 #include "products/product_loops.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "threads.hpp"
 
@@ -12,30 +17,36 @@ constexpr std::int64_t stretch = 1024;         // results summed together: they 
 constexpr std::int64_t sum_block = 256;        // terms added one after another before they are added to the total
 constexpr std::int64_t dot_block = 4096;       // as sum_block, for dot products, which use `dot_lanes` partial sums
 constexpr std::int64_t dot_lanes = 64;
+constexpr std::int64_t few_lanes = 16;  // as dot_lanes, for shorter dot products
 constexpr std::int64_t long_sum =
     65536;  // terms; longer sums with few results are cut into parts of this length for the threads
 
-/// The sum of x[i] * y[i], in a fixed order.
+/// The sum of x[i] * y[i], in a fixed order, by `lanes` partial sums.
+template <std::int64_t lanes, class T>
+[[gnu::always_inline]] inline T dot_by_lanes(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step,
+                                             std::int64_t count) {
+  T chains[lanes] = {};
+  std::int64_t i = 0;
+  if (x_step == 1 && y_step == 1) {
+    for (; i + lanes <= count; i += lanes)
+      for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
+    for (std::int64_t lane = 0; lane < count - i; ++lane) chains[lane] += x[i + lane] * y[i + lane];
+  } else {
+    for (; i + lanes <= count; i += lanes)
+      for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
+    for (std::int64_t lane = 0; i < count; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
+  }
+  for (std::int64_t width = lanes / 2; width > 0; width /= 2)
+    for (std::int64_t lane = 0; lane < width; ++lane) chains[lane] += chains[lane + width];
+  return chains[0];
+}
 template <class T>
 T dot(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step, std::int64_t count) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (count < dot_lanes) return dot_by_lanes<few_lanes>(x, x_step, y, y_step, count);
   T total{};
-  for (std::int64_t begin = 0; begin < count; begin += dot_block) {
-    const std::int64_t finish = std::min(count, begin + dot_block);
-    T chains[dot_lanes] = {};
-    std::int64_t i = begin;
-    if (x_step == 1 && y_step == 1) {
-      for (; i + dot_lanes <= finish; i += dot_lanes)
-        for (std::int64_t lane = 0; lane < dot_lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
-    } else {
-      for (; i + dot_lanes <= finish; i += dot_lanes)
-        for (std::int64_t lane = 0; lane < dot_lanes; ++lane)
-          chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
-    }
-    for (std::int64_t lane = 0; i < finish; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
-    for (std::int64_t width = dot_lanes / 2; width > 0; width /= 2)
-      for (std::int64_t lane = 0; lane < width; ++lane) chains[lane] += chains[lane + width];
-    total += chains[0];
-  }
+  for (std::int64_t i = 0; i < count; i += dot_block)
+    total += dot_by_lanes<dot_lanes>(x + i * x_step, x_step, y + i * y_step, y_step, std::min(dot_block, count - i));
   return total;
 }
 
@@ -100,8 +111,12 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
                        }
                      }
                      T* z = c + at[2];
-                     if (plan.accumulate)
+                     if (plan.accumulate && c_step == 1)
+                       for (std::int64_t j = 0; j < count; ++j) z[j] += total[j];
+                     else if (plan.accumulate)
                        for (std::int64_t j = 0; j < count; ++j) z[j * c_step] += total[j];
+                     else if (c_step == 1)
+                       std::copy_n(total, count, z);
                      else
                        for (std::int64_t j = 0; j < count; ++j) z[j * c_step] = total[j];
                    }
