@@ -149,7 +149,7 @@ class ScanRun {
                   call.outputs[k].dtype);
       if (form_.condition >= 0 && zeros[k]) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
     }
-    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
+    const PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
     place_buffers(planned);
     for (const PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
@@ -188,9 +188,9 @@ class ScanRun {
   }
 
   /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
-  void place_buffers(PlannedProgram& planned) {
+  void place_buffers(const PlannedProgram& planned) {
     own(planned.arena_bytes);
-    for (Buffer& buffer : planned.buffers) {
+    for (const Buffer& buffer : planned.buffers) {
       StepOperand operand;
       if (buffer.kind == BufferKind::arena) {
         operand.offset = static_cast<std::int64_t>(buffer.offset);
@@ -200,8 +200,8 @@ class ScanRun {
         operand = own(buffer.bytes);
       } else {
         operand.from = StepOperand::From::fixed;
-        operand.fixed = static_cast<std::byte*>(buffer.array.data());
-        held_.push_back(buffer.array);
+        held_.push_back(planned.memory[buffer.number]);
+        operand.fixed = static_cast<std::byte*>(held_.back().data());
       }
       buffers_.push_back(operand);
     }

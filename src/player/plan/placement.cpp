@@ -74,7 +74,11 @@ int Placements::make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std:
   buffer.role = role;
   buffer.kind = kind;
   buffer.bytes = bytes;
-  buffers.push_back(std::move(buffer));
+  if (kind != BufferKind::arena && kind != BufferKind::external) {
+    buffer.number = static_cast<int>(memory.size());
+    memory.emplace_back();
+  }
+  buffers.push_back(buffer);
   buffer_last_.push_back(-1);
   merged_into_.push_back(-1);
   return static_cast<int>(buffers.size()) - 1;

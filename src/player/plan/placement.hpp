@@ -45,6 +45,7 @@ class Placements {
   int place_over_input(std::int32_t index);
 
   std::vector<Buffer> buffers;
+  std::vector<Array> memory;  ///< PlannedProgram::memory
 
  private:
   void find_last_uses();

@@ -109,7 +109,7 @@ class Planner {
     if (kind == BufferKind::carry)
       given = options_.carries[carry - program_.carries.begin()].memory;
     if (!given) require_memory(node, type);
-    places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
+    places_.memory.back() = std::move(given);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
   }
@@ -317,6 +317,7 @@ class Planner {
 
   PlannedProgram finish() {
     result_.buffers = std::move(places_.buffers);
+    result_.memory = std::move(places_.memory);
     for (BufferRef& ref : result_.operands) ref.buffer = places_.resolved(ref.buffer);
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     find_lifetimes();
@@ -386,20 +387,8 @@ class Planner {
 };
 }  // namespace
 
-PlannedProgram draft(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
-  return Planner(std::move(program), options, threads, external).run();
-}
-
 PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
-  PlannedProgram planned = draft(std::move(program), options, threads, external);
-  try {
-    for (Buffer& buffer : planned.buffers)
-      if (buffer.first >= 0 && buffer.kind == BufferKind::output)
-        buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
-  } catch (const Error& error) {
-    out_of_memory(planned, error.what());
-  }
-  return planned;
+  return Planner(std::move(program), options, threads, external).run();
 }
 
 }  // namespace xtape
