@@ -108,7 +108,7 @@ class Planner {
     Array given = held ? node.storage : Array();
     if (kind == BufferKind::carry)
       given = options_.carries[carry - program_.carries.begin()].memory;
-    if (!given) require_memory(node, type);
+    if (!given) require_memory(node, type, memory_limit_);
     places_.memory.back() = std::move(given);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
@@ -117,7 +117,7 @@ class Planner {
   /// Adds a step that copies the elements of a value for node `index`.
   void add_copy(std::int32_t index, ValueId value, const Placement& from, const Placement& to) {
     const ValueType& type = program_.type(value);
-    require_memory(program_.node(index), type);
+    require_memory(program_.node(index), type, memory_limit_);
     PlannedStep step;
     step.node = index;
     step.copied = value;
@@ -208,7 +208,7 @@ class Planner {
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
     KernelCall call(call_of(program_, node));
     for (const ValueType& type : call.inputs) require_countable(node, type);
-    for (const ValueType& type : call.outputs) require_memory(node, type);
+    for (const ValueType& type : call.outputs) require_memory(node, type, memory_limit_);
     call.threads = threads_;
     call.seed = options_.seed;
     call.precision = options_.precision;
@@ -380,6 +380,7 @@ class Planner {
   int threads_;
   const ExternalBuffers& external_;
   Placements places_;
+  const std::size_t memory_limit_ = memory_limit();
   KernelTable made_;
   std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
