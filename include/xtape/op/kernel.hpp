@@ -19,9 +19,8 @@ struct KernelArguments {
 };
 
 /// Computes the outputs of a call. What depends on shapes is worked out when the kernel is made; runs must not
-/// allocate. `prepare` and `run` are called by the thread that plays, one after the other. Equal calls of a plan share a
-/// kernel unless their op is random, and so do players of one executable, which may play at once: a kernel keeps nothing
-/// from run to run.
+/// allocate. `prepare` and `run` are called by the thread that plays, never at the same time. Equal calls of a plan
+/// share a kernel unless their op is random, so a kernel keeps nothing from run to run.
 ///
 /// `run` may throw Error for values that the op does not take (an index out of range), but not inside an OpenMP region.
 /// The player adds op and site, and the play fails. Results must not depend on the number of threads.
