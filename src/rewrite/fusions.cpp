@@ -87,8 +87,8 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 
 Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
-  std::unordered_set<const Op*> called{nullptr};
-  for (std::size_t i = 0; i < form_.terms.size(); ++i) called.insert(form_.terms[static_cast<TermId>(i)].op);
+  std::unordered_set<const Op*> called(form_.terms.ops().begin(), form_.terms.ops().end());
+  called.insert(nullptr);
   std::vector<std::pair<const FusionRule*, const RulePattern*>> rules;
   for (const FusionRule& rule : table.rules())
     if (const RulePattern& pattern = pattern_of(rule); calls_only(pattern, pattern.root, called))

@@ -49,7 +49,7 @@ class Matcher {
         return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, next);
       case Term::Kind::product: {
         if (inner.kind == Term::Kind::product) return parts_or_inside(sought, inner, next);
-        Term product{.kind = Term::Kind::product, .type = inner.type, .parts = {{found, 1}}, .number = 1};
+        Term product{.kind = Term::Kind::product, .number = 1, .parts = {{found, 1}}, .type = inner.type};
         return parts_or_inside(sought, product, next);
       }
       case Term::Kind::contraction:
