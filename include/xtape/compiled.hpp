@@ -20,7 +20,8 @@ namespace xtape {
 ///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });
 ///   double loss = step({batch, labels})[0]();
 ///
-/// For one thread at a time.
+/// For one thread at a time. A copy shares the plans and has players of its own, so that each thread plays a copy; the
+/// function is recorded for one of them at a time.
 class Compiled {
  public:
   using Function = std::function<Vars(const Vars&)>;
@@ -29,21 +30,25 @@ class Compiled {
   /// inputs of a new tape like `like`: its mode, default dtype and ops. Carries of `options` are not supported.
   template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
   explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
-      : Compiled(Recorded{}, of_vars(std::move(function)), options, like) {}
+      : Compiled(OfVars{}, of_vars(std::move(function)), options, like) {}
+  Compiled(const Compiled& other);
+  Compiled& operator=(const Compiled& other) { return *this = Compiled(other); }
+  Compiled(Compiled&&) noexcept = default;  ///< Using what was moved from throws HandleError.
+  Compiled& operator=(Compiled&&) noexcept = default;
 
   /// The results for these arguments: dense views, valid until the next call. Each call is a random step of its own.
   /// Throws as recording, Player and Player::play do, and Error for options with carries.
   std::vector<ArrayView> operator()(const std::vector<ArrayView>& arguments, Caller caller = Caller::here());
 
-  std::size_t plans() const;   ///< How many there are.
+  std::size_t plans() const;   ///< How many there are, of all copies.
   const Player& last() const;  ///< The player of the last call, for its plan; Error before the first call.
   std::uint64_t step() const;  ///< The random step of the next call; at first 0.
   void set_step(std::uint64_t random_step);
-  void clear();  ///< Forgets all plans.
+  void clear();  ///< Forgets all plans; copies keep those that they have played.
 
  private:
-  struct Recorded {};
-  Compiled(Recorded, Function function, const PlayerOptions& options, const Tape& like);
+  struct OfVars {};
+  Compiled(OfVars, Function function, const PlayerOptions& options, const Tape& like);
 
   template <std::size_t>
   using Each = Var;

@@ -166,16 +166,50 @@ class MemoryError : public Error {
   std::size_t least_;
 };
 
-/// Computes chosen outputs of a tape, planned once; later growth of the tape does not affect it. It keeps the tape and
-/// the arrays of parameters alive. Every play reads parameters where they are, so they must not be written meanwhile.
-/// For one thread at a time, while no thread records on the tape; players that share neither arenas, outputs nor
-/// carries may play at once.
+/// Chosen outputs of a tape, compiled: what all players of one plan share, and nothing of it changes. A handle, cheap to
+/// copy. It keeps the tape and the arrays of parameters alive; later growth of the tape does not affect it.
+///
+///   const Executable executable = compile(tape, {loss});
+///   Player a(executable), b(executable);  // two threads may play them at once
+///
+/// Several threads may make players of it at once, while no thread records on the tape.
+class Executable {
+ public:
+  Executable(const Executable&) = default;  // there is no moving: a handle always has its executable
+  Executable& operator=(const Executable&) = default;
+  /// The description of the plan, valid as long as the executable or a player of it. The first call makes it, which is
+  /// slow and throws HandleError if an output has become stale.
+  const Plan& plan() const;
+  int threads() const;  ///< The most threads that a play uses.
+  // What it was made from.
+  const Tape& tape() const;
+  const Vars& outputs() const;  ///< Then those of the carries.
+  const PlayerOptions& options() const;
+
+ private:
+  friend class Player;
+  friend Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
+  struct Data;
+  explicit Executable(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<const Data> data_;
+};
+/// Plans what `outputs` and the carries of `options` need, and makes the kernels. Throws Error without outputs and
+/// carries, for an input carried twice, for an op whose kernel is empty, or if the plan needs more memory than the
+/// process can have (naming the op of the largest buffer); MemoryError if it needs more than PlayerOptions::memory;
+/// HandleError for stale vars and vars of another tape; ShapeError if the types of a carry differ.
+Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
+
+/// Computes the outputs of an executable: it has the memory for one play at a time, the outputs and carries of the last
+/// one, and a random step of its own. Every play reads parameters where they are, so they must not be written
+/// meanwhile. For one thread at a time, while no thread records on the tape; players that share neither arenas, outputs
+/// nor carries may play at once.
 class Player {
  public:
-  /// Throws Error without outputs and carries, for an input carried twice, for memory of a carry that is also that of
-  /// another carry or of a parameter, for an op whose kernel is empty, or if the plan needs more memory than the
-  /// process can have (naming the op of the largest buffer); MemoryError if it needs more than PlayerOptions::memory;
-  /// HandleError for stale vars and vars of another tape; ShapeError if the types of a carry differ.
+  /// Throws Error if memory runs out (naming the op of the plan's largest buffer), and for memory of a carry that is
+  /// also that of another carry or of a parameter. Players share the arena of PlayerOptions::arena and the states of
+  /// Carry::memory if these are given.
+  explicit Player(const Executable& executable);
+  /// The only player of compile(tape, outputs, options). Throws as both do.
   Player(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
   Player(Player&&) noexcept;  ///< Using the player that was moved from throws HandleError.
   Player& operator=(Player&&) noexcept;
@@ -237,20 +271,19 @@ class Player {
   /// between plays. Throws Error if `input` is not carried or no output depends on it.
   Array carried(const Var& input);
 
-  /// The description of the plan, valid as long as the player. The first call makes it, which is slow and throws
-  /// HandleError if an output has become stale.
-  const Plan& plan() const;
+  const Executable& executable() const;
+  const Plan& plan() const;  ///< Executable::plan.
   /// With PlayerOptions::profile, the seconds that each step of the plan took, summed over all plays; else empty.
   const std::vector<double>& seconds() const;
   std::int64_t measured() const;  ///< The number of plays measured.
   void forget_seconds();          ///< Resets both to 0.
-  int threads() const;            ///< The most threads that a play uses.
+  int threads() const;            ///< Executable::threads.
   /// With PlayerOptions::digests, the hashes of the last play: of the inputs, states and parameters that it read, then
   /// of the outputs of its kernels, in order. Views and copies have none. A hash depends on the bits of the elements
   /// in row-major order only: it is the checksum that save_arrays gives the array. Values inside fused steps have none:
   /// see Passes::unfused. Throws Error without the option.
   std::vector<Digest> digests() const;
-  // What the player was made from.
+  // What the executable was made from.
   const Tape& tape() const;
   const Vars& outputs() const;  ///< Then those of the carries.
   const PlayerOptions& options() const;

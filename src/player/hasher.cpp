@@ -10,9 +10,7 @@ namespace xtape {
 
 namespace {
 bool is_read(const Buffer& buffer) {
-  const bool source =
-      buffer.kind == BufferKind::input || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::parameter;
-  return source && buffer.array;
+  return buffer.kind == BufferKind::input || buffer.kind == BufferKind::carry || buffer.kind == BufferKind::parameter;
 }
 }  // namespace
 
@@ -20,7 +18,7 @@ Hasher::Hasher(const PlannedProgram& planned, int threads) : threads_(threads) {
   std::size_t most = 0, most_copied = 0;
   for (std::size_t i = 0; i < planned.buffers.size(); ++i) {
     if (!is_read(planned.buffers[i])) continue;
-    sources_.push_back({i, 0, planned.buffers[i].array.bytes()});
+    sources_.push_back({i, 0, planned.buffers[i].bytes});
     most = std::max(most, sources_.back().bytes);
   }
   for (std::size_t i = 0; i < planned.steps.size(); ++i) {
@@ -49,8 +47,8 @@ void Hasher::hash(Value& value, const void* elements) {
   value.hash = checksum_of(elements, value.bytes, threads_, pieces_);
 }
 
-void Hasher::hash_sources(const PlannedProgram& planned) {
-  for (Value& value : sources_) hash(value, planned.buffers[value.place].array.data());
+void Hasher::hash_sources(const PlannedProgram& planned, const std::vector<Array>& memory) {
+  for (Value& value : sources_) hash(value, memory[planned.buffers[value.place].number].data());
 }
 
 void Hasher::hash_outputs(std::size_t step, const ReadyStep& ready) {
@@ -62,7 +60,7 @@ std::vector<Digest> Hasher::digests(const PlannedProgram& planned) const {
   for (const Value& value : sources_) {
     const Buffer& buffer = planned.buffers[value.place];
     digests.push_back({planned.name_of(buffer), 0, name_of(buffer.kind), "",
-                       to_string(ValueType{buffer.array.dtype(), buffer.array.shape()}), value.hash});
+                       to_string(planned.program->type(buffer.of)), value.hash});
   }
   for (const Value& value : outputs_) {
     const PlannedStep& step = planned.steps[value.place];

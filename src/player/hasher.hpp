@@ -14,7 +14,8 @@ class Hasher {
  public:
   /// Allocates what the plays need: hashing allocates nothing.
   Hasher(const PlannedProgram& planned, int threads);
-  void hash_sources(const PlannedProgram& planned);  ///< The inputs, states and parameters, before the first step.
+  /// The inputs, states and parameters, before the first step. `memory` is the player's.
+  void hash_sources(const PlannedProgram& planned, const std::vector<Array>& memory);
   void hash_outputs(std::size_t step, const ReadyStep& ready);
   std::vector<Digest> digests(const PlannedProgram& planned) const;
 

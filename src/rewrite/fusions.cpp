@@ -87,8 +87,8 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 
 Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
     : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
-  std::unordered_set<const Op*> called{nullptr};
-  for (std::size_t i = 0; i < form_.terms.size(); ++i) called.insert(form_.terms[static_cast<TermId>(i)].op);
+  std::unordered_set<const Op*> called(form_.terms.ops().begin(), form_.terms.ops().end());
+  called.insert(nullptr);
   std::vector<std::pair<const FusionRule*, const RulePattern*>> rules;
   for (const FusionRule& rule : table.rules())
     if (const RulePattern& pattern = pattern_of(rule); calls_only(pattern, pattern.root, called))
@@ -145,13 +145,10 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
   Fusion fusion;
   fusion.rule = &rule;
   fusion.root = root;
-  std::string miss;
-  const auto accept = [&](const Binding& binding) {
-    miss = binding.miss;
-    return bind(rule, binding, fusion);
-  };
   const TermId term = form_.of({root, 0});
-  if (!match(pattern, form_, term, stretch_.region(root), near, accept)) return false;
+  if (!match(pattern, form_, term, stretch_.region(root), near, binding_, [&fusion, this] { return bind(fusion); }))
+    return false;
+  std::string miss = binding_.miss;
   fusion.outputs = pattern.outputs;
   // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
   if (stretch_.node(root).op != pattern.root_op)
@@ -177,13 +174,14 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
 
 /// Sets the fused call's terms, inputs and attributes. Returns false if the op does not take them or its result has
 /// another type.
-bool Fusions::bind(const FusionRule& rule, const Binding& binding, Fusion& fusion) {
-  fusion.terms = binding.inputs;
+bool Fusions::bind(Fusion& fusion) {
+  const FusionRule& rule = *fusion.rule;
+  fusion.terms = binding_.inputs;
   fusion.attributes = rule.attributes;
-  for (std::size_t i = 0; i < binding.attributes.size(); ++i)
-    if (binding.attributes[i]) fusion.attributes.set(rule.attributes.items()[i].first, *binding.attributes[i]);
+  for (std::size_t i = 0; i < binding_.attributes.size(); ++i)
+    if (binding_.attributes[i]) fusion.attributes.set(rule.attributes.items()[i].first, *binding_.attributes[i]);
   OpCall call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
-  for (const TermId term : binding.inputs) {
+  for (const TermId term : binding_.inputs) {
     if (term < 0) return false;
     call.inputs.push_back(form_.terms[term].type);
   }

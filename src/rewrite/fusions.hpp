@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "binding.hpp"
 #include "canonical_form.hpp"
 #include "xtape/op/op.hpp"
 
@@ -64,7 +65,7 @@ class Fusions {
   void look_at(std::int32_t root);
   void drop_repeated_misses();
   bool apply(const FusionRule& rule, const RulePattern& pattern, std::int32_t root, bool near);
-  bool bind(const FusionRule& rule, const struct Binding& binding, Fusion& fusion);
+  bool bind(Fusion& fusion);
   bool locate(Fusion& fusion);
   bool find_read(std::int32_t root, const std::vector<TermId>& sought, std::unordered_map<TermId, ValueId>& read);
   bool place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
@@ -82,6 +83,7 @@ class Fusions {
       at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
+  Binding binding_;  // of the match being tried; kept for its memory
   bool near_ = false;
   bool indexed_ = false;
   std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input

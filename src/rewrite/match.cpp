@@ -26,13 +26,12 @@ class Next {
 /// Searches with one binding: what a branch of the search has bound is undone when the branch fails.
 class Matcher {
  public:
-  Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near)
-      : pattern_(pattern), form_(form), region_(region), near_(near) {
+  Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near, Binding& binding)
+      : pattern_(pattern), form_(form), region_(region), near_(near), binding_(binding) {
     binding_.inputs.assign(pattern.inputs.size(), -1);
-    binding_.attributes.resize(pattern.rule.attributes.items().size());
+    binding_.attributes.assign(pattern.rule.attributes.items().size(), std::nullopt);
+    binding_.miss.clear();
   }
-
-  const Binding& binding() const { return binding_; }
 
   /// Whether term `wanted` of the pattern matches term `found`, and `next` the rest.
   bool term(TermId wanted, TermId found, const Next& next) {
@@ -49,7 +48,7 @@ class Matcher {
         return inner.kind == Term::Kind::sum && parts_or_inside(sought, inner, next);
       case Term::Kind::product: {
         if (inner.kind == Term::Kind::product) return parts_or_inside(sought, inner, next);
-        Term product{.kind = Term::Kind::product, .type = inner.type, .parts = {{found, 1}}, .number = 1};
+        Term product{.kind = Term::Kind::product, .number = 1, .parts = {{found, 1}}, .type = inner.type};
         return parts_or_inside(sought, product, next);
       }
       case Term::Kind::contraction:
@@ -290,15 +289,15 @@ class Matcher {
   CanonicalForm& form_;
   std::int32_t region_;
   bool near_;
-  Binding binding_;
+  Binding& binding_;
   std::vector<int> bound_;  // in this order: inputs, attributes (behind the inputs), `miss`
 };
 }  // namespace
 
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
-           const std::function<bool(const Binding&)>& accept) {
-  Matcher matcher(pattern, form, region, near);
-  return matcher.term(pattern.root, found, [&] { return accept(matcher.binding()); });
+           Binding& binding, const std::function<bool()>& accept) {
+  Matcher matcher(pattern, form, region, near, binding);
+  return matcher.term(pattern.root, found, accept);
 }
 
 }  // namespace xtape

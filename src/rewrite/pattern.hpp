@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "binding.hpp"
 #include "canonical_form.hpp"
 #include "xtape/op/op.hpp"
 
@@ -41,16 +42,9 @@ struct RulePattern {
 /// The pattern of a rule, recorded once.
 const RulePattern& pattern_of(const FusionRule& rule);
 
-/// The terms and attributes of a tape that match a pattern's inputs and attributes.
-struct Binding {
-  std::vector<TermId> inputs;                        ///< -1 for an input that is not bound yet.
-  std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's attributes.
-  std::string miss;  ///< Describes the one literal that differs from the rule's; empty if all are equal.
-};
-
-/// Matches `pattern` with the term `found` of a region. Calls `accept` for every possible binding until it returns
-/// true. With `near`, one literal may differ from that of the pattern; Binding::miss then describes it.
+/// Matches `pattern` with the term `found` of a region. Sets `binding` to every possible one, and calls `accept`, until it
+/// returns true. With `near`, one literal may differ from that of the pattern; Binding::miss then describes it.
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
-           const std::function<bool(const Binding&)>& accept);
+           Binding& binding, const std::function<bool()>& accept);
 
 }  // namespace xtape

@@ -126,30 +126,44 @@ std::string with_letters_in_order(std::string equation) {
 }
 
 TermId TermTable::intern(Term term) {
-  const std::size_t hash = hash_of(term);
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it)
-    if (equal((*this)[it->second], term)) return it->second;
-  const auto id = static_cast<TermId>(terms_.size());
-  terms_.push_back(std::move(term));
-  // Each rehash moves all, so the table grows by more than the factor of 2 that is the standard library's.
-  if (by_hash_.size() >= by_hash_.bucket_count()) by_hash_.reserve(4 * by_hash_.size());
-  by_hash_.emplace(hash, id);
-  return id;
+  if (places_.size() <= 2 * size_) make_room();
+  const std::size_t whole = hash_of(term);
+  const auto hash = static_cast<std::uint32_t>(whole ^ (whole >> 32));
+  std::size_t at = hash & (places_.size() - 1);
+  for (; places_[at].term >= 0; at = (at + 1) & (places_.size() - 1))
+    if (places_[at].hash == hash && equal((*this)[places_[at].term], term)) return places_[at].term;
+  if (term.op != nullptr && std::find(ops_.begin(), ops_.end(), term.op) == ops_.end()) ops_.push_back(term.op);
+  if (size_ % together == 0) blocks_.emplace_back().reserve(together);
+  blocks_.back().push_back(std::move(term));
+  places_[at] = {hash, static_cast<TermId>(size_)};
+  return static_cast<TermId>(size_++);
+}
+
+/// Makes the hash table twice as large.
+void TermTable::make_room() {
+  std::vector<Place> before(std::max<std::size_t>(64, 2 * places_.size()));
+  before.swap(places_);
+  for (const Place& place : before) {
+    if (place.term < 0) continue;
+    std::size_t at = place.hash & (places_.size() - 1);
+    while (places_[at].term >= 0) at = (at + 1) & (places_.size() - 1);
+    places_[at] = place;
+  }
 }
 
 TermId TermTable::value(ValueId id, const ValueType& type) {
-  return intern({.kind = Term::Kind::value, .type = type, .value = id});
+  return intern({.kind = Term::Kind::value, .value = id, .type = type});
 }
 
 TermId TermTable::number(double number, const ValueType& type) {
-  return intern({.kind = Term::Kind::number, .type = type, .number = number});
+  return intern({.kind = Term::Kind::number, .number = number, .type = type});
 }
 
 TermId TermTable::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs,
                        const ValueType& type, std::int32_t output, std::uint64_t draws) {
   Term term{
-      .kind = Term::Kind::call, .type = type, .op = &op, .attributes = attributes, .output = output, .draws = draws};
+      .kind = Term::Kind::call, .output = output, .op = &op, .draws = draws, .attributes = attributes, .type = type};
+  term.parts.reserve(inputs.size());
   for (const TermId input : inputs) term.parts.push_back({input});
   return intern(std::move(term));
 }
@@ -164,7 +178,7 @@ TermId TermTable::product_of(double number, std::vector<Term::Part> parts, const
   if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
     return parts[0].term;
   std::sort(parts.begin(), parts.end(), before);
-  return intern({.kind = Term::Kind::product, .type = type, .parts = std::move(parts), .number = number});
+  return intern({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .type = type});
 }
 
 Term::Part TermTable::split(TermId id) {
@@ -232,6 +246,7 @@ TermId TermTable::product(TermId a, TermId b, const ValueType& type) {
   b = without_broadcast(b, a, type);
   double number = 1;
   std::vector<Term::Part> parts;
+  parts.reserve(2);
   const auto parts_of = [&](TermId id) {
     return (*this)[id].kind == Term::Kind::product ? (*this)[id].parts.size() : 1;
   };
@@ -287,6 +302,7 @@ TermId TermTable::scaled(TermId a, double factor) {
 
 TermId TermTable::contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type) {
   std::vector<std::pair<TermId, std::string>> sorted;
+  sorted.reserve(operands.size());
   double number = 1;
   std::size_t begin = 0;
   for (const TermId operand : operands) {
@@ -305,6 +321,7 @@ TermId TermTable::contraction(const std::vector<TermId>& operands, const std::st
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Term term{.kind = Term::Kind::contraction, .type = type};
+  term.parts.reserve(operands.size());
   std::string written;
   for (const auto& [operand, letters] : sorted) {
     term.parts.push_back({operand});
@@ -322,7 +339,7 @@ TermId TermTable::reshaped(TermId a, const ValueType& type, const Op& reshape) {
   while ((*this)[inner].kind == Term::Kind::reshaped) inner = (*this)[inner].parts[0].term;
   if ((*this)[inner].type == type) return scaled(inner, part.factor);
   if ((*this)[inner].kind == Term::Kind::number) return number((*this)[inner].number * part.factor, type);
-  Term term{.kind = Term::Kind::reshaped, .type = type, .parts = {{inner}}, .op = &reshape};
+  Term term{.kind = Term::Kind::reshaped, .op = &reshape, .parts = {{inner}}, .type = type};
   term.attributes.set("shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end()));
   return scaled(intern(std::move(term)), part.factor);
 }
@@ -336,7 +353,7 @@ TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, con
     for (char& axis : order) axis = inner.text[axis];
     std::vector<std::size_t> joined(order.begin(), order.end());
     if (std::is_sorted(joined.begin(), joined.end())) return scaled(inner.parts[0].term, part.factor);
-    return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = inner.parts, .text = order}),
+    return scaled(intern({.kind = Term::Kind::transposed, .parts = inner.parts, .text = order, .type = type}),
                   part.factor);
   }
   if (inner.kind == Term::Kind::contraction) {
@@ -348,13 +365,13 @@ TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, con
     return scaled(contraction(operands, equation, type), part.factor);
   }
   if (std::is_sorted(order.begin(), order.end())) return a;
-  return scaled(intern({.kind = Term::Kind::transposed, .type = type, .parts = {{part.term}}, .text = order}),
+  return scaled(intern({.kind = Term::Kind::transposed, .parts = {{part.term}}, .text = order, .type = type}),
                 part.factor);
 }
 
 TermId TermTable::broadcast(TermId a, const ValueType& type) {
   if ((*this)[a].type == type) return a;
-  return intern({.kind = Term::Kind::broadcast, .type = type, .parts = {{a}}});
+  return intern({.kind = Term::Kind::broadcast, .parts = {{a}}, .type = type});
 }
 
 TermId CanonicalCall::as_it_stands() const {

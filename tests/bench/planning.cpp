@@ -1,23 +1,48 @@
-// The time per node of recording, planning and the first play: on tapes of many small ops, and of planning on the
+// The processor time per node of recording, planning and the first play: on tapes of many small ops, and of planning on the
 // training steps of workloads.
 //
-// usage: planning [NODES|WORKLOAD…]   (default: 10000, 100000 and 1000000 nodes)
+// usage: planning [--parts] [NODES|WORKLOAD…]   (default: 1000, 10000, 100000 and 1000000 nodes)
+//
+// --parts gives the times and allocations of the passes and of the planner instead, the least of seven times.
 #include <sys/resource.h>
+#include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <vector>
 
-#include "bench.hpp"
+#include "passes/passes.hpp"
+#include "plan/plan.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
 
 namespace {
+std::atomic<std::int64_t> allocations{0};
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+
+namespace {
+/// The processor time of this thread: that of others does not count.
+double seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 double peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -39,16 +64,16 @@ Vars recorded(Tape& tape, std::size_t nodes) {
 }
 
 void measure(std::size_t nodes) {
-  const double before = peak_bytes(), start = bench::seconds();
+  const double before = peak_bytes(), start = seconds();
   Tape tape;
   const Vars outputs = recorded(tape, nodes);
-  const double after = bench::seconds(), held = peak_bytes();
+  const double after = seconds(), held = peak_bytes();
   PlayerOptions options;
   options.threads = 1;
   Player player(tape, outputs, options);
-  const double planned = bench::seconds(), peak = peak_bytes();
+  const double planned = seconds(), peak = peak_bytes();
   player.play();
-  const double played = bench::seconds();
+  const double played = seconds();
   const double count = static_cast<double>(tape.size());
   std::printf(
       "%8zu nodes: recording %.2f us and %.2f KiB a node, planning %.2f us and %.2f KiB, first play %.2f us; %zu steps\n",
@@ -56,29 +81,121 @@ void measure(std::size_t nodes) {
       (peak - held) / count / 1024, (played - planned) / count * 1e6, player.plan().steps.size());
   std::fflush(stdout);
 }
+
 /// Prints the least of five times: a plan is made again for other sizes of a batch.
 void measure(const bench::Workload& workload) {
   const bench::TrainingStep step(workload);
   double least = 1e300;
   std::size_t steps = 0;
   for (int i = 0; i < 5; ++i) {
-    const double start = bench::seconds();
+    const double start = seconds();
     const Player player(step.tape, step.outputs);
-    least = std::min(least, bench::seconds() - start);
+    least = std::min(least, seconds() - start);
     steps = player.plan().steps.size();
   }
   std::printf("%s, %zu nodes: planning %.1f ms, %.2f us a node; %zu steps\n", workload.name.c_str(), step.tape.size(),
               least * 1e3, least / static_cast<double>(step.tape.size()) * 1e6, steps);
   std::fflush(stdout);
 }
+
+/// The parts of planning, with their least times.
+class Parts {
+ public:
+  /// Notes the time since the last call as that of the next part.
+  void note(const char* name) {
+    const double spent = seconds() - begin_;
+    if (next_ == parts_.size()) parts_.push_back({name, spent, 0});
+    parts_[next_].seconds = std::min(parts_[next_].seconds, spent);
+    parts_[next_++].allocations = allocations - allocated_;
+    go_on();
+  }
+  void begin() {
+    next_ = 0;
+    go_on();
+  }
+  void print(double nodes) const {
+    for (const Part& part : parts_)
+      std::printf("  %-12s %6.3f us and %5.2f allocations a node\n", part.name, part.seconds / nodes * 1e6,
+                  static_cast<double>(part.allocations) / nodes);
+  }
+
+ private:
+  struct Part {
+    const char* name;
+    double seconds;
+    std::int64_t allocations;
+  };
+  void go_on() {
+    allocated_ = allocations;
+    begin_ = seconds();
+  }
+
+  std::vector<Part> parts_;
+  std::size_t next_ = 0;
+  std::int64_t allocated_ = 0;
+  double begin_ = 0;
+};
+
+void measure_parts(const Tape& tape, const Vars& outputs) {
+  PlayerOptions options;
+  options.threads = 1;
+  Parts parts;
+  for (int i = 0; i < 7; ++i) {
+    parts.begin();
+    {
+      Program program = extract(tape, outputs, {});
+      parts.note("extract");
+      expand_pass(program, Expand::without_kernel);
+      early_pass(program);
+      parts.note("expand");
+      fuse_pass(program);
+      parts.note("fuse");
+      scan_pass(program);
+      fold_pass(program);
+      parts.note("fold");
+      common_pass(program);
+      parts.note("common");
+      accumulate_pass(program);
+      parts.note("accumulate");
+      elementwise_pass(program);
+      parts.note("elementwise");
+      program.compact();
+      parts.note("compact");
+      const PlannedProgram planned = plan(std::move(program), options, 1);
+      parts.note("plan");
+    }
+    parts.note("destroy");
+  }
+  std::printf("%zu nodes\n", tape.size());
+  parts.print(static_cast<double>(tape.size()));
+}
+
+bool is_number(const std::string& word) {
+  return std::isdigit(static_cast<unsigned char>(word[0])) != 0;
+}
 }  // namespace
 
 int main(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  if (words.empty()) words = {"10000", "100000", "1000000"};
-  for (const std::string& word : words)
-    if (std::isdigit(static_cast<unsigned char>(word[0])) != 0)
+  const bool by_part = !words.empty() && words[0] == "--parts";
+  if (by_part) words.erase(words.begin());
+  if (words.empty()) words = {"1000", "10000", "100000", "1000000"};
+  {  // what the first plan of a process makes is not that of a node: rules, tables, pages of code
+    Tape tape;
+    const Player player(tape, recorded(tape, 100));
+  }
+  for (const std::string& word : words) {
+    if (!by_part && is_number(word)) {
       measure(std::strtoull(word.c_str(), nullptr, 10));
-    else
+    } else if (!by_part) {
       measure(bench::workload_named(word));
+    } else if (is_number(word)) {
+      Tape tape;
+      const Vars outputs = recorded(tape, std::strtoull(word.c_str(), nullptr, 10));
+      measure_parts(tape, outputs);
+    } else {
+      const bench::TrainingStep step(bench::workload_named(word));
+      measure_parts(step.tape, step.outputs);
+    }
+  }
 }

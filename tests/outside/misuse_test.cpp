@@ -90,6 +90,12 @@ std::vector<Row> rows_of_arrays(World& w) {
          static_cast<void>(std::make_unique<Compiled>(std::move(f)));
          f.plans();
        }},
+      {"Compiled::Compiled", "a copy of what was moved from", gone,
+       [] {
+         Compiled f([](Var v) { return v; });
+         static_cast<void>(std::make_unique<Compiled>(std::move(f)));
+         Compiled copy(f);
+       }},
       {"Compiled::last", "never called", "has not been called", [] { Compiled([](Var v) { return v; }).last(); }},
       {"Compiled::operator()", "no result", "at least one output",
        [] { Compiled([](Var) { return Vars(); })({ArrayView()}); }},
@@ -290,6 +296,19 @@ std::vector<Row> rows_of_players(World& w) {
          options.carries = {{a, a + 1, w.three}, {b, b * a, w.three}};
          Player(w.tape, {}, options);
        }},
+      {"compile", "nothing to play", "at least one output", [&w] { compile(w.tape, {}); }},
+      {"compile", "foreign", "", [&w] { CHECK_THROWS_AS(compile(w.tape, {w.foreign}), HandleError); }},
+      {"compile", "a tape that has ended", "", [] {
+         std::optional<Player> player;
+         Var y;
+         {
+           Tape tape;
+           y = zeros(tape, {2}) + 1;
+           player.emplace(compile(tape, {y}));
+         }
+         player->play();
+         CHECK(player->view(y)(1) == 1);
+       }},
       {"Player::play", "moved", gone, [=] { moved()->play(); }},
       {"Player::play", "null", "the feeds are null", [&w] { w.player().play(nullptr, 1, 0); }},
       {"Player::play", "null view", "a view without memory",
@@ -345,6 +364,7 @@ std::vector<Row> rows_of_players(World& w) {
       {"Player::carried", "foreign", "another tape", [&w] { w.player().carried(w.foreign); }},
       {"Player::carried", "not carried", "is not the input of a carry", [&w] { w.player().carried(w.x); }},
       {"Player::plan", "moved", gone, [=] { moved()->plan(); }},
+      {"Player::executable", "moved", gone, [=] { moved()->executable(); }},
       {"Player::seconds", "moved", gone, [=] { moved()->seconds(); }},
       {"Player::measured", "moved", gone, [=] { static_cast<void>(moved()->measured()); }},
       {"Player::forget_seconds", "moved", gone, [=] { moved()->forget_seconds(); }},
@@ -391,6 +411,11 @@ TEST_CASE("the table has every function of tapes, vars and players that can be m
                                  "Compiled::step",
                                  "Compiled::set_step",
                                  "Compiled::clear",
+                                 "Executable::plan",
+                                 "Executable::threads",
+                                 "Executable::tape",
+                                 "Executable::outputs",
+                                 "Executable::options",
                                  "Var::bool",
                                  "Var::shape",
                                  "Var::dtype",

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "xtape/tape.hpp"
@@ -35,16 +33,17 @@ struct Term {
     double factor = 1;  ///< The coefficient in a sum, the exponent in a product; else 1.
   };
 
+  // What matching looks at first is side by side in memory.
   Kind kind = Kind::value;
-  ValueType type;                ///< Of the value that the term describes.
-  std::vector<Part> parts = {};  ///< Sorted by number in sums, products and contractions.
-  double number = 0;
-  std::string text = {};
-  ValueId value = {};
-  const Op* op = nullptr;      ///< Of a call; of `reshaped`, the op that reshapes.
-  Attributes attributes = {};  ///< Of `op`.
   std::int32_t output = 0;
-  std::uint64_t draws = 0;  ///< Of a call of a random op: the key of its site, so that other draws are other terms.
+  const Op* op = nullptr;  ///< Of a call; of `reshaped`, the op that reshapes.
+  double number = 0;
+  std::vector<Part> parts = {};  ///< Sorted by number in sums, products and contractions.
+  ValueId value = {};
+  std::uint64_t draws = 0;     ///< Of a call of a random op: the key of its site, so that other draws are other terms.
+  Attributes attributes = {};  ///< Of `op`.
+  std::string text = {};
+  ValueType type = {};  ///< Of the value that the term describes.
 };
 
 /// A hash of the values; equal for equal attributes.
@@ -61,8 +60,11 @@ std::string with_letters_in_order(std::string equation);
 /// longer ones stay nested, so that chains of n calls take O(n). The types passed in are not checked.
 class TermTable {
  public:
-  const Term& operator[](TermId id) const { return terms_[static_cast<std::size_t>(id)]; }
-  std::size_t size() const { return terms_.size(); }
+  const Term& operator[](TermId id) const {
+    return blocks_[static_cast<std::size_t>(id) / together][static_cast<std::size_t>(id) % together];
+  }
+  std::size_t size() const { return size_; }
+  const std::vector<const Op*>& ops() const { return ops_; }  ///< Of the terms, each once.
 
   // `type` is always the type of the result.
 
@@ -102,8 +104,18 @@ class TermTable {
   TermId product_of(double number, std::vector<Term::Part> parts, const ValueType& type);
   TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
-  std::deque<Term> terms_;
-  std::unordered_multimap<std::size_t, TermId> by_hash_;
+  static constexpr std::size_t together = 16;  // terms of a block, whose memory stays where it is
+
+  struct Place {
+    std::uint32_t hash = 0;
+    TermId term = -1;
+  };
+  void make_room();
+
+  std::vector<std::vector<Term>> blocks_;
+  std::size_t size_ = 0;
+  std::vector<Place> places_;  // a hash table with open addressing; its size is a power of 2
+  std::vector<const Op*> ops_;
 };
 #ifndef XTAPE_NO_OLD_NAMES
 using Terms [[deprecated("write TermTable")]] = TermTable;

@@ -1,5 +1,6 @@
 // Applies the rules of the tape's op table to a program.
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,7 +16,6 @@ class Fuse {
  public:
   explicit Fuse(Program& program, bool near = false)
       : program_(program),
-        users_(program),
         fusions_(
             ops_of(program.tape),
             {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
@@ -60,7 +60,7 @@ class Fuse {
           if (twin.fusion != nullptr) continue;
           twin = {&fusion, open};
           if (open) opened_.insert(program_.node(index).site.key);
-          if (uses_gradients_of(index, fusion)) with_gradients_.insert(&fusion);
+          if (fusion.rule->gradients_beforehand && uses_gradients_of(index, fusion)) with_gradients_.insert(&fusion);
         }
     };
     pair(fusions_.found(), false);
@@ -70,11 +70,12 @@ class Fuse {
   }
 
   /// Whether an output of the call is read that is not an output of the root: a gradient.
-  bool uses_gradients_of(std::int32_t index, const Fusion& fusion) const {
+  bool uses_gradients_of(std::int32_t index, const Fusion& fusion) {
+    if (!users_) users_.emplace(program_);
     for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       const auto at_root = [&](const auto& output) { return output.second == id.output; };
-      if (!users_.of(id).empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), at_root)) return true;
+      if (!users_->of(id).empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), at_root)) return true;
     }
     return false;
   }
@@ -112,7 +113,7 @@ class Fuse {
   }
 
   Program& program_;
-  Users users_;
+  std::optional<Users> users_;  // for rules that compute gradients beforehand
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;

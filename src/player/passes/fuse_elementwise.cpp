@@ -90,9 +90,7 @@ class Recorder {
     fused.op = &fused_elementwise_op();
     fused.site = program_.node(root).site;
     lay_out(group, fused.inputs);
-    std::vector<ValueType> types;
-    for (const ValueId& id : given_) types.push_back(program_.type(id));
-    fused.outputs = std::move(types);
+    fused.outputs = types();
     fused.body = body(fused.inputs, fused.site);
     const std::int32_t placed = rewriter_.tape().append(std::move(fused)).node;
     for (std::size_t k = 0; k < given_.size(); ++k)
@@ -102,6 +100,15 @@ class Recorder {
 
  private:
   static constexpr std::int32_t an_input = -1;
+
+  /// Of the outputs of the fused node; the list of a member if it has the same.
+  SharedList<ValueType> types() const {
+    const auto& first = program_.node(given_[0].node).outputs;
+    if (given_.size() == 1 && first.size() == 1) return first;
+    std::vector<ValueType> types;
+    for (const ValueId& id : given_) types.push_back(program_.type(id));
+    return types;
+  }
 
   /// Sets the nodes and results of the group's body, and `inputs` to the values that it reads. The inputs of members
   /// become values of the body.

@@ -73,13 +73,6 @@ void rewrite(Program& program, const Record& record) {
   rewriter.finish();
 }
 
-bool has_narrow(const Program& program) {
-  for (const std::int32_t index : program.order)
-    for (const ValueType& type : program.node(index).outputs)
-      if (is_narrow(type.dtype)) return true;
-  return false;
-}
-
 /// Moves narrow elements before they are cast.
 void postpone_casts(Program& program) {
   rewrite(program, [](const Node& node, const Vars& inputs) -> Var {
@@ -136,14 +129,19 @@ ValueId before_widening(const Program& program, ValueId id) {
 }
 }  // namespace
 
+bool has_narrow(const Program& program) {
+  for (const std::int32_t index : program.order)
+    for (const ValueType& type : program.node(index).outputs)
+      if (is_narrow(type.dtype)) return true;
+  return false;
+}
+
 void postpone_pass(Program& program) {
-  if (!has_narrow(program)) return;
   rewrite(program, [](const Node& node, const Vars& inputs) { return scaled_later(node, inputs); });
   postpone_casts(program);
 }
 
 void widen_pass(Program& program) {
-  if (!has_narrow(program)) return;
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
@@ -178,7 +176,6 @@ void store_factors_pass(Program& program) {
 }
 
 void read_narrow_pass(Program& program) {
-  if (!has_narrow(program)) return;
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
     Node& node = editable(program.tape, index);

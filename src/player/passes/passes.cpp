@@ -43,15 +43,16 @@ Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& option
 Program lowered(Program program, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   scan_pass(program);
-  if (applies_rules(passes)) postpone_pass(program);
-  widen_pass(program);
+  const bool narrow = has_narrow(program);
+  if (narrow && applies_rules(passes)) postpone_pass(program);
+  if (narrow) widen_pass(program);
   if (passes.fold) fold_pass(program);
   if (passes.common) common_pass(program);
   if (passes.accumulate) accumulate_pass(program);
   // Other processors do not round factors, or read only float32 (the matrix unit).
   const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
   if (applies_rules(passes) && rounds) store_factors_pass(program);
-  if (applies_rules(passes)) read_narrow_pass(program);
+  if (applies_rules(passes) && (narrow || rounds)) read_narrow_pass(program);
   if (passes.elementwise) elementwise_pass(program);
   program.compact();
   return program;

@@ -36,6 +36,8 @@ bool repeat_steps_pass(Program& program, RepeatSteps which);
 /// Removes the outputs of scans that nothing reads: most of those that exist for the gradient.
 void scan_pass(Program& program);
 
+/// Whether a value has a storage dtype. Without one, the passes on them have nothing to do.
+bool has_narrow(const Program& program);
 /// Moves elements of storage dtypes before it casts them, and scales results instead of operands (Op::scaled).
 void postpone_pass(Program& program);
 /// Casts inputs of storage dtypes to the dtypes that kernels compute with, and the results back.

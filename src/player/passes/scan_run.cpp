@@ -12,7 +12,8 @@
 namespace xtape {
 
 namespace {
-/// A step of the body. The pointers of all steps are in one list.
+/// A step of the body. The pointers of all steps are in one list, in the scan's scratch: a scan keeps nothing itself, so
+/// that several players may run it at once.
 struct BodyStep {
   std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
@@ -39,20 +40,21 @@ class ScanRun {
     return {cost_.flops * length, cost_.bytes * length};
   }
 
-  void run(const KernelArguments& arguments) {
-    for (std::size_t i = 0; i < operands_.size(); ++i) pointers_[i] = address(operands_[i], arguments);
+  void run(const KernelArguments& arguments) const {
+    void** const pointers = pointers_in(arguments);
+    for (std::size_t i = 0; i < operands_.size(); ++i) pointers[i] = address(operands_[i], arguments);
     bool begun = false;
     for (std::int64_t step = 0; step < form_.length;) {
       if (const std::int64_t skipped = skipped_from(step, begun, arguments); skipped > 0) {
         for (const StepZeros& zeros : zeros_) zeros.write(address(zeros.first, arguments), step, skipped);
-        advance(skipped);
+        advance(pointers, skipped);
         step += skipped;
         continue;
       }
       if (!begun) begin(arguments);
       begun = true;
       for (const BodyStep& part : steps_) run(part, arguments);
-      advance(1);
+      advance(pointers, 1);
       ++step;
     }
     for (const StateCopies& state : states_)
@@ -68,12 +70,15 @@ class ScanRun {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
     for (const BodyStep& part : steps_)
-      if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments.step));
+      if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments));
   }
 
-  void advance(std::int64_t steps) {
+  void** pointers_in(const KernelArguments& arguments) const {
+    return reinterpret_cast<void**>(address(pointers_, arguments));
+  }
+  void advance(void** pointers, std::int64_t steps) const {
     for (const std::size_t i : moving_)
-      pointers_[i] = static_cast<std::byte*>(pointers_[i]) + operands_[i].stride * steps;
+      pointers[i] = static_cast<std::byte*>(pointers[i]) + operands_[i].stride * steps;
   }
 
   /// The number of steps from `step` on that do not take place. States stay then: if the condition is one, all others
@@ -94,7 +99,7 @@ class ScanRun {
 
   void run(const BodyStep& part, const KernelArguments& arguments) const {
     try {
-      part.kernel->run(arguments_of(part, arguments.step));
+      part.kernel->run(arguments_of(part, arguments));
     } catch (Error& error) {
       name_call(error, part.site);
       throw;
@@ -109,9 +114,9 @@ class ScanRun {
     return slice;
   }
 
-  KernelArguments arguments_of(const BodyStep& part, std::uint64_t step) const {
-    void* const* pointers = pointers_.data();
-    return {pointers + part.in, pointers + part.out, pointers[part.scratch], step, pointers[part.prepared]};
+  KernelArguments arguments_of(const BodyStep& part, const KernelArguments& arguments) const {
+    void* const* pointers = pointers_in(arguments);
+    return {pointers + part.in, pointers + part.out, pointers[part.scratch], arguments.step, pointers[part.prepared]};
   }
 
   void make(const KernelCall& call, const PlayerOptions& outer, const std::vector<bool>& zeros) {
@@ -144,12 +149,12 @@ class ScanRun {
                   call.outputs[k].dtype);
       if (form_.condition >= 0 && zeros[k]) add_zeros(external.outputs.back(), call.outputs[k].dtype, call.threads);
     }
-    PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
+    const PlannedProgram planned = plan(optimised(body, outputs, options), options, call.threads, external);
     place_buffers(planned);
-    for (PlannedStep& step : planned.steps) add_step(planned, step);
+    for (const PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if (operands_[i].stride != 0) moving_.push_back(i);
-    pointers_.resize(operands_.size());
+    pointers_ = own(operands_.size() * sizeof(void*));
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
 
@@ -183,9 +188,9 @@ class ScanRun {
   }
 
   /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
-  void place_buffers(PlannedProgram& planned) {
+  void place_buffers(const PlannedProgram& planned) {
     own(planned.arena_bytes);
-    for (Buffer& buffer : planned.buffers) {
+    for (const Buffer& buffer : planned.buffers) {
       StepOperand operand;
       if (buffer.kind == BufferKind::arena) {
         operand.offset = static_cast<std::int64_t>(buffer.offset);
@@ -195,8 +200,8 @@ class ScanRun {
         operand = own(buffer.bytes);
       } else {
         operand.from = StepOperand::From::fixed;
-        operand.fixed = static_cast<std::byte*>(buffer.array.data());
-        held_.push_back(buffer.array);
+        held_.push_back(planned.memory[buffer.number]);
+        operand.fixed = static_cast<std::byte*>(held_.back().data());
       }
       buffers_.push_back(operand);
     }
@@ -208,7 +213,7 @@ class ScanRun {
     return operand;
   }
 
-  void add_step(const PlannedProgram& planned, PlannedStep& step) {
+  void add_step(const PlannedProgram& planned, const PlannedStep& step) {
     BodyStep made;
     made.in = operands_.size();
     for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
@@ -218,7 +223,7 @@ class ScanRun {
     operands_.push_back(step.scratch >= 0 ? at({step.scratch}) : StepOperand{});
     made.prepared = operands_.size();
     operands_.push_back(own(step.kernel->prepared_bytes));
-    made.kernel = std::move(step.kernel);
+    made.kernel = step.kernel;
     made.site = planned.site_of(step);
     cost_ += step.cost;
     steps_.push_back(std::move(made));
@@ -248,7 +253,7 @@ class ScanRun {
   std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<BodyStep> steps_;
   std::vector<StepOperand> operands_;  // of all steps
-  std::vector<void*> pointers_;    // their addresses at the current step
+  StepOperand pointers_;               // where their addresses at the current step are
   std::vector<std::size_t> moving_;  // operands whose address advances
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;         // of stacked outputs that need them
@@ -258,7 +263,7 @@ class ScanRun {
 }  // namespace
 
 Kernel make_stepped(const KernelCall& call, const PlayerOptions& options, const std::vector<bool>& zeros, Cost& cost) {
-  const auto scan = std::make_shared<ScanRun>(call, options, zeros);
+  const auto scan = std::make_shared<const ScanRun>(call, options, zeros);
   cost = scan->cost();
   return {[scan](const KernelArguments& arguments) { scan->run(arguments); }, scan->scratch_bytes()};
 }

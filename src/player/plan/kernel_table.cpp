@@ -11,8 +11,8 @@
 namespace xtape {
 
 namespace {
-/// Whether the kernel depends on more than what equal calls have in common: random numbers depend on the site, and a
-/// scan has memory of its own.
+/// Whether the kernel depends on more than what equal calls have in common: random numbers depend on the site, and the
+/// zeros of a scan on what reads them.
 bool is_single(const Op& op, const Tape* body) {
   if (op.random || op.lowering.steps) return true;
   const auto size = static_cast<std::int32_t>(body == nullptr ? 0 : body->size());
@@ -28,12 +28,13 @@ void mix_layouts(std::uint64_t& hash, const std::vector<Layout>& layouts) {
   }
 }
 
-std::uint64_t hash_of(const KernelCall& call) {
-  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&call.op);
-  mix(hash, hash_of(call.attributes));
-  mix_layouts(hash, call.in);
-  mix_layouts(hash, call.out);
-  mix(hash, reinterpret_cast<std::uintptr_t>(call.body));
+std::uint64_t hash_of(const Op& op, const Attributes& attributes, const Tape* body, const std::vector<Layout>& in,
+                      const std::vector<Layout>& out) {
+  std::uint64_t hash = reinterpret_cast<std::uintptr_t>(&op);
+  mix(hash, hash_of(attributes));
+  mix_layouts(hash, in);
+  mix_layouts(hash, out);
+  mix(hash, reinterpret_cast<std::uintptr_t>(body));
   return hash;
 }
 
@@ -43,20 +44,53 @@ bool equal_layouts(const std::vector<Layout>& a, const std::vector<Layout>& b) {
   });
 }
 
-bool equal_calls(const KernelCall& a, const KernelCall& b) {
-  return &a.op == &b.op && same_attributes(a.attributes, b.attributes) && a.inputs == b.inputs &&
-         a.outputs == b.outputs && equal_layouts(a.in, b.in) && equal_layouts(a.out, b.out) && a.fixed == b.fixed &&
-         a.body == b.body;
+bool equal_calls(const KernelCall& a, const PlacedCall& b) {
+  const Node& node = *b.node;
+  return &a.op == node.op && same_attributes(a.attributes, node.attributes) && a.inputs == b.inputs &&
+         a.outputs == node.outputs && equal_layouts(a.in, b.in) && equal_layouts(a.out, b.out) && a.fixed == b.fixed &&
+         a.body == node.body.get();
 }
 }  // namespace
 
-SharedKernel KernelTable::of(const KernelCall& call, const std::function<SharedKernel()>& make) {
-  if (is_single(call.op, call.body)) return make();
-  const std::uint64_t hash = hash_of(call);
-  const auto [begin, end] = kernels_.equal_range(hash);
+void PlacedCall::begin(const Node& of) {
+  node = &of;
+  inputs.clear();
+  in.clear();
+  out.clear();
+  fixed.clear();
+}
+
+void PlacedCall::add_input(const ValueType& type, const Layout& layout, bool is_fixed) {
+  inputs.push_back(type);
+  in.push_back(layout);
+  in.back().offset = 0;
+  fixed.push_back(is_fixed);
+}
+
+void PlacedCall::add_output(const Layout& layout) {
+  out.push_back(layout);
+  out.back().offset = 0;
+}
+
+KernelCall PlacedCall::kernel_call() const {
+  KernelCall call(OpCall{*node->op, node->attributes, inputs, node->outputs, node->body.get(), node->site});
+  call.in = in;
+  call.out = out;
+  call.fixed = fixed;
+  return call;
+}
+
+const SharedKernel* KernelTable::find(const PlacedCall& call) const {
+  const Node& node = *call.node;
+  const auto [begin, end] =
+      kernels_.equal_range(hash_of(*node.op, node.attributes, node.body.get(), call.in, call.out));
   const auto found = std::find_if(begin, end, [&](const auto& each) { return equal_calls(each.second.first, call); });
-  if (found != end) return found->second.second;
-  return kernels_.emplace(hash, std::make_pair(call, make()))->second.second;
+  return found == end ? nullptr : &found->second.second;
+}
+
+void KernelTable::add(const KernelCall& call, const SharedKernel& kernel) {
+  if (is_single(call.op, call.body)) return;
+  kernels_.emplace(hash_of(call.op, call.attributes, call.body, call.in, call.out), std::make_pair(call, kernel));
 }
 
 }  // namespace xtape

@@ -208,31 +208,74 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
   return offsets;
 }
 
+/// The steps at which a buffer is alive.
+struct Span {
+  int first, last;
+};
+
+/// Buffers at their offsets. Those that take the same bytes one after the other are a shelf, so that a search looks at
+/// many at once: a plan has few sizes.
+class Shelves {
+ public:
+  /// Places a buffer at the lowest offset that is free throughout its life.
+  std::size_t place(std::size_t bytes, Span own) {
+    std::size_t offset = 0;
+    for (const Shelf& shelf : shelves_) {
+      if (shelf.whole.last < own.first || own.last < shelf.whole.first) continue;
+      if (shelf.begin >= offset + bytes) break;
+      if (shelf.end > offset && is_used(shelf, own)) offset = shelf.end;
+    }
+    add(offset, offset + bytes, own);
+    return offset;
+  }
+
+ private:
+  struct Shelf {
+    std::size_t begin, end;  // in the arena
+    Span whole;              // from the first step of a buffer to the last
+    std::uint32_t spans;     // the number of its list of spans; 0: it holds one buffer
+  };
+
+  static bool ends_before(const Span& span, int step) { return span.last < step; }
+
+  bool is_used(const Shelf& shelf, Span own) const {
+    if (shelf.spans == 0) return true;
+    const std::vector<Span>& spans = spans_[shelf.spans];
+    return std::lower_bound(spans.begin(), spans.end(), own.first, ends_before)->first <= own.last;
+  }
+
+  void add(std::size_t begin, std::size_t end, Span own) {
+    const auto is_before = [&](const Shelf& shelf) {
+      return shelf.begin != begin ? shelf.begin < begin : shelf.end < end;
+    };
+    const auto found = std::partition_point(shelves_.begin(), shelves_.end(), is_before);
+    if (found == shelves_.end() || found->begin != begin || found->end != end) {
+      shelves_.insert(found, {begin, end, own, 0});
+      return;
+    }
+    if (found->spans == 0) {
+      found->spans = static_cast<std::uint32_t>(spans_.size());
+      spans_.push_back({found->whole});
+    }
+    std::vector<Span>& spans = spans_[found->spans];
+    spans.insert(std::lower_bound(spans.begin(), spans.end(), own.first, ends_before), own);
+    found->whole = {spans.front().first, spans.back().last};
+  }
+
+  std::vector<Shelf> shelves_;            // by begin, then by end
+  std::vector<std::vector<Span>> spans_{{}};  // of shelves with several buffers, in order
+};
+
 /// Places buffers in this order, each at the lowest offset that is free throughout its life.
 Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
-  struct Placed {
-    std::size_t begin, end;  // in the arena
-    int first, last;         // steps
-  };
   Offsets offsets;
   offsets.of.assign(lifetimes.size(), 0);
-  std::vector<Placed> placed;  // by offset; side by side in memory, because this loop looks at all pairs
-  placed.reserve(order.size());
+  Shelves shelves;
   for (const std::size_t i : order) {
-    const Lifetime& own = lifetimes[i];
-    const std::size_t bytes = rounded_up(own.bytes, 64);
+    const std::size_t bytes = rounded_up(lifetimes[i].bytes, 64);
     if (bytes == 0) continue;
-    std::size_t offset = 0;
-    for (const Placed& other : placed) {
-      if (other.last < own.first || own.last < other.first) continue;
-      if (other.begin >= offset + bytes) break;
-      offset = std::max(offset, other.end);
-    }
-    offsets.of[i] = offset;
-    const auto before = [](std::size_t begin, const Placed& other) { return begin < other.begin; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), offset, before),
-                  {offset, offset + bytes, own.first, own.last});
-    offsets.total = std::max(offsets.total, offset + bytes);
+    offsets.of[i] = shelves.place(bytes, {lifetimes[i].first, lifetimes[i].last});
+    offsets.total = std::max(offsets.total, offsets.of[i] + bytes);
   }
   return offsets;
 }

@@ -21,19 +21,13 @@ std::string described(const PlannedProgram& planned, const Buffer& buffer) {
 }
 }  // namespace
 
-std::vector<const Array*> memory_of(const std::vector<Buffer>& buffers) {
-  std::vector<const Array*> memory;
-  for (const Buffer& buffer : buffers) memory.push_back(&buffer.array);
-  return memory;
-}
-
-void check_overlaps(const PlannedProgram& planned, const std::vector<const Array*>& memory) {
-  const std::vector<Buffer>& buffers = planned.buffers;
+void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& memory) {
   std::vector<Range> ranges;
-  for (std::size_t i = 0; i < buffers.size(); ++i) {
-    if (!*memory[i] || memory[i]->bytes() == 0) continue;
-    const auto* begin = static_cast<const std::byte*>(memory[i]->data());
-    ranges.push_back({begin, begin + memory[i]->bytes(), &buffers[i]});
+  for (const Buffer& buffer : planned.buffers) {
+    if (!buffer.is_held() || !memory[buffer.number] || memory[buffer.number].bytes() == 0) continue;
+    const Array& held = memory[buffer.number];
+    const auto* begin = static_cast<const std::byte*>(held.data());
+    ranges.push_back({begin, begin + held.bytes(), &buffer});
   }
   const std::less<const std::byte*> before;
   std::sort(ranges.begin(), ranges.end(), [&](const Range& a, const Range& b) { return before(a.begin, b.begin); });

@@ -7,11 +7,8 @@
 
 namespace xtape {
 
-/// Throws Error if memory that a plan writes (outputs, carries, fed inputs) is also that of another buffer. `memory` has
-/// an array for each buffer, which may be empty.
-void check_overlaps(const PlannedProgram& planned, const std::vector<const Array*>& memory);
-
-/// The arrays of the buffers.
-std::vector<const Array*> memory_of(const std::vector<Buffer>& buffers);
+/// Throws Error if memory that a plan writes (outputs, carries, fed inputs) is also that of another buffer. `memory` is a
+/// player's, as PlannedProgram::memory; arrays may be empty.
+void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& memory);
 
 }  // namespace xtape

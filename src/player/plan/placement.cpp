@@ -74,7 +74,11 @@ int Placements::make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std:
   buffer.role = role;
   buffer.kind = kind;
   buffer.bytes = bytes;
-  buffers.push_back(std::move(buffer));
+  if (kind != BufferKind::arena && kind != BufferKind::external) {
+    buffer.number = static_cast<int>(memory.size());
+    memory.emplace_back();
+  }
+  buffers.push_back(buffer);
   buffer_last_.push_back(-1);
   merged_into_.push_back(-1);
   return static_cast<int>(buffers.size()) - 1;
@@ -143,7 +147,8 @@ void Placements::place_parts(std::int32_t index) {
 /// copy.
 void Placements::find_copied_views() {
   copied_view_.assign(program_.tape.size(), false);
-  std::vector<Layout> layouts(program_.tape.size());  // of the views
+  std::vector<Layout> layouts;                        // of the views
+  std::vector<std::size_t> number(program_.tape.size());  // per node: its place in `layouts`, if it is a view
   for (std::size_t i = 0; i < program_.tape.size(); ++i) {
     const Node& node = program_.node(static_cast<std::int32_t>(i));
     if (!node.op->is_view() || !node.op->lowering.view) continue;
@@ -151,9 +156,10 @@ void Placements::find_copied_views() {
     const bool of_view = program_.node(input.node).op->is_view();
     const OpCall call = call_of(program_, node);
     const std::optional<Layout> layout = node.op->lowering.view(
-        call, of_view ? layouts[input.node] : Layout::dense(call.shape(0)));
+        call, of_view ? layouts[number[input.node]] : Layout::dense(call.shape(0)));
     copied_view_[i] = !layout;
-    layouts[i] = layout ? *layout : Layout::dense(node.outputs[0].shape);
+    number[i] = layouts.size();
+    layouts.push_back(layout ? *layout : Layout::dense(node.outputs[0].shape));
   }
 }
 
@@ -178,11 +184,10 @@ void Placements::place_view_input(std::int32_t index) {
 namespace {
 /// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
 /// writes the result may read such an input.
-std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
+void find_overwritable_in_fused(const Tape& body, std::vector<std::size_t>& inputs) {
   const std::int32_t writer = body.results()[0].node, size = static_cast<std::int32_t>(body.size());
   const auto& written = node_of(body, writer).outputs;
-  std::vector<std::size_t> inputs;
-  if (written.size() > 1) return inputs;  // it may read inputs after it has written the result
+  if (written.size() > 1) return;  // it may read inputs after it has written the result
   std::size_t k = 0;
   for (std::int32_t i = 0; i < size; ++i) {
     const Node& node = node_of(body, i);
@@ -193,21 +198,19 @@ std::vector<std::size_t> overwritable_in_fused(const Tape& body) {
     if (!read_later && node.outputs[0].shape == written[0].shape) inputs.push_back(k);
     ++k;
   }
-  return inputs;
 }
 }  // namespace
 
-std::vector<std::size_t> overwritable(const Node& node) {
-  std::vector<std::size_t> inputs;
-  if (node.op->lowering.tiles_body) return overwritable_in_fused(*node.body);
+void find_overwritable(const Node& node, std::vector<std::size_t>& inputs) {
+  inputs.clear();
+  if (node.op->lowering.tiles_body) return find_overwritable_in_fused(*node.body, inputs);
   if (runs_in_tiles(*node.op)) {
-    if (node.outputs.size() > 1) return inputs;  // it may read inputs after it has written the output
+    if (node.outputs.size() > 1) return;  // it may read inputs after it has written the output
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {
     for (int i : node.op->lowering.overwrites)
       if (static_cast<std::size_t>(i) < node.inputs.size()) inputs.push_back(static_cast<std::size_t>(i));
   }
-  return inputs;
 }
 
 bool Placements::may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const {
@@ -239,7 +242,8 @@ int Placements::place_over_input(std::int32_t index) {
   if (own && (!own.layout.contiguous() || own.layout.offset != 0 ||
               buffers[resolved(own.buffer)].bytes != bytes_of(node.outputs[0])))
     return -1;
-  for (std::size_t input : overwritable(node)) {
+  find_overwritable(node, overwritable_);
+  for (const std::size_t input : overwritable_) {
     if (!may_overwrite(index, input, node.outputs[0])) continue;
     const int taken = resolved(of(node.inputs[input]).buffer);
     const bool carry = buffers[taken].kind == BufferKind::carry;

@@ -45,6 +45,7 @@ class Placements {
   int place_over_input(std::int32_t index);
 
   std::vector<Buffer> buffers;
+  std::vector<Array> memory;  ///< PlannedProgram::memory
 
  private:
   void find_last_uses();
@@ -65,10 +66,11 @@ class Placements {
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
   std::vector<int> merged_into_;
   std::vector<Placement> external_outputs_;
+  std::vector<std::size_t> overwritable_;  // inputs of one node; kept for its memory
 };
 
-/// The inputs over which the op of a node can write its output 0, if their layouts and later uses allow it.
-std::vector<std::size_t> overwritable(const Node& node);
+/// Sets `inputs` to those over which the op of a node can write its output 0, if their layouts and later uses allow it.
+void find_overwritable(const Node& node, std::vector<std::size_t>& inputs);
 
 /// The call of a node, as the functions of its op receive it.
 OpCall call_of(const Program& program, const Node& node);

@@ -108,8 +108,8 @@ class Planner {
     Array given = held ? node.storage : Array();
     if (kind == BufferKind::carry)
       given = options_.carries[carry - program_.carries.begin()].memory;
-    if (!given) require_memory(node, type);
-    places_.buffers.back().array = given ? given : Array(type.dtype, type.shape);
+    if (!given) require_memory(node, type, memory_limit_);
+    places_.memory.back() = std::move(given);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
     places_.set({index, 0}, {buffer, Layout::dense(type.shape)});
   }
@@ -117,7 +117,7 @@ class Planner {
   /// Adds a step that copies the elements of a value for node `index`.
   void add_copy(std::int32_t index, ValueId value, const Placement& from, const Placement& to) {
     const ValueType& type = program_.type(value);
-    require_memory(program_.node(index), type);
+    require_memory(program_.node(index), type, memory_limit_);
     PlannedStep step;
     step.node = index;
     step.copied = value;
@@ -147,15 +147,15 @@ class Planner {
   }
 
   /// The value as a dense array: its own placement, or a copy, which is made once.
-  Placement contiguous(ValueId id, std::int32_t index) {
+  const Placement& contiguous(ValueId id, std::int32_t index) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
-    const auto made = dense_copies_.find(id);
-    if (made != dense_copies_.end()) return made->second;
-    const Placement copy = places_.make_copy_of(id);
-    add_copy(index, id, place, copy);
-    dense_copies_.emplace(id, copy);
-    return copy;
+    const auto [made, is_new] = dense_copies_.try_emplace(id);
+    if (is_new) {
+      made->second = places_.make_copy_of(id);
+      add_copy(index, id, place, made->second);
+    }
+    return made->second;
   }
 
   void plan_view(std::int32_t index, const Node& node) {
@@ -206,49 +206,51 @@ class Planner {
     const bool steps = static_cast<bool>(node.op->lowering.steps);
     if (!tiled && !steps && !node.op->lowering.kernel)
       throw Error(node.op->name + ": has no kernel, tile, view or expansion, so it cannot be played");
-    KernelCall call(call_of(program_, node));
-    for (const ValueType& type : call.inputs) require_countable(node, type);
-    for (const ValueType& type : call.outputs) require_memory(node, type);
-    call.threads = threads_;
-    call.seed = options_.seed;
-    call.precision = options_.precision;
+    for (const ValueId& id : node.inputs) require_countable(node, program_.type(id));
+    for (const ValueType& type : node.outputs) require_memory(node, type, memory_limit_);
     PlannedStep step;
     step.node = index;
+    call_.begin(node);
     in_.clear();
     out_.clear();
-    call.in.reserve(node.inputs.size());
-    call.out.reserve(node.outputs.size());
     const bool any_layout = tiled || (node.op->lowering.strided_in && options_.passes.views);
     for (const ValueId& id : node.inputs) {
-      Placement place = any_layout ? places_.of(id) : contiguous(id, index);
+      const Placement& place = any_layout ? places_.of(id) : contiguous(id, index);
       in_.push_back(ref(program_.type(id).dtype, place));
-      call.fixed.push_back(is_fixed(place));
-      place.layout.offset = 0;
-      call.in.push_back(std::move(place.layout));
+      call_.add_input(program_.type(id), place.layout, is_fixed(place));
     }
     if (options_.passes.in_place) places_.place_over_input(index);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       if (!places_.of(id)) places_.make(id);
-      Placement place = places_.of(id);
+      const Placement& place = places_.of(id);
       out_.push_back(ref(node.outputs[k].dtype, place));
-      place.layout.offset = 0;
-      if (options_.digests) result_.layouts[id] = place.layout;
-      call.out.push_back(std::move(place.layout));
+      call_.add_output(place.layout);
+      if (options_.digests) result_.layouts[id] = call_.out.back();
     }
-    const SharedKernel made = made_.of(call, [&] {
-      Cost cost = cost_of(call);
-      Kernel kernel = tiled   ? make_elementwise(call)
-                      : steps ? make_stepped(call, options_, zeros_of(index), cost)
-                              : make_kernel(call, node.site);
-      if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
-      return SharedKernel{std::make_shared<const Kernel>(std::move(kernel)), cost};
-    });
-    step.kernel = made.kernel;
-    step.cost = made.cost;
+    const SharedKernel* known = made_.find(call_);
+    const SharedKernel shared = known != nullptr ? *known : make_shared_kernel(index, node);
+    step.kernel = shared.kernel;
+    step.cost = shared.cost;
     if (const std::size_t bytes = step.kernel->scratch_bytes; bytes > 0)
       step.scratch = places_.make_buffer({index, 0}, Buffer::Role::scratch, BufferKind::arena, bytes);
     add_step(std::move(step), in_, out_);
+  }
+
+  /// The kernel of `call_`, for equal calls too.
+  SharedKernel make_shared_kernel(std::int32_t index, const Node& node) {
+    KernelCall call = call_.kernel_call();
+    call.threads = threads_;
+    call.seed = options_.seed;
+    call.precision = options_.precision;
+    Cost cost = cost_of(call);
+    Kernel kernel = runs_in_tiles(*node.op)  ? make_elementwise(call)
+                    : node.op->lowering.steps ? make_stepped(call, options_, zeros_of(index), cost)
+                                              : make_kernel(call, node.site);
+    if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
+    const SharedKernel shared{std::make_shared<const Kernel>(std::move(kernel)), cost};
+    made_.add(call, shared);
+    return shared;
   }
 
   /// What is hashed must not depend on what the memory was before.
@@ -317,6 +319,7 @@ class Planner {
 
   PlannedProgram finish() {
     result_.buffers = std::move(places_.buffers);
+    result_.memory = std::move(places_.memory);
     for (BufferRef& ref : result_.operands) ref.buffer = places_.resolved(ref.buffer);
     for (PlannedOutput& output : result_.outputs) output.buffer = places_.resolved(output.buffer);
     find_lifetimes();
@@ -379,27 +382,17 @@ class Planner {
   int threads_;
   const ExternalBuffers& external_;
   Placements places_;
+  const std::size_t memory_limit_ = memory_limit();
   KernelTable made_;
   std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
-  std::vector<BufferRef> in_, out_;  // of the step being planned
+  PlacedCall call_;                  // of the step being planned
+  std::vector<BufferRef> in_, out_;  // the same
 };
 }  // namespace
 
-PlannedProgram draft(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
-  return Planner(std::move(program), options, threads, external).run();
-}
-
 PlannedProgram plan(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external) {
-  PlannedProgram planned = draft(std::move(program), options, threads, external);
-  try {
-    for (Buffer& buffer : planned.buffers)
-      if (buffer.first >= 0 && buffer.kind == BufferKind::output)
-        buffer.array = Array(Dtype::boolean, {static_cast<std::int64_t>(buffer.bytes)});
-  } catch (const Error& error) {
-    out_of_memory(planned, error.what());
-  }
-  return planned;
+  return Planner(std::move(program), options, threads, external).run();
 }
 
 }  // namespace xtape

@@ -25,8 +25,10 @@ struct Buffer {
   int first = -1;          ///< First step that reads or writes it; -1 if none does.
   int last = -1;           ///< Last step that reads or writes it.
   std::size_t offset = 0;  ///< In the arena.
-  Array array;             ///< The memory, for all kinds except arena and external.
-  int number = -1;         ///< For kind external: the index of the caller's memory.
+  /// Outside of the arena: the index in PlannedProgram::memory; for kind external, that of the caller's memory.
+  int number = -1;
+  /// Whether PlannedProgram::memory has a place for it.
+  bool is_held() const { return number >= 0 && kind != BufferKind::external; }
   /// Whether it takes memory: parameters and carries always do, others if a step uses them.
   bool counts() const { return first >= 0 || kind == BufferKind::parameter || kind == BufferKind::carry; }
 };
@@ -82,6 +84,9 @@ struct PlannedProgram {
   std::shared_ptr<const Program> program;
   bool in_place = true;  ///< Passes::in_place
   std::vector<Buffer> buffers;
+  /// What buffers outside of the arena hold: constants, parameters, and carries that have memory. Empty arrays stand for
+  /// the memory that each player has for itself.
+  std::vector<Array> memory;
   std::vector<PlannedStep> steps;
   std::vector<BufferRef> operands;     ///< Of all steps.
   ValueTable<Layout> layouts;          ///< Of the results of kernels, for PlayerOptions::digests. Their offsets are 0.
@@ -112,11 +117,8 @@ struct PlannedProgram {
   std::string types_text(const PlannedStep& step) const;  ///< "float32 (2, 3), int64 ()".
 };
 
-/// The steps and the layout of the memory, without memory for the outputs. Throws Error if the plan needs more memory
-/// than this process can use (shortage.hpp) or than PlayerOptions::memory (budget.hpp), or if an op cannot be played.
-PlannedProgram draft(Program program, const PlayerOptions& options, int threads,
-                     const ExternalBuffers& outside = {});
-/// The same with memory for the outputs.
+/// The steps and the layout of the memory. Throws Error if the plan needs more memory than this process can use
+/// (shortage.hpp) or than PlayerOptions::memory (budget.hpp), or if an op cannot be played.
 PlannedProgram plan(Program program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& outside = {});
 

@@ -22,7 +22,9 @@ std::vector<std::size_t> inputs_to_take(const PlannedProgram& planned, const Pla
   if (!planned.in_place || step.is_copy()) return inputs;
   const Node& node = planned.program->node(step.node);
   const ValueType& output = node.outputs[0];
-  for (const std::size_t k : overwritable(node)) {
+  std::vector<std::size_t> overwritable;
+  find_overwritable(node, overwritable);
+  for (const std::size_t k : overwritable) {
     const ValueType& input = planned.program->tape.type(node.inputs[k]);
     if (input.shape == output.shape && size_of(input.dtype) == size_of(output.dtype)) inputs.push_back(k);
   }

@@ -54,9 +54,9 @@ std::string described(const PlannedProgram& planned, const PlannedStep& step) {
   return planned.name_of(step) + " -> " + planned.types_text(step) + at_place(planned.site_of(step));
 }
 
-void require_memory(const Node& node, const ValueType& type) {
+void require_memory(const Node& node, const ValueType& type, std::size_t most) {
   const auto bytes = static_cast<std::size_t>(checked_bytes(type.dtype, type.shape));
-  if (bytes > memory_limit())
+  if (bytes > most)
     throw OutOfMemory("out of memory: " + described(node, type) + " takes " + bytes_text(bytes) + ", " + can_have());
 }
 

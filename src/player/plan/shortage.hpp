@@ -7,9 +7,9 @@
 
 namespace xtape {
 
-/// Throws Error, naming the node's op and source location, if an array of `type` alone takes more memory than this
-/// process can use.
-void require_memory(const Node& node, const ValueType& type);
+/// Throws Error, naming the node's op and source location, if an array of `type` alone takes more memory than `most`,
+/// which is memory_limit(): what this process can use.
+void require_memory(const Node& node, const ValueType& type, std::size_t most);
 
 /// The same for an operand that may repeat elements and so take less memory than its type suggests: throws Error if the
 /// bytes of `type` exceed every address space. Kernels can therefore compute small multiples of this number in 64 bits.

@@ -59,10 +59,10 @@ PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const Pl
 
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
                                       int threads) {
-  std::vector<MemoryPoint> all = memory_curve(draft(optimised(tape, outputs, options), options, threads));
+  std::vector<MemoryPoint> all = memory_curve(plan(optimised(tape, outputs, options), options, threads));
   for (const RepeatSteps which : ways_to_repeat)
     if (std::optional<Program> program = with_repeated_steps(tape, outputs, options, which)) {
-      const std::vector<MemoryPoint> more = memory_curve(draft(std::move(*program), options, threads));
+      const std::vector<MemoryPoint> more = memory_curve(plan(std::move(*program), options, threads));
       all.insert(all.end(), more.begin(), more.end());
     }
   std::stable_sort(all.begin(), all.end(),

@@ -1,0 +1,38 @@
+/// What the players of an executable share.
+#pragma once
+
+#include <mutex>
+
+#include "plan/plan.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+struct Executable::Data {
+  Tape tape;                       // the caller's
+  const OpTable* rules = nullptr;  // the op table of the tape when it was planned
+  Vars outputs;
+  PlayerOptions options;
+  int threads = 1;
+  PlannedProgram planned;
+  mutable std::once_flag described;
+  mutable Plan plan;  // made at the first call of plan()
+
+  /// Where an output is. Throws HandleError for a var of another tape, Error for one that is not among the outputs.
+  const PlannedOutput& output(const Var& var) const;
+};
+
+/// Limits BLAS calls of this thread to one thread, since xtape splits products itself. Restores the caller's setting on
+/// destruction.
+class SingleThreadedBlas {
+ public:
+  SingleThreadedBlas();
+  SingleThreadedBlas(const SingleThreadedBlas&) = delete;
+  SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
+  ~SingleThreadedBlas();
+
+ private:
+  int before_;
+};
+
+}  // namespace xtape

@@ -1,0 +1,19 @@
+/// What a match gives. Private to the layer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "xtape/op/terms.hpp"
+
+namespace xtape {
+
+/// The terms and attributes of a tape that match a pattern's inputs and attributes.
+struct Binding {
+  std::vector<TermId> inputs;                        ///< -1 for an input that is not bound yet.
+  std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's attributes.
+  std::string miss;  ///< Describes the one literal that differs from the rule's; empty if all are equal.
+};
+
+}  // namespace xtape
