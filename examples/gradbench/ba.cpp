@@ -1,4 +1,6 @@
 // Bundle adjustment: how far p projections of points into cameras are from where they were seen, and the sparse Jacobian.
+#include <algorithm>
+
 #include "gradbench.hpp"
 
 namespace gradbench {
@@ -6,13 +8,14 @@ namespace gradbench {
 namespace {
 using Columns = Vars;  // the numbers of a camera, or of a point, for all observations: each [p]
 
-/// p times the same numbers, as p rows.
+/// A field, a number or a list, as that many equal rows.
 Var repeated(Input& in, const char* field, std::int64_t rows) {
-  const json& numbers = in.fields.at(field);
-  const json row = numbers.is_array() ? numbers : json::array({numbers});
-  json all = json::array();
-  for (std::int64_t i = 0; i < rows; ++i) all.push_back(row);
-  return in.array(all, field);
+  const Var row = in.array(field);
+  const std::int64_t columns = count_of(row.shape());
+  Array all(Dtype::float64, {rows, columns});
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::copy_n(row.node().storage.as<double>(), columns, all.as<double>() + i * columns);
+  return in.tape.parameter(std::string(field) + " of all", all);
 }
 
 Columns cross(const Columns& a, const Columns& b) {

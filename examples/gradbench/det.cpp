@@ -4,24 +4,22 @@
 namespace gradbench {
 
 namespace {
-/// Of the matrices a [b, n, n], by their minors, which are b n matrices with one row and column less.
+/// Of the matrices a [n, n, b], by their minors: n b matrices with one row and column less.
 Var determinants(const Var& a) {
-  const std::int64_t n = a.size(-1);
+  const std::int64_t n = a.size(0);
   if (n == 1) return reshape(a, {-1});
-  std::vector<std::int32_t> others;
+  if (n == 2) return a.at(0, 0) * a.at(1, 1) - a.at(0, 1) * a.at(1, 0);
+  std::vector<std::int32_t> others;  // [n - 1, n]: the columns of each minor
   std::vector<double> signs;
-  for (std::int32_t left_out = 0; left_out < n; ++left_out) {
-    signs.push_back(left_out % 2 == 0 ? 1 : -1);
-    for (std::int32_t column = 0; column < n; ++column)
-      if (column != left_out) others.push_back(column);
-  }
-  const Var columns = a.tape().constant(ArrayView(others, {n, n - 1}));
-  const Var minors = transpose(take(a.at(all, Slice(1)), columns, 2), {0, 2, 1, 3});            // [b, n, n - 1, n - 1]
-  const Var found = reshape(determinants(reshape(minors, {-1, n - 1, n - 1})), {-1, n});        // [b, n]
-  return sum(a.at(all, 0) * a.tape().constant(signs) * found, 1);
+  for (std::int32_t left_out = 0; left_out < n; ++left_out) signs.push_back(left_out % 2 == 0 ? 1 : -1);
+  for (std::int32_t column = 0; column < n - 1; ++column)
+    for (std::int32_t left_out = 0; left_out < n; ++left_out) others.push_back(column + (column >= left_out ? 1 : 0));
+  const Var minors = take(a.at(Slice(1)), a.tape().constant(ArrayView(others, {n - 1, n})), 1);  // [n - 1, n - 1, n, b]
+  const Var found = reshape(determinants(reshape(minors, {n - 1, n - 1, -1})), {n, -1});         // [n, b]
+  return sum(a.at(0) * a.tape().constant(ArrayView(signs, {n, 1})) * found, 0);
 }
 
-Var determinant(const Var& a) { return sum(determinants(expand_dims(a, 0))); }
+Var determinant(const Var& a) { return sum(determinants(expand_dims(a, 2))); }
 }  // namespace
 
 Functions det() {

@@ -39,48 +39,77 @@ std::vector<std::int32_t> angle_places(std::int64_t bones, std::int32_t none) {
   return places;
 }
 
-Var errors(Input& in, const Var& theta, const Var& us) {
-  const json &data = in.fields.at("data"), &model = data.at("model");
+/// Where the bones put the surface: their transforms [3, 4 bone].
+Var transforms(Input& in, const json& model, const Var& theta) {
   const std::vector<int> parents = model.at("parents");
   const std::int64_t bones = static_cast<std::int64_t>(parents.size());
-  const Var padded = concat({theta, zeros(in.tape, {1})});
-  const Var angles = reshape(take(padded, in.tape.constant(angle_places(bones, static_cast<std::int32_t>(theta.size(0))))), {bones, 3});
-
-  // From each bone to the whole hand, then to the world.
+  const Var places = in.tape.constant(angle_places(bones, static_cast<std::int32_t>(theta.size(0))));
+  const Var angles = reshape(take(concat({theta, zeros(in.tape, {1})}), places), {bones, 3});
   const Vars relative = unstack(matmul(in.array(model.at("base_relatives"), "relatives"), rotations(angles)));
-  Vars absolute;
+  Vars absolute;  // from each bone to the whole hand
   for (std::size_t i = 0; i < parents.size(); ++i)
     absolute.push_back(parents[i] < 0 ? relative[i] : matmul(absolute[static_cast<std::size_t>(parents[i])], relative[i]));
-  const Var bone = matmul(stack(absolute), in.array(model.at("inverse_base_absolutes"), "inverse")).at(all, Slice(0, 3));  // [bone, 3, 4]
+  const Var bone = matmul(stack(absolute), in.array(model.at("inverse_base_absolutes"), "inverse")).at(all, Slice(0, 3));
   Var world = rotation(theta.at(Slice(0, 3)));
   if (model.at("is_mirrored").get<bool>()) world = world * in.tape.constant(std::vector<double>{-1, 1, 1});
-  const Var transforms = reshape(einsum("ij,bjk->bki", world, bone), {4 * bones, 3});
+  return reshape(einsum("ij,bjk->ibk", world, bone), {3, 4 * bones});
+}
 
-  // A vertex moves with several bones; a point of the surface is a mean of the vertices of a triangle.
-  const Var weights = in.array(model.at("weights"), "weights"), base = in.array(model.at("base_positions"), "base");
-  const Var skin = reshape(expand_dims(weights, 2) * expand_dims(base, 1), {-1, 4 * bones});   // [vertex, 4 bone]
-  const Var seen = in.indices(data.at("correspondences"), "correspondences");
-  Var surface;                                                                               // [point, 4 bone]
-  if (us.empty()) {
-    surface = take(skin, seen);
-  } else {
-    const Vars corners = unstack(take(in.indices(model.at("triangles"), "triangles"), seen), 1);
-    const Var u = us.at(all, Slice(0, 1)), v = us.at(all, Slice(1, 2));
-    surface = u * take(skin, corners[0]) + v * take(skin, corners[1]) + (1 - u - v) * take(skin, corners[2]);
+/// The surface, and how points hang on it: each is a mean of the vertices of a triangle, or a vertex.
+struct Surface {
+  /// Vertices move with several bones, so they are linear in the transforms [k, 4 bone]; so are points, [k, point].
+  Var points(const Var& by) const {
+    const Var vertices = matmul(by, skin);  // [k, vertex]
+    if (us.empty()) return take(vertices, corners[0], 1);
+    const Var u = us.at(all, 0), v = us.at(all, 1);
+    return u * take(vertices, corners[0], 1) + v * take(vertices, corners[1], 1) + (1 - u - v) * take(vertices, corners[2], 1);
   }
-  return in.array(data.at("points"), "points") - (matmul(surface, transforms) + theta.at(Slice(3, 6)));
+  Var skin;      // [4 bone, vertex], of the vertices that a point hangs on
+  Vars corners;  // of [point]
+  Var us;        // [point, 2], or empty
+};
+
+Surface surface_of(Input& in, const json& data, const Var& us) {
+  const json& model = data.at("model");
+  Surface surface;
+  surface.us = us;
+  std::map<int, std::int32_t> used;  // vertices, in the order in which points name them
+  const auto number = [&](int vertex) { return used.emplace(vertex, static_cast<std::int32_t>(used.size())).first->second; };
+  for (std::size_t corner = 0; corner < (us.empty() ? 1 : 3); ++corner) {
+    std::vector<std::int32_t> vertices;
+    for (const int seen : data.at("correspondences"))
+      vertices.push_back(number(us.empty() ? seen : model.at("triangles")[static_cast<std::size_t>(seen)][corner].get<int>()));
+    surface.corners.push_back(in.tape.constant(vertices));
+  }
+  const std::int64_t bones = static_cast<std::int64_t>(model.at("parents").size()), count = static_cast<std::int64_t>(used.size());
+  Array skin(Dtype::float64, {bones, 4, count});
+  for (const auto& [vertex, place] : used)
+    for (std::int64_t bone = 0; bone < bones; ++bone)
+      for (std::int64_t axis = 0; axis < 4; ++axis)
+        skin.as<double>()[(bone * 4 + axis) * count + place] =
+            model.at("weights")[static_cast<std::size_t>(vertex)][static_cast<std::size_t>(bone)].get<double>() *
+            model.at("base_positions")[static_cast<std::size_t>(vertex)][static_cast<std::size_t>(axis)].get<double>();
+  surface.skin = reshape(in.tape.parameter("skin", skin), {4 * bones, count});
+  return surface;
 }
 
 Result evaluated(Input& in, bool derivatives) {
+  const json& data = in.fields.at("data");
   const Var theta = in.array("theta"), us = in.fields.at("us").empty() ? Var() : in.array("us");
-  const Var e = errors(in, theta, us);                                                       // [point, 3]
-  if (!derivatives) return reshape(e, {-1});
-  Vars columns;
-  if (!us.empty())  // a point depends on its own two numbers only: one tangent for the first of all points, one for the second
+  const Surface surface = surface_of(in, data, us);
+  const Var by = transforms(in, data.at("model"), theta), place = theta.at(Slice(3, 6));
+  const Var errors = transpose(in.array(data.at("points"), "points")) - (surface.points(by) + expand_dims(place, 1));  // [3, point]
+  if (!derivatives) return reshape(transpose(errors), {-1});
+
+  Vars columns;     // of [column, 3, point]
+  if (!us.empty())  // a point depends on its own pair: one tangent for the first numbers of all pairs, one for the second
     for (std::int64_t i = 0; i < 2; ++i)
-      columns.push_back(expand_dims(jvp({e}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0], 2));
-  columns.push_back(jacobian(e, theta));
-  return reshape(concat(columns, 2), {3 * e.size(0), -1});
+      columns.push_back(jvp({errors}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0].at(nullptr));
+  // Points are linear in the transforms, so the same function takes the derivatives of these.
+  const Var by_theta = transpose(jacobian(by, theta), {2, 0, 1});                                   // [26, 3, 4 bone]
+  const Var moved = reshape(surface.points(reshape(by_theta, {-1, by.size(1)})), {theta.size(0), 3, -1});
+  columns.push_back(-(moved + expand_dims(transpose(jacobian(place, theta)), 2)));
+  return reshape(transpose(concat(columns)), {3 * errors.size(1), -1});
 }
 }  // namespace
 

@@ -6,8 +6,8 @@ namespace gradbench {
 Functions kmeans() {
   // Which centroid is nearest does not change with small changes, so the distances to the others need no gradient.
   const auto cost = [](const Var& points, const Var& centroids) {
-    const Var distances = sum(square(centroids), 1) - 2 * matmul(points, transpose(centroids));  // [n, k], less |point|²
-    return sum(square(points - take(centroids, argmin(distances))));
+    const Var nearness = matmul(points, transpose(centroids)) - sum(square(centroids), 1) / 2;  // [n, k]: |p|² - |p - c|², halved
+    return sum(square(points - take(centroids, argmax(nearness))));
   };
   return {{"cost", [=](Input& in) { return cost(in.array("points"), in.array("centroids")); }},
           {"dir", [=](Input& in) {
