@@ -77,7 +77,7 @@ json answer_matrix(const std::vector<ArrayView>& found) {  // of each array the 
 Functions ba() {
   return {{"objective", [](Input& in) {
              const Observations o(in);
-             return Result({stack(o.errors(), 1), o.weight_errors()}, answer_errors);
+             return Result({transpose(stack(o.errors())), o.weight_errors()}, answer_errors);
            }},
           {"jacobian", [](Input& in) {
              // Each error depends on 15 numbers: a row of the matrix has as many elements, in compressed rows.
@@ -85,9 +85,10 @@ Functions ba() {
              GradOptions options;
              options.materialize_grads = true;
              Vars blocks;
-             for (const Var& error : o.errors()) blocks.push_back(stack(grad(sum(error), o.by, options), 1));  // [p, 15]
+             for (const Var& error : o.errors())
+               for (const Var& column : grad(sum(error), o.by, options)) blocks.push_back(column);          // [p]
              const Var by_weight = grad(sum(o.weight_errors()), o.by[14]);                                  // [p]
-             const Var values = concat({reshape(stack(blocks, 1), {-1}), by_weight});
+             const Var values = concat({reshape(transpose(stack(blocks)), {-1}), by_weight});
 
              const Var of_weight = 11 * o.n + 3 * o.m + iota(in.tape, {o.p}, 0, Dtype::int32);             // [p]
              const Var columns = concat({expand_dims(11 * o.camera, 1) + arange(in.tape, 0, 11, 1, Dtype::int32),

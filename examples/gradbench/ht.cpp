@@ -107,8 +107,12 @@ Result evaluated(Input& in, bool derivatives) {
       columns.push_back(jvp({errors}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0].at(nullptr));
   // Points are linear in the transforms, so the same function takes the derivatives of these.
   const Var by_theta = transpose(jacobian(by, theta), {2, 0, 1});                                   // [26, 3, 4 bone]
-  const Var moved = reshape(surface.points(reshape(by_theta, {-1, by.size(1)})), {theta.size(0), 3, -1});
-  columns.push_back(-(moved + expand_dims(transpose(jacobian(place, theta)), 2)));
+  const ScanFunction moved = [&](const Vars& by_one, const Vars&) {
+    return std::pair{Vars{-(surface.points(by_one[0]) + expand_dims(by_one[1], 1))}, Vars{}};
+  };
+  ScanOptions options;
+  options.axis = 0;
+  columns.push_back(scan(moved, {by_theta, transpose(jacobian(place, theta))}, {}, options).outputs[0]);  // [26, 3, point]
   return reshape(transpose(concat(columns)), {3 * errors.size(1), -1});
 }
 }  // namespace
