@@ -38,8 +38,9 @@ def main():
     golden = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
     repeated = {"kind": "evaluate", "module": "lse", "function": "primal",
                 "input": {"x": [0.5, 0.25], "min_runs": 3, "min_seconds": 0.0}}
-    messages = [{"kind": "start", "eval": "lse"}, {"kind": "define", "module": "lse"}, {"kind": "define", "module": "nothing"},
-                {"kind": "analysis", "of": 0, "valid": True}, {"kind": "evaluate", "module": "lse", "function": "third", "input": {}},
+    messages = [{"kind": "start", "eval": "lse"}, {"kind": "define", "module": "lse"},
+                {"kind": "define", "module": "nothing"}, {"kind": "analysis", "of": 0, "valid": True},
+                {"kind": "evaluate", "module": "lse", "function": "third", "input": {}},
                 {"kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": "text"}}, repeated]
     done, answers = talk(program, messages + [each["message"] for each in golden] + [{"kind": "end"}])
     holds("the program ends without an error", done.returncode == 0 and not done.stderr, done.stderr)

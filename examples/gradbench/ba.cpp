@@ -1,4 +1,5 @@
-// Bundle adjustment: how far p projections of points into cameras are from where they were seen, and the sparse Jacobian.
+// Bundle adjustment: how far p projections of points into cameras are from where they were seen, and the sparse
+// Jacobian.
 #include <algorithm>
 
 #include "gradbench.hpp"
@@ -27,7 +28,8 @@ Columns rotated(const Columns& r, const Columns& x) {
   const Var squared = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], still = squared == 0;
   const Var angle = sqrt(where(still, 1, squared)), cosine = where(still, 1, cos(angle)), sine = sin(angle);
   const Columns turned = cross(r, x);
-  const Var along = (r[0] * x[0] + r[1] * x[1] + r[2] * x[2]) * (1 - cosine) / square(angle), across = where(still, 1, sine / angle);
+  const Var along = (r[0] * x[0] + r[1] * x[1] + r[2] * x[2]) * (1 - cosine) / square(angle),
+            across = where(still, 1, sine / angle);
   Columns result;
   for (int i = 0; i < 3; ++i) result.push_back(x[i] * cosine + turned[i] * across + r[i] * along);
   return result;
@@ -36,9 +38,15 @@ Columns rotated(const Columns& r, const Columns& x) {
 /// Of each observation: 11 numbers of its camera, 3 of its point, and its weight.
 struct Observations {
   explicit Observations(Input& in)
-      : n(in.number("n")), m(in.number("m")), p(in.number("p")), cameras(repeated(in, "cam", n)),
-        points(repeated(in, "x", m)), weights(repeated(in, "w", p)), seen(repeated(in, "feat", p)),
-        camera(mod(iota(in.tape, {p}, 0, Dtype::int32), n)), point(mod(iota(in.tape, {p}, 0, Dtype::int32), m)) {
+      : n(in.number("n")),
+        m(in.number("m")),
+        p(in.number("p")),
+        cameras(repeated(in, "cam", n)),
+        points(repeated(in, "x", m)),
+        weights(repeated(in, "w", p)),
+        seen(repeated(in, "feat", p)),
+        camera(mod(iota(in.tape, {p}, 0, Dtype::int32), n)),
+        point(mod(iota(in.tape, {p}, 0, Dtype::int32), m)) {
     by = unstack(take(transpose(cameras), camera, 1));
     for (const Var& each : unstack(take(transpose(points), point, 1))) by.push_back(each);
     by.push_back(reshape(weights, {p}));
@@ -75,29 +83,32 @@ json answer_matrix(const std::vector<ArrayView>& found) {  // of each array the 
 }  // namespace
 
 Functions ba() {
-  return {{"objective", [](Input& in) {
-             const Observations o(in);
-             return Result({transpose(stack(o.errors())), o.weight_errors()}, answer_errors);
-           }},
-          {"jacobian", [](Input& in) {
-             // Each error depends on 15 numbers: a row of the matrix has as many elements, in compressed rows.
-             const Observations o(in);
-             GradOptions options;
-             options.materialize_grads = true;
-             Vars blocks;
-             for (const Var& error : o.errors())
-               for (const Var& column : grad(sum(error), o.by, options)) blocks.push_back(column);          // [p]
-             const Var by_weight = grad(sum(o.weight_errors()), o.by[14]);                                  // [p]
-             const Var values = concat({reshape(transpose(stack(blocks)), {-1}), by_weight});
+  return {
+      {"objective",
+       [](Input& in) {
+         const Observations o(in);
+         return Result({transpose(stack(o.errors())), o.weight_errors()}, answer_errors);
+       }},
+      {"jacobian", [](Input& in) {
+         // Each error depends on 15 numbers: a row of the matrix has as many elements, in compressed rows.
+         const Observations o(in);
+         GradOptions options;
+         options.materialize_grads = true;
+         Vars blocks;
+         for (const Var& error : o.errors())
+           for (const Var& column : grad(sum(error), o.by, options)) blocks.push_back(column);  // [p]
+         const Var by_weight = grad(sum(o.weight_errors()), o.by[14]);                          // [p]
+         const Var values = concat({reshape(transpose(stack(blocks)), {-1}), by_weight});
 
-             const Var of_weight = 11 * o.n + 3 * o.m + iota(in.tape, {o.p}, 0, Dtype::int32);             // [p]
-             const Var columns = concat({expand_dims(11 * o.camera, 1) + arange(in.tape, 0, 11, 1, Dtype::int32),
-                                         11 * o.n + expand_dims(3 * o.point, 1) + arange(in.tape, 0, 3, 1, Dtype::int32),
-                                         expand_dims(of_weight, 1)}, 1);                                    // [p, 15]
-             const Var rows = concat({15 * iota(in.tape, {2 * o.p + 1}, 0, Dtype::int32),
-                                      30 * o.p + 1 + iota(in.tape, {o.p}, 0, Dtype::int32)});
-             return Result({rows, concat({reshape(stack({columns, columns}, 1), {-1}), of_weight}), values}, answer_matrix);
-           }}};
+         const Var of_weight = 11 * o.n + 3 * o.m + iota(in.tape, {o.p}, 0, Dtype::int32);  // [p]
+         const Var columns = concat({expand_dims(11 * o.camera, 1) + arange(in.tape, 0, 11, 1, Dtype::int32),
+                                     11 * o.n + expand_dims(3 * o.point, 1) + arange(in.tape, 0, 3, 1, Dtype::int32),
+                                     expand_dims(of_weight, 1)},
+                                    1);  // [p, 15]
+         const Var rows = concat({15 * iota(in.tape, {2 * o.p + 1}, 0, Dtype::int32),
+                                  30 * o.p + 1 + iota(in.tape, {o.p}, 0, Dtype::int32)});
+         return Result({rows, concat({reshape(stack({columns, columns}, 1), {-1}), of_weight}), values}, answer_matrix);
+       }}};
 }
 
 }  // namespace gradbench

@@ -42,7 +42,8 @@ def of_text(checkout, layers, characters):
     codes = [ord(character) for character in text[:characters]]
     bits = math.ceil(math.log2(max(codes)))
     draw = np.random.default_rng(1)
-    return {"main_params": draw.random((2 * layers, 4 * bits)).tolist(), "extra_params": draw.random((3, bits)).tolist(),
+    return {"main_params": draw.random((2 * layers, 4 * bits)).tolist(),
+            "extra_params": draw.random((3, bits)).tolist(),
             "state": draw.random((2 * layers, bits)).tolist(),
             "sequence": [[float(code >> (bits - 1 - i) & 1) for i in range(bits)] for code in codes]}
 
@@ -70,7 +71,8 @@ def of_hand(checkout, variant, number):
         for i in range(int(words[8])):
             weights[row, int(words[9 + 2 * i])] = float(words[10 + 2 * i])
     matrices = np.array([[float(word) for word in bone[2:34]] for bone in bones])
-    triangles = [[int(word) for word in line.split(":")] for line in (folder / "model/triangles.txt").read_text().split()]
+    lines = (folder / "model/triangles.txt").read_text().split()
+    triangles = [[int(word) for word in line.split(":")] for line in lines]
     model = {"bone_count": len(bones), "bone_names": [bone[0] for bone in bones], "parents": [int(b[1]) for b in bones],
              "base_relatives": matrices[:, :16].reshape(-1, 4, 4).tolist(),
              "inverse_base_absolutes": matrices[:, 16:].reshape(-1, 4, 4).tolist(),
@@ -118,7 +120,7 @@ def inputs(eval_name, checkout, few):
         for number in some(range(1, 15), [1, 5, 10]):
             yield f"ba{number}", of_scene(checkout, number)
     elif eval_name == "ht":
-        for variant, number in some([(v, i) for v in ("simple_small", "complicated_small", "simple_big", "complicated_big")
+        for variant, number in some([(f"{kind}_{size}", i) for size in ("small", "big") for kind in ("simple", "complicated")
                                      for i in range(1, 10)],
                                     [("simple_small", 9), ("complicated_small", 1), ("complicated_small", 9),
                                      ("complicated_big", 1), ("complicated_big", 9)]):
@@ -152,7 +154,7 @@ class Messages:
     def ask(self, message, limit):
         if not self.process:
             extra = {"PYTHONPATH": self.path} if self.path else {}
-            self.process = subprocess.Popen(self.command, cwd=self.folder, env=environment() | extra, text=True, bufsize=-1,
+            self.process = subprocess.Popen(self.command, cwd=self.folder, env=environment() | extra, text=True,
                                             preexec_fn=pin, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL)
         self.count += 1
@@ -232,7 +234,8 @@ def difference(a, b):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", type=lambda word: Path(word).resolve())
-    parser.add_argument("--program", default="build/examples/gradbench/gradbench", type=lambda word: Path(word).resolve())
+    parser.add_argument("--program", default="build/examples/gradbench/gradbench",
+                        type=lambda word: Path(word).resolve())
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--path", default="", help="where the packages of GradBench's Python tools are")
     parser.add_argument("--evals", default=",".join(FUNCTIONS))
@@ -265,7 +268,8 @@ def main():
                                 given_up.add((name, function))
                             print(f"{eval_name} {function} {name}: {str(answer.get('error'))[-300:]}", file=sys.stderr)
                             continue
-                        took = [each["nanoseconds"] / 1e6 for each in answer.get("timings", []) if each["name"] == "evaluate"]
+                        took = [each["nanoseconds"] / 1e6 for each in answer.get("timings", [])
+                                if each["name"] == "evaluate"]
                         best[name] = min([best.get(name, math.inf)] + took)
                         outputs[name] = answer["output"]
                         if name == "xtape":

@@ -5,7 +5,7 @@
 
 namespace gradbench {
 
-using Objective = std::function<Var(const Var&)>;               ///< From x [n] to a number.
+using Objective = std::function<Var(const Var&)>;  ///< From x [n] to a number.
 using Gradient = std::function<Var(const Objective&, const Var&)>;
 
 /// In reverse and in forward mode. Both differentiate by a value of their own, which no other argument of f comes from.
@@ -31,8 +31,8 @@ inline Var argmin(const Objective& f, const Gradient& gradient, const Var& start
     const Var ten = s[4] == 10, rate = where(ten, 2 * s[3], s[3]), before = where(ten, 0, s[4]);
     const Var x = s[0] - rate * s[2], value = f(x), slope = gradient(f, x);
     const Var near = sqrt(sum(square(x - s[0]))) <= 1e-5, down = (value < s[1]) & ~near;
-    return Vars{where(down, x, s[0]), where(down, value, s[1]), where(down, slope, s[2]), where(down, rate, rate / 2),
-                where(down, before + 1, 0), near};
+    return Vars{where(down, x, s[0]),        where(down, value, s[1]),   where(down, slope, s[2]),
+                where(down, rate, rate / 2), where(down, before + 1, 0), near};
   };
   return while_loop(goes_on, step, first, 1000).states[0];
 }

@@ -19,7 +19,9 @@ Var determinants(const Var& a) {
   return sum(a.at(0) * a.tape().constant(ArrayView(signs, {n, 1})) * found, 0);
 }
 
-Var determinant(const Var& a) { return sum(determinants(expand_dims(a, 2))); }
+Var determinant(const Var& a) {
+  return sum(determinants(expand_dims(a, 2)));
+}
 }  // namespace
 
 Functions det() {
@@ -27,11 +29,11 @@ Functions det() {
     const std::int64_t n = in.number("ell");
     return reshape(in.array("A"), {n, n});
   };
-  return {{"primal", [=](Input& in) { return determinant(matrix(in)); }},
-          {"gradient", [=](Input& in) {
-             const Var a = matrix(in);
-             return reshape(grad(determinant(a), a), {-1});
-           }}};
+  return {{"primal", [=](Input& in) { return determinant(matrix(in)); }}, {"gradient", [=](Input& in) {
+                                                                             const Var a = matrix(in);
+                                                                             return reshape(grad(determinant(a), a),
+                                                                                            {-1});
+                                                                           }}};
 }
 
 }  // namespace gradbench

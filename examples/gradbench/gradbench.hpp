@@ -1,5 +1,5 @@
-/// The evals of GradBench (https://github.com/gradbench/gradbench), a benchmark of automatic differentiation: what their
-/// programs share.
+/// The evals of GradBench (https://github.com/gradbench/gradbench), a benchmark of automatic differentiation: what
+/// their programs share.
 #pragma once
 
 #include <functional>

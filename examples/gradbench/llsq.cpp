@@ -16,17 +16,16 @@ Functions llsq() {
   // Power 16 a + b is a product, so that the polynomial is a sum over a of t^(16 a) times polynomials of degree 15.
   const auto error = [](Input& in, const Var& x) {
     const std::int64_t low = 16, high = (x.size(0) + low - 1) / low;
-    const Var t = linspace(in.tape, -1, 1, in.number("n"));                                 // [n]
+    const Var t = linspace(in.tape, -1, 1, in.number("n"));  // [n]
     const Var coefficients = reshape(pad(x, {0}, {high * low - x.size(0)}), {high, low});
-    const Var parts = matmul(coefficients, powers(t, low));                                 // [high, n]
+    const Var parts = matmul(coefficients, powers(t, low));  // [high, n]
     const Var y = sum(parts * powers(square(square(square(square(t)))), high), 0);
     return sum(square(sign(t) - y)) / 2;
   };
-  return {{"primal", [=](Input& in) { return error(in, in.array("x")); }},
-          {"gradient", [=](Input& in) {
-             const Var x = in.array("x");
-             return grad(error(in, x), x);
-           }}};
+  return {{"primal", [=](Input& in) { return error(in, in.array("x")); }}, {"gradient", [=](Input& in) {
+                                                                              const Var x = in.array("x");
+                                                                              return grad(error(in, x), x);
+                                                                            }}};
 }
 
 }  // namespace gradbench

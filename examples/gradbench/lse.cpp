@@ -4,11 +4,10 @@
 namespace gradbench {
 
 Functions lse() {
-  return {{"primal", [](Input& in) { return logsumexp(in.array("x")); }},
-          {"gradient", [](Input& in) {
-             const Var x = in.array("x");
-             return grad(logsumexp(x), x);
-           }}};
+  return {{"primal", [](Input& in) { return logsumexp(in.array("x")); }}, {"gradient", [](Input& in) {
+                                                                             const Var x = in.array("x");
+                                                                             return grad(logsumexp(x), x);
+                                                                           }}};
 }
 
 }  // namespace gradbench

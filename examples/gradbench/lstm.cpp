@@ -6,7 +6,7 @@ namespace gradbench {
 Functions lstm() {
   // A wave goes through the layers: a step applies layer i to character t - i, so that all layers are computed at once.
   const auto loss = [](Input& in, const Var& main, const Var& extra) {
-    const Var sequence = in.array("sequence");                              // [c, b]
+    const Var sequence = in.array("sequence");  // [c, b]
     const std::int64_t c = sequence.size(0), b = sequence.size(1), layers = main.size(0) / 2;
     const Var gates = reshape(main, {layers, 2, 4, b}), state = reshape(in.array("state"), {layers, 2, b});
     const auto gate = [&](const Var& of, int which) { return of * gates.at(all, 0, which) + gates.at(all, 1, which); };

@@ -19,11 +19,10 @@ Functions ode() {
     const Vars steps = {zeros(in.tape, {in.number("s")})};
     return scan(step, steps, {concat({one, zeros_like(x)})}, options).states[0].at(Slice(1));
   };
-  return {{"primal", [=](Input& in) { return solution(in, in.array("x")); }},
-          {"gradient", [=](Input& in) {
-             const Var x = in.array("x");
-             return grad(solution(in, x).at(-1), x);
-           }}};
+  return {{"primal", [=](Input& in) { return solution(in, in.array("x")); }}, {"gradient", [=](Input& in) {
+                                                                                 const Var x = in.array("x");
+                                                                                 return grad(solution(in, x).at(-1), x);
+                                                                               }}};
 }
 
 }  // namespace gradbench

@@ -29,7 +29,10 @@ Functions particle() {
       return argmin([&](const Var& w) { return landing(w, inner); }, outer, reshape(in.array("w"), {1})).at(0);
     };
   };
-  return {{"rr", search(reverse, reverse)}, {"rf", search(reverse, forward)}, {"fr", search(forward, reverse)}, {"ff", search(forward, forward)}};
+  return {{"rr", search(reverse, reverse)},
+          {"rf", search(reverse, forward)},
+          {"fr", search(forward, reverse)},
+          {"ff", search(forward, forward)}};
 }
 
 }  // namespace gradbench

@@ -127,9 +127,11 @@ class Jax:
             blocks = jax.vmap(jax.jacrev(self.ba_error))(by, seen)
             of_weight = 11 * n + 3 * m + jnp.arange(p, dtype=jnp.int32)
             columns = jnp.concatenate([11 * camera[:, None] + jnp.arange(11, dtype=jnp.int32),
-                                       11 * n + 3 * point[:, None] + jnp.arange(3, dtype=jnp.int32), of_weight[:, None]], 1)
+                                       11 * n + 3 * point[:, None] + jnp.arange(3, dtype=jnp.int32),
+                                       of_weight[:, None]], 1)
             columns = jnp.concatenate([jnp.repeat(columns[:, None], 2, 1).reshape(-1), of_weight])
-            rows = jnp.concatenate([15 * jnp.arange(2 * p + 1, dtype=jnp.int32), 30 * p + 1 + jnp.arange(p, dtype=jnp.int32)])
+            rows = jnp.concatenate([15 * jnp.arange(2 * p + 1, dtype=jnp.int32),
+                                    30 * p + 1 + jnp.arange(p, dtype=jnp.int32)])
             return rows, columns, jnp.concatenate([blocks.reshape(-1), -2 * weights[:, 0]])
 
         given = (cameras, points, weights, jnp.array(camera), jnp.array(point), seen)
@@ -175,7 +177,8 @@ class Jax:
             x, y, z = r / angle
             cross = jnp.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
             axis = r / angle
-            rotation = jnp.cos(angle) * jnp.eye(3) + (1 - jnp.cos(angle)) * jnp.outer(axis, axis) + jnp.sin(angle) * cross
+            cosine, sine = jnp.cos(angle), jnp.sin(angle)
+            rotation = cosine * jnp.eye(3) + (1 - cosine) * jnp.outer(axis, axis) + sine * cross
             return moved @ jnp.where(still, jnp.eye(3), rotation).T + theta[3:6]
 
         def simple(theta):
@@ -188,7 +191,8 @@ class Jax:
 
         def jacobian(theta, us):
             by_theta = jax.jacfwd(complicated)(theta, us)
-            both = [jax.jvp(lambda u: complicated(theta, u), (us,), (jnp.zeros_like(us).at[:, i].set(1),))[1] for i in (0, 1)]
+            along = [jnp.zeros_like(us).at[:, i].set(1) for i in (0, 1)]
+            both = [jax.jvp(lambda u: complicated(theta, u), (us,), (each,))[1] for each in along]
             return jnp.concatenate([both[0][..., None], both[1][..., None], by_theta], 2)
 
         if us is None:
@@ -261,7 +265,8 @@ class Jax:
             x = x + 0.1 * v
             return ((x - x[1] / v[1] * v)[0]) ** 2
 
-        output, timings = timed(fields, lambda: self.ready(lambda w: self.argmin(landing, outer, w), jnp.array(fields["w"])))
+        start = jnp.array(fields["w"])
+        output, timings = timed(fields, lambda: self.ready(lambda w: self.argmin(landing, outer, w), start))
         return float(output), timings
 
     # det
@@ -280,7 +285,8 @@ class Jax:
         n = fields["ell"]
         given = self.jnp.array(fields["A"]).reshape(n, n)
         function = lambda a: self.determinants(a[None])[0]  # noqa: E731
-        output, timings = timed(fields, lambda: self.ready(function if name == "primal" else self.jax.grad(function), given))
+        wanted = function if name == "primal" else self.jax.grad(function)
+        output, timings = timed(fields, lambda: self.ready(wanted, given))
         return output.reshape(-1).tolist() if name == "gradient" else float(output), timings
 
 
@@ -361,7 +367,8 @@ class Torch:
             by = gathered().requires_grad_()
             e = errors(by)
             blocks = torch.stack([torch.autograd.grad(e[:, i].sum(), by, retain_graph=i == 0)[0] for i in (0, 1)], 1)
-            return ba_answer(n, m, p, blocks, -2 * weights[:, 0], camera.numpy().astype(np.int32), point.numpy().astype(np.int32))
+            numbers = [each.numpy().astype(np.int32) for each in (camera, point)]
+            return ba_answer(n, m, p, blocks, -2 * weights[:, 0], *numbers)
 
         output, timings = timed(fields, lambda: objective if name == "objective" else jacobian)
         if name == "objective":
@@ -437,7 +444,8 @@ def gradbench_runs(ready):
                 output, timings = timed(fields, lambda: lambda: ready(function(given)))
                 return {"success": True, "output": post(output), "timings": timings}
 
-            return type("Wrapped", (), {"wrapped": staticmethod(wrapped), "__call__": lambda self, *given: function(*given)})()
+            call = lambda self, *given: function(*given)  # noqa: E731
+            return type("Wrapped", (), {"wrapped": staticmethod(wrapped), "__call__": call})()
 
         return decorator
 

@@ -110,8 +110,9 @@ int main(int count, char** words) {
   const bool multithreaded = count == 2 && std::strcmp(words[1], "--multithreaded") == 0;
   if (count != 1 && !multithreaded) return std::cerr << "usage: " << words[0] << " [--multithreaded]\n", 1;
   const std::map<std::string, Functions> evals = {
-      {"ba", ba()},     {"det", det()}, {"gmm", gmm()},   {"hello", hello()}, {"ht", ht()},             {"kmeans", kmeans()},
-      {"llsq", llsq()}, {"lse", lse()}, {"lstm", lstm()}, {"ode", ode()},     {"particle", particle()}, {"saddle", saddle()}};
+      {"ba", ba()},     {"det", det()},       {"gmm", gmm()},           {"hello", hello()},
+      {"ht", ht()},     {"kmeans", kmeans()}, {"llsq", llsq()},         {"lse", lse()},
+      {"lstm", lstm()}, {"ode", ode()},       {"particle", particle()}, {"saddle", saddle()}};
   for (std::string line; std::getline(std::cin, line);) {
     const json message = json::parse(line);
     const std::string kind = message.at("kind");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes gradbench.jsonl: small inputs of GradBench's evals, with the outputs of its tool `manual`, and what it expects of
-saddle and particle. Needs a checkout of GradBench in which `make -C tools/manual` has made the programs.
+"""Writes gradbench.jsonl: small inputs of GradBench's evals, with the outputs of its tool `manual`, and what it expects
+of saddle and particle. Needs a checkout of GradBench in which `make -C tools/manual` has made the programs.
 
 usage: gradbench.py CHECKOUT
 """
@@ -40,8 +40,8 @@ evals = {
     "llsq": (["primal", "gradient"], [{"x": numbers(4), "n": 16}]),
     "kmeans": (["cost", "dir"], [{"points": [[0.1, 0.2], [0.3, 0.1], [2.5, 2.2], [2.4, 2.9], [5.1, 0.3], [5.5, 0.2]],
                                   "centroids": [[0.0, 0.0], [2.0, 2.0], [5.0, 0.5]]}]),
-    "gmm": (["objective", "jacobian"], [{"d": d, "k": k, "n": 6, "m": 2, "gamma": 1.3, "x": numbers(6, d), "alpha": numbers(k),
-                                         "mu": numbers(k, d), "q": numbers(k, d), "l": numbers(k, d * (d - 1) // 2)}]),
+    "gmm": (["objective", "jacobian"], [{"d": d, "k": k, "n": 6, "m": 2, "gamma": 1.3, "x": numbers(6, d),
+                                         "alpha": numbers(k), "mu": numbers(k, d), "q": numbers(k, d), "l": numbers(k, d * (d - 1) // 2)}]),
     "ode": (["primal", "gradient"], [{"x": [0.7, 0.4, 0.9], "s": 10}]),
     "lstm": (["objective", "jacobian"], [{"main_params": numbers(4, 12), "extra_params": numbers(3, 3),
                                           "state": numbers(4, 3), "sequence": [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0],
