@@ -17,6 +17,25 @@ bool greater(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
+/// The same for dense elements. Most blocks have none that is larger than those before, which is quickly found.
+template <class T>
+std::int64_t largest_of(const T* x, std::int64_t size) {
+  constexpr std::int64_t block = 128;
+  std::int64_t best = 0;
+  for (std::int64_t begin = 0; begin < size; begin += block) {
+    const std::int64_t end = std::min(size, begin + block);
+    const T most = x[best];
+    T larger = 0;
+#pragma omp simd reduction(+ : larger)
+    for (std::int64_t i = begin; i < end; ++i) larger += x[i] <= most ? T{0} : T{1};  // also for NaN
+    if (larger == 0) continue;
+    for (std::int64_t i = begin; i < end; ++i)
+      if (greater(x[i], x[best])) best = i;
+    if (x[best] != x[best]) break;
+  }
+  return best;
+}
+
 /// The index of the largest element along an axis, which must not be empty.
 Kernel make_argmax(const KernelForm& form) {
   const Middle extent = Middle::around(form.shape(0), form.get<std::int64_t>("axis"));
@@ -30,6 +49,10 @@ Kernel make_argmax(const KernelForm& form) {
       parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
         for (std::int64_t unit = begin; unit < finish; ++unit) {
           const T* column = from + unit / inner * size * inner + unit % inner;
+          if (inner == 1) {
+            best_of[unit] = largest_of(column, size);
+            continue;
+          }
           std::int64_t best = 0;
           for (std::int64_t i = 1; i < size; ++i)
             if (greater(column[i * inner], column[best * inner])) best = i;

@@ -172,11 +172,22 @@ void Placements::place_view_input(std::int32_t index) {
   if (!of(output)) {
     if (!requested(output) && !copied_view_[index]) return;
     const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
-    if (!dense || !takes_place(input, *dense)) return;
+    if (!dense || !takes_place(input, *dense) || !takes_parts(input, *dense)) return;
     make(output);
   }
   const std::optional<Layout> layout = node.op->lowering.unview(call, of(output).layout);
-  if (layout && takes_place(input, *layout)) set(input, {of(output).buffer, *layout});
+  if (layout && takes_place(input, *layout) && takes_parts(input, *layout)) set(input, {of(output).buffer, *layout});
+}
+
+/// Whether a value that consists of parts gains by this layout: if none of them can be written with it, but all of them
+/// into a dense array, then one copy of that array is faster than a copy of each part with gaps.
+bool Placements::takes_parts(ValueId id, const Layout& layout) const {
+  const Node& producer = program_.node(id.node);
+  if (!producer.op->lowering.parts || layout.contiguous()) return true;
+  const std::vector<Layout> parts = producer.op->lowering.parts(call_of(program_, producer), layout);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (takes_place(producer.inputs[i], parts[i])) return true;
+  return false;
 }
 
 // Over inputs -------------------------------------------------------------------------------------------------------

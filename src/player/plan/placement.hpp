@@ -55,6 +55,7 @@ class Placements {
   void place_view_input(std::int32_t index);
   void find_copied_views();
   bool takes_place(ValueId id, const Layout& layout) const;
+  bool takes_parts(ValueId id, const Layout& layout) const;
   bool may_overwrite(std::int32_t index, std::size_t input, const ValueType& output) const;
 
   const Program& program_;

@@ -11,91 +11,78 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t largest_tile = 2048;  // elements; some operands of 8 KiB (float32) fit in the first-level cache
+constexpr std::int64_t largest_tile = 2048;  // elements
+constexpr std::int64_t shortest_tile = 512;  // elements; with fewer, the calls of loops cost more than the cache saves
+constexpr std::int64_t cache_bytes = 32768;  // of the first-level cache
 constexpr std::int64_t shortest_row = 128;   // elements; shorter rows are gathered into full tiles
 constexpr std::int64_t elements_a_thread = 16384;  // fewer are not worth another thread
 constexpr std::int64_t drawn_at_a_time = 16;       // random numbers; tiles of random ops begin at multiples of this
 
-/// Where a value is stored while a tile runs: an external operand, a scratch slot or a result of the kernel.
-struct Place {
-  enum { external, slot, result } kind = external;
-  std::int32_t index = 0;
-};
-
-/// One of the fused ops.
+/// One of the fused ops. Its operands are the numbers of pointers: inputs, then outputs.
 struct Member {
   TileFunction run;
-  std::vector<Place> in;
-  std::vector<Place> out;
+  std::size_t in = 0, out = 0, end = 0;  // in TiledProgram::operands
 };
 
+/// A tile has a list of pointers: to the external operands, the slots and the results.
 struct TiledProgram {
   std::vector<OperandTiles> externals;
   std::vector<std::int32_t> external_slots;  // per external; -1 if it is never copied
   std::vector<Member> members;
+  std::vector<std::int32_t> operands;     // of all members
   std::vector<std::size_t> result_bytes;  // per result, of an element
   std::size_t most_operands = 1;
-  std::int32_t slots = 0;
+  std::size_t slots = 0;
   std::int64_t count = 0;  // elements of an output
   std::int64_t row = 0;    // tiles do not cross multiples of this
   std::int64_t tile = 0;   // elements of a full tile
   int threads = 1;
 
   std::size_t slot_bytes() const { return static_cast<std::size_t>(tile + 7) / 8 * 64; }
-  std::size_t pointers() const { return externals.size() + 2 * most_operands; }
+  std::size_t pointers() const { return externals.size() + slots + result_bytes.size(); }
   std::size_t thread_bytes() const {
-    return static_cast<std::size_t>(slots) * slot_bytes() + whole_lines(pointers() * sizeof(void*));
+    return slots * slot_bytes() + whole_lines((pointers() + most_operands) * sizeof(void*));
   }
+  /// Whether all elements of an operand are one that is copied to each place of a tile. A single one is read in place.
+  bool fills(const OperandTiles& operand) const { return operand.uniform() && count > 1; }
 };
 
-void run_tile(const TiledProgram& program, const KernelArguments& arguments, char* slots, const void** external,
-              const void** in, void** out, std::int64_t first, std::int64_t count) {
-  for (std::size_t i = 0; i < program.externals.size(); ++i)
-    if (!program.externals[i].uniform())
-      external[i] = program.externals[i].tile(
-          arguments.in[i], first, count,
-          program.external_slots[i] < 0
-              ? nullptr
-              : slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes());
-  const auto slot = [&](const Place& place) {
-    return slots + static_cast<std::size_t>(place.index) * program.slot_bytes();
-  };
-  const auto result = [&](const Place& place) {
-    const auto k = static_cast<std::size_t>(place.index);
-    return static_cast<char*>(arguments.out[k]) + first * static_cast<std::int64_t>(program.result_bytes[k]);
-  };
-  for (const Member& member : program.members) {
-    for (std::size_t i = 0; i < member.in.size(); ++i) {
-      const Place& place = member.in[i];
-      in[i] = place.kind == Place::external ? external[place.index]
-              : place.kind == Place::slot   ? slot(place)
-                                            : result(place);
+void run_tile(const TiledProgram& program, const KernelArguments& arguments, void** pointers, std::int64_t first,
+              std::int64_t count) {
+  const std::size_t externals = program.externals.size();
+  for (std::size_t i = 0; i < externals; ++i)
+    if (const OperandTiles& operand = program.externals[i]; !program.fills(operand)) {
+      const std::int32_t slot = program.external_slots[i];
+      void* scratch = slot < 0 ? nullptr : pointers[externals + static_cast<std::size_t>(slot)];
+      pointers[i] = const_cast<void*>(operand.tile(arguments.in[i], first, count, scratch));
     }
-    for (std::size_t i = 0; i < member.out.size(); ++i)
-      out[i] = member.out[i].kind == Place::slot ? slot(member.out[i]) : result(member.out[i]);
-    member.run({in, out, first, count, arguments.step});
+  void** results = pointers + externals + program.slots;
+  for (std::size_t k = 0; k < program.result_bytes.size(); ++k)
+    results[k] = static_cast<char*>(arguments.out[k]) + first * static_cast<std::int64_t>(program.result_bytes[k]);
+  void** chosen = results + program.result_bytes.size();
+  const std::int32_t* operands = program.operands.data();
+  for (const Member& member : program.members) {
+    for (std::size_t i = member.in; i < member.end; ++i) chosen[i - member.in] = pointers[operands[i]];
+    member.run({chosen, chosen + (member.out - member.in), first, count, arguments.step});
   }
 }
 
 /// Computes the elements [begin, end) in the scratch memory of `worker`.
 void run_tiles(const TiledProgram& program, const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
                std::int64_t worker) {
-  char* own = static_cast<char*>(arguments.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
-  char* slots = own;
-  const void** external =
-      reinterpret_cast<const void**>(own + static_cast<std::size_t>(program.slots) * program.slot_bytes());
-  const void** in = external + program.externals.size();
-  void** out = const_cast<void**>(in + program.most_operands);
-  for (std::size_t i = 0; i < program.externals.size(); ++i)
-    if (program.externals[i].uniform()) {
-      char* filled = slots + static_cast<std::size_t>(program.external_slots[i]) * program.slot_bytes();
-      program.externals[i].fill(arguments.in[i], program.tile, filled);
-      external[i] = filled;
+  char* slots = static_cast<char*>(arguments.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
+  void** pointers = reinterpret_cast<void**>(slots + program.slots * program.slot_bytes());
+  const std::size_t externals = program.externals.size();
+  for (std::size_t i = 0; i < program.slots; ++i) pointers[externals + i] = slots + i * program.slot_bytes();
+  for (std::size_t i = 0; i < externals; ++i)
+    if (program.fills(program.externals[i])) {
+      pointers[i] = pointers[externals + static_cast<std::size_t>(program.external_slots[i])];
+      program.externals[i].fill(arguments.in[i], std::min(program.tile, end - begin), pointers[i]);
     }
   for (std::int64_t first = begin; first < end;) {
     const std::int64_t left_of_row = program.row - first % program.row;
     const std::int64_t count = std::min({program.tile, left_of_row, end - first});
-    run_tile(program, arguments, slots, external, in, out, first, count);
+    run_tile(program, arguments, pointers, first, count);
     first += count;
   }
 }
@@ -159,43 +146,55 @@ std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
 }
 
 void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
+  // Values in slots have the numbers from `first_slot` on. Results follow the slots, whose number is known at the end.
+  const auto first_slot = static_cast<std::int32_t>(program.externals.size());
   const auto last = last_reads(body);
-  std::vector<std::vector<Place>> places(body.size());
+  std::vector<std::vector<std::int32_t>> places(body.size());  // a result k is ~k until then
   std::int32_t externals = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Node& node = body.node(i);
     places[i].resize(node.outputs.size());
     if (node.op == &input_op()) {
-      places[i][0] = {Place::external, externals++};
+      places[i][0] = externals++;
       continue;
     }
     Member member;
     member.run = tile_of(call, body, node);
+    member.in = program.operands.size();
+    for (const ValueId& id : node.inputs) program.operands.push_back(places[id.node][id.output]);
+    member.out = program.operands.size();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
       const auto found = std::find(body.results().begin(), body.results().end(), id);
-      places[i][k] = found == body.results().end()
-                         ? Place{Place::slot, pool.take()}
-                         : Place{Place::result, static_cast<std::int32_t>(found - body.results().begin())};
-      member.out.push_back(places[i][k]);
+      places[i][k] = found == body.results().end() ? first_slot + pool.take()
+                                                   : ~static_cast<std::int32_t>(found - body.results().begin());
+      program.operands.push_back(places[i][k]);
     }
-    for (const ValueId& id : node.inputs)
-      member.in.push_back(places[id.node][id.output]);
-    program.most_operands = std::max({program.most_operands, member.in.size(), member.out.size()});
+    member.end = program.operands.size();
+    program.most_operands = std::max(program.most_operands, member.end - member.in);
     program.members.push_back(std::move(member));
     std::vector<std::int32_t> dead;  // each slot once, although an op may read a value twice
     const auto note = [&](ValueId id) {
-      const Place& place = places[id.node][id.output];
-      if (place.kind == Place::slot &&
-          last[id.node][id.output] == i &&
-          std::find(dead.begin(), dead.end(), place.index) == dead.end())
-        dead.push_back(place.index);
+      const std::int32_t place = places[id.node][id.output];
+      if (place >= first_slot && last[id.node][id.output] == i && std::find(dead.begin(), dead.end(), place) == dead.end())
+        dead.push_back(place);
     };
     for (const ValueId& id : node.inputs) note(id);
     for (std::size_t k = 0; k < node.outputs.size(); ++k)
       note({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
-    for (std::int32_t slot : dead) pool.give_back(slot);
+    for (const std::int32_t slot : dead) pool.give_back(slot - first_slot);
   }
+  program.slots = static_cast<std::size_t>(pool.count());
+  for (std::int32_t& place : program.operands)
+    if (place < 0) place = first_slot + pool.count() + ~place;
+}
+
+/// The elements of a tile whose operands fit in the first-level cache, if that leaves tiles of a good length.
+std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) {
+  std::size_t widest = 1;
+  for (const ValueType& type : call.inputs) widest = std::max(widest, size_of(type.dtype));
+  const auto bytes = static_cast<std::int64_t>(program.pointers() * widest);
+  return std::clamp(cache_bytes / bytes / 64 * 64, shortest_tile, largest_tile);
 }
 }  // namespace
 
@@ -222,15 +221,15 @@ Kernel make_elementwise(const KernelCall& call) {
   }
   if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % drawn_at_a_time == 0))
     program->row = shortest;
-  program->tile = std::min(program->row, largest_tile);
 
   SlotPool pool;
   for (const OperandTiles& operand : program->externals)
     program->external_slots.push_back(operand.dense() ? -1 : pool.take());
   place_members(call, body, pool, *program);
-  program->slots = pool.count();
+  program->tile = std::min(program->row, tile_in_cache(*program, call));
   Kernel kernel;
   kernel.run = [program](const KernelArguments& arguments) {
+    if (program->count <= elements_a_thread) return run_tiles(*program, arguments, 0, program->count, 0);
     parallel_pieces(program->threads, program->count, elements_a_thread,
                     [&](std::int64_t begin, std::int64_t finish, std::int64_t piece) {
                       run_tiles(*program, arguments, begin, finish, piece);

@@ -1,0 +1,114 @@
+// Bundle adjustment: how far p projections of points into cameras are from where they were seen, and the sparse
+// Jacobian.
+#include <algorithm>
+
+#include "gradbench.hpp"
+
+namespace gradbench {
+
+namespace {
+using Columns = Vars;  // the numbers of a camera, or of a point, for all observations: each [p]
+
+/// A field, a number or a list, as that many equal rows.
+Var repeated(Input& in, const char* field, std::int64_t rows) {
+  const Var row = in.array(field);
+  const std::int64_t columns = count_of(row.shape());
+  Array all(Dtype::float64, {rows, columns});
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::copy_n(row.node().storage.as<double>(), columns, all.as<double>() + i * columns);
+  return in.tape.parameter(std::string(field) + " of all", all);
+}
+
+Columns cross(const Columns& a, const Columns& b) {
+  return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+}
+
+/// The point x, turned by the angle |r| about the axis r (Rodrigues).
+Columns rotated(const Columns& r, const Columns& x) {
+  const Var squared = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], still = squared == 0;
+  const Var angle = sqrt(where(still, 1, squared)), cosine = where(still, 1, cos(angle)), sine = sin(angle);
+  const Columns turned = cross(r, x);
+  const Var along = (r[0] * x[0] + r[1] * x[1] + r[2] * x[2]) * (1 - cosine) / square(angle),
+            across = where(still, 1, sine / angle);
+  Columns result;
+  for (int i = 0; i < 3; ++i) result.push_back(x[i] * cosine + turned[i] * across + r[i] * along);
+  return result;
+}
+
+/// Of each observation: 11 numbers of its camera, 3 of its point, and its weight.
+struct Observations {
+  explicit Observations(Input& in)
+      : n(in.number("n")),
+        m(in.number("m")),
+        p(in.number("p")),
+        cameras(repeated(in, "cam", n)),
+        points(repeated(in, "x", m)),
+        weights(repeated(in, "w", p)),
+        seen(repeated(in, "feat", p)),
+        camera(mod(iota(in.tape, {p}, 0, Dtype::int32), n)),
+        point(mod(iota(in.tape, {p}, 0, Dtype::int32), m)) {
+    by = unstack(take(transpose(cameras), camera, 1));
+    for (const Var& each : unstack(take(transpose(points), point, 1))) by.push_back(each);
+    by.push_back(reshape(weights, {p}));
+  }
+  Vars errors() const {
+    const Columns x = rotated({by[0], by[1], by[2]}, {by[11] - by[3], by[12] - by[4], by[13] - by[5]});
+    const Var u = x[0] / x[2], v = x[1] / x[2], squared = u * u + v * v;
+    const Var scale = (1 + by[9] * squared + by[10] * squared * squared) * by[6];
+    return {by[14] * (u * scale + by[7] - seen.at(all, 0)), by[14] * (v * scale + by[8] - seen.at(all, 1))};
+  }
+  Var weight_errors() const { return 1 - square(by[14]); }
+
+  std::int64_t n, m, p;
+  Var cameras, points, weights, seen, camera, point;
+  Vars by;  // 15 of [p]
+};
+
+json answer_errors(const std::vector<ArrayView>& found) {
+  return {{"reproj_error", {{"elements", {found[0](0, 0), found[0](0, 1)}}, {"repeated", found[0].shape()[0]}}},
+          {"w_err", {{"element", found[1](0)}, {"repeated", found[1].shape()[0]}}}};
+}
+
+json answer_matrix(const std::vector<ArrayView>& found) {  // of each array the first 30 elements and the last
+  json matrix;
+  const char* names[] = {"rows", "cols", "vals"};
+  for (int i = 0; i < 3; ++i) {
+    for (std::int64_t j = 0; j < 30; ++j) matrix[names[i]].push_back(found[i](j));
+    matrix[names[i]].push_back(found[i](found[i].shape()[0] - 1));
+  }
+  for (int i = 0; i < 2; ++i)
+    for (json& number : matrix[names[i]]) number = static_cast<std::int64_t>(number.get<double>());
+  return matrix;
+}
+}  // namespace
+
+Functions ba() {
+  return {
+      {"objective",
+       [](Input& in) {
+         const Observations o(in);
+         return Result({transpose(stack(o.errors())), o.weight_errors()}, answer_errors);
+       }},
+      {"jacobian", [](Input& in) {
+         // Each error depends on 15 numbers: a row of the matrix has as many elements, in compressed rows.
+         const Observations o(in);
+         GradOptions options;
+         options.materialize_grads = true;
+         Vars blocks;
+         for (const Var& error : o.errors())
+           for (const Var& column : grad(sum(error), o.by, options)) blocks.push_back(column);  // [p]
+         const Var by_weight = grad(sum(o.weight_errors()), o.by[14]);                          // [p]
+         const Var values = concat({reshape(transpose(stack(blocks)), {-1}), by_weight});
+
+         const Var of_weight = 11 * o.n + 3 * o.m + iota(in.tape, {o.p}, 0, Dtype::int32);  // [p]
+         const Var columns = concat({expand_dims(11 * o.camera, 1) + arange(in.tape, 0, 11, 1, Dtype::int32),
+                                     11 * o.n + expand_dims(3 * o.point, 1) + arange(in.tape, 0, 3, 1, Dtype::int32),
+                                     expand_dims(of_weight, 1)},
+                                    1);  // [p, 15]
+         const Var rows = concat({15 * iota(in.tape, {2 * o.p + 1}, 0, Dtype::int32),
+                                  30 * o.p + 1 + iota(in.tape, {o.p}, 0, Dtype::int32)});
+         return Result({rows, concat({reshape(stack({columns, columns}, 1), {-1}), of_weight}), values}, answer_matrix);
+       }}};
+}
+
+}  // namespace gradbench

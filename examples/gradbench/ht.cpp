@@ -1,0 +1,139 @@
+// Hand tracking: how far points are from a hand of 22 bones, whose angles and place are theta; and the Jacobian.
+#include "gradbench.hpp"
+
+namespace gradbench {
+
+namespace {
+/// A rotation by the angle |r| about the axis r [3], as [3, 3].
+Var rotation(const Var& r) {
+  Tape tape = r.tape();
+  const Var squared = sum(square(r)), still = squared < 1e-8, angle = sqrt(where(still, 1, squared));
+  const Var axis = r / angle, zero = zeros(tape, {}), cosine = cos(angle);
+  const Var cross = reshape(
+      stack({zero, -axis.at(2), axis.at(1), axis.at(2), zero, -axis.at(0), -axis.at(1), axis.at(0), zero}), {3, 3});
+  const Var turned = cosine * eye(tape, 3) + (1 - cosine) * expand_dims(axis, 1) * axis + sin(angle) * cross;
+  return where(still, eye(tape, 3), turned);
+}
+
+/// Rotations about z, y and x, one after the other, as [bone, 4, 4]; `angles` [bone, 3] are those about x, z and y.
+Var rotations(const Var& angles) {
+  Tape tape = angles.tape();
+  const Vars c = unstack(cos(angles), 1), s = unstack(sin(angles), 1);
+  const Var zero = zeros_like(c[0]), one = ones_like(c[0]);
+  const Var &cx = c[0], &cz = c[1], &cy = c[2], &sx = s[0], &sz = s[1], &sy = s[2];
+  return reshape(stack({cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx, zero,  //
+                        sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx, zero,  //
+                        -sy, cy * sx, cy * cx, zero,                                    //
+                        zero, zero, zero, one},
+                       1),
+                 {-1, 4, 4});
+}
+
+/// Where the angles of bones are in theta: each finger of four bones has two in its first joint, and one in the others.
+std::vector<std::int32_t> angle_places(std::int64_t bones, std::int32_t none) {
+  std::vector<std::int32_t> places(static_cast<std::size_t>(3 * bones), none);
+  std::int32_t next = 6;
+  for (std::size_t finger = 0; finger < 5; ++finger)
+    for (std::size_t joint = 2; joint <= 4; ++joint) {
+      const std::size_t place = 3 * (4 * finger + joint);
+      places[place] = next++;
+      if (joint == 2) places[place + 1] = next++;
+    }
+  return places;
+}
+
+/// Where the bones put the surface: their transforms [3, 4 bone].
+Var transforms(Input& in, const json& model, const Var& theta) {
+  const std::vector<int> parents = model.at("parents");
+  const std::int64_t bones = static_cast<std::int64_t>(parents.size());
+  const Var places = in.tape.constant(angle_places(bones, static_cast<std::int32_t>(theta.size(0))));
+  const Var angles = reshape(take(concat({theta, zeros(in.tape, {1})}), places), {bones, 3});
+  const Vars relative = unstack(matmul(in.array(model.at("base_relatives"), "relatives"), rotations(angles)));
+  Vars absolute;  // from each bone to the whole hand
+  for (std::size_t i = 0; i < parents.size(); ++i)
+    absolute.push_back(parents[i] < 0 ? relative[i]
+                                      : matmul(absolute[static_cast<std::size_t>(parents[i])], relative[i]));
+  const Var bone =
+      matmul(stack(absolute), in.array(model.at("inverse_base_absolutes"), "inverse")).at(all, Slice(0, 3));
+  Var world = rotation(theta.at(Slice(0, 3)));
+  if (model.at("is_mirrored").get<bool>()) world = world * in.tape.constant(std::vector<double>{-1, 1, 1});
+  return reshape(einsum("ij,bjk->ibk", world, bone), {3, 4 * bones});
+}
+
+/// The surface, and how points hang on it: each is a mean of the vertices of a triangle, or a vertex.
+struct Surface {
+  /// Vertices move with several bones, so they are linear in the transforms [k, 4 bone]; so are points, [k, point].
+  Var points(const Var& by) const {
+    const Var vertices = matmul(by, skin);  // [k, vertex]
+    if (us.empty()) return take(vertices, corners[0], 1);
+    const Var u = us.at(all, 0), v = us.at(all, 1);
+    return u * take(vertices, corners[0], 1) + v * take(vertices, corners[1], 1) +
+           (1 - u - v) * take(vertices, corners[2], 1);
+  }
+  Var skin;      // [4 bone, vertex], of the vertices that a point hangs on
+  Vars corners;  // of [point]
+  Var us;        // [point, 2], or empty
+};
+
+Surface surface_of(Input& in, const json& data, const Var& us) {
+  const json& model = data.at("model");
+  Surface surface;
+  surface.us = us;
+  std::map<int, std::int32_t> used;  // vertices, in the order in which points name them
+  const auto number = [&](int vertex) {
+    return used.emplace(vertex, static_cast<std::int32_t>(used.size())).first->second;
+  };
+  for (std::size_t corner = 0; corner < (us.empty() ? 1 : 3); ++corner) {
+    std::vector<std::int32_t> vertices;
+    for (const int seen : data.at("correspondences"))
+      vertices.push_back(
+          number(us.empty() ? seen : model.at("triangles")[static_cast<std::size_t>(seen)][corner].get<int>()));
+    surface.corners.push_back(in.tape.constant(vertices));
+  }
+  const std::int64_t bones = static_cast<std::int64_t>(model.at("parents").size()),
+                     count = static_cast<std::int64_t>(used.size());
+  Array skin(Dtype::float64, {bones, 4, count});
+  for (const auto& [vertex, place] : used)
+    for (std::int64_t bone = 0; bone < bones; ++bone)
+      for (std::int64_t axis = 0; axis < 4; ++axis)
+        skin.as<double>()[(bone * 4 + axis) * count + place] =
+            model.at("weights")[static_cast<std::size_t>(vertex)][static_cast<std::size_t>(bone)].get<double>() *
+            model.at("base_positions")[static_cast<std::size_t>(vertex)][static_cast<std::size_t>(axis)].get<double>();
+  surface.skin = reshape(in.tape.parameter("skin", skin), {4 * bones, count});
+  return surface;
+}
+
+Result evaluated(Input& in, bool derivatives) {
+  const json& data = in.fields.at("data");
+  const Var theta = in.array("theta"), us = in.fields.at("us").empty() ? Var() : in.array("us");
+  const Surface surface = surface_of(in, data, us);
+  const Var by = transforms(in, data.at("model"), theta), place = theta.at(Slice(3, 6));
+  const Var errors =
+      transpose(in.array(data.at("points"), "points")) - (surface.points(by) + expand_dims(place, 1));  // [3, point]
+  if (!derivatives) return reshape(transpose(errors), {-1});
+
+  Vars columns;     // of [column, 3, point]
+  if (!us.empty())  // a point depends on its own pair: one tangent for the first numbers of all pairs, one for the
+                    // second
+    for (std::int64_t i = 0; i < 2; ++i)
+      columns.push_back(
+          jvp({errors}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0].at(nullptr));
+  // Points are linear in the transforms, so the same function takes the derivatives of these.
+  const Var by_theta = transpose(jacobian(by, theta), {2, 0, 1});  // [26, 3, 4 bone]
+  const ScanFunction moved = [&](const Vars& by_one, const Vars&) {
+    return std::pair{Vars{-(surface.points(by_one[0]) + expand_dims(by_one[1], 1))}, Vars{}};
+  };
+  ScanOptions options;
+  options.axis = 0;
+  columns.push_back(
+      scan(moved, {by_theta, transpose(jacobian(place, theta))}, {}, options).outputs[0]);  // [26, 3, point]
+  return reshape(transpose(concat(columns)), {3 * errors.size(1), -1});
+}
+}  // namespace
+
+Functions ht() {
+  return {{"objective", [](Input& in) { return evaluated(in, false); }},
+          {"jacobian", [](Input& in) { return evaluated(in, true); }}};
+}
+
+}  // namespace gradbench
