@@ -50,7 +50,7 @@ Model model_of(const Defined& defined) {
     "model": {"modules": {"layer": )" + defined.layer + defined.others + R"(},
       "functions": {"f": {"inputs": {"x": ")" + defined.input + R"("}, "do": [)" + lines + R"(],
         "result": {"y": ")" + defined.result + R"("}}}}})",
-                      options, test::source_root() + "/models/one.json");
+                      options, source_root() + "/models/one.json");
 }
 
 using Program = std::function<Var(const Parameters& p, const Var& x)>;
@@ -271,7 +271,7 @@ TEST_CASE("a Transformer of a few lines loads the weights of models/transformer.
     options.hyper = {{"d_model", "8"},        {"d_ff", "12"},           {"heads", "2"},
                      {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "11"},
                      {"norm_first", norm_first ? "true" : "false"}};
-    Model model = Model::load(test::source_root() + "/models/transformer.json", options);
+    Model model = Model::load(source_root() + "/models/transformer.json", options);
     for (const auto& weight : model.weights()) {
       Array changed(weight.value);
       if (changed.shape().size() == 1)
