@@ -58,6 +58,8 @@ class Parameters {
 
   Tape tape() const;
   Store& store() const;  ///< All arrays, also those that this tape does not use.
+  /// The same, where a store of weights is wanted: Optimizer(p, …), save_arrays(path, p).
+  operator const Store&() const { return store(); }  // NOLINT: converts by intent
   /// The vars that gradients train, by full name, in the order of their first use on this tape: grad(loss, p.vars()).
   NamedVars vars() const;
   Vars list() const;           ///< The same without names.

@@ -76,7 +76,7 @@ TEST_CASE("other tapes find the arrays, with the elements of now") {
   CHECK(player.view(found)(1) == 6);
 
   const std::string path = std::filesystem::temp_directory_path() / "xtape_parameters_test.safetensors";
-  save_arrays(path, p.store());
+  save_arrays(path, p);
   Tape third;
   const Parameters loaded(third, load_arrays(path));
   CHECK(loaded("w", {2}, init::zeros()).node().storage(1) == 6);
