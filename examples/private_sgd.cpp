@@ -27,7 +27,7 @@ int main() {
   const Vars gradients = with_noise(clipped_gradients(loss, p.list(), batch, clip_norm).gradients, noise * clip_norm);
 
   Player player(tape, gradients);
-  Optimizer adam(p.store(), OptimizerOptions());
+  Optimizer adam(p, Adam{});
   PrivacyAccountant accountant;
   for (int update = 1; update <= 1000; ++update) {
     player.play();
