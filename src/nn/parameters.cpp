@@ -129,6 +129,7 @@ void Parameters::record_update(const std::string& name, const Var& value, Caller
     const std::vector<std::string>& known = data_->statistics;
     if (std::find(known.begin(), known.end(), full) == known.end())
       throw Error("there is no statistic '" + full + "'" + did_you_mean(full, known));
+    if (value.tape(caller) != data_->tape) throw HandleError("the update of '" + full + "' is a var of another tape");
     const Array& there = data_->store->at(full);
     const std::string difference = "the update of '" + full + "' is " + to_string(value.type(caller)) +
                                    ", the statistic " + to_string(ValueType{there.dtype(), there.shape()});

@@ -69,7 +69,7 @@ std::vector<Row> rows_of_parameters(World& w) {
          w.p.statistic("s", {2, 4, 6}, 0);
          w.p.record_update("s", w.foreign);
        }},
-      {"Parameters::update", "not an output", "not among the outputs",
+      {"Parameters::update", "not an output", "not an output of the player",
        [&w] {
          w.p.record_update("s", w.p.statistic("s", {1}, 0) + 1);
          const Var y = sum(w.p.statistic("t", {1}, 0));
@@ -82,7 +82,7 @@ std::vector<Row> rows_of_parameters(World& w) {
          Array none(Dtype::float32, {0});
          initialise(none, init::normal(), 1, "w");
        }},
-      {"initialise", "no array", "",
+      {"initialise", "no array", "the array is empty",
        [] {
          Array none;
          initialise(none, init::zeros(), 1, "w");
