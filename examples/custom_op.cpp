@@ -52,7 +52,8 @@ int main() {
   options.ops = &table;
   options.dtype = Dtype::float64;
   Model model = Model::parse(R"json({"xtape": 2, "name": "clipping", "model": {"functions": {
-      "clip": {"inputs": {"x": "float [n]"}, "result": "soft_clip(x, limit=2)"}}}})json", options);
+      "clip": {"inputs": {"x": "float [n]"}, "result": "soft_clip(x, limit=2)"}}}})json",
+                             options);
   const Store results = model.play("clip", {{"x", points}});
   return right && std::abs(found[0](4) - found[1](4)) < 1e-12 && results.at("clip")(4) == found[0](4) ? 0 : 1;
 }

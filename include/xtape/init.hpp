@@ -1,5 +1,5 @@
-/// Initial values of parameters, by the names that definitions use ("init"). The numbers are a function of the seed, the
-/// name of the parameter and the element: they depend neither on other parameters nor on the number of threads.
+/// Initial values of parameters, by the names that definitions use ("init"). The numbers are a function of the seed,
+/// the name of the parameter and the element: they depend neither on other parameters nor on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -69,11 +69,21 @@ Initialiser identity(double gain = 1);
 Initialiser from(const ArrayView& values);
 
 // The names of PyTorch and NumPy.
-inline Initialiser xavier_uniform(double gain = 1) { return glorot_uniform(gain); }
-inline Initialiser xavier_normal(double gain = 1) { return glorot_normal(gain); }
-inline Initialiser kaiming_uniform(double gain = 1) { return he_uniform(gain); }
-inline Initialiser kaiming_normal(double gain = 1) { return he_normal(gain); }
-inline Initialiser eye(double gain = 1) { return identity(gain); }
+inline Initialiser xavier_uniform(double gain = 1) {
+  return glorot_uniform(gain);
+}
+inline Initialiser xavier_normal(double gain = 1) {
+  return glorot_normal(gain);
+}
+inline Initialiser kaiming_uniform(double gain = 1) {
+  return he_uniform(gain);
+}
+inline Initialiser kaiming_normal(double gain = 1) {
+  return he_normal(gain);
+}
+inline Initialiser eye(double gain = 1) {
+  return identity(gain);
+}
 
 }  // namespace init
 }  // namespace xtape

@@ -35,12 +35,12 @@ Var feed_forward(const Parameters& p, const Argument& x, std::int64_t d_ff, doub
 // Convolutions of [b, channels, spatial axes] -------------------------------------------------------------------------
 /// conv1d of x [b, in, n] with weight [out, in / groups, size] and bias [out].
 Var conv1d(const Parameters& p, const Argument& x, std::int64_t out, std::int64_t size, const PerAxis& stride = 1,
-           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
-           bool with_bias = true, const Initialiser& initialiser = init::he_normal());
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1, bool with_bias = true,
+           const Initialiser& initialiser = init::he_normal());
 /// conv2d of x [b, in, h, w] with weight [out, in / groups, size, size]; a size is one number or two.
 Var conv2d(const Parameters& p, const Argument& x, std::int64_t out, const PerAxis& size, const PerAxis& stride = 1,
-           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
-           bool with_bias = true, const Initialiser& initialiser = init::he_normal());
+           const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1, bool with_bias = true,
+           const Initialiser& initialiser = init::he_normal());
 /// conv_transpose1d and conv_transpose2d with weight [in, out / groups, size…].
 Var conv_transpose1d(const Parameters& p, const Argument& x, std::int64_t out, std::int64_t size,
                      const PerAxis& stride = 1, const PerAxis& padding = 0, const PerAxis& output_padding = 0,
@@ -64,7 +64,8 @@ Var batch_norm(const Parameters& p, const Argument& x, double epsilon = 1e-5, do
 /// What a recurrent layer of x [b, t, in] gives.
 struct Recurrence {
   Var outputs;  ///< [b, t, units]; bidirectional: [b, t, 2 * units].
-  Vars states;  ///< After the last step, [b, units] each: h, or h and c of an lstm; bidirectional: forward, then backward.
+  Vars states;  ///< After the last step, [b, units] each: h, or h and c of an lstm; bidirectional: forward, then
+                ///< backward.
 };
 struct RecurrentOptions {
   Vars init = {};              ///< The first states; empty: zeros. Bidirectional: forward, then backward.
@@ -83,8 +84,8 @@ Recurrence gru(const Parameters& p, const Argument& x, std::int64_t units, const
 
 // Attention (Vaswani et al., 2017) ------------------------------------------------------------------------------------
 struct AttentionOptions {
-  Var mask = {};            ///< bool, true where a query must not attend to a key; broadcasts to [b, heads, query, key].
-  bool causal = false;      ///< Queries do not attend to later keys.
+  Var mask = {};        ///< bool, true where a query must not attend to a key; broadcasts to [b, heads, query, key].
+  bool causal = false;  ///< Queries do not attend to later keys.
   double dropout_rate = 0;  ///< Of the attention weights.
   bool with_bias = true;    ///< Of all four maps.
   bool cached = false;      ///< In mode predict, queries also attend to the keys of earlier pieces.

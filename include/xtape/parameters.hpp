@@ -24,8 +24,8 @@ class Player;
 ///
 ///   Parameters q(eval_tape, p.store());
 ///
-/// `p / "encoder"` names the same parameters within a scope: (p / "encoder")("w", …) is "encoder.w". These are the names
-/// in files (save_arrays, load_arrays), and those of the weights of a Model.
+/// `p / "encoder"` names the same parameters within a scope: (p / "encoder")("w", …) is "encoder.w". These are the
+/// names in files (save_arrays, load_arrays), and those of the weights of a Model.
 ///
 /// A handle: copies and scopes share everything. For one thread at a time.
 class Parameters {

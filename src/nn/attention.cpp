@@ -7,7 +7,9 @@
 namespace xtape::nn {
 
 namespace {
-Var either(const Var& a, const Var& b) { return a.empty() ? b : b.empty() ? a : a | b; }
+Var either(const Var& a, const Var& b) {
+  return a.empty() ? b : b.empty() ? a : a | b;
+}
 
 Var scaled_dot_product(const Var& q, const Var& k, const Var& v, const Var& mask, double dropout_rate) {
   Var scores = einsum("b query h d_k, b key h d_k -> b h query key", q, k) /

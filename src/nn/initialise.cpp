@@ -244,26 +244,54 @@ Initialiser scaled(const char* kind, double gain, double fan_in, double fan_out 
 }
 }  // namespace
 
-Initialiser zeros() { return {"zeros", {}}; }
-Initialiser ones() { return {"ones", {}}; }
-Initialiser constant(double value) { return {"constant", {{"value", value}}}; }
-Initialiser normal(double std) { return normal(0, std); }
-Initialiser normal(double mean, double std) { return {"normal", {{"mean", mean}, {"std", std}}}; }
-Initialiser truncated_normal(double std) { return truncated_normal(0, std); }
-Initialiser truncated_normal(double mean, double std) { return {"truncated_normal", {{"mean", mean}, {"std", std}}}; }
-Initialiser uniform(double low, double high) { return {"uniform", {{"low", low}, {"high", high}}}; }
+Initialiser zeros() {
+  return {"zeros", {}};
+}
+Initialiser ones() {
+  return {"ones", {}};
+}
+Initialiser constant(double value) {
+  return {"constant", {{"value", value}}};
+}
+Initialiser normal(double std) {
+  return normal(0, std);
+}
+Initialiser normal(double mean, double std) {
+  return {"normal", {{"mean", mean}, {"std", std}}};
+}
+Initialiser truncated_normal(double std) {
+  return truncated_normal(0, std);
+}
+Initialiser truncated_normal(double mean, double std) {
+  return {"truncated_normal", {{"mean", mean}, {"std", std}}};
+}
+Initialiser uniform(double low, double high) {
+  return {"uniform", {{"low", low}, {"high", high}}};
+}
 Initialiser glorot_uniform(double gain, double fan_in, double fan_out) {
   return scaled("glorot_uniform", gain, fan_in, fan_out);
 }
 Initialiser glorot_normal(double gain, double fan_in, double fan_out) {
   return scaled("glorot_normal", gain, fan_in, fan_out);
 }
-Initialiser he_uniform(double gain, double fan_in) { return scaled("he_uniform", gain, fan_in); }
-Initialiser he_normal(double gain, double fan_in) { return scaled("he_normal", gain, fan_in); }
-Initialiser lecun_uniform(double gain, double fan_in) { return scaled("lecun_uniform", gain, fan_in); }
-Initialiser lecun_normal(double gain, double fan_in) { return scaled("lecun_normal", gain, fan_in); }
-Initialiser orthogonal(double gain) { return {"orthogonal", {{"gain", gain}}}; }
-Initialiser identity(double gain) { return {"identity", {{"gain", gain}}}; }
+Initialiser he_uniform(double gain, double fan_in) {
+  return scaled("he_uniform", gain, fan_in);
+}
+Initialiser he_normal(double gain, double fan_in) {
+  return scaled("he_normal", gain, fan_in);
+}
+Initialiser lecun_uniform(double gain, double fan_in) {
+  return scaled("lecun_uniform", gain, fan_in);
+}
+Initialiser lecun_normal(double gain, double fan_in) {
+  return scaled("lecun_normal", gain, fan_in);
+}
+Initialiser orthogonal(double gain) {
+  return {"orthogonal", {{"gain", gain}}};
+}
+Initialiser identity(double gain) {
+  return {"identity", {{"gain", gain}}};
+}
 Initialiser from(const ArrayView& values) {
   Initialiser made("from", {});
   made.values = Array(values);

@@ -105,8 +105,7 @@ Var transposed(const Parameters& p, const Argument& x, std::int64_t out, const P
   return as_layer(p, x.caller(), [&] {
     check_channels(x, axes, out, groups);
     const std::int64_t in = x.size(1);
-    const Var weight =
-        kernel(p, in, out / groups, kernel_sizes(size, axes), in / groups, out / groups, initialiser);
+    const Var weight = kernel(p, in, out / groups, kernel_sizes(size, axes), in / groups, out / groups, initialiser);
     return convolve(weight, bias_of(p, out, with_bias));
   });
 }
@@ -126,16 +125,16 @@ Var conv2d(const Parameters& p, const Argument& x, std::int64_t out, const PerAx
     return xtape::conv2d(x, weight, bias, stride, padding, dilation, groups);
   });
 }
-Var conv_transpose1d(const Parameters& p, const Argument& x, std::int64_t out, std::int64_t size,
-                     const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding,
-                     std::int64_t groups, bool with_bias, const PerAxis& dilation, const Initialiser& initialiser) {
+Var conv_transpose1d(const Parameters& p, const Argument& x, std::int64_t out, std::int64_t size, const PerAxis& stride,
+                     const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups, bool with_bias,
+                     const PerAxis& dilation, const Initialiser& initialiser) {
   return transposed(p, x, out, size, 1, groups, with_bias, initialiser, [&](const Var& weight, const Var& bias) {
     return xtape::conv_transpose1d(x, weight, bias, stride, padding, output_padding, groups, dilation);
   });
 }
 Var conv_transpose2d(const Parameters& p, const Argument& x, std::int64_t out, const PerAxis& size,
-                     const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding,
-                     std::int64_t groups, bool with_bias, const PerAxis& dilation, const Initialiser& initialiser) {
+                     const PerAxis& stride, const PerAxis& padding, const PerAxis& output_padding, std::int64_t groups,
+                     bool with_bias, const PerAxis& dilation, const Initialiser& initialiser) {
   return transposed(p, x, out, size, 2, groups, with_bias, initialiser, [&](const Var& weight, const Var& bias) {
     return xtape::conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation);
   });
@@ -150,8 +149,7 @@ Var layer_norm(const Parameters& p, const Argument& x, double epsilon, bool with
 }
 
 Var rms_norm(const Parameters& p, const Argument& x, double epsilon) {
-  return as_layer(p, x.caller(),
-                  [&] { return xtape::rms_norm(x, p("weight", {x.size(-1)}, init::ones()), epsilon); });
+  return as_layer(p, x.caller(), [&] { return xtape::rms_norm(x, p("weight", {x.size(-1)}, init::ones()), epsilon); });
 }
 
 Var group_norm(const Parameters& p, const Argument& x, std::int64_t groups, double epsilon) {

@@ -23,6 +23,8 @@ Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out);
 inline Var bias_of(const Parameters& p, std::int64_t size, bool with_bias) {
   return with_bias ? p("bias", {size}, init::zeros()) : Var();
 }
-inline Var plus(const Var& x, const Var& bias) { return bias.empty() ? x : x + bias; }
+inline Var plus(const Var& x, const Var& bias) {
+  return bias.empty() ? x : x + bias;
+}
 
 }  // namespace xtape::nn

@@ -12,7 +12,7 @@ namespace xtape {
 struct Parameters::Data {
   explicit Data(const Tape& of) : tape(of) {}
   Tape tape;
-  Store own;                          // unless the caller has one
+  Store own;  // unless the caller has one
   Store* store = &own;
   std::optional<std::uint64_t> seed;  // without a seed, arrays are found and not made
   // Names, because vars become stale where a parameter is first used inside a scan: it moves out of the body.
@@ -22,7 +22,8 @@ struct Parameters::Data {
   /// The array of that name as a parameter of the tape; if it is not there, `fill` fills a new one.
   template <class Fill>
   Var parameter(const std::string& name, const ValueType& type, std::vector<std::string>& names, const Fill& fill) {
-    if (!is_floating(type.dtype)) throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(type));
+    if (!is_floating(type.dtype))
+      throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(type));
     if (!store->has(name)) {
       if (!seed)
         throw Error("the store has no parameter '" + name + "'" + did_you_mean(name, store->names()) +
@@ -80,10 +81,18 @@ Var Parameters::operator()(const std::string& name, const ArrayView& initial, Ca
   });
 }
 
-Parameters Parameters::scope(const std::string& name) const { return {data_, full_name(name) + "."}; }
-const std::string& Parameters::prefix() const { return prefix_; }
-Tape Parameters::tape() const { return data_->tape; }
-Store& Parameters::store() const { return *data_->store; }
+Parameters Parameters::scope(const std::string& name) const {
+  return {data_, full_name(name) + "."};
+}
+const std::string& Parameters::prefix() const {
+  return prefix_;
+}
+Tape Parameters::tape() const {
+  return data_->tape;
+}
+Store& Parameters::store() const {
+  return *data_->store;
+}
 
 NamedVars Parameters::vars() const {
   NamedVars vars;
@@ -120,6 +129,7 @@ void Parameters::record_update(const std::string& name, const Var& value, Caller
     const std::vector<std::string>& known = data_->statistics;
     if (std::find(known.begin(), known.end(), full) == known.end())
       throw Error("there is no statistic '" + full + "'" + did_you_mean(full, known));
+    if (value.tape(caller) != data_->tape) throw HandleError("the update of '" + full + "' is a var of another tape");
     const Array& there = data_->store->at(full);
     const std::string difference = "the update of '" + full + "' is " + to_string(value.type(caller)) +
                                    ", the statistic " + to_string(ValueType{there.dtype(), there.shape()});
@@ -129,7 +139,9 @@ void Parameters::record_update(const std::string& name, const Var& value, Caller
   });
 }
 
-const NamedVars& Parameters::updates() const { return data_->updates; }
+const NamedVars& Parameters::updates() const {
+  return data_->updates;
+}
 
 void Parameters::update(const Player& player) const {
   std::vector<ArrayView> values;

@@ -23,7 +23,8 @@ Recurrence one_direction(const Parameters& p, const Argument& x, std::int64_t un
   return as_layer(p, x.caller(), [&] {
     if (x.rank() != 3) throw ShapeError("a recurrent layer takes [b, t, in], got " + to_string(x.type()));
     Vars init = options.init;
-    for (std::size_t i = init.size(); i < kind.states; ++i) init.push_back(zeros(x.tape(), {x.size(0), units}, x.dtype()));
+    for (std::size_t i = init.size(); i < kind.states; ++i)
+      init.push_back(zeros(x.tape(), {x.size(0), units}, x.dtype()));
     ScanOptions along_time;
     along_time.reverse = options.reverse;
     along_time.valid = options.valid;

@@ -1,5 +1,3 @@
-#include "xtape/init.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/init.hpp"
 
 using namespace xtape;
 

@@ -47,9 +47,12 @@ Model model_of(const Defined& defined) {
   return Model::parse(R"({"xtape": 2, "name": "one",
     "use": ["blocks/linear.json", "blocks/norm.json", "blocks/convolution.json", "blocks/recurrent.json",
             "blocks/attention.json", "blocks/positions.json"],
-    "model": {"modules": {"layer": )" + defined.layer + defined.others + R"(},
-      "functions": {"f": {"inputs": {"x": ")" + defined.input + R"("}, "do": [)" + lines + R"(],
-        "result": {"y": ")" + defined.result + R"("}}}}})",
+    "model": {"modules": {"layer": )" +
+                          defined.layer + defined.others + R"(},
+      "functions": {"f": {"inputs": {"x": ")" +
+                          defined.input + R"("}, "do": [)" + lines + R"(],
+        "result": {"y": ")" +
+                          defined.result + R"("}}}}})",
                       options, source_root() + "/models/one.json");
 }
 
@@ -109,7 +112,9 @@ Defined recurrent(const std::string& cell, const std::string& states, const std:
   defined.result = "concat((ys, h[:, none]), axis=1)";
   return defined;
 }
-Var all_of(const nn::Recurrence& run) { return concat({run.outputs, expand_dims(run.states[0], 1)}, 1); }
+Var all_of(const nn::Recurrence& run) {
+  return concat({run.outputs, expand_dims(run.states[0], 1)}, 1);
+}
 }  // namespace
 
 TEST_CASE("linear, dense and embedding are the blocks of these names") {
@@ -135,8 +140,9 @@ TEST_CASE("norms are the blocks of these names") {
   check_layer(of(R"({"block": "rms_norm", "width": 6})"), numbers({2, 3, 6}),
               [](const Parameters& p, const Var& x) { return nn::rms_norm(p / "layer", x); });
   for (const Mode mode : {Mode::eval, Mode::train})
-    check_layer(image(R"({"block": "batch_norm", "channels": 3})"), numbers({4, 3, 5, 2}),
-                [](const Parameters& p, const Var& x) { return nn::batch_norm(p / "layer", x); }, mode);
+    check_layer(
+        image(R"({"block": "batch_norm", "channels": 3})"), numbers({4, 3, 5, 2}),
+        [](const Parameters& p, const Var& x) { return nn::batch_norm(p / "layer", x); }, mode);
 }
 
 TEST_CASE("batch_norm updates its statistics as the block does") {
@@ -173,9 +179,8 @@ TEST_CASE("convolutions are the blocks of these names") {
               numbers({2, 3, 6, 7}),
               [](const Parameters& p, const Var& x) { return nn::conv2d(p / "layer", x, 5, 3, 1, 1); });
   check_layer(image(R"({"block": "convolution_2d", "in": 3, "out": 5, "size": 2, "dilation": 2, "with_bias": false})"),
-              numbers({2, 3, 6, 7}), [](const Parameters& p, const Var& x) {
-                return nn::conv2d(p / "layer", x, 5, 2, 1, 0, 2, 1, false);
-              });
+              numbers({2, 3, 6, 7}),
+              [](const Parameters& p, const Var& x) { return nn::conv2d(p / "layer", x, 5, 2, 1, 0, 2, 1, false); });
 }
 
 TEST_CASE("transposed convolutions are the ops with parameters of their own") {
@@ -268,8 +273,12 @@ TEST_CASE("sinusoidal_positions are the block sinusoidal") {
 TEST_CASE("a Transformer of a few lines loads the weights of models/transformer.json") {
   for (const bool norm_first : {false, true}) {
     ModelOptions options;
-    options.hyper = {{"d_model", "8"},        {"d_ff", "12"},           {"heads", "2"},
-                     {"encoder_layers", "2"}, {"decoder_layers", "2"}, {"source_vocab_size", "11"},
+    options.hyper = {{"d_model", "8"},
+                     {"d_ff", "12"},
+                     {"heads", "2"},
+                     {"encoder_layers", "2"},
+                     {"decoder_layers", "2"},
+                     {"source_vocab_size", "11"},
                      {"norm_first", norm_first ? "true" : "false"}};
     Model model = Model::load(source_root() + "/models/transformer.json", options);
     for (const auto& weight : model.weights()) {
@@ -317,7 +326,8 @@ TEST_CASE("group_norm and feed_forward are their ops with parameters") {
   const Var inner = nn::feed_forward(p / "ffn", v, 7, 0.5, [](const Var& h) { return gelu(h); });
   const auto at = [&](const char* name) { return p.vars().at(name); };
   const Var outer = einsum("bi,oi->bo", gelu(einsum("bi,oi->bo", v, at("ffn.linear1.weight")) + at("ffn.linear1.bias")),
-                           at("ffn.linear2.weight")) + at("ffn.linear2.bias");
+                           at("ffn.linear2.weight")) +
+                    at("ffn.linear2.bias");
   Player player(tape, {y, z, inner, outer});
   player.play({{x, numbers({2, 4, 3})}, {v, numbers({2, 4})}});
   CHECK(same_bits(player.view(y), player.view(z)));

@@ -169,8 +169,9 @@ TEST_CASE("errors of parameters name the line, and both types") {
   CHECK_THROWS_AS(p("eye", {2}, init::identity()), ShapeError);
   CHECK(error_of([&] { p("z", {2}, Initialiser("glorot", {})); }).find("there is no initialiser 'glorot'") !=
         std::string::npos);
-  CHECK(error_of([&] { p("z", {2}, Initialiser("normal", {{"sd", 1}})); }).find("normal has no setting 'sd'") !=
-        std::string::npos);
+  CHECK(error_of([&] {
+          p("z", {2}, Initialiser("normal", {{"sd", 1}}));
+        }).find("normal has no setting 'sd'") != std::string::npos);
   CHECK(p.store().names() == std::vector<std::string>{"w"});
   Tape halved(Dtype::float64);
   CHECK_THROWS_AS(Parameters(halved, p.store())("w", {2, 3}, init::zeros()), DtypeError);

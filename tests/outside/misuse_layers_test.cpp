@@ -69,7 +69,7 @@ std::vector<Row> rows_of_parameters(World& w) {
          w.p.statistic("s", {2, 4, 6}, 0);
          w.p.record_update("s", w.foreign);
        }},
-      {"Parameters::update", "not an output", "not among the outputs",
+      {"Parameters::update", "not an output", "not an output of the player",
        [&w] {
          w.p.record_update("s", w.p.statistic("s", {1}, 0) + 1);
          const Var y = sum(w.p.statistic("t", {1}, 0));
@@ -82,7 +82,7 @@ std::vector<Row> rows_of_parameters(World& w) {
          Array none(Dtype::float32, {0});
          initialise(none, init::normal(), 1, "w");
        }},
-      {"initialise", "no array", "",
+      {"initialise", "no array", "the array is empty",
        [] {
          Array none;
          initialise(none, init::zeros(), 1, "w");
@@ -93,7 +93,8 @@ std::vector<Row> rows_of_parameters(World& w) {
          initialise(integers, init::zeros(), 1, "w");
        }},
       {"from", "no array", "a view without memory", [] { init::from(ArrayView()); }},
-      {"from", "another shape", "shape", [&w] { initialise(w.weights, init::from(Array(Dtype::float32, {2})), 1, "w"); }},
+      {"from", "another shape", "shape",
+       [&w] { initialise(w.weights, init::from(Array(Dtype::float32, {2})), 1, "w"); }},
   };
 }
 
@@ -123,9 +124,13 @@ std::vector<Row> rows_of_layers(World& w) {
       {"multi_head_attention", "empty", "empty", [&w] { nn::multi_head_attention(w.p, w.x, Var(), w.x, 2); }},
       {"sinusoidal_positions", "an odd width", "even width", [&w] { nn::sinusoidal_positions(w.x, 3); }},
       {"transformer_encoder_layer", "foreign", foreign,
-       [&w] { nn::transformer_encoder_layer(w.p, w.tape.input("wide", {1, 2, 8}), w.foreign); }},
+       [&w] {
+         nn::transformer_encoder_layer(w.p, w.tape.input("wide", {1, 2, 8}), w.foreign);
+       }},
       {"transformer_decoder_layer", "empty", "empty",
-       [&w] { nn::transformer_decoder_layer(w.p, w.tape.input("wide", {1, 2, 8}), Var(), Var()); }},
+       [&w] {
+         nn::transformer_decoder_layer(w.p, w.tape.input("wide", {1, 2, 8}), Var(), Var());
+       }},
   };
 }
 
@@ -136,14 +141,36 @@ std::vector<Row> rows_of_all(World& w) {
 }
 }  // namespace
 
-TEST_CASE("parameters and layers refuse what they cannot do") { misuse::check_rows<World>(rows_of_parameters); }
-TEST_CASE("layers refuse what they cannot do") { misuse::check_rows<World>(rows_of_layers); }
+TEST_CASE("parameters and layers refuse what they cannot do") {
+  misuse::check_rows<World>(rows_of_parameters);
+}
+TEST_CASE("layers refuse what they cannot do") {
+  misuse::check_rows<World>(rows_of_layers);
+}
 TEST_CASE("every function of parameters and layers is in the table, or takes any value") {
   misuse::check_complete<World>(rows_of_all, {"init.hpp", "parameters.hpp", "nn.hpp"},
-                                {"zeros", "ones", "constant", "normal", "truncated_normal", "uniform", "glorot_uniform",
-                                 "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal",
-                                 "orthogonal", "identity", "xavier_uniform", "xavier_normal", "kaiming_uniform",
-                                 "kaiming_normal", "eye", "Parameters::prefix", "Parameters::tape", "Parameters::store",
+                                {"zeros",
+                                 "ones",
+                                 "constant",
+                                 "normal",
+                                 "truncated_normal",
+                                 "uniform",
+                                 "glorot_uniform",
+                                 "glorot_normal",
+                                 "he_uniform",
+                                 "he_normal",
+                                 "lecun_uniform",
+                                 "lecun_normal",
+                                 "orthogonal",
+                                 "identity",
+                                 "xavier_uniform",
+                                 "xavier_normal",
+                                 "kaiming_uniform",
+                                 "kaiming_normal",
+                                 "eye",
+                                 "Parameters::prefix",
+                                 "Parameters::tape",
+                                 "Parameters::store",
                                  "Parameters::updates"},
                                 30);
 }
