@@ -29,7 +29,7 @@ class Compiled {
   /// inputs of a new tape like `like`: its mode, default dtype and ops. Carries of `options` are not supported.
   template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
   explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
-      : Compiled(Recorded{}, of_vars(std::move(function)), options, like) {}
+      : Compiled(Recorded{}, function_of(std::move(function)), options, like) {}
 
   /// The results for these arguments: dense views, valid until the next call. Each call is a random step of its own.
   /// Throws as recording, Player and Player::play do, and Error for options with carries.
@@ -40,6 +40,20 @@ class Compiled {
   std::uint64_t step() const;  ///< The random step of the next call; at first 0.
   void set_step(std::uint64_t random_step);
   void clear();  ///< Forgets all plans.
+
+  /// A function of one to eight vars, or of Vars, as a function of Vars.
+  template <std::size_t n = 1, class F>
+  static Function function_of(F function) {
+    if constexpr (std::is_invocable<F&, const Vars&>::value) {
+      return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
+    } else {
+      static_assert(n <= 8, "a compiled function takes one to eight vars, or Vars, and returns a Var or Vars");
+      if constexpr (n <= 8 && takes<F>(std::make_index_sequence<n>()))
+        return spread<n>(std::move(function), std::make_index_sequence<n>());
+      else if constexpr (n <= 8)
+        return function_of<n + 1>(std::move(function));
+    }
+  }
 
  private:
   struct Recorded {};
@@ -62,19 +76,6 @@ class Compiled {
       return listed(function(x[i]...));
     };
   }
-  template <std::size_t n = 1, class F>
-  static Function of_vars(F function) {
-    if constexpr (std::is_invocable<F&, const Vars&>::value) {
-      return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
-    } else {
-      static_assert(n <= 8, "a compiled function takes one to eight vars, or Vars, and returns a Var or Vars");
-      if constexpr (n <= 8 && takes<F>(std::make_index_sequence<n>()))
-        return spread<n>(std::move(function), std::make_index_sequence<n>());
-      else if constexpr (n <= 8)
-        return of_vars<n + 1>(std::move(function));
-    }
-  }
-
   struct Data;
   Owner<Data> data_;
 };

@@ -391,6 +391,7 @@ TEST_CASE("the table has every function of tapes, vars and players that can be m
                                  "Compiled::step",
                                  "Compiled::set_step",
                                  "Compiled::clear",
+                                 "Compiled::function_of",
                                  "Var::bool",
                                  "Var::shape",
                                  "Var::dtype",
