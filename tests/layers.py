@@ -11,17 +11,18 @@ from pathlib import Path
 from counted import holds, report
 
 PUBLIC = {
-    "array": ["array", "attributes", "communicator", "error", "half", "literal", "mpi", "named", "npy", "owner", "precision", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "attributes", "communicator", "error", "half", "literal", "minibatches", "mpi", "named", "npy", "owner", "precision", "safetensors", "shared_list", "xtensor"],
     "kernels": ["op/kernel"],
     "tape": ["index", "op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["custom_gradient", "linear_solve", "loops", "ops", "ops/activations", "ops/convolution", "ops/elementwise", "ops/indexing", "ops/linear_algebra", "ops/losses", "ops/order", "ops/random", "ops/reductions", "ops/resampling", "scan"],
     "grad": ["derivatives", "grad", "implicit", "odeint", "per_example", "vmap"],
     "player": ["compiled", "gradcheck", "player", "sparse", "trace"],
-    "optim": ["core", "optim", "privacy"],  # core includes all up to here
+    "optim": ["optim", "privacy", "step"],
+    "nn": ["core", "init", "nn", "parameters"],  # core includes all up to here
     "onnx": ["onnx"],
     "inspect": ["inspect"],
     "model": ["hugging_face", "model"],
-    "text": ["bleu", "images", "text", "tokenizers"],
+    "text": ["array_batches", "bleu", "csv", "images", "text", "tokenizers"],
     "decode": ["decode", "predict"],
     "ranks": ["distributed"],
     "train": ["profile", "train"],
@@ -41,7 +42,7 @@ def order():
     sees["text"] = {"array", "text"}
     for layer in ["decode", "train"]:
         sees[layer].add("text")
-    core = set(below[:below.index("optim") + 1])
+    core = set(below[:below.index("nn") + 1])
     return sees | {"cli": {*layers, "cli"}, "mpi": {"array", "mpi"}, "onnx": core | {"onnx"}}
 
 

@@ -30,7 +30,7 @@ class Compiled {
   /// inputs of a new tape like `like`: its mode, default dtype and ops. Carries of `options` are not supported.
   template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
   explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
-      : Compiled(OfVars{}, of_vars(std::move(function)), options, like) {}
+      : Compiled(Recorded{}, function_of(std::move(function)), options, like) {}
   Compiled(const Compiled& other);
   Compiled& operator=(const Compiled& other) { return *this = Compiled(other); }
   Compiled(Compiled&&) noexcept = default;  ///< Using what was moved from throws HandleError.
@@ -46,9 +46,23 @@ class Compiled {
   void set_step(std::uint64_t random_step);
   void clear();  ///< Forgets all plans; copies keep those that they have played.
 
+  /// A function of one to eight vars, or of Vars, as a function of Vars.
+  template <std::size_t n = 1, class F>
+  static Function function_of(F function) {
+    if constexpr (std::is_invocable<F&, const Vars&>::value) {
+      return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
+    } else {
+      static_assert(n <= 8, "a compiled function takes one to eight vars, or Vars, and returns a Var or Vars");
+      if constexpr (n <= 8 && takes<F>(std::make_index_sequence<n>()))
+        return spread<n>(std::move(function), std::make_index_sequence<n>());
+      else if constexpr (n <= 8)
+        return function_of<n + 1>(std::move(function));
+    }
+  }
+
  private:
-  struct OfVars {};
-  Compiled(OfVars, Function function, const PlayerOptions& options, const Tape& like);
+  struct Recorded {};
+  Compiled(Recorded, Function function, const PlayerOptions& options, const Tape& like);
 
   template <std::size_t>
   using Each = Var;
@@ -67,19 +81,6 @@ class Compiled {
       return listed(function(x[i]...));
     };
   }
-  template <std::size_t n = 1, class F>
-  static Function of_vars(F function) {
-    if constexpr (std::is_invocable<F&, const Vars&>::value) {
-      return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
-    } else {
-      static_assert(n <= 8, "a compiled function takes one to eight vars, or Vars, and returns a Var or Vars");
-      if constexpr (n <= 8 && takes<F>(std::make_index_sequence<n>()))
-        return spread<n>(std::move(function), std::make_index_sequence<n>());
-      else if constexpr (n <= 8)
-        return of_vars<n + 1>(std::move(function));
-    }
-  }
-
   struct Data;
   Owner<Data> data_;
 };

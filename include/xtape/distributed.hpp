@@ -15,12 +15,13 @@
 namespace xtape {
 
 struct DistributedOptions {
-  OptimizerOptions optimizer;
+  OptimizerOptions optimizer;                  ///< Of weights that no group matches.
   std::int64_t shards = 1;                     ///< Into how many parts the batch of an update is cut.
   std::int64_t micro_batches = 1;              ///< Plays per shard, at most; their gradients are added in order.
   std::shared_ptr<Communicator> communicator;  ///< Null: this process alone.
   int threads = 0;                             ///< 0: omp_get_max_threads().
   bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not during it.
+  std::vector<OptimizerGroup> groups = {};
 };
 
 /// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has

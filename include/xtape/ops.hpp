@@ -320,8 +320,16 @@ Var dropout(const Argument& x, double rate);
 /// that are not `ignore`, of the logits' dtype, and the int64 count of these targets, both of rank 0. q is 1 -
 /// label_smoothing on the target; the rest is spread evenly over all classes, or over all but `smoothing_excludes` if
 /// that is >= 0 (Szegedy et al., 2016). A target that is neither a class nor `ignore` makes the play throw Error.
-std::pair<Var, Var> cross_entropy(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
-                                  double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
+/// This is the op `cross_entropy` of definitions; the mean is cross_entropy in xtape/ops/losses.hpp.
+std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
+                                      double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
+#ifndef XTAPE_NO_OLD_NAMES
+[[deprecated("write cross_entropy_sum for the sum and the count")]] inline std::pair<Var, Var> cross_entropy(
+    const Argument& logits, const Var& targets, std::int64_t ignore, double label_smoothing = 0,
+    std::int64_t smoothing_excludes = -1) {
+  return cross_entropy_sum(logits, targets, ignore, label_smoothing, smoothing_excludes);
+}
+#endif
 
 // Control -------------------------------------------------------------------------------------------------------------
 Var stop_gradient(const Argument& x);  ///< x, through which no gradient flows. A view.

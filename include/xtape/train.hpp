@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "xtape/array_batches.hpp"
 #include "xtape/communicator.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/images.hpp"
@@ -82,7 +83,7 @@ struct UpdatePart {
 
 /// How a Trainer trains.
 struct TrainerOptions {
-  OptimizerOptions optimizer;
+  OptimizerOptions optimizer;  ///< Of weights that no group matches.
   ScheduleOptions schedule;
   /// Micro-batches per update, which equals an update on all of them at once: 1 to 1,048,576.
   std::int64_t accumulate = 1;
@@ -110,6 +111,9 @@ struct TrainerOptions {
   /// Patterns of weight names, in which `*` matches anything; at most one of the lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged: they have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
+  /// Weights that are updated in other ways than by `optimizer`: the first group that matches a weight decides. Their
+  /// rates are factors of the schedule's. All weights have one global norm.
+  std::vector<OptimizerGroup> groups = {};
 };
 
 /// A training or evaluation that cannot continue: a number that is not finite, or an update without targets.
@@ -249,7 +253,7 @@ struct Recipe {
   struct Data {
     /// The files of a split: one, for pairs one or two parallel ones; empty if the split has none.
     using Files = std::vector<std::string>;
-    std::string kind;  ///< "text", "documents", "pairs", "table" or "images".
+    std::string kind;  ///< "text", "documents", "pairs", "table", "images" or "arrays".
     Files training, validation, test;
     double split = 0.9;            ///< Without validation files: the share of the training data that trains …
     std::int64_t held_out = 0;     ///< … or, if above 0, the number of last rows that do not.
@@ -261,6 +265,8 @@ struct Recipe {
     TableOptions table;                               ///< For "table".
     ImageOptions images;                              ///< For "images".
     std::int64_t channels = 3;                        ///< For "images" in folders.
+    std::vector<ArrayInput> inputs;                   ///< For "arrays"; empty: all arrays of the file.
+    CsvOptions csv;                                   ///< For "arrays" in files of comma-separated values.
     ReadOptions reading;                              ///< Of all files.
     std::int64_t max_length = 0;                      ///< Rows with a text of more tokens do not train; 0: all do.
     /// The most tokens of a row, recorded in a run's recipe; 0: found in the data.
@@ -269,7 +275,9 @@ struct Recipe {
     std::string no_more;
     bool has_pairs() const { return kind == "pairs"; }
     bool has_images() const { return kind == "images"; }
-    bool has_rows() const { return kind != "text"; }  ///< Batches are RowBatches, or ImageBatches.
+    bool has_arrays() const { return kind == "arrays"; }
+    bool has_tokens() const { return !has_images() && !has_arrays(); }
+    bool has_rows() const { return kind != "text"; }  ///< Batches are RowBatches, ImageBatches or ArrayBatches.
     bool has_answers() const { return has_pairs() || !prompt_end.empty(); }  ///< To compare a model's answers with.
     bool has_epochs() const { return has_rows() || consecutive; }
   };
@@ -368,9 +376,11 @@ class Run {
   const std::string& directory() const;
   const Recipe& recipe() const;
   Model& model();
-  const Tokenizer& tokenizer() const;  ///< For pairs, that of targets. Throws Error for images, which have none.
+  /// For pairs, that of targets. Throws Error for images and arrays, which have none.
+  const Tokenizer& tokenizer() const;
   const Tokenizer& source_tokenizer() const;       ///< For pairs, that of sources; else the same.
-  const std::vector<std::string>& labels() const;  ///< Of a table with labels, or images: their names by index.
+  const std::vector<std::string>& labels()
+      const;  ///< Of a table or arrays with labels, or images: their names by index.
   const Batches& batches();                        ///< Read from the data at the first call.
   std::int64_t columns();          ///< The most tokens of a row: the most that the model has seen at once.
   std::int32_t end_token() const;  ///< The token that ends rows, or -1.

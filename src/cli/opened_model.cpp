@@ -42,8 +42,8 @@ void OpenedModel::open_run(Use use, const std::string& path, const std::string& 
     throw WrongInput(path + " is a run on data of kind '" + data.kind + "': it was not trained to translate");
   if (use == Use::texts && data.has_pairs())
     throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
-  if (use == Use::texts && (data.kind == "table" || data.has_images()))
-    throw WrongInput(path + " is a run on " + (data.has_images() ? "images" : "a table") +
+  if (use == Use::texts && (data.kind == "table" || !data.has_tokens()))
+    throw WrongInput(path + " is a run on " + (data.kind == "table" ? "a table" : data.kind) +
                      ": it was not trained to continue texts");
 }
 

@@ -68,7 +68,11 @@ class Builder {
         if (name == known) weight.initialiser.settings.emplace_back(name, interpreter_.number(line, names));
     weight.path = module.path.empty() ? spec.name : module.path + "." + spec.name;
     Array array(context_.dtype, weight.shape);
-    if (context_.initialise) initialise(array, weight.initialiser, context_.seed, weight.path);
+    try {
+      if (context_.initialise) initialise(array, weight.initialiser, context_.seed, weight.path);
+    } catch (const ShapeError& error) {
+      fail(spec.location, error.what());
+    }
     context_.store.add(weight.path, array);
     return weight;
   }

@@ -88,7 +88,7 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
   summary.file = module.block->location.file;
   for (const model::Weight& weight : module.weights) {
     if (weight.path.empty()) continue;
-    summary.weights.push_back({weight.path, weight.shape, model::to_string(weight.initialiser)});
+    summary.weights.push_back({weight.path, weight.shape, to_string(weight.initialiser)});
     if (!module.block->updated(weight.spec->name)) summary.parameters += count_of(weight.shape);
   }
   for (const model::ModuleList& list : module.modules)

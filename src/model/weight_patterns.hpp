@@ -8,8 +8,7 @@
 
 namespace xtape::model {
 
-/// Whether one of the patterns matches `name`. Patterns are those of a shell (fnmatch), and a star also matches dots:
-/// "*.lora_*", "h.[01].*", "wte.weight".
+/// Whether one of the patterns matches `name`, as those of OptimizerGroup do.
 bool matches_weight(const std::string& name, const std::vector<std::string>& patterns);
 
 /// Throws DefinitionError, with the nearest pattern or name, if one of the patterns matches no weight of the model. The

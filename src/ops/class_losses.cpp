@@ -1,4 +1,5 @@
 // nll_loss and cross_entropy_loss: losses of classes along any axis, with weights.
+#include "calls.hpp"
 #include "composed_losses.hpp"
 #include "floating.hpp"
 #include "xtape/ops.hpp"
@@ -102,6 +103,35 @@ Var cross_entropy_loss(const Argument& input, const Var& target, const Var& weig
   return call_op(
       "cross_entropy_loss", with_weight(input, target, weight),
       {{"reduction", reduction}, {"ignore_index", ignore_index}, {"label_smoothing", label_smoothing}, {"axis", axis}});
+}
+
+Var cross_entropy(const Argument& input, const Var& target, const std::string& reduction, std::int64_t ignore_index,
+                  double label_smoothing, std::int64_t axis) {
+  if (reduction != "mean" && reduction != "sum")
+    return cross_entropy_loss(input, target, reduction, ignore_index, label_smoothing, axis);
+  return all_or_nothing(input.tape(input.caller()), nullptr, input.caller(), [&] {
+    const auto classes = normal_axis(input.rank() == 1 && axis == 1 ? 0 : axis, input.rank());
+    Shape wanted = input.shape(), without_last = input.shape();
+    wanted.erase(classes);
+    without_last.erase(input.rank() - 1);
+    if (target.shape() != wanted)
+      throw ShapeError("cross_entropy: the target of shape " + to_string(target.shape()) + " must have shape " +
+                       to_string(wanted) + ", that of the input " + to_string(input.shape()) + " without axis " +
+                       std::to_string(classes) + ", of its classes" +
+                       (target.shape() == without_last ? "; for classes along the last axis, pass axis -1" : ""));
+    Axes axes;
+    for (std::size_t i = 0; i < input.rank(); ++i)
+      if (i != classes) axes.push_back(static_cast<std::int64_t>(i));
+    axes.push_back(static_cast<std::int64_t>(classes));
+    const Var logits = classes + 1 == input.rank() ? Var(input) : transpose(input, axes);
+    const auto [total, count] = cross_entropy_sum(logits, target, ignore_index, label_smoothing);
+    return reduction == "sum" ? total : total / cast(count, total.dtype());
+  });
+}
+Var cross_entropy(const Argument& input, const Var& target, const Var& weight, const std::string& reduction,
+                  std::int64_t ignore_index, double label_smoothing, std::int64_t axis) {
+  if (weight.empty()) return cross_entropy(input, target, reduction, ignore_index, label_smoothing, axis);
+  return cross_entropy_loss(input, target, weight, reduction, ignore_index, label_smoothing, axis);
 }
 
 void list_class_losses(OpTable& table) {

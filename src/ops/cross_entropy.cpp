@@ -163,8 +163,8 @@ const Op& cross_entropy_op() {
   return entry;
 }
 
-std::pair<Var, Var> cross_entropy(const Argument& logits, const Var& targets, std::int64_t ignore,
-                                  double label_smoothing, std::int64_t smoothing_excludes) {
+std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore,
+                                      double label_smoothing, std::int64_t smoothing_excludes) {
   const Vars results =
       apply(cross_entropy_op(), {logits, targets},
             {{"ignore", ignore}, {"label_smoothing", label_smoothing}, {"smoothing_excludes", smoothing_excludes}});

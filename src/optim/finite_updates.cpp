@@ -59,73 +59,80 @@ std::string number(double value) {
 }
 }  // namespace
 
-bool PieceOptimizer::stays_finite(double norm, double rate, double scale) {
-  const bool narrow = std::any_of(weights_.begin(), weights_.end(),
-                                  [](const Store::Entry& weight) { return weight.value.dtype() == Dtype::float32; });
-  // The margin is for the rounding of the numbers themselves.
-  const double most =
-      (narrow ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max()) / 16;
+bool PieceOptimizer::stays_finite(double norm) {
   bool fits = true;
-  const auto within = [&](double bound) {
-    fits = fits && std::abs(bound) <= most;  // not if it is NaN
-    return std::abs(bound);
-  };
-  const double decay = within(options_.weight_decay);
-  Magnitudes next;
-  if (options_.kind == Kind::sgd) {
-    const double gradient = within(norm + decay * bounds_.weight);
-    next.first = kinds_.empty() ? gradient : within(options_.momentum * bounds_.first + gradient);
-    const double step = options_.nesterov ? within(gradient + options_.momentum * next.first) : next.first;
-    next.weight = within(bounds_.weight + within(within(rate) * step));
-  } else {
-    const AdamStep adam = adam_step(rate, scale);
-    const double gradient = within(norm + (options_.kind == Kind::adam ? decay * bounds_.weight : 0));
-    next.first = within(std::max(bounds_.first, gradient));
-    next.second = within(std::max(bounds_.second, gradient * gradient));
-    within(std::sqrt(next.second) * within(1 / std::sqrt(adam.correction2)));
-    // By the inequality of Cauchy and Schwarz: b1 m + (1 - b1) g is at most that many roots of b2 v + (1 - b2) g^2.
-    const double rest1 = 1 - adam.beta1, rest2 = 1 - adam.beta2;
-    next.ratio =
-        std::sqrt(adam.beta1 * adam.beta1 * bounds_.ratio * bounds_.ratio / adam.beta2 + rest1 * rest1 / rest2);
-    const double epsilon = narrow ? static_cast<double>(static_cast<float>(adam.epsilon)) : adam.epsilon;
-    const double length = within(rate / adam.correction1), small = narrow ? tiny<float> : tiny<double>;
-    within(length * next.first);
-    const double step = length * std::min(next.first / epsilon, next.ratio + small / epsilon);
-    const double shrink = options_.kind == Kind::adamw ? within(1 - rate * decay) : 1;
-    next.weight = within(shrink * bounds_.weight + step);
+  for (Group& group : groups_) {
+    const OptimizerOptions& options = group.options;
+    if (options.frozen) continue;
+    // The margin is for the rounding of the numbers themselves.
+    const double most =
+        (group.narrow ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max()) /
+        16;
+    const auto within = [&](double bound) {
+      fits = fits && std::abs(bound) <= most;  // not if it is NaN
+      return std::abs(bound);
+    };
+    const Magnitudes bounds = group.bounds;
+    const AdamStep& step = group.step;
+    const double decay = within(options.weight_decay);
+    Magnitudes& next = group.bounds;
+    if (options.kind == Kind::sgd) {
+      const double gradient = within(norm + decay * bounds.weight);
+      next.first = options.momentum == 0 ? gradient : within(options.momentum * bounds.first + gradient);
+      const double length = options.nesterov ? within(gradient + options.momentum * next.first) : next.first;
+      next.weight = within(bounds.weight + within(within(step.rate) * length));
+    } else {
+      const double gradient = within(norm + (options.kind == Kind::adam ? decay * bounds.weight : 0));
+      next.first = within(std::max(bounds.first, gradient));
+      next.second = within(std::max(bounds.second, gradient * gradient));
+      within(std::sqrt(next.second) * within(1 / std::sqrt(step.correction2)));
+      // By the inequality of Cauchy and Schwarz: b1 m + (1 - b1) g is at most that many roots of b2 v + (1 - b2) g^2.
+      const double rest1 = 1 - step.beta1, rest2 = 1 - step.beta2;
+      next.ratio =
+          std::sqrt(step.beta1 * step.beta1 * bounds.ratio * bounds.ratio / step.beta2 + rest1 * rest1 / rest2);
+      const double epsilon = group.narrow ? static_cast<double>(static_cast<float>(step.epsilon)) : step.epsilon;
+      const double length = within(step.rate / step.correction1), small = group.narrow ? tiny<float> : tiny<double>;
+      within(length * next.first);
+      const double most_step = length * std::min(next.first / epsilon, next.ratio + small / epsilon);
+      const double shrink = options.kind == Kind::adamw ? within(1 - step.rate * decay) : 1;
+      next.weight = within(shrink * bounds.weight + most_step);
+    }
   }
-  if (fits)
-    bounds_ = next;
-  else
-    forget_bounds();
+  if (!fits) forget_bounds();
   return fits;
 }
 
-Magnitudes PieceOptimizer::magnitudes() const {
+std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
   std::vector<Magnitudes> of_piece(pieces_.size());
   PieceGradients owned(pieces_.size());  // any address: all pieces that this process updates
-  for (std::size_t i = 0; i < pieces_.size(); ++i)
-    owned[i] = kinds_.empty() || moment(0, i) != nullptr ? this : nullptr;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    bool here = !options(pieces_[i]).frozen;
+    for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
+      here = here && (moment(kind, i) != nullptr || !keeps(kind, pieces_[i].weight));
+    owned[i] = here ? this : nullptr;
+  }
   for_pieces(*this, owned, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     const Piece& piece = pieces_[index];
     const Array& array = weights_[piece.weight].value;
+    const auto [first, second] = moments_of<T>(index);
     Magnitudes& found = of_piece[index];
     found.weight = largest(array.as<T>() + piece.begin, piece.count);
-    if (!kinds_.empty()) found.first = largest(static_cast<const T*>(moment(0, index)), piece.count);
-    if (kinds_.size() < 2) return;
-    const T* second = static_cast<const T*>(moment(1, index));
+    if (first != nullptr) found.first = largest<T>(first, piece.count);
+    if (second == nullptr) return;
     const bool has_roots = std::all_of(second, second + piece.count, [](T square) { return square >= 0; });
-    found.second = has_roots ? largest(second, piece.count) : std::numeric_limits<double>::infinity();
-    found.ratio = largest_ratio(static_cast<const T*>(moment(0, index)), second, piece.count);
+    found.second = has_roots ? largest<T>(second, piece.count) : std::numeric_limits<double>::infinity();
+    found.ratio = largest_ratio<T>(first, second, piece.count);
   });
-  Magnitudes all;
-  for (const Magnitudes& each : of_piece) all = larger(all, each);
+  std::vector<Magnitudes> all(groups_.size());
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Magnitudes& of_group = all[group_of_[pieces_[i].weight]];
+    of_group = larger(of_group, of_piece[i]);
+  }
   return all;
 }
 
-std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rate, double scale) const {
-  const AdamStep adam = adam_step(rate, scale);
+std::string PieceOptimizer::overflow(const PieceGradients& gradients) const {
   std::vector<Overflow> of_piece(pieces_.size());
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
@@ -137,19 +144,19 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
       const T* now;
       std::vector<T> then;
     };
+    const std::array<T*, 2> moments = moments_of<T>(index);
     std::vector<Part> parts{{"value", array.as<T>() + piece.begin, {}}};
-    for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
-      const char* name = kinds_.size() == 1 ? "velocity" : kind == 0 ? "first moment" : "second moment";
-      parts.push_back({name, static_cast<const T*>(moment(kind, index)), {}});
-    }
+    if (moments[0] != nullptr) parts.push_back({moments[1] == nullptr ? "velocity" : "first moment", moments[0], {}});
+    if (moments[1] != nullptr) parts.push_back({"second moment", moments[1], {}});
     for (Part& part : parts) part.then.assign(part.now, part.now + piece.count);
-    update_piece(piece, parts[0].then.data(), gradient, parts.size() > 1 ? parts[1].then.data() : nullptr,
-                 parts.size() > 2 ? parts[2].then.data() : nullptr, adam);
+    update_piece(piece, parts[0].then.data(), gradient,
+                 std::array<T*, 2>{parts.size() > 1 ? parts[1].then.data() : nullptr,
+                                   parts.size() > 2 ? parts[2].then.data() : nullptr});
     for (std::int64_t i = 0; i < piece.count; ++i)
       for (auto part = parts.rbegin(); part != parts.rend(); ++part)  // a weight overflows because a moment did
         if (const T then = part->then[i]; !std::isfinite(then)) {
           of_piece[index] = {part->kind, i, static_cast<double>(part->now[i]), static_cast<double>(then),
-                             static_cast<double>(gradient[i]) * scale};
+                             static_cast<double>(gradient[i]) * of(piece).step.scale};
           return;
         }
   });
@@ -164,22 +171,21 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients, double rat
          ")";
 }
 
-void PieceOptimizer::check_update(const PieceGradients& gradients, double norm, double rate, double scale,
-                                  const AllGather& all_gather) {
+void PieceOptimizer::check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather) {
   const auto of_all = [&](const std::string& own) {
     return all_gather ? all_gather(own) : std::vector<std::string>{own};
   };
-  if (stays_finite(norm, rate, scale)) return;
-  const Magnitudes own = magnitudes();
-  Magnitudes all;
-  for (const std::string& bytes : of_all({reinterpret_cast<const char*>(&own), sizeof own})) {
-    Magnitudes each;
-    std::memcpy(&each, bytes.data(), sizeof each);
-    all = larger(all, each);
+  if (stays_finite(norm)) return;
+  const std::vector<Magnitudes> own = magnitudes();
+  std::vector<Magnitudes> all(own.size()), each(own.size());
+  const std::size_t size = own.size() * sizeof(Magnitudes);
+  for (const std::string& bytes : of_all({reinterpret_cast<const char*>(own.data()), size})) {
+    std::memcpy(each.data(), bytes.data(), size);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = larger(all[i], each[i]);
   }
-  bounds_ = all;
-  if (stays_finite(norm, rate, scale)) return;
-  for (const std::string& found : of_all(overflow(gradients, rate, scale)))
+  for (std::size_t i = 0; i < all.size(); ++i) groups_[i].bounds = all[i];
+  if (stays_finite(norm)) return;
+  for (const std::string& found : of_all(overflow(gradients)))
     if (!found.empty()) throw UpdateError(found);
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "for_pieces.hpp"
+#include "groups.hpp"
 #include "kernels.hpp"
 #include "thread_count.hpp"
 
@@ -27,6 +28,8 @@ void check(const OptimizerOptions& options) {
     if (!(static_cast<float>(options.epsilon) > 0)) throw Error("optimizer: epsilon must be above 0, in float32 too");
   }
   if (!(options.weight_decay >= 0)) throw Error("optimizer: weight_decay must not be negative");
+  if (options.rate && !(*options.rate >= 0 && std::isfinite(*options.rate)))
+    throw Error("optimizer: the rate of a group must be at least 0 and finite, got " + std::to_string(*options.rate));
 }
 
 /// The norm of the gradients times `scale`, from the sums of their squares by piece.
@@ -36,10 +39,12 @@ double norm_of(const std::vector<double>& square_sums, double scale) {
   return std::sqrt(total) * std::abs(scale);
 }
 
-std::vector<std::string> kinds_of(const OptimizerOptions& options) {
-  if (options.kind != Kind::sgd) return {"first", "second"};
-  if (options.momentum != 0) return {"velocity"};
-  return {};
+constexpr const char* all_kinds[] = {"velocity", "first", "second"};
+
+/// Whether an optimiser with these options has moments of the kind.
+bool has_kind(const OptimizerOptions& options, const std::string& kind) {
+  if (options.frozen) return false;
+  return options.kind == Kind::sgd ? kind == all_kinds[0] && options.momentum != 0 : kind != all_kinds[0];
 }
 }  // namespace
 
@@ -65,30 +70,45 @@ void check_numbers(double rate, double clip) {
 
 void PieceOptimizer::forget_bounds() {
   constexpr double unknown = std::numeric_limits<double>::infinity();
-  bounds_ = {unknown, unknown, unknown, unknown};
+  for (Group& group : groups_) group.bounds = {unknown, unknown, unknown, unknown};
 }
 
-PieceOptimizer::PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
+PieceOptimizer::PieceOptimizer(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
                                const std::vector<bool>& owned)
-    : options_(options),
-      threads_(thread_count(threads)),
-      weights_(weights),
-      pieces_(pieces_of(weights)),
-      kinds_(kinds_of(options)),
-      updates_(Dtype::int64, {1}) {
+    : threads_(thread_count(threads)), weights_(weights), pieces_(pieces_of(weights)), updates_(Dtype::int64, {1}) {
+  for (const OptimizerGroup& group : groups) {
+    check(group.options);
+    groups_.push_back({group.options, false, {}, {}});
+  }
+  for (const Store::Entry& weight : weights_) {
+    const std::size_t group = group_of_.emplace_back(group_of(weight.name, groups));
+    if (group == groups.size())
+      throw Error("optimizer: no group matches weight '" + weight.name + "': a last one of \"*\" matches all others");
+    groups_[group].narrow = groups_[group].narrow || weight.value.dtype() == Dtype::float32;
+  }
   forget_bounds();
-  check(options);
-  for (const std::string& kind : kinds_) allocate(kind, owned);
+  for (const char* kind : all_kinds) {
+    const auto has = [&](const Group& group) { return has_kind(group.options, kind); };
+    if (std::none_of(groups_.begin(), groups_.end(), has)) continue;
+    kinds_.emplace_back(kind);
+    allocate(kinds_.size() - 1, owned);
+  }
   state_.add("updates", updates_);
 }
 
-void PieceOptimizer::allocate(const std::string& kind, const std::vector<bool>& owned) {
+bool PieceOptimizer::keeps(std::size_t kind, std::size_t weight) const {
+  return has_kind(groups_[group_of_[weight]].options, kinds_[kind]);
+}
+
+void PieceOptimizer::allocate(std::size_t kind, const std::vector<bool>& owned) {
   std::vector<void*>& moments = moments_.emplace_back(pieces_.size(), nullptr);
   if (owned.empty()) {
-    for (const Store::Entry& weight : weights_)
-      state_.add(kind + "." + weight.name, Array(weight.value.dtype(), weight.value.shape()));
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      if (const Array& weight = weights_[i].value; keeps(kind, i))
+        state_.add(kinds_[kind] + "." + weights_[i].name, Array(weight.dtype(), weight.shape()));
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
-      Array array = state_.at(kind + "." + weights_[pieces_[i].weight].name);
+      if (!keeps(kind, pieces_[i].weight)) continue;
+      Array array = state_.at(kinds_[kind] + "." + weights_[pieces_[i].weight].name);
       moments[i] =
           static_cast<std::byte*>(array.data()) + pieces_[i].begin * static_cast<std::int64_t>(size_of(array.dtype()));
     }
@@ -98,55 +118,69 @@ void PieceOptimizer::allocate(const std::string& kind, const std::vector<bool>& 
     const auto bytes = pieces_[i].count * static_cast<std::int64_t>(size_of(dtype(pieces_[i])));
     return (bytes + 63) / 64 * 64;  // vectors do not cross cache lines
   };
+  const auto held = [&](std::size_t i) { return owned[i] && keeps(kind, pieces_[i].weight); };
   std::int64_t total = 0;
-  for (std::size_t i = 0; i < pieces_.size(); ++i) total += owned[i] ? bytes_of(i) : 0;
+  for (std::size_t i = 0; i < pieces_.size(); ++i) total += held(i) ? bytes_of(i) : 0;
   auto* at = static_cast<std::byte*>(memory_.emplace_back(Dtype::boolean, Shape{total}).data());
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    if (!owned[i]) continue;
+    if (!held(i)) continue;
     moments[i] = at;
     at += bytes_of(i);
   }
 }
 
 double PieceOptimizer::decay_of(const Piece& piece) const {
-  return options_.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options_.weight_decay : 0;
+  const OptimizerOptions& options = of(piece).options;
+  return options.decay_all || weights_[piece.weight].value.shape().size() >= 2 ? options.weight_decay : 0;
 }
 
-AdamStep PieceOptimizer::adam_step(double rate, double scale) const {
+void PieceOptimizer::set_steps(double rate, double scale) {
   const std::int64_t before = *updates_.as<std::int64_t>();
   if (before < 0 || before > most_updates)
     throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
   const auto count = static_cast<double>(before + 1);  // with the update to come
-  AdamStep adam;
-  adam.rate = rate;
-  adam.scale = scale;
-  adam.beta1 = options_.beta1;
-  adam.beta2 = options_.beta2;
-  adam.epsilon = options_.epsilon;
-  adam.correction1 = 1 - std::pow(options_.beta1, count);
-  adam.correction2 = 1 - std::pow(options_.beta2, count);
-  return adam;
+  for (Group& group : groups_) {
+    const OptimizerOptions& options = group.options;
+    group.step.rate = rate * options.rate.value_or(1);
+    group.step.scale = scale;
+    group.step.beta1 = options.beta1;
+    group.step.beta2 = options.beta2;
+    group.step.epsilon = options.epsilon;
+    group.step.correction1 = 1 - std::pow(options.beta1, count);
+    group.step.correction2 = 1 - std::pow(options.beta2, count);
+  }
 }
 
 template <class T>
-void PieceOptimizer::update_piece(const Piece& piece, T* weight, const T* gradient, T* first, T* second,
-                                  const AdamStep& adam) const {
+std::array<T*, 2> PieceOptimizer::moments_of(std::size_t piece) const {
+  std::array<T*, 2> found = {};
+  std::size_t count = 0;
+  for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
+    if (keeps(kind, pieces_[piece].weight)) found[count++] = static_cast<T*>(moment(kind, piece));
+  return found;
+}
+template std::array<float*, 2> PieceOptimizer::moments_of(std::size_t) const;
+template std::array<double*, 2> PieceOptimizer::moments_of(std::size_t) const;
+
+template <class T>
+void PieceOptimizer::update_piece(const Piece& piece, T* weight, const T* gradient,
+                                  const std::array<T*, 2>& moments) const {
+  const OptimizerOptions& options = of(piece).options;
+  AdamStep step = of(piece).step;
   const double decay = decay_of(piece);
-  if (options_.kind == Kind::sgd) {
-    kernels().of<T>().sgd_update(weight, gradient, first, piece.count,
-                                 {adam.rate, adam.scale, options_.momentum, options_.nesterov, decay});
+  if (options.kind == Kind::sgd) {
+    kernels().of<T>().sgd_update(weight, gradient, moments[0], piece.count,
+                                 {step.rate, step.scale, options.momentum, options.nesterov, decay});
     return;
   }
-  AdamStep own = adam;
-  if (options_.kind == Kind::adam)
-    own.decay = decay;
+  if (options.kind == Kind::adam)
+    step.decay = decay;
   else
-    own.shrink = 1 - adam.rate * decay;
-  kernels().of<T>().adam_update(weight, gradient, first, second, piece.count, own);
+    step.shrink = 1 - step.rate * decay;
+  kernels().of<T>().adam_update(weight, gradient, moments[0], moments[1], piece.count, step);
 }
-template void PieceOptimizer::update_piece(const Piece&, float*, const float*, float*, float*, const AdamStep&) const;
-template void PieceOptimizer::update_piece(const Piece&, double*, const double*, double*, double*,
-                                           const AdamStep&) const;
+template void PieceOptimizer::update_piece(const Piece&, float*, const float*, const std::array<float*, 2>&) const;
+template void PieceOptimizer::update_piece(const Piece&, double*, const double*, const std::array<double*, 2>&) const;
 
 double PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale, double clip,
                               const SharedUpdate& shared) {
@@ -162,17 +196,14 @@ double PieceOptimizer::update(const PieceGradients& gradients, double rate, doub
   const double norm = norm_of(square_sums_, scale);
   if (!std::isfinite(norm)) return norm;
   if (clip > 0) scale *= std::min(1.0, clip / (norm + clip_epsilon));
-  check_update(gradients, norm_of(square_sums_, scale), rate, scale, shared.all_gather);
-  const AdamStep adam = adam_step(rate, scale);
+  set_steps(rate, scale);
+  check_update(gradients, norm_of(square_sums_, scale), shared.all_gather);
   ++*updates_.as<std::int64_t>();
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {
     using T = decltype(scalar);
     Array array(weights_[pieces_[index].weight].value);
-    const auto moment_at = [&](std::size_t kind) {
-      return kind < kinds_.size() ? static_cast<T*>(moment(kind, index)) : nullptr;
-    };
     update_piece(pieces_[index], array.as<T>() + pieces_[index].begin, static_cast<const T*>(gradients[index]),
-                 moment_at(0), moment_at(1), adam);
+                 moments_of<T>(index));
   });
   return norm;
 }

@@ -1,6 +1,7 @@
 /// The arithmetic of optimisers, on pieces of weights. A process owns all pieces or some of them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -52,13 +53,14 @@ struct Magnitudes {
 class PieceOptimizer {
  public:
   /// `owned`: per piece, whether this process updates it and holds its moments; empty: all. Throws Error if an option
-  /// is out of range, DtypeError as pieces_of.
-  PieceOptimizer(const Store& weights, const OptimizerOptions& options, int threads,
+  /// is out of range or no group matches a weight, DtypeError as pieces_of.
+  PieceOptimizer(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
                  const std::vector<bool>& owned = {});
 
   const Store& weights() const { return weights_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
   Dtype dtype(const Piece& piece) const { return weights_[piece.weight].value.dtype(); }
+  const OptimizerOptions& options(const Piece& piece) const { return of(piece).options; }
   int threads() const { return threads_; }
 
   /// One update by the gradients times `scale`, whose norm is clipped to `clip` (0: not). Returns the norm before that;
@@ -69,9 +71,11 @@ class PieceOptimizer {
   /// The next update measures weights and moments.
   void forget_bounds();
 
-  /// The kinds of moments: "velocity", or "first" and "second", or none.
+  /// The kinds of moments that any weight has, of "velocity", "first" and "second".
   const std::vector<std::string>& kinds() const { return kinds_; }
-  /// The moments of an owned piece; null for others.
+  /// Whether a weight has moments of the kind.
+  bool keeps(std::size_t kind, std::size_t weight) const;
+  /// The moments of an owned piece; null for others, and if its weight has none of the kind.
   void* moment(std::size_t kind, std::size_t piece) const { return moments_[kind][piece]; }
   /// The number of updates: int64 [1].
   const Array& updates() const { return updates_; }
@@ -80,32 +84,43 @@ class PieceOptimizer {
   const Store& state() const { return state_; }
 
  private:
-  void check_update(const PieceGradients& gradients, double norm, double rate, double scale,
-                    const AllGather& all_gather);
+  /// A group of weights.
+  struct Group {
+    OptimizerOptions options;
+    bool narrow = false;  // has a float32
+    AdamStep step;        // of the update to come: its rate and scale, also for sgd
+    Magnitudes bounds;    // at first infinite
+  };
+  const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }
+  /// Sets the steps of the groups. Throws Error if the number of updates is out of range.
+  void set_steps(double rate, double scale);
+  void check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather);
   /// Whether an update by scaled gradients of this norm keeps weights and moments finite, judged by bounds on both. It
   /// needs no pass over them, and `true` is certain. The update must follow: the bounds become those after it.
-  bool stays_finite(double norm, double rate, double scale);
-  Magnitudes magnitudes() const;  ///< Of the owned pieces: a pass over them.
+  bool stays_finite(double norm);
+  std::vector<Magnitudes> magnitudes() const;  ///< By group, of the owned pieces: a pass over them.
   /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
   /// infinite; "" if there is none.
-  std::string overflow(const PieceGradients& gradients, double rate, double scale) const;
-  void allocate(const std::string& kind, const std::vector<bool>& owned);
+  std::string overflow(const PieceGradients& gradients) const;
+  void allocate(std::size_t kind, const std::vector<bool>& owned);
   double decay_of(const Piece& piece) const;
-  AdamStep adam_step(double rate, double scale) const;  ///< Throws Error if the number of updates is out of range.
-  /// The update of one piece, whose arrays are at these places; `adam` is that of all pieces.
+  /// The moments of an owned piece, of the kinds that its weight has; else null.
   template <class T>
-  void update_piece(const Piece& piece, T* weight, const T* gradient, T* first, T* second, const AdamStep& adam) const;
+  std::array<T*, 2> moments_of(std::size_t piece) const;
+  /// The update of one piece, whose arrays are at these places.
+  template <class T>
+  void update_piece(const Piece& piece, T* weight, const T* gradient, const std::array<T*, 2>& moments) const;
 
-  OptimizerOptions options_;
   int threads_;
   Store weights_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> group_of_;  // per weight
   std::vector<Piece> pieces_;
   std::vector<std::string> kinds_;
   std::vector<std::vector<void*>> moments_;  // per kind and piece
   std::vector<Array> memory_;                // of moments, if only some pieces are owned
   Array updates_;
   Store state_;
-  Magnitudes bounds_;  // at first infinite
   std::vector<double> square_sums_;
 };
 

@@ -47,6 +47,13 @@ std::string wrong_elements(const std::string& name, const Array& array) {
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
 }
 
+/// The groups, the last one of all other weights.
+std::vector<OptimizerGroup> all_groups(const DistributedOptions& options) {
+  std::vector<OptimizerGroup> groups = options.groups;
+  groups.push_back({"*", options.optimizer});
+  return groups;
+}
+
 const DistributedOptions& checked(const DistributedOptions& options) {
   const auto within = [](std::int64_t count, std::int64_t most, const char* what) {
     if (count < 1 || count > most)
@@ -62,7 +69,7 @@ const DistributedOptions& checked(const DistributedOptions& options) {
 struct DistributedOptimizer::Data {
   Data(Model& model, const std::vector<std::string>& trained, const DistributedOptions& given)
       : options(checked(given)), group(options.communicator), weights(model, trained, group) {
-    if (group.size() == 1) pieces.emplace(weights.weights(), options.optimizer, options.threads);
+    if (group.size() == 1) pieces.emplace(weights.weights(), all_groups(options), options.threads);
   }
 
   DistributedOptions options;
@@ -86,12 +93,21 @@ struct DistributedOptimizer::Data {
   }
   const GradientLayout& layout() const { return gradients->layout(); }
 
+  /// Calls visit(kind, weight) for the moments of all weights, in the order of a file.
+  template <class Visit>
+  void for_moments(const Visit& visit) const {
+    for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
+      for (std::size_t weight = 0; weight < weights.weights().size(); ++weight)
+        if (optimizer().keeps(kind, weight)) visit(kind, weight);
+  }
+
   /// The arrays of the state, as a file has them.
   std::vector<ArrayFile::Entry> entries() const {
     std::vector<ArrayFile::Entry> entries;
-    for (const std::string& kind : optimizer().kinds())
-      for (const Store::Entry& weight : weights.weights())
-        entries.push_back({kind + "." + weight.name, weight.value.dtype(), weight.value.shape()});
+    for_moments([&](std::size_t kind, std::size_t i) {
+      const auto& [name, weight] = weights.weights()[i];
+      entries.push_back({optimizer().kinds()[kind] + "." + name, weight.dtype(), weight.shape()});
+    });
     entries.push_back({"updates", Dtype::int64, {1}});
     return entries;
   }
@@ -175,7 +191,7 @@ void DistributedOptimizer::arrange(const Vars& gradients) {
   if (!d.pieces) {
     std::vector<bool> owned;
     for (int owner : layout.owner) owned.push_back(owner == d.group.rank());
-    d.pieces.emplace(weights, d.options.optimizer, d.options.threads, owned);
+    d.pieces.emplace(weights, all_groups(d.options), d.options.threads, owned);
   }
   d.of_piece.assign(layout.pieces.size(), nullptr);
 }
@@ -242,7 +258,8 @@ double DistributedOptimizer::update(double rate, double scale, double clip, cons
   const GradientLayout& layout = d.layout();
   const int rank = d.group.rank();
   for (std::size_t i = 0; i < layout.pieces.size(); ++i) {
-    const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0;
+    const bool updated = layout.owner[i] == rank && d.reached[layout.pieces[i].weight] != 0 &&
+                         !d.optimizer().options(layout.pieces[i]).frozen;
     d.of_piece[i] = updated ? d.gradients->place(i) : nullptr;
   }
   const auto complete = [&](std::size_t i) {
@@ -302,9 +319,7 @@ void DistributedOptimizer::save(const std::string& path) {
   }
   std::optional<ArrayWriter> writer;
   if (d.group.rank() == 0) writer.emplace(path, d.entries());
-  for (std::size_t kind = 0; kind < d.optimizer().kinds().size(); ++kind)
-    for (std::size_t weight = 0; weight < trained().size(); ++weight)
-      d.gather(kind, weight, writer ? &*writer : nullptr);
+  d.for_moments([&](std::size_t kind, std::size_t weight) { d.gather(kind, weight, writer ? &*writer : nullptr); });
   if (!writer) return;
   writer->write(d.optimizer().updates());
   writer->commit();
@@ -330,15 +345,13 @@ void DistributedOptimizer::load(const std::string& path) {
   const ArrayFile file(path);
   std::map<std::string, std::size_t> entry_of;
   for (std::size_t i = 0; i < file.entries().size(); ++i) entry_of[file.entries()[i].name] = i;
-  const std::vector<std::string>& kinds = d.optimizer().kinds();
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind)
-    for (std::size_t weight = 0; weight < trained().size(); ++weight) {
-      const Array whole = file.read(entry_of.at(kinds[kind] + "." + trained()[weight].name));
-      d.for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
-        if (void* moment = d.optimizer().moment(kind, index); moment != nullptr)
-          std::memcpy(moment, static_cast<const std::byte*>(whole.data()) + at, count);
-      });
-    }
+  d.for_moments([&](std::size_t kind, std::size_t weight) {
+    const Array whole = file.read(entry_of.at(d.optimizer().kinds()[kind] + "." + trained()[weight].name));
+    d.for_pieces_of(weight, [&](std::size_t index, std::size_t at, std::size_t count) {
+      if (void* moment = d.optimizer().moment(kind, index); moment != nullptr)
+        std::memcpy(moment, static_cast<const std::byte*>(whole.data()) + at, count);
+    });
+  });
   d.optimizer().updates().assign(file.read(entry_of.at("updates")));
   d.optimizer().forget_bounds();
 }

@@ -38,6 +38,15 @@ class ZipArchive {
     throw FileError(path_ + " has no array '" + name + "'; its files are " + (names.empty() ? "none" : names));
   }
 
+  std::vector<std::string> names() const {
+    constexpr std::size_t end = 4;  // of ".npy"
+    std::vector<std::string> names;
+    for (const ZipEntry& entry : entries_)
+      if (entry.name.size() > end && entry.name.compare(entry.name.size() - end, end, ".npy") == 0)
+        names.push_back(entry.name.substr(0, entry.name.size() - end));
+    return names;
+  }
+
  private:
   [[noreturn]] void fail(const std::string& why) const { throw FileError("cannot read '" + path_ + "': " + why); }
 
@@ -119,6 +128,10 @@ class ZipArchive {
 
 Array read_npz(const std::string& path, const std::string& name) {
   return ZipArchive(path).array(name);
+}
+
+std::vector<std::string> npz_names(const std::string& path) {
+  return ZipArchive(path).names();
 }
 
 }  // namespace xtape

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "xtape/array.hpp"
 
@@ -11,5 +12,7 @@ namespace xtape {
 /// FileError, which names the file and says what is wrong with it or, if it has no such array, which it has; and what
 /// load_npy throws of the array.
 Array read_npz(const std::string& path, const std::string& name);
+/// The names of the arrays of such a file. Throws FileError in the same way.
+std::vector<std::string> npz_names(const std::string& path);
 
 }  // namespace xtape

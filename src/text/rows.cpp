@@ -1,8 +1,7 @@
 // Conversion of texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
+#include "fields.hpp"
 #include "process_memory.hpp"
 #include "utf8.hpp"
 #include "xtape/text.hpp"
@@ -11,12 +10,6 @@ namespace xtape {
 
 namespace {
 using Cell = DataRows::Cell;
-
-/// Quotes a field for messages, at most 100 bytes of it.
-std::string shown(const std::string& text) {
-  constexpr std::size_t most = 100;
-  return "'" + (text.size() > most ? text.substr(0, most) + "…" : text) + "'";
-}
 
 bool holds_text(const Column& column) {
   return column.kind == Column::Kind::text || column.kind == Column::Kind::target;
@@ -42,23 +35,13 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
   return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
 }
 
-float number_of(const std::string& text) {
-  float number = 0;
-  const std::size_t first = std::min(text.find_first_not_of(' '), text.size());
-  const std::size_t last = text.find_last_not_of(' ') + 1;
-  const auto [end, error] = std::from_chars(text.data() + first, text.data() + std::max(first, last), number);
-  if (error != std::errc() || end != text.data() + last || !std::isfinite(number))
-    throw Error(shown(text) + " is not a finite number");
-  return number;
-}
-
 Cell cell_of(const ColumnTexts& column, std::size_t row) {
   if (column.column.kind == Column::Kind::target) return target_cell(column, column.texts[0][row]);
   if (column.column.kind == Column::Kind::text) return {source_of(*column.tokenizer, column.texts[0][row]), {}, 0};
   if (column.column.kind == Column::Kind::label) return label_cell(*column.labels, column.texts[0][row]);
   Cell cell;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, column.column.width); ++i)
-    cell.numbers.push_back(number_of(column.texts[i][row]));
+    cell.numbers.push_back(number_of<float>(column.texts[i][row]));
   return cell;
 }
 

@@ -1,4 +1,5 @@
 // Files of rows, one per line, split into fields.
+#include "fields.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -8,26 +9,6 @@ namespace {
   throw FileError(path + ", line " + std::to_string(line) + ": " + message);
 }
 
-/// The first `most` fields of a line; if there are more, the rest of the line is one more element.
-std::vector<std::string> fields_of(const std::string& line, char delimiter, std::size_t most) {
-  std::vector<std::string> fields;
-  std::size_t at = 0;
-  while (true) {
-    std::string field;
-    if (delimiter != '\t' && at < line.size() && line[at] == '"') {
-      for (++at; at < line.size() && (line[at] != '"' || line.compare(at, 2, "\"\"") == 0); ++at) {
-        if (line[at] == '"') ++at;
-        field += line[at];
-      }
-      if (at == line.size()) throw Error("a quotation mark is not closed");
-      ++at;
-    }
-    const std::size_t end = fields.size() == most ? line.size() : std::min(line.find(delimiter, at), line.size());
-    fields.push_back(field + line.substr(at, end - at));
-    if (end == line.size()) return fields;
-    at = end + 1;
-  }
-}
 }  // namespace
 
 TableTexts read_table(const std::string& path, const TableOptions& options) {

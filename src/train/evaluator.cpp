@@ -28,7 +28,8 @@ Evaluator::Measuring::Recording Evaluator::record(const NamedSizes& sizes) const
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!has_[i]) continue;
     const std::string name = functions[i];
-    const Loss of = i == loss ? recorded.loss : loss_of(model_, model_.record(tape, name, recorded.inputs), name);
+    const Loss of =
+        i == loss ? recorded.loss : loss_of(model_, recorded.inputs, model_.record(tape, name, recorded.inputs), name);
     notes.results[i] = of;
     played.add(name, of.sum);
     played.add("count of " + name, of.count);

@@ -2,15 +2,30 @@
 
 #include <algorithm>
 
+#include "xtape/ops.hpp"
+
 namespace xtape::train {
 
-Loss loss_of(const Model& model, const NamedVars& results, const std::string& function) {
+namespace {
+/// A mean over rows as their sum, and their number: that of the first axis of the first input that has one.
+Loss of_mean(const NamedVars& inputs, const Var& mean) {
+  const auto has_rows = [](const NamedVars::Entry& input) { return input.value.rank() > 0; };
+  const auto first = std::find_if(inputs.begin(), inputs.end(), has_rows);
+  const std::int64_t rows = first == inputs.end() ? 1 : first->value.shape()[0];
+  Tape tape = mean.tape();
+  return {mean * rows, tape.constant(static_cast<double>(rows), mean.dtype())};
+}
+}  // namespace
+
+Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& results, const std::string& function) {
   const auto scalar = [](const Var& var) { return count_of(var.shape()) == 1; };
+  if (results.size() == 1 && scalar(results[0].value) && is_floating(results[0].value.dtype()))
+    return of_mean(inputs, results[0].value);
   if (results.size() < 2 || !scalar(results[0].value) || !scalar(results[1].value) ||
       (function == "loss" && !is_floating(results[0].value.dtype())))
     throw DefinitionError("function '" + function + "' of model '" + model.name() +
                           "' must have two results of one element, a sum over the targets and their count, as "
-                          "cross_entropy has");
+                          "cross_entropy has, or one, the mean over the rows");
   const std::vector<std::string> carried = carried_names(model, function);
   for (std::size_t i = 2; i < results.size(); ++i)
     if (std::find(carried.begin(), carried.end(), results[i].name) == carried.end())
@@ -47,8 +62,10 @@ RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes
   const NamedVars inputs = model.inputs(tape, "loss", sizes);
   RecordedLines own;
   RecordedLines& recorded = lines != nullptr ? *lines : own;
-  const NamedVars results = model.record(tape, "loss", inputs, &recorded);
-  return {inputs, results, loss_of(model, results), carried_states(model, "loss", inputs, results), recorded.updates};
+  NamedVars results = model.record(tape, "loss", inputs, &recorded);
+  const Loss loss = loss_of(model, inputs, results);
+  if (results.size() == 1) results = {{"loss", loss.sum}, {"rows", loss.count}};
+  return {inputs, results, loss, carried_states(model, "loss", inputs, results), recorded.updates};
 }
 
 namespace {

@@ -7,13 +7,15 @@
 
 namespace xtape::train {
 
-/// The sum over the targets and their count, which are the first two results of the function. Throws DefinitionError if
-/// the function does not have them, or has other results than states after them.
+/// The sum over the targets and their count, which are the first two results of the function. A single result is the
+/// mean over the rows of `inputs`. Throws DefinitionError if the function does not have them, or has other results than
+/// states after them.
 struct Loss {
   Var sum;
   Var count;
 };
-Loss loss_of(const Model& model, const NamedVars& results, const std::string& function = "loss");
+Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& results,
+             const std::string& function = "loss");
 
 /// `loss`, recorded for one batch shape.
 struct RecordedLoss {

@@ -18,7 +18,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches) {
   json["definition"] = "definition.json";
   if (recipe.original.empty() && !recipe.definition.empty())
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
-  if (recipe.data.has_rows() && !recipe.data.has_images()) json["data"]["longest_row"] = batches.columns();
+  if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
   return json.dump(2) + "\n";
 }
 

@@ -76,7 +76,7 @@ void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& wei
   const ExampleLoss loss_of_row = [&](const Vars& row) {
     NamedVars batch;  // of one row
     for (std::size_t i = 0; i < recorded.inputs.size(); ++i) batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
-    const Loss loss = loss_of(model, model.record(tape, "loss", batch));
+    const Loss loss = loss_of(model, batch, model.record(tape, "loss", batch));
     const auto as_loss = [&](const Var& x) { return cast(reshape(x, {}), whole.sum.dtype()); };
     const Var count = as_loss(loss.count);
     return as_loss(loss.sum) / masked_fill(count, count == 0, 1) * as_loss(row.back());

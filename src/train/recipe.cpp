@@ -68,7 +68,7 @@ fs::path working_directory() {
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
   for (const std::string part : {"", "validation_", "test_"})
-    for (const char* name : {"text", "pairs", "source", "target", "table", "images"}) {
+    for (const char* name : {"text", "pairs", "source", "target", "table", "images", "arrays"}) {
       const std::string key = "data." + part + name;
       Json* value = find(root, key);
       if (value == nullptr) continue;
@@ -128,8 +128,9 @@ void read_lengths(Section& root, Recipe& recipe) {
   }
   const auto need_epochs = [&](const char* key, const char* what) {
     if (!recipe.data.has_epochs())
-      root.fail(key, std::string(what) + "needs epochs, which this data does not have: documents, pairs, tables, and "
-                                         "text with 'windows' \"consecutive\" have them");
+      root.fail(key, std::string(what) +
+                         "needs epochs, which this data does not have: rows, and "
+                         "text with 'windows' \"consecutive\" have them");
   };
   if (recipe.fit.epochs > 0) need_epochs("epochs", "");
   const auto often = [&](const char* key, std::int64_t& every, bool& flag) {
@@ -209,7 +210,8 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items())
     recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));
-  if (recipe.data.has_images() && root.has("tokenizer")) root.fail("tokenizer", "is for texts, not for images");
+  if (!recipe.data.has_tokens() && root.has("tokenizer"))
+    root.fail("tokenizer", "is for texts, not for " + recipe.data.kind);
   if (root.has("tokenizer") || recipe.from.empty()) {
     recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
   } else {  // the tokenizer of the folder's model
@@ -220,7 +222,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     root.fail("tokenizer", "is \"gpt2\", which has no padding and start tokens: it needs data of kind 'text', not '" +
                                recipe.data.kind + "'");
   train::read_batch(root.section("batch"), recipe);
-  trainer.optimizer = train::read_optimizer(root.section("optimizer"));
+  train::read_optimizer(root.section("optimizer"), trainer);
   read_lengths(root, recipe);
   trainer.schedule = train::read_schedule(root.section("schedule"), recipe.fit);
   root.read("clip", trainer.clip, {.low = 0, .words = "at least 0 (0: gradients are not clipped)"});

@@ -120,6 +120,43 @@ void image_data(Section& section, Data& data) {
   numbers.done();
 }
 
+/// An input of arrays: the name of an array or column, a list of columns, "*" or {"labels": column}.
+ArrayInput read_input(Section& section, const std::string& name, const Json& value) {
+  ArrayInput input{name, {}, value.is_array() || value == "*", false};
+  const Json& column = value.is_object() && value.size() == 1 && value.contains("labels") ? value["labels"] : value;
+  input.labels = &column != &value;
+  for (const Json& each : column.is_array() ? column : Json::array({column})) {
+    if (!each.is_string())
+      section.fail(name,
+                   R"(must be the name of an array or column, a list of columns, "*" or {"labels": COLUMN}, not )" +
+                       value.dump());
+    input.columns.push_back(each);
+  }
+  if (input.columns.empty() || (input.labels && column.is_array()))
+    section.fail(name, "must name " + std::string(input.labels ? "one column" : "a column") + ", not " + value.dump());
+  return input;
+}
+
+void array_data(Section& section, Data& data) {
+  Section inputs = section.section("inputs");
+  for (const auto& [name, value] : inputs.json().items()) data.inputs.push_back(read_input(inputs, name, value));
+  const auto labelled = [](const ArrayInput& input) { return input.labels; };
+  if (std::count_if(data.inputs.begin(), data.inputs.end(), labelled) > 1)
+    section.fail("inputs", "can have labels once");
+  const std::string& file = data.training[0];
+  if (file.ends_with(".npz") || file.ends_with(".safetensors")) return;
+  if (data.inputs.empty())
+    section.fail("",
+                 R"(needs the key 'inputs' for a file of comma-separated values, such as {"x": "*", "y": "price"})");
+  std::string delimiter = file.find(".tsv") != std::string::npos ? "\t" : ",";
+  section.read("delimiter", delimiter);
+  if (delimiter.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
+  data.csv.separator = delimiter[0];
+  section.read("header", data.csv.header);
+  section.read("max_line", data.reading.max_line);
+  data.csv.reading = data.reading;
+}
+
 /// Reads the removed kinds of data, which earlier versions generated. Runs on them still work for everything that needs
 /// no data. Returns false if the kind is not one of them.
 bool read_no_more(const Section& section, Data& data) {
@@ -156,10 +193,10 @@ Recipe::Data read_data(Section section) {
   if (data.kind == "parallel")  // the former name, in recipes of old runs
     data.kind = "pairs";
   else
-    section.read("kind", data.kind, {"text", "documents", "pairs", "table", "images"});
+    section.read("kind", data.kind, {"text", "documents", "pairs", "table", "images", "arrays"});
   read_all_files(section, data);
-  if (data.has_images()) {
-    image_data(section, data);
+  if (!data.has_tokens()) {
+    data.has_images() ? image_data(section, data) : array_data(section, data);
     section.done();
     return data;
   }
@@ -178,6 +215,11 @@ Recipe::Data read_data(Section section) {
 
 std::vector<std::string> data_names(const Recipe::Data& data) {
   if (data.has_images()) return {"labels", "channels", "height", "width"};
+  if (data.has_arrays()) {
+    std::vector<std::string> names = {"labels"};
+    for (const ArrayInput& input : data.inputs) names.push_back(input.name);
+    return names;
+  }
   std::vector<std::string> names = {"vocabulary", "columns"};
   if (data.has_pairs()) names.insert(names.end(), {"source_vocabulary", "target_vocabulary"});
   for (const Column& column : data.columns)
@@ -187,9 +229,9 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
 
 void read_batch(Section section, Recipe& recipe) {
   // A row of text has block_size tokens. For other data, the length of rows is known only once the data is read.
-  const bool rows = recipe.data.has_rows() && !recipe.data.has_images();
+  const bool rows = recipe.data.has_rows() && recipe.data.has_tokens();
   if (!rows) section.need({"size"});
-  const std::int64_t tokens = rows || recipe.data.has_images() ? 1 : recipe.data.block_size;  // of a row, at least
+  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;  // of a row, at least
   section.read("size", recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
   if (rows) {
     section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});

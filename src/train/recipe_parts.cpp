@@ -15,10 +15,13 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double least_epsilon = std::numeric_limits<float>::denorm_min() / 2.0;
 }  // namespace
 
-OptimizerOptions read_optimizer(Section section) {
-  OptimizerOptions options;
-  section.need({"kind"});
-  section.read("kind", options.kind, {"sgd", "adam", "adamw"});
+namespace {
+/// Reads the options of an optimiser over those of `options`; another kind begins with its defaults.
+void read_options(Section& section, OptimizerOptions& options) {
+  OptimizerOptions::Kind kind = options.kind;
+  section.read("kind", kind, {"sgd", "adam", "adamw"});
+  if (kind != options.kind) options = {};
+  options.kind = kind;
   if (options.kind == OptimizerOptions::Kind::sgd) {
     section.read("momentum", options.momentum, {0, 1, "in [0, 1)"});
   } else {
@@ -35,8 +38,29 @@ OptimizerOptions read_optimizer(Section section) {
   }
   section.read("weight_decay", options.weight_decay, at_least_0);
   section.read("decay_all", options.decay_all);
+}
+
+/// Reads a group: what it does not say is as for all weights.
+OptimizerGroup read_group(Section section, const OptimizerOptions& all) {
+  OptimizerGroup group{"", all};
+  section.need({"weights"});
+  section.read("weights", group.weights);
+  if (group.weights.empty()) section.fail("weights", "must be a pattern of names of weights, such as \"*.bias\"");
+  section.read("frozen", group.options.frozen);
+  for (const char* key : {"kind", "rate", "momentum", "betas", "epsilon", "weight_decay", "decay_all"})
+    if (group.options.frozen && section.has(key)) section.fail(key, "has no effect on weights that are 'frozen'");
+  read_options(section, group.options);
+  if (section.has("rate")) section.read("rate", group.options.rate.emplace(), at_least_0);
   section.done();
-  return options;
+  return group;
+}
+}  // namespace
+
+void read_optimizer(Section section, TrainerOptions& trainer) {
+  section.need({"kind"});
+  read_options(section, trainer.optimizer);
+  for (Section& group : section.sections("groups")) trainer.groups.push_back(read_group(group, trainer.optimizer));
+  section.done();
 }
 
 ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit) {

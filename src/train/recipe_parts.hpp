@@ -17,7 +17,8 @@ TokenizerSettings read_tokenizer(Section section);
 /// Reads the batch sizes into the recipe, whose `data` must have been read.
 void read_batch(Section section, Recipe& recipe);
 SearchOptions read_search(Section section);
-OptimizerOptions read_optimizer(Section section);
+/// Reads the optimiser of all weights and its groups.
+void read_optimizer(Section section, TrainerOptions& trainer);
 PrivacyOptions read_privacy(Section section);
 /// Linear and cosine schedules end by default with the steps of `fit`, or without steps with its epochs.
 ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit);

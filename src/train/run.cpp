@@ -197,16 +197,16 @@ Model& Run::model() {
   return *data_->model;
 }
 namespace {
-const Tokenizer& existing(const std::shared_ptr<const Tokenizer>& tokenizer) {
-  if (!tokenizer) throw Error("this run's data is images: the run has no tokenizer");
+const Tokenizer& existing(const std::shared_ptr<const Tokenizer>& tokenizer, const Recipe& recipe) {
+  if (!tokenizer) throw Error("this run's data is " + recipe.data.kind + ": the run has no tokenizer");
   return *tokenizer;
 }
 }  // namespace
 const Tokenizer& Run::tokenizer() const {
-  return existing(data_->tokenizers.target);
+  return existing(data_->tokenizers.target, recipe());
 }
 const Tokenizer& Run::source_tokenizer() const {
-  return existing(data_->tokenizers.source);
+  return existing(data_->tokenizers.source, recipe());
 }
 const Batches& Run::batches() {
   return data_->the_batches();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "batch_shards.hpp"
 #include "checksum.hpp"
 #include "durable.hpp"
 #include "files.hpp"
@@ -35,6 +36,35 @@ Images cut_off(Images& images, std::size_t first) {
   move(images.labels, rest.labels, first);
   if (images.files.size() > 1) move(images.files, rest.files, first);
   return rest;
+}
+
+/// Removes the rows of arrays from `first` on, and returns them.
+ArrayRows cut_off(ArrayRows& rows, std::size_t first) {
+  ArrayRows rest = {{}, rows.labels, rows.labelled, rows.file, rows.first + first};
+  const auto all = static_cast<std::int64_t>(rows.size()), kept = static_cast<std::int64_t>(first);
+  BatchArrays shortened;
+  for (const auto& [name, array] : rows.arrays) {
+    rest.arrays.add(name, part_of(array, 0, kept, all));
+    shortened.add(name, part_of(array, 0, 0, kept));
+  }
+  rows.arrays = std::move(shortened);
+  return rest;
+}
+
+/// The rows with labels that are indices in `names`.
+ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
+  if (rows.labelled.empty()) return rows;
+  Array indices = rows.arrays.at(rows.labelled).clone();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::int64_t& index = indices.as<std::int64_t>()[i];
+    const std::string& label = rows.labels[static_cast<std::size_t>(index)];
+    const auto found = std::find(names.begin(), names.end(), label);
+    if (found == names.end()) throw Error(rows.place(i) + ": the training split has no label '" + label + "'");
+    index = found - names.begin();
+  }
+  rows.arrays.set(rows.labelled, indices);
+  rows.labels = names;
+  return rows;
 }
 
 /// The images with labels that are indices in `names`.
@@ -86,6 +116,7 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
   Split split;
   split.files = files;
   if (data.has_images()) split.images = read_images(files[0], data.channels);
+  if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") split.text = read_text(files[0], data.reading);
   if (data.kind == "documents") split.columns = {split_documents(read_text(files[0], data.reading), data.separator)};
   if (data.kind == "table") {
@@ -107,6 +138,8 @@ std::uint64_t Texts::checksum() const {
     const Images& images = split->images;
     checksums.push_back(checksum_of(images.pixels.data(), images.pixels.size()));
     checksums.push_back(checksum_of(images.labels.data(), images.labels.size() * sizeof images.labels[0]));
+    for (const auto& array : split->arrays.arrays)
+      checksums.push_back(checksum_of(array.value.data(), array.value.bytes()));
     for (const auto& column : split->columns)
       for (const std::string& text : column) checksums.push_back(checksum_of_piece(text.data(), text.size()));
     checksums.push_back(split->columns.size());
@@ -115,7 +148,7 @@ std::uint64_t Texts::checksum() const {
 }
 
 void Texts::split(const Recipe::Data& data) {
-  validation_ = {"", {}, {}, training_.files, training_.first};
+  validation_ = {"", {}, {}, {}, training_.files, training_.first};
   if (!data.has_rows()) {
     TextSplit texts = split_text(training_.text, data.split);
     training_.text = std::move(texts.training);
@@ -129,6 +162,7 @@ void Texts::split(const Recipe::Data& data) {
                                                  : 0;
   validation_.first += trained;
   if (data.has_images()) validation_.images = cut_off(training_.images, trained);
+  if (data.has_arrays()) validation_.arrays = cut_off(training_.arrays, trained);
   for (std::vector<std::string>& column : training_.columns) {
     const auto end = column.begin() + static_cast<std::ptrdiff_t>(trained);
     validation_.columns.emplace_back(std::make_move_iterator(end), std::make_move_iterator(column.end()));
@@ -160,6 +194,7 @@ std::vector<std::string> Texts::lines_for(const Recipe& recipe, bool source) con
 
 Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
   if (recipe.data.has_images()) return {nullptr, nullptr, training_.images.names};
+  if (recipe.data.has_arrays()) return {nullptr, nullptr, training_.arrays.labels};
   const TokenizerSettings& settings = recipe.tokenizer;
   if (recipe.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
     return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
@@ -211,6 +246,10 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
     return std::make_unique<ImageBatches>(
         labelled_as(training_.images, tokenizers.labels), labelled_as(other.images, tokenizers.labels),
         ImageBatchesOptions{recipe.batch_size, recipe.trainer.seed, recipe.data.images});
+  if (recipe.data.has_arrays())
+    return std::make_unique<ArrayBatches>(labelled_as(training_.arrays, tokenizers.labels),
+                                          labelled_as(other.arrays, tokenizers.labels),
+                                          ArrayBatchesOptions{recipe.batch_size, recipe.trainer.seed});
   DataRows training = rows(recipe, training_, tokenizers, recipe.data.max_length);
   RowBatchesOptions options = row_options(recipe);
   if (recipe.trainer.privacy.clip_norm > 0) options.draws = recipe.trainer.accumulate;
@@ -259,7 +298,7 @@ Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& dat
     const JsonNode json(read_file(file), file, JsonErrors::file);
     for (const JsonNode& label : json.elements()) loaded.labels.push_back(label.text());
   }
-  if (data.has_images()) return loaded;
+  if (!data.has_tokens()) return loaded;
   const bool one = !path_exists(directory + "/source_tokenizer.json");
   loaded.target = load(one ? "tokenizer.json" : "target_tokenizer.json");
   loaded.source = one ? loaded.target : load("source_tokenizer.json");

@@ -38,7 +38,8 @@ class Texts {
     std::string text;
     TableTexts columns;
     Images images;
-    std::size_t size() const { return columns.empty() ? images.size() : columns[0].size(); }
+    ArrayRows arrays;
+    std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
     std::vector<std::string> files;  // one per column, or one for all columns
     std::size_t first = 1;           // the number of its first row in the files
   };

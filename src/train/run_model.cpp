@@ -30,6 +30,12 @@ Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batc
     const Shape& shape = batch.at("images").shape();
     for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
       numbers.add(name, shape[axis]);
+  } else if (recipe.data.has_arrays()) {
+    for (const auto& [name, array] : batches.blank()) {
+      std::int64_t numbers_of_row = 1;
+      for (std::size_t axis = 1; axis < array.shape().size(); ++axis) numbers_of_row *= array.shape()[axis];
+      if (!numbers.has(name)) numbers.add(name, numbers_of_row);
+    }
   } else {
     numbers.add("columns", batches.columns());
     numbers.add("source_vocabulary", tokenizers.source->size());

@@ -1,6 +1,7 @@
 #include "section.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "joined.hpp"
 #include "nearest.hpp"
@@ -11,6 +12,23 @@ namespace xtape::train {
 namespace {
 const Json null_value;
 const Json empty_object = Json::object();
+}  // namespace
+
+namespace {
+/// Goes to the value under a key of an object, or to an element of a list; returns false if there is none.
+bool descend(JsonNode& node, const std::string& step) {
+  if (node.is_object() && node.has(step)) {
+    node = node.at(step);
+    return true;
+  }
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (!node.is_array() || error != std::errc() || end != step.data() + step.size()) return false;
+  const std::vector<JsonNode> elements = node.elements();
+  if (index >= elements.size()) return false;
+  node = elements[index];
+  return true;
+}
 }  // namespace
 
 Section::Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings, std::string key)
@@ -25,8 +43,11 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
     if (dotted == each.key || dotted.starts_with(each.key + "."))
       throw DefinitionError(file_->file() + ", --set " + each.key + ": " + text);
   JsonNode node = *file_;  // the deepest node of the path that the file has
-  for (const std::string& step : {key_, key})
-    if (node.has(step)) node = node.at(step);
+  const std::string path = key_ + (key_.empty() ? "" : ".");
+  bool whole = true;
+  for (std::size_t at = 0, dot; whole && (dot = path.find('.', at)) != std::string::npos; at = dot + 1)
+    whole = descend(node, path.substr(at, dot - at));
+  if (whole) descend(node, key);
   about_key ? node.fail_at_key(text) : node.fail(text);
 }
 
@@ -111,6 +132,17 @@ void Section::read(const std::string& key, std::string& target, const std::vecto
 Section Section::section(const std::string& key) {
   const Json* value = find(key);
   return Section(value == nullptr ? empty_object : *value, *file_, *settings_, key_.empty() ? key : key_ + "." + key);
+}
+
+std::vector<Section> Section::sections(const std::string& key) {
+  const Json* value = find(key);
+  std::vector<Section> sections;
+  if (value == nullptr) return sections;
+  if (!value->is_array()) fail(key, "must be a list of objects, not " + value->dump());
+  for (const Json& each : *value)
+    sections.push_back(Section(each, *file_, *settings_,
+                               (key_.empty() ? "" : key_ + ".") + key + "." + std::to_string(sections.size())));
+  return sections;
 }
 
 const Json& Section::value(const std::string& key) {

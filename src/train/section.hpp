@@ -52,6 +52,8 @@ class Section {
   bool read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range = {});
   /// The object under the key; an empty one if the key is missing.
   Section section(const std::string& key);
+  /// The objects of the list under the key; none if it is missing.
+  std::vector<Section> sections(const std::string& key);
   /// The value under the key; null if the key is missing.
   const Json& value(const std::string& key);
   /// Fails if a key is missing.
@@ -75,7 +77,7 @@ class Section {
   const Json* json_;
   const JsonNode* file_;  // the root of the file
   const std::vector<Setting>* settings_;
-  std::string key_;  // dotted: "data"
+  std::string key_;  // dotted: "data", "optimizer.groups.0"
   std::vector<std::string> asked_;
 };
 

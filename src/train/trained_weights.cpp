@@ -2,12 +2,15 @@
 
 #include <set>
 
+#include "groups.hpp"
 #include "weight_patterns.hpp"
 
 namespace xtape::train {
 
 namespace {
 bool is_frozen(const std::string& name, const TrainerOptions& options) {
+  const std::size_t group = group_of(name, options.groups);
+  if (group < options.groups.size() && options.groups[group].options.frozen) return true;
   return options.trainable.empty() ? model::matches_weight(name, options.frozen)
                                    : !model::matches_weight(name, options.trainable);
 }
@@ -24,6 +27,8 @@ Store trained_weights(const Model& model, const TrainerOptions& options) {
     throw Error("'frozen' and 'trainable' exclude each other: give one of them");
   model::check_weight_patterns(model, "frozen", options.frozen);
   model::check_weight_patterns(model, "trainable", options.trainable);
+  for (const OptimizerGroup& group : options.groups)
+    model::check_weight_patterns(model, "optimizer.groups", {group.weights});
   Store trained;
   const std::vector<std::string> updated = model.updated_weights();
   const std::set<std::string> others(updated.begin(), updated.end());

@@ -30,7 +30,8 @@ bool has_one_shape(const Batches& batches) {
 }
 
 DistributedOptions distributed(const TrainerOptions& options) {
-  return {options.optimizer, options.shards, options.accumulate, options.communicator, options.threads};
+  return {options.optimizer, options.shards, options.accumulate, options.communicator,
+          options.threads,   true,           options.groups};
 }
 }  // namespace
 

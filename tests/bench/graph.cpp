@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     return matmul(h, own) + matmul(messages, sent);
   };
   const Var logits = layer(relu(layer(x, weights[0], weights[1])), weights[2], weights[3]);
-  const Var loss = cross_entropy(logits, labels).first / static_cast<double>(nodes);
+  const Var loss = cross_entropy_sum(logits, labels).first / static_cast<double>(nodes);
   Vars outputs{loss};
   const Vars gradients = grad(loss, weights);
   for (std::size_t i = 0; i < weights.size(); ++i) outputs.push_back(weights[i] - 0.1 * gradients[i]);

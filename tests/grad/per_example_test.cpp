@@ -112,7 +112,7 @@ Var dense_loss(const Vars& w, const Vars& x) {
 Loss language_model() {
   return [](const Vars& w, const Vars& x) {
     const Var h = take(w[0], x[0]) + take(w[1], iota(x[0].tape(), {x[0].size(0)}));
-    return cross_entropy(einsum("td,vd->tv", layer_norm(h, w[2], w[3]), w[0]), x[1]).first * 0.25;
+    return cross_entropy_sum(einsum("td,vd->tv", layer_norm(h, w[2], w[3]), w[0]), x[1]).first * 0.25;
   };
 }
 }  // namespace

@@ -195,7 +195,7 @@ TEST_CASE("normalisations and losses are those of each example") {
   check_mapped(norms, {floats({4, 2, 3}), floats({4, 3}), floats({4, 3})});
   check_mapped(norms, {floats({2, 3}), floats({4, 3}), floats({3})}, {.in_axes = {std::nullopt, 0, std::nullopt}});
   const Function loss = [](const Vars& x) {
-    const auto [total, count] = cross_entropy(x[0], x[1], 2, 0.1);
+    const auto [total, count] = cross_entropy_sum(x[0], x[1], 2, 0.1);
     return Vars{total, count};
   };
   check_mapped(loss, {floats({4, 2, 3}), integers({4, 2}, 3)});

@@ -36,7 +36,7 @@ const std::vector<Fault>& masked_faults() {
        [](const Var& x) {
          const Var targets = x.tape().constant(xt::xarray<std::int64_t>{3, 1});
          const Var logits = behind_mask(x);
-         AT_FAULT(cross_entropy(logits, targets).first, "cross_entropy");
+         AT_FAULT(cross_entropy_sum(logits, targets).first, "cross_entropy");
          return Recorded{{at_fault, grad(at_fault, {x})[0]},
                          fault_op,
                          fault_line,
@@ -286,7 +286,7 @@ const std::vector<Fault>& masked_faults() {
        [](const Var& x) {
          const Var targets = x.tape().constant(xt::xarray<std::int64_t>{3, 2});
          const Var logits = behind_mask(x);
-         AT_FAULT(cross_entropy(logits, targets, -100, 0.1).first, "cross_entropy");
+         AT_FAULT(cross_entropy_sum(logits, targets, -100, 0.1).first, "cross_entropy");
          return Recorded{{at_fault}, fault_op, fault_line, "masked_fill [0, 0]"};
        }},
       {"divergence from a distribution with a 0", Numbers{0.5F, 0.5F},

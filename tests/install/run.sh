@@ -84,6 +84,8 @@ with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
 run() { # run DIRECTORY EXAMPLE: outside the source tree; training is just long enough for the loss to fall
   local arguments=()
   case $2 in
+    mlp_csv) arguments=("$source/examples/data/iris.csv") ;;
+    digits | vae) arguments=("$source/examples/data/digits.safetensors") ;;
     train_gpt2) arguments=("$source/README.md" 30) ;;
     train_transformer) arguments=("$work/number_words" 10) ;;
     train_seq2seq) arguments=("$work/dates" 10) ;;

@@ -11,7 +11,7 @@
 using namespace xtape;
 
 namespace {
-const std::string definition = R"json({
+const std::string losses_definition = R"json({
   "xtape": 2,
   "name": "taggers",
   "blocks": {
@@ -74,7 +74,7 @@ void check_same(const Array& got, const Var& wanted) {
 }  // namespace
 
 TEST_CASE("a definition with ctc_loss: its gradient, its tangent and vmap") {
-  Model model = Model::parse(definition, test::in_float64());
+  Model model = Model::parse(losses_definition, test::in_float64());
   const Array logits = numbers({5, 2, 4}), targets = integers({2, 2}, {1, 1, 3, 2}), steps = integers({2}, {5, 3}),
               count = integers({2}, {2, 2});
   const Store found =
@@ -91,7 +91,7 @@ TEST_CASE("a definition with ctc_loss: its gradient, its tangent and vmap") {
 }
 
 TEST_CASE("a definition with a conditional random field: the loss, its gradient, the best tags") {
-  Model model = Model::parse(definition, test::in_float64());
+  Model model = Model::parse(losses_definition, test::in_float64());
   const Array emissions = numbers({2, 4, 3}), y = integers({2, 4}, {0, 2, 1, 1, 2, 2, 0, 0});
   Array mask(Dtype::boolean, {2, 4});
   for (std::int64_t i = 0; i < 8; ++i) mask.as<bool>()[i] = i < 6;

@@ -48,8 +48,53 @@ TEST_CASE("op cross_entropy_loss: values, weights, smoothing, any axis of classe
   const double front = fast(cross_entropy_loss(x, t)).as<double>()[0];
   const double back = fast(cross_entropy_loss(transpose(x, {0, 2, 1}), t, "mean", -100, 0, -1)).as<double>()[0];
   CHECK(close(front, back, 1e-14));
-  const auto [total, count] = cross_entropy(transpose(x, {0, 2, 1}), t);
+  const auto [total, count] = cross_entropy_sum(transpose(x, {0, 2, 1}), t);
   CHECK(close(fast(total / count).as<double>()[0], front, 1e-14));
   CHECK_THROWS_WITH_AS(cross_entropy_loss(x, t, "mean", -100, 1.5),
                        "cross_entropy_loss: label_smoothing must be between 0 and 1, got 1.5", Error);
+}
+
+TEST_CASE("cross_entropy: the values of the op cross_entropy_loss, with the kernel where there are no weights") {
+  Tape tape;
+  const Var x = tape.parameter("x", ArrayView(scores)), t = tape.constant(ArrayView(few_targets));
+  const Var last = transpose(x, {0, 2, 1}), w = tape.parameter("w", ArrayView(weights));
+  const auto check_same = [](const Var& found, const Var& expected) {
+    REQUIRE(found.type() == expected.type());
+    const auto a = fast(found).to<double>(), b = fast(expected).to<double>();
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(close(a.flat(i), b.flat(i), 1e-14));
+  };
+  for (const char* reduction : {"mean", "sum", "none"})
+    for (const double smoothing : {0.0, 0.3})
+      for (const std::int64_t ignored : {-100, 2}) {
+        const Var known = ignored == 2 ? maximum(t, 0) : t;
+        check_same(cross_entropy(x, known, reduction, ignored, smoothing),
+                   cross_entropy_loss(x, known, reduction, ignored, smoothing));
+        check_same(cross_entropy(last, known, reduction, ignored, smoothing, -1),
+                   cross_entropy_loss(x, known, reduction, ignored, smoothing));
+        check_same(cross_entropy(x, known, w, reduction, ignored, smoothing),
+                   cross_entropy_loss(x, known, w, reduction, ignored, smoothing));
+      }
+  check_same(cross_entropy(x, t), cross_entropy_loss(x, t));
+  check_same(cross_entropy(x.at(0, all, 0), t.at(0, 0)), cross_entropy_loss(x.at(0, all, 0), t.at(0, 0)));
+  check_same(grad(cross_entropy(x, t, "mean", -100, 0.2), x), grad(cross_entropy_loss(x, t, "mean", -100, 0.2), x));
+  CHECK(std::isnan(fast(cross_entropy(x, t * 0 - 100)).as<double>()[0]));  // no target counts, as in PyTorch
+
+  const auto has_kernel = [](const Var& loss) {
+    const Tape of = loss.tape();
+    for (std::size_t i = 0; i < of.size(); ++i)
+      if (of.node(i).op->name == "cross_entropy") return true;
+    return false;
+  };
+  Tape other;
+  const Var logits = other.input("x", {2, 5}), classes = other.input("t", {2}, Dtype::int64);
+  CHECK_FALSE(has_kernel(cross_entropy(logits, classes, "none")));
+  CHECK(has_kernel(cross_entropy(logits, classes)));
+
+  CHECK_THROWS_WITH_AS(cross_entropy(last, t),
+                       "cross_entropy: the target of shape (2, 2) must have shape (2, 3), that of the input (2, 2, 3) "
+                       "without axis 1, of its classes; for classes along the last axis, pass axis -1",
+                       ShapeError);
+  CHECK_THROWS_AS(cross_entropy(x, t, "average"), Error);
+  CHECK_THROWS_AS(cross_entropy(x, x), Error);
+  CHECK_THROWS_AS(cross_entropy(x, t, "mean", -100, 2), Error);
 }

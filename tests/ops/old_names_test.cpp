@@ -20,8 +20,10 @@ TEST_CASE("names of the version before still mean what the new ones mean") {
   CHECK(std::is_same<Terms, TermTable>::value);
   Tape tape;
   const Var y = var(tape.constant({1, 2, 3, 6}), {0}, true, 1);  // [1]
-  Player player(tape, {y});
+  const auto [total, count] = cross_entropy(zeros(tape, {2, 3}), tape.constant({0, 1}), 0);
+  Player player(tape, {y, count});
   player.play();
   CHECK(player.scalar(y) == doctest::Approx(14.0 / 3));
+  CHECK(player.scalar(count) == 1);
 }
 #pragma GCC diagnostic pop

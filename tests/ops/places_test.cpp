@@ -158,7 +158,7 @@ TEST_CASE("the source location of a call is the program's line") {
   at = Caller::here(), is_here(uniform(tape, {2}));
   at = Caller::here(), is_here(split(x, 2)[1]);
   at = Caller::here(), is_here(top_k(x, 1).second);
-  at = Caller::here(), is_here(cross_entropy(x, argmax(x)).first);
+  at = Caller::here(), is_here(cross_entropy_sum(x, argmax(x)).first);
 }
 
 TEST_CASE("a gradient's nodes have the source location of the forward call, or of the call of grad") {

@@ -416,6 +416,7 @@ TEST_CASE("the table has every function of tapes, vars and players that can be m
                                  "Executable::tape",
                                  "Executable::outputs",
                                  "Executable::options",
+                                 "Compiled::function_of",
                                  "Var::bool",
                                  "Var::shape",
                                  "Var::dtype",

@@ -49,6 +49,11 @@ struct World {
     return {folder.write("vocab.json", byte_pairs.substr(begin, byte_pairs.find('}', begin) + 1 - begin)), merges()};
   }
   static DataRows rows() { return {{{"text", Column::Kind::target}}, {{{{2, 4, 3}, {}, 0}}, {{{2, 4, 5, 3}, {}, 0}}}}; }
+  static ArrayBatches array_batches() {
+    const ArrayRows rows{{{"x", Array(Dtype::float32, {2})}}};
+    return {rows, rows, {}};
+  }
+  static RowReader reader() { return {{std::vector<float>{1, 2}}, {}}; }
   static RowBatches row_batches() { return {rows(), rows(), {.rows = 2}}; }
 };
 
@@ -317,6 +322,63 @@ std::vector<Row> rows_of_texts(World& w) {
       {"read_table", "a header beyond the file", "",
        [&w] { CHECK(read_table(w.folder.write("t", "a\tb\n"), {.skip_lines = 9})[0].empty()); }},
       {"read_pairs", "no such file", "/nowhere", [] { read_pairs("/nowhere"); }},
+      {"read_csv", "no such file", "/nowhere", [] { read_csv("/nowhere"); }},
+      {"read_csv", "integers", "float32 or float64, not int32",
+       [&w] { read_csv(w.folder.write("t", "a\n1\n"), {.dtype = Dtype::int32}); }},
+      {"CsvTable::at", "unknown", "'b'", [] { static_cast<void>(CsvTable().at("b")); }},
+      {"CsvTable::matrix", "no columns", "at least one column", [] { CsvTable().matrix({}); }},
+      {"CsvTable::matrix_without", "unknown", "'b'", [] { CsvTable().matrix_without({"b"}); }},
+      {"read_array_rows", "no such file", "/nowhere", [] { read_array_rows("/nowhere.npz"); }},
+      {"read_array_rows", "an input of nothing", "has no columns",
+       [&w] {
+         read_array_rows(w.folder.write("t", "a\n1\n"), {{"x", {}}});
+       }},
+      {"ArrayRows::size", "empty", "", [] { CHECK(ArrayRows().size() == 0); }},
+      {"ArrayRows::place", "beyond the rows", "", [] { CHECK(ArrayRows().place(9) == "row 10"); }},
+      {"ArrayBatches::ArrayBatches", "empty", "the training split has no arrays", [] { ArrayBatches({}, {}, {}); }},
+      {"ArrayBatches::training_place", "no such row", "",
+       [] {
+         CHECK(World::array_batches().training_place(0, "x", -1).empty());
+         CHECK(World::array_batches().training_place(UINT64_MAX, "x", INT64_MAX).empty());
+       }},
+      {"ArrayBatches::training", "another batch", "",
+       [] {
+         BatchArrays b;
+         World::array_batches().training(UINT64_MAX, b);
+         CHECK(b.at("x").count() == 2);
+       }},
+      {"ArrayBatches::validation", "negative", "there is no validation batch -1",
+       [&w] { World::array_batches().validation(-1, w.blank); }},
+      {"ArrayBatches::validation_sample", "another batch", "",
+       [] {
+         BatchArrays b;
+         World::array_batches().validation_sample(UINT64_MAX, b);
+       }},
+      {"RowReader::RowReader", "empty", "there is no array", [] { RowReader({}, {}); }},
+      {"RowReader::read", "negative", "there is no batch -1", [] { World::reader().read(-1); }},
+      {"RowReader::read", "moved", gone, [] { moved_from(World::reader()).read(0); }},
+      {"RowReader::batches", "moved", gone, [] { static_cast<void>(moved_from(World::reader()).batches()); }},
+      {"RowReader::set_epoch", "moved", gone, [] { moved_from(World::reader()).set_epoch(1); }},
+      {"RowReader::set_epoch", "the last one", "", [] { World::reader().set_epoch(UINT64_MAX); }},
+      {"MiniBatches::begin", "moved", gone,
+       [] {
+         auto data = batches(1, 1, std::vector<float>{1, 2});
+         const auto taken = std::move(data);
+         data.begin();
+       }},
+      {"MiniBatches::end", "moved", gone,
+       [] {
+         auto data = batches(1, 1, std::vector<float>{1, 2});
+         const auto taken = std::move(data);
+         data.end();
+       }},
+      {"MiniBatches::size", "moved", gone,
+       [] {
+         auto data = batches(1, 1, std::vector<float>{1, 2});
+         const auto taken = std::move(data);
+         static_cast<void>(data.size());
+       }},
+      {"split_rows", "empty", "there is no array", [] { split_rows(0.5, 1, std::vector<ArrayView>()); }},
       {"read_pairs", "no tab", "line 1", [&w] { read_pairs(w.folder.write("t", "a\n")); }},
       {"framed", "no start", "has no start and end tokens", [&w] { framed(w.bare, "a"); }},
       {"source_of", "no end", "has no start and end tokens", [&w] { source_of(w.bare, "a"); }},
@@ -364,7 +426,8 @@ TEST_CASE("misuse of tokenizers, texts and batches is an Error, or works as the 
 }
 
 TEST_CASE("the table has every function of tokenizers, texts and batches that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"tokenizers.hpp", "text.hpp"},
+  misuse::check_complete<World>(rows_of_all,
+                                {"tokenizers.hpp", "text.hpp", "csv.hpp", "array_batches.hpp", "minibatches.hpp"},
                                 {"Tokenizer::size",
                                  "Tokenizer::encode",
                                  "Tokenizer::decode",
@@ -392,6 +455,13 @@ TEST_CASE("the table has every function of tokenizers, texts and batches that ca
                                  "Batches::validation_sample",
                                  "TextBatches::rows",
                                  "TextBatches::columns",
+                                 "ArrayBatches::rows",
+                                 "ArrayBatches::columns",
+                                 "ArrayBatches::blank",
+                                 "ArrayBatches::epoch_batches",
+                                 "ArrayBatches::validation_batches",
+                                 "MiniBatches::epoch",
+                                 "MiniBatches::set_epoch",
                                  "RowBatches::rows",
                                  "RowBatches::columns",
                                  "RowBatches::blank",

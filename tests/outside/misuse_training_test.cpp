@@ -44,6 +44,20 @@ std::vector<Row> rows_of_optimizers(World& w) {
       CHECK(std::isfinite(norm) == std::isfinite(scale));
     };
   };
+  const auto stopping = [&w] {
+    auto held = std::make_shared<EarlyStopping>(w.weights, 1);
+    const EarlyStopping taken(std::move(*held));
+    return held;
+  };
+  const auto step = [&w] {
+    return std::make_shared<Step>([&w](Var x) { return sum(x * x.tape().parameter(w.weights, "w")); }, w.weights,
+                                  Sgd{});
+  };
+  const auto moved_step = [step] {
+    auto held = step();
+    const Step taken(std::move(*held));
+    return held;
+  };
   using Kind = ScheduleOptions::Kind;
   const auto rate = [](const ScheduleOptions& options, std::int64_t step = 1) {
     return [=] { CHECK(std::isfinite(rate_at(options, step))); };
@@ -81,6 +95,48 @@ std::vector<Row> rows_of_optimizers(World& w) {
          const Optimizer p(std::move(o));
          static_cast<void>(o.state());
        }},
+      {"Optimizer::updates", "moved", gone,
+       [&w] {
+         Optimizer o(w.weights, {});
+         const Optimizer p(std::move(o));
+         static_cast<void>(o.updates());
+       }},
+      {"Optimizer::Optimizer", "no groups", "no group matches weight 'w'",
+       [&w] { Optimizer(w.weights, std::vector<OptimizerGroup>()); }},
+      {"Optimizer::Optimizer", "a group without weights", "no weight matches ''",
+       [&w] {
+         Optimizer(w.weights, {{"w", {}}, {"", {}}});
+       }},
+      {"Optimizer::Optimizer", "a rate that is not finite", "the rate of a group must be at least 0 and finite",
+       optimizer({.rate = HUGE_VAL})},
+      {"EarlyStopping::EarlyStopping", "an empty array", "'w' is empty",
+       [] {
+         EarlyStopping({{"w", Array()}}, 1);
+       }},
+      {"EarlyStopping::restore", "before an evaluation", "",
+       [&w] {
+         EarlyStopping(w.weights, 1).restore();
+         CHECK(w.weights.at("w").as<float>()[0] == 1);
+       }},
+      {"EarlyStopping::restore", "moved", gone, [=] { stopping()->restore(); }},
+      {"EarlyStopping::best", "moved", gone, [=] { static_cast<void>(stopping()->best()); }},
+      {"EarlyStopping::best_evaluation", "moved", gone, [=] { static_cast<void>(stopping()->best_evaluation()); }},
+      {"Step::Step", "an empty var", "", [&w] { CHECK_THROWS_AS(Step(Var(), w.weights, AdamW{}), HandleError); }},
+      {"Step::Step", "no results", "the objective has no result", [&w] { Step(Vars(), w.weights, AdamW{}); }},
+      {"Step::Step", "no rate", "the rate of the schedule must be above 0",
+       [&w] { Step([](Var x) { return x; }, w.weights, AdamW{}, {.schedule = {.rate = 0}}); }},
+      {"Step::operator()", "another var", "",
+       [=] {
+         CHECK_THROWS_AS((*step())({{Var(), 1}}), Error);
+       }},
+      {"Step::operator()", "moved", gone, [=] { (*moved_step())({ArrayView()}); }},
+      {"Step::updates", "moved", gone, [=] { static_cast<void>(moved_step()->updates()); }},
+      {"Step::rate", "moved", gone, [=] { static_cast<void>(moved_step()->rate()); }},
+      {"Step::norm", "moved", gone, [=] { static_cast<void>(moved_step()->norm()); }},
+      {"Step::view", "moved", gone, [=] { static_cast<void>(moved_step()->view(0)); }},
+      {"Step::view", "before a step", "there was no step yet", [=] { static_cast<void>(step()->view(0)); }},
+      {"Step::player", "moved", gone, [=] { static_cast<void>(moved_step()->player()); }},
+      {"Step::optimizer", "moved", gone, [=] { static_cast<void>(moved_step()->optimizer()); }},
       {"rate_at", "no step", "steps count from 1", rate({}, 0)},
       {"rate_at", "the last step", "", rate({.kind = Kind::cosine, .steps = 1}, INT64_MAX)},
       {"rate_at", "no end", "steps must be at least 1", rate({.kind = Kind::linear})},
@@ -243,5 +299,6 @@ TEST_CASE("misuse of training is an Error, or works as the table says") {
 }
 
 TEST_CASE("the table has every function of training that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"optim.hpp", "train.hpp"}, {}, 40);
+  misuse::check_complete<World>(rows_of_all, {"optim.hpp", "step.hpp", "train.hpp"},
+                                {"Objective::results", "Objective::function"}, 40);
 }

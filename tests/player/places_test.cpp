@@ -74,7 +74,7 @@ TEST_CASE("the error for an index out of range while playing names the op and it
 TEST_CASE("the error for a target out of range names cross_entropy and its source location") {
   Tape tape;
   const Var logits = tape.parameter("logits", Array(Dtype::float32, {2, 5})), targets = tape.input("t", {2}, Dtype::int64);
-  const Caller at = Caller::here(); const Var loss = cross_entropy(logits, targets).first;
+  const Caller at = Caller::here(); const Var loss = cross_entropy_sum(logits, targets).first;
   const std::string text = ": cross_entropy: target -1 (element 0) is neither in [0, 5), the classes of the logits, nor "
                            "-100, the ignored one";
   CHECK(error_of_playing(tape, {loss}, targets) == to_string(at) + text);
@@ -87,7 +87,7 @@ TEST_CASE("errors of a fused op name the user's op and its source location") {
   const Var w = tape.parameter("w", Array(Dtype::float32, {8300, 4}));
   const Var targets = tape.input("targets", {1030}, Dtype::int64);
   const Var logits = einsum("bd,vd->bv", x, w);
-  const Caller at = Caller::here(); const Var loss = cross_entropy(logits, targets).first;
+  const Caller at = Caller::here(); const Var loss = cross_entropy_sum(logits, targets).first;
   Vars outputs = grad(loss, {x, w});
   outputs.push_back(loss);
   Player player(tape, outputs);

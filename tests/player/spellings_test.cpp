@@ -186,19 +186,19 @@ std::vector<Spelling> projections() {
                  [=](const Vars& v) {
                    const Var logits = matmul(v[0], transpose(v[1]));
                    return Spelled{
-                       mean_of(cross_entropy(reshape(logits, {-1, 8300}), targets(v[0], {1040})), v[0].dtype()),
+                       mean_of(cross_entropy_sum(reshape(logits, {-1, 8300}), targets(v[0], {1040})), v[0].dtype()),
                        logits};
                  }),
       projection("a linear layer with bias", {{2, 520, 3}, {3, 8300}, {8300}},
                  [=](const Vars& v) {
                    const Var logits = v[2] + matmul(v[0], v[1]);
-                   return Spelled{mean_of(cross_entropy(logits, targets(v[0], {2, 520})), v[0].dtype()), logits};
+                   return Spelled{mean_of(cross_entropy_sum(logits, targets(v[0], {2, 520})), v[0].dtype()), logits};
                  }),
       projection("flattened with bias", {{2, 520, 3}, {3, 8300}, {8300}},
                  [=](const Vars& v) {
                    const Var logits = einsum("btd,dv->btv", v[0], v[1]) + v[2];
                    return Spelled{
-                       mean_of(cross_entropy(reshape(logits, {1040, 8300}), reshape(targets(v[0], {2, 520}), {-1})),
+                       mean_of(cross_entropy_sum(reshape(logits, {1040, 8300}), reshape(targets(v[0], {2, 520}), {-1})),
                                v[0].dtype()),
                        logits};
                  }),

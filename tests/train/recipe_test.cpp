@@ -143,7 +143,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
   CHECK(complaint("optimizer.betas=0.9").find("'optimizer.betas' must be a list of two numbers") != std::string::npos);
   CHECK(complaint("optimizer.betas=[0.9,1.5]").find("two numbers in [0, 1)") != std::string::npos);
   CHECK(complaint("data.kind=words")
-            .find("'data.kind' must be \"text\", \"documents\", \"pairs\", \"table\" or \"images\", not \"words\"") !=
+            .find("'data.kind' must be \"text\", \"documents\", \"pairs\", \"table\", \"images\" or \"arrays\", not \"words\"") !=
         std::string::npos);
   CHECK(complaint("data={\"kind\":\"text\"}").find("use --set data.text=FILE") != std::string::npos);
   CHECK(complaint("data=3").find("'data' must be an object") != std::string::npos);
@@ -152,7 +152,7 @@ TEST_CASE("a wrong recipe is one error that names the key and the nearest known 
         std::string::npos);
   const std::vector<std::string> on_text = {R"(data={"kind": "text", "text": "a"})"};
   CHECK(complaint("epochs=3", on_text)
-            .find("'epochs' needs epochs, which this data does not have: documents, pairs, tables, and text with "
+            .find("'epochs' needs epochs, which this data does not have: rows, and text with "
                   "'windows' \"consecutive\" have them") != std::string::npos);
   CHECK(complaint("evaluate_every=epoch", on_text).find("'evaluate_every' \"epoch\" needs epochs") !=
         std::string::npos);

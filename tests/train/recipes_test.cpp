@@ -47,7 +47,7 @@ const std::map<std::string, std::int64_t> parameters = {
     {"dates_gru", gru(64, 128) + linear(128, said)},
     {"dates_lstm", lstm(128, 1)},
     {"digits", said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said)},
-    {"gpt2_finetune", 124'439'808},                       // as published
+    {"gpt2_finetune", 124'439'808},                           // as published
     {"gpt2_lora_finetune", 124'439'808 + 12 * 8 * 16 * 768},  // rank 8 beside matrices of 4 + 2 + 5 + 5 widths
     {"gpt2_padded", gpt(257, 128, 8)},
     {"llama_finetune", 2 * 32000 * 768 + 12 * (4 * 768 * 768 + 3 * 768 * 2048 + 2 * 768) + 768},
@@ -57,6 +57,7 @@ const std::map<std::string, std::int64_t> parameters = {
     {"multi30k_subword", transformer(128, 512, 4) + 2 * said * 128 + linear(128, said)},
     {"multi30k_tiny_en_de", transformer(128, 256, 4) + said * 128},
     {"number_words", transformer(64, 128, 2) + 2 * said * 64 + linear(64, said)},
+    {"regression", 2 * said + linear(said, 64) + linear(64, 64) + linear(64, said)},
     {"reversing", transformer(64, 128, 2) + 3 * said * 64},
     {"roman_numerals", gru(32, 64) + linear(64, said)},
     {"shakespeare_char", said * 128 * 2 + 4 * (12 * 128 * 128 + 2 * 128) + 128},  // GPT-2 without biases

@@ -243,6 +243,20 @@ TEST_CASE("training lowers the loss") {
   CHECK(trainer.evaluate().loss < 0.8 * before);
 }
 
+TEST_CASE("a loss with one result is the mean over the rows of a batch") {
+  std::string text = tiny::definition;
+  const std::string results = "\"result\": \"total, count\"";
+  text.replace(text.find(results), results.size(), "\"result\": \"total / count\"");
+  Setup sums(8, "0"), means(8, "0", text);
+  Trainer one(sums.model, sums.batches, options_of()), other(means.model, means.batches, options_of());
+  for (int i = 0; i < 3; ++i) {
+    const StepReport a = one.update(), b = other.update();
+    CHECK(b.loss == doctest::Approx(a.loss).epsilon(1e-5));
+    CHECK(b.norm == doctest::Approx(a.norm).epsilon(1e-4));
+    CHECK(b.tokens == 8);
+  }
+}
+
 TEST_CASE("a definition whose functions do not fit the data is an error") {
   const auto with = [](const std::string& from, const std::string& to) {
     std::string text = tiny::definition;
@@ -254,7 +268,7 @@ TEST_CASE("a definition whose functions do not fit the data is an error") {
     CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of()), doctest::Contains(part.c_str()),
                          DefinitionError);
   };
-  refused(with("\"result\": \"total, count\"", "\"result\": \"total / count\""),
-          "must have two results of one element");
+  refused(with("\"result\": \"total, count\"", "\"result\": \"logits(tokens)\""),
+          "must have two results of one element, a sum over the targets and their count, as cross_entropy has, or one, ");
   refused(with("\"targets\": \"int [b, t]\"", "\"targets\": \"int [b]\""), "is int64 of rank 1, got int64 (8, ");
 }

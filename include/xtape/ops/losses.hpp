@@ -62,9 +62,14 @@ Var nll_loss(const Argument& input, const Var& target, const std::string& reduct
              std::int64_t ignore_index = -100, std::int64_t axis = 1);
 Var nll_loss(const Argument& input, const Var& target, const Var& weight, const std::string& reduction = "mean",
              std::int64_t ignore_index = -100, std::int64_t axis = 1);
-/// nll_loss of log_softmax(input), as PyTorch's cross_entropy, whose name the op without weights has: with
-/// label_smoothing e, (1 - e) times that plus e / classes times the sum of -weight * log_softmax(input) over all
-/// classes.
+/// nll_loss of log_softmax(input), as PyTorch's: with label_smoothing e, (1 - e) times that plus e / classes times the
+/// sum of -weight * log_softmax(input) over all classes. Logits [b, t, classes] need axis -1. Sums and means without
+/// weights are recorded as cross_entropy_sum, which has a kernel of its own.
+Var cross_entropy(const Argument& input, const Var& target, const std::string& reduction = "mean",
+                  std::int64_t ignore_index = -100, double label_smoothing = 0, std::int64_t axis = 1);
+Var cross_entropy(const Argument& input, const Var& target, const Var& weight, const std::string& reduction = "mean",
+                  std::int64_t ignore_index = -100, double label_smoothing = 0, std::int64_t axis = 1);
+/// The same values, recorded as the op of this name, by which definitions call it.
 Var cross_entropy_loss(const Argument& input, const Var& target, const std::string& reduction = "mean",
                        std::int64_t ignore_index = -100, double label_smoothing = 0, std::int64_t axis = 1);
 Var cross_entropy_loss(const Argument& input, const Var& target, const Var& weight,

@@ -8,17 +8,20 @@
 #include <map>
 
 #include "draws.hpp"
+#include "nearest.hpp"
 #include "thread_count.hpp"
 #include "threads.hpp"
 #include "xtape/error.hpp"
 
-namespace xtape::model {
+namespace xtape {
 
 namespace {
+using Settings = Initialiser::Settings;
 constexpr double from_shape = std::numeric_limits<double>::quiet_NaN();
 
 const std::map<std::string, Settings>& table() {
   static const Settings fans = {{"gain", 1}, {"fan_in", from_shape}, {"fan_out", from_shape}};
+  static const Settings fan_in = {{"gain", 1}, {"fan_in", from_shape}};
   static const std::map<std::string, Settings> rows = {
       {"zeros", {}},
       {"ones", {}},
@@ -28,8 +31,12 @@ const std::map<std::string, Settings>& table() {
       {"uniform", {{"low", 0}, {"high", 1}}},
       {"glorot_uniform", fans},
       {"glorot_normal", fans},
-      {"he_normal", {{"gain", 1}, {"fan_in", from_shape}}},
+      {"he_uniform", fan_in},
+      {"he_normal", fan_in},
+      {"lecun_uniform", fan_in},
+      {"lecun_normal", fan_in},
       {"orthogonal", {{"gain", 1}}},
+      {"identity", {{"gain", 1}}},
   };
   return rows;
 }
@@ -106,6 +113,14 @@ std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
 }
 
 template <class T>
+void fill_identity(Array& array, double gain) {
+  const std::int64_t columns = array.shape().back(), rows = array.shape()[array.shape().size() - 2];
+  T* out = array.as<T>();
+  for (std::int64_t i = 0; i < array.count(); ++i)
+    out[i] = static_cast<T>(i % columns == i / columns % rows ? gain : 0);
+}
+
+template <class T>
 void fill(Array& array, const Initialiser& initialiser, const Draws& draws) {
   const std::string& name = initialiser.name;
   const Fans fans = fans_of(array.shape());
@@ -133,7 +148,12 @@ void fill(Array& array, const Initialiser& initialiser, const Draws& draws) {
       return std::pair{low + (high - low) * a, low + (high - low) * b};
     });
   };
+  const auto within = [&](double limit) { uniforms(-limit, limit); };
   const auto constant = [&](double value) { std::fill_n(array.as<T>(), array.count(), static_cast<T>(value)); };
+  const auto of_both = [&](double factor) {
+    return setting("gain") * std::sqrt(factor / (fan("fan_in", fans.in) + fan("fan_out", fans.out)));
+  };
+  const auto of_fan_in = [&](double factor) { return setting("gain") * std::sqrt(factor / fan("fan_in", fans.in)); };
   const std::map<std::string, std::function<void()>> kinds = {
       {"zeros", [&] { constant(0); }},
       {"ones", [&] { constant(1); }},
@@ -146,22 +166,36 @@ void fill(Array& array, const Initialiser& initialiser, const Draws& draws) {
          });
        }},
       {"uniform", [&] { uniforms(setting("low"), setting("high")); }},
-      {"glorot_uniform",
-       [&] {
-         const double limit = setting("gain") * std::sqrt(6 / (fan("fan_in", fans.in) + fan("fan_out", fans.out)));
-         uniforms(-limit, limit);
-       }},
-      {"glorot_normal",
-       [&] { normals(0, setting("gain") * std::sqrt(2 / (fan("fan_in", fans.in) + fan("fan_out", fans.out)))); }},
-      {"he_normal", [&] { normals(0, setting("gain") * std::sqrt(2 / fan("fan_in", fans.in))); }},
+      {"glorot_uniform", [&] { within(of_both(6)); }},
+      {"glorot_normal", [&] { normals(0, of_both(2)); }},
+      {"he_uniform", [&] { within(of_fan_in(6)); }},
+      {"he_normal", [&] { normals(0, of_fan_in(2)); }},
+      {"lecun_uniform", [&] { within(of_fan_in(3)); }},
+      {"lecun_normal", [&] { normals(0, of_fan_in(1)); }},
       {"orthogonal",
        [&] {
          const std::vector<double> values = orthogonal(array.shape(), draws);
          std::transform(values.begin(), values.end(), array.as<T>(),
                         [gain = setting("gain")](double value) { return static_cast<T>(gain * value); });
        }},
+      {"identity", [&] { fill_identity<T>(array, setting("gain")); }},
   };
   kinds.at(name)();
+}
+
+void check_initialiser(const Initialiser& initialiser, const Shape& shape) {
+  const Settings* known = initialiser_settings(initialiser.name);
+  if (known == nullptr)
+    throw Error("there is no initialiser '" + initialiser.name + "'" +
+                did_you_mean(initialiser.name, initialiser_names()));
+  std::vector<std::string> names;
+  for (const auto& setting : *known) names.push_back(setting.first);
+  for (const auto& setting : initialiser.settings)
+    if (std::find(names.begin(), names.end(), setting.first) == names.end())
+      throw Error("the initialiser " + initialiser.name + " has no setting '" + setting.first + "'" +
+                  did_you_mean(setting.first, names));
+  if (initialiser.name == "identity" && shape.size() < 2)
+    throw ShapeError("the initialiser identity needs a matrix, got shape " + to_string(shape));
 }
 }  // namespace
 
@@ -187,6 +221,10 @@ std::string to_string(const Initialiser& initialiser) {
 }
 
 void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed, const std::string& name) {
+  if (initialiser.values) return array.assign(initialiser.values);
+  if (array.dtype() != Dtype::float32 && array.dtype() != Dtype::float64)
+    throw DtypeError(std::string("an initialiser makes float32 or float64, not ") + name_of(array.dtype()));
+  check_initialiser(initialiser, array.shape());
   if (array.count() == 0) return;
   const Draws draws(seed, name);
   if (array.dtype() == Dtype::float64)
@@ -195,4 +233,70 @@ void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed
     fill<float>(array, initialiser, draws);
 }
 
-}  // namespace xtape::model
+namespace init {
+namespace {
+/// An initialiser that scales with fans; a fan of 0 is left to the shape.
+Initialiser scaled(const char* kind, double gain, double fan_in, double fan_out = 0) {
+  Initialiser made(kind, {{"gain", gain}});
+  if (fan_in != 0) made.settings.emplace_back("fan_in", fan_in);
+  if (fan_out != 0) made.settings.emplace_back("fan_out", fan_out);
+  return made;
+}
+}  // namespace
+
+Initialiser zeros() {
+  return {"zeros", {}};
+}
+Initialiser ones() {
+  return {"ones", {}};
+}
+Initialiser constant(double value) {
+  return {"constant", {{"value", value}}};
+}
+Initialiser normal(double std) {
+  return normal(0, std);
+}
+Initialiser normal(double mean, double std) {
+  return {"normal", {{"mean", mean}, {"std", std}}};
+}
+Initialiser truncated_normal(double std) {
+  return truncated_normal(0, std);
+}
+Initialiser truncated_normal(double mean, double std) {
+  return {"truncated_normal", {{"mean", mean}, {"std", std}}};
+}
+Initialiser uniform(double low, double high) {
+  return {"uniform", {{"low", low}, {"high", high}}};
+}
+Initialiser glorot_uniform(double gain, double fan_in, double fan_out) {
+  return scaled("glorot_uniform", gain, fan_in, fan_out);
+}
+Initialiser glorot_normal(double gain, double fan_in, double fan_out) {
+  return scaled("glorot_normal", gain, fan_in, fan_out);
+}
+Initialiser he_uniform(double gain, double fan_in) {
+  return scaled("he_uniform", gain, fan_in);
+}
+Initialiser he_normal(double gain, double fan_in) {
+  return scaled("he_normal", gain, fan_in);
+}
+Initialiser lecun_uniform(double gain, double fan_in) {
+  return scaled("lecun_uniform", gain, fan_in);
+}
+Initialiser lecun_normal(double gain, double fan_in) {
+  return scaled("lecun_normal", gain, fan_in);
+}
+Initialiser orthogonal(double gain) {
+  return {"orthogonal", {{"gain", gain}}};
+}
+Initialiser identity(double gain) {
+  return {"identity", {{"gain", gain}}};
+}
+Initialiser from(const ArrayView& values) {
+  Initialiser made("from", {});
+  made.values = Array(values);
+  return made;
+}
+}  // namespace init
+
+}  // namespace xtape

@@ -1,5 +1,3 @@
-#include "initialise.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,15 +6,15 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/init.hpp"
 
 using namespace xtape;
-using model::Initialiser;
 
 namespace {
 std::vector<double> drawn(const Initialiser& initialiser, const Shape& shape, const std::string& name = "w",
                           std::uint64_t seed = 1) {
   Array array(Dtype::float64, shape);
-  model::initialise(array, initialiser, seed, name);
+  initialise(array, initialiser, seed, name);
   return {array.as<double>(), array.as<double>() + array.count()};
 }
 
@@ -82,6 +80,54 @@ TEST_CASE("glorot and he scale with what goes in and out") {
   CHECK(largest(drawn({"glorot_uniform", {}}, {2, 2, 30, 50})) == doctest::Approx(field).epsilon(0.01));
 }
 
+TEST_CASE("uniform and normal numbers of He and LeCun have one spread each") {
+  const auto spread = [](const Initialiser& initialiser) { return std::sqrt(mean(drawn(initialiser, {300, 500}), 2)); };
+  CHECK(spread(init::he_uniform()) == doctest::Approx(std::sqrt(2.0 / 300)).epsilon(0.01));
+  CHECK(spread(init::lecun_uniform()) == doctest::Approx(std::sqrt(1.0 / 300)).epsilon(0.01));
+  CHECK(spread(init::lecun_normal(2, 50)) == doctest::Approx(2 * std::sqrt(1.0 / 50)).epsilon(0.01));
+  CHECK(largest(drawn(init::he_uniform(), {300, 500})) <= std::sqrt(6.0 / 300));
+  CHECK(largest(drawn(init::lecun_uniform(), {300, 500})) <= std::sqrt(3.0 / 300));
+}
+
+TEST_CASE("functions give the initialisers of definitions") {
+  const auto same = [](const Initialiser& made, const Initialiser& named) {
+    return drawn(made, {6, 5}) == drawn(named, {6, 5});
+  };
+  CHECK(same(init::zeros(), {"zeros", {}}));
+  CHECK(same(init::ones(), {"ones", {}}));
+  CHECK(same(init::constant(3), {"constant", {{"value", 3}}}));
+  CHECK(same(2, {"constant", {{"value", 2}}}));
+  CHECK(same(init::normal(0.1), {"normal", {{"std", 0.1}}}));
+  CHECK(same(init::normal(1, 0.1), {"normal", {{"mean", 1}, {"std", 0.1}}}));
+  CHECK(same(init::truncated_normal(0.1), {"truncated_normal", {{"std", 0.1}}}));
+  CHECK(same(init::truncated_normal(1, 0.1), {"truncated_normal", {{"mean", 1}, {"std", 0.1}}}));
+  CHECK(same(init::uniform(-1, 2), {"uniform", {{"low", -1}, {"high", 2}}}));
+  CHECK(same(init::xavier_uniform(2), {"glorot_uniform", {{"gain", 2}}}));
+  CHECK(same(init::glorot_uniform(1, 7, 8), {"glorot_uniform", {{"fan_in", 7}, {"fan_out", 8}}}));
+  CHECK(same(init::xavier_normal(), {"glorot_normal", {}}));
+  CHECK(same(init::kaiming_normal(), {"he_normal", {}}));
+  CHECK(same(init::kaiming_uniform(), {"he_uniform", {}}));
+  CHECK(same(init::orthogonal(2), {"orthogonal", {{"gain", 2}}}));
+  CHECK(same(Initialiser(), {"zeros", {}}));
+}
+
+TEST_CASE("identity has ones where the last two indices are equal") {
+  CHECK(drawn(init::identity(2), {2, 3}) == std::vector<double>{2, 0, 0, 0, 2, 0});
+  CHECK(drawn(init::eye(), {2, 2, 1}) == std::vector<double>{1, 0, 1, 0});
+  Array flat(Dtype::float32, {3});
+  CHECK_THROWS_AS(initialise(flat, init::identity(), 1, "w"), ShapeError);
+}
+
+TEST_CASE("elements that are given are copied, and must fit") {
+  Array values(Dtype::float64, {2});
+  values.as<double>()[1] = 4;
+  CHECK(drawn(init::from(values), {2}) == std::vector<double>{0, 4});
+  Array other(Dtype::float32, {2}), longer(Dtype::float64, {3}), whole(Dtype::int64, {2});
+  CHECK_THROWS_AS(initialise(other, init::from(values), 1, "w"), DtypeError);
+  CHECK_THROWS_AS(initialise(longer, init::from(values), 1, "w"), ShapeError);
+  CHECK_THROWS_AS(initialise(whole, init::zeros(), 1, "w"), DtypeError);
+}
+
 TEST_CASE("orthogonal weights have orthonormal rows or columns") {
   for (const Shape& shape : {Shape{5, 8}, Shape{8, 5}, Shape{2, 4, 5}}) {
     const std::vector<double> values = drawn({"orthogonal", {{"gain", 2}}}, shape);
@@ -108,6 +154,6 @@ TEST_CASE("numbers depend on the seed, the name and the element alone") {
   const std::vector<double> many = drawn(normal, {100000}), few = drawn(normal, {64});
   CHECK(std::equal(few.begin(), few.end(), many.begin()));
   Array single(Dtype::float32, {64});
-  model::initialise(single, normal, 1, "w");
+  initialise(single, normal, 1, "w");
   CHECK(single.as<float>()[5] == static_cast<float>(few[5]));
 }

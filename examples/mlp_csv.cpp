@@ -1,0 +1,34 @@
+// Classifies the rows of a table in a CSV file by a network of one hidden layer.
+// usage: mlp_csv examples/data/iris.csv
+// The table: R. A. Fisher, 1936, Iris (UCI Machine Learning Repository, doi.org/10.24432/C56C76, licence CC BY 4.0).
+#include <iostream>
+#include <xtape/xtape.hpp>
+using namespace xtape;
+
+int main(int, char** arguments) {
+  CsvOptions options;
+  options.labels = {"species"};
+  const CsvTable iris = read_csv(arguments[1], options);
+  const auto [x, held_x, y, held_y] = split_rows(0.8, 1, iris.matrix_without({"species"}), iris.at("species"));
+
+  const auto network = [known = Array(x)](const Parameters& p, Var rows) {
+    const Var all_rows = rows.tape().constant(known);
+    rows = (rows - mean(all_rows, 0)) / sqrt(variance(all_rows, 0));
+    return nn::linear(p / "out", relu(nn::linear(p / "hidden", rows, 32)), 3);
+  };
+  Tape evaluation;
+  Parameters p(evaluation, 1);
+  const Var accuracy = mean(argmax(network(p, evaluation.constant(held_x))) == evaluation.constant(held_y));
+
+  const auto loss_of = [&](Var rows, Var labels) { return cross_entropy(network({rows.tape(), p}, rows), labels); };
+  Step step(loss_of, p, AdamW{0.01});
+  auto data = batches(32, 1, x, y);
+  for (int epoch = 0; epoch < 30; ++epoch) {
+    double loss = 0;
+    for (auto [rows, labels] : data) loss = step({rows, labels});
+    std::cout << "epoch " << epoch << ": loss " << loss << '\n';
+  }
+  const double found = evaluate(accuracy)();
+  std::cout << "held out: accuracy " << found << '\n';
+  return found > 0.9 ? 0 : 1;
+}

@@ -1,0 +1,152 @@
+#include "xtape/parameters.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "calls.hpp"
+#include "nearest.hpp"
+#include "xtape/player.hpp"
+
+namespace xtape {
+
+struct Parameters::Data {
+  explicit Data(const Tape& of) : tape(of) {}
+  Tape tape;
+  Store own;  // unless the caller has one
+  Store* store = &own;
+  std::optional<std::uint64_t> seed;  // without a seed, arrays are found and not made
+  // Names, because vars become stale where a parameter is first used inside a scan: it moves out of the body.
+  std::vector<std::string> trained, statistics;
+  NamedVars updates;
+
+  /// The array of that name as a parameter of the tape; if it is not there, `fill` fills a new one.
+  template <class Fill>
+  Var parameter(const std::string& name, const ValueType& type, std::vector<std::string>& names, const Fill& fill) {
+    if (!is_floating(type.dtype))
+      throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(type));
+    if (!store->has(name)) {
+      if (!seed)
+        throw Error("the store has no parameter '" + name + "'" + did_you_mean(name, store->names()) +
+                    " (Parameters with a seed would make it)");
+      Array made(type.dtype, type.shape);
+      fill(made);
+      store->add(name, made);
+    }
+    const Array& found = store->at(name);
+    const ValueType there{found.dtype(), found.shape()};
+    const std::string difference =
+        "parameter '" + name + "' is " + to_string(there) + " in the store, but asked for as " + to_string(type);
+    if (there.shape != type.shape) throw ShapeError(difference);
+    if (there.dtype != type.dtype) throw DtypeError(difference);
+    const Var var = tape.parameter(name, found);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    return var;
+  }
+};
+
+Parameters::Parameters(const Tape& tape, std::uint64_t seed) : data_(std::make_shared<Data>(tape)) {
+  data_->seed = seed;
+}
+
+Parameters::Parameters(const Tape& tape, Store& store, std::uint64_t seed) : Parameters(tape, seed) {
+  data_->store = &store;
+}
+
+Parameters::Parameters(const Tape& tape, const Store& store) : data_(std::make_shared<Data>(tape)) {
+  data_->own = store;
+}
+
+Parameters::Parameters(std::shared_ptr<Data> data, std::string prefix)
+    : data_(std::move(data)), prefix_(std::move(prefix)) {}
+
+std::string Parameters::full_name(const std::string& name) const {
+  if (name.empty()) throw Error("a parameter or scope needs a name");
+  return prefix_ + name;
+}
+
+Var Parameters::operator()(const std::string& name, const Shape& shape, const Initialiser& initialiser,
+                           Caller caller) const {
+  return as_call(data_->tape, nullptr, caller, [&] {
+    const std::string full = full_name(name);
+    return data_->parameter(full, {data_->tape.default_dtype(), shape}, data_->trained,
+                            [&](Array& made) { initialise(made, initialiser, *data_->seed, full); });
+  });
+}
+
+Var Parameters::operator()(const std::string& name, const ArrayView& initial, Caller caller) const {
+  return as_call(data_->tape, nullptr, caller, [&] {
+    const std::string full = full_name(name);
+    return data_->parameter(full, {initial.dtype(), initial.shape()}, data_->trained,
+                            [&](Array& made) { made.assign(initial); });
+  });
+}
+
+Parameters Parameters::scope(const std::string& name) const {
+  return {data_, full_name(name) + "."};
+}
+const std::string& Parameters::prefix() const {
+  return prefix_;
+}
+Tape Parameters::tape() const {
+  return data_->tape;
+}
+Store& Parameters::store() const {
+  return *data_->store;
+}
+
+NamedVars Parameters::vars() const {
+  NamedVars vars;
+  for (const std::string& name : data_->trained) vars.add(name, data_->tape.parameter(*data_->store, name));
+  return vars;
+}
+
+Vars Parameters::list() const {
+  Vars list;
+  for (const auto& entry : vars()) list.push_back(entry.value);
+  return list;
+}
+
+std::int64_t Parameters::count() const {
+  std::int64_t count = 0;
+  for (const std::string& name : data_->trained) count += data_->store->at(name).count();
+  return count;
+}
+
+Var Parameters::statistic(const std::string& name, const Shape& shape, const Initialiser& initialiser,
+                          Caller caller) const {
+  return as_call(data_->tape, nullptr, caller, [&] {
+    const std::string full = full_name(name);
+    const Var var = data_->parameter(full, {data_->tape.default_dtype(), shape}, data_->statistics,
+                                     [&](Array& made) { initialise(made, initialiser, *data_->seed, full); });
+    const Var* updated = data_->updates.find(full);
+    return updated != nullptr ? *updated : var;
+  });
+}
+
+void Parameters::record_update(const std::string& name, const Var& value, Caller caller) const {
+  at_place(caller, [&] {
+    const std::string full = full_name(name);
+    const std::vector<std::string>& known = data_->statistics;
+    if (std::find(known.begin(), known.end(), full) == known.end())
+      throw Error("there is no statistic '" + full + "'" + did_you_mean(full, known));
+    if (value.tape(caller) != data_->tape) throw HandleError("the update of '" + full + "' is a var of another tape");
+    const Array& there = data_->store->at(full);
+    const std::string difference = "the update of '" + full + "' is " + to_string(value.type(caller)) +
+                                   ", the statistic " + to_string(ValueType{there.dtype(), there.shape()});
+    if (value.shape() != there.shape()) throw ShapeError(difference);
+    if (value.dtype() != there.dtype()) throw DtypeError(difference);
+    data_->updates.set(full, value);
+  });
+}
+
+const NamedVars& Parameters::updates() const {
+  return data_->updates;
+}
+
+void Parameters::update(const Player& player) const {
+  std::vector<ArrayView> values;
+  for (const auto& entry : data_->updates) values.push_back(player.view(entry.value));
+  for (std::size_t i = 0; i < values.size(); ++i) data_->store->at(data_->updates[i].name).assign(values[i]);
+}
+
+}  // namespace xtape

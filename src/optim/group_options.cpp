@@ -1,0 +1,88 @@
+// What only programs with groups are linked with: options by kind, and the check of patterns.
+#include <algorithm>
+#include <set>
+
+#include "groups.hpp"
+#include "nearest.hpp"
+#include "optimizer_data.hpp"
+
+namespace xtape {
+
+namespace {
+using Kind = OptimizerOptions::Kind;
+
+/// The options that Adam and AdamW have.
+template <class Given>
+OptimizerOptions adam_options(Kind kind, const Given& given) {
+  OptimizerOptions options;
+  options.kind = kind;
+  options.beta1 = given.beta1;
+  options.beta2 = given.beta2;
+  options.epsilon = given.epsilon;
+  options.weight_decay = given.weight_decay;
+  options.decay_all = given.decay_all;
+  options.rate = given.rate;
+  return options;
+}
+
+/// The names of weights, and likely patterns for them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
+std::vector<std::string> likely_patterns(const Store& weights) {
+  std::set<std::string> patterns;
+  for (const Store::Entry& entry : weights) {
+    patterns.insert(entry.name);
+    std::string starred;
+    for (std::size_t at = 0; at <= entry.name.size();) {
+      const std::size_t dot = std::min(entry.name.find('.', at), entry.name.size());
+      const std::string step = entry.name.substr(at, dot - at);
+      const bool number = !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
+      starred += (at == 0 ? "" : ".") + (number ? "*" : step);
+      if (dot < entry.name.size()) patterns.insert("*" + entry.name.substr(dot));
+      at = dot + 1;
+    }
+    patterns.insert(starred);
+  }
+  return {patterns.begin(), patterns.end()};
+}
+}  // namespace
+
+Sgd::operator OptimizerOptions() const {
+  OptimizerOptions options;
+  options.kind = Kind::sgd;
+  options.momentum = momentum;
+  options.nesterov = nesterov;
+  options.weight_decay = weight_decay;
+  options.decay_all = decay_all;
+  options.rate = rate;
+  return options;
+}
+Adam::operator OptimizerOptions() const {
+  return adam_options(Kind::adam, *this);
+}
+AdamW::operator OptimizerOptions() const {
+  return adam_options(Kind::adamw, *this);
+}
+Frozen::operator OptimizerOptions() const {
+  OptimizerOptions options;
+  options.frozen = true;
+  return options;
+}
+
+std::string nearest_pattern(const std::string& pattern, const Store& weights) {
+  const std::string meant = did_you_mean(pattern, likely_patterns(weights));
+  return !meant.empty() || weights.empty() ? meant : "; its names are like '" + weights[0].name + "'";
+}
+
+void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups) {
+  for (const OptimizerGroup& group : groups) {
+    const auto matched = [&](const Store::Entry& entry) { return matches_pattern(entry.name, group.weights); };
+    if (std::none_of(weights.begin(), weights.end(), matched))
+      throw Error("optimizer: no weight matches '" + group.weights + "'" + nearest_pattern(group.weights, weights));
+  }
+}
+
+Optimizer::Optimizer(InGroups, const Store& weights, const std::vector<OptimizerGroup>& groups, int threads)
+    : data_(new Data(weights, groups, threads)) {
+  check_patterns(weights, groups);
+}
+
+}  // namespace xtape

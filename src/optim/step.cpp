@@ -1,0 +1,156 @@
+#include "xtape/step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "calls.hpp"
+#include "function_plans.hpp"
+#include "groups.hpp"
+#include "xtape/grad.hpp"
+#include "xtape/literal.hpp"
+
+namespace xtape {
+
+namespace {
+/// The learning rate of each group is absolute: the highest of the schedule.
+std::vector<OptimizerGroup> with_rates(std::vector<OptimizerGroup> groups, const ScheduleOptions& schedule) {
+  for (OptimizerGroup& group : groups) group.options.rate = group.options.rate.value_or(schedule.rate);
+  return groups;
+}
+}  // namespace
+
+struct Step::Data {
+  Store weights;
+  std::vector<OptimizerGroup> groups;
+  StepOptions options;
+  Optimizer optimizer;
+  std::optional<FunctionPlan> recorded = {};  // of a loss on a tape …
+  std::optional<FunctionPlans> plans = {};    // … or of a function
+  FunctionPlan* last = nullptr;
+  std::vector<ArrayView> gradients = {};
+  double rate = 0, norm = 0;
+
+  Data(const Store& the_weights, const std::vector<OptimizerGroup>& the_groups, const StepOptions& the_options)
+      : weights(the_weights),
+        groups(with_rates(the_groups, the_options.schedule)),
+        options(the_options),
+        optimizer(weights, groups, options.player.threads) {
+    if (!(options.schedule.rate > 0)) throw Error("Step: the rate of the schedule must be above 0");
+    rate_at(options.schedule, 1);  // throws if an option is out of range
+    if (!(options.clip >= 0)) throw Error("Step: clip must be at least 0 (0: gradients are not clipped)");
+    gradients.resize(weights.size());
+  }
+
+  bool is_frozen(std::size_t weight) const { return groups[group_of(weights[weight].name, groups)].options.frozen; }
+
+  /// The results, and the gradient of the first by each weight: an empty var if there is none.
+  Vars with_gradients(const Vars& results) const {
+    if (results.empty()) throw Error("Step: the objective has no result: the first one is the loss");
+    Tape tape = results[0].tape();
+    Vars by;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (!is_frozen(i)) by.push_back(tape.parameter(weights, weights[i].name));
+    if (by.empty()) throw Error("Step: all weights are frozen, or there are none");
+    GradOptions unused;
+    unused.allow_unused = true;
+    const Vars found = grad(results[0], by, unused);
+    if (std::all_of(found.begin(), found.end(), [](const Var& gradient) { return gradient.empty(); }))
+      throw Error("Step: the loss depends on none of the weights: use Tape::parameter(weights, name), not constants");
+    Vars outputs = results;
+    for (std::size_t i = 0, next = 0; i < weights.size(); ++i) outputs.push_back(is_frozen(i) ? Var() : found[next++]);
+    return outputs;
+  }
+
+  std::size_t results(const FunctionPlan& plan) const { return plan.outputs.size() - weights.size(); }
+
+  /// After the play of `plan`, checks the loss and updates the weights.
+  double finish(FunctionPlan& plan) {
+    last = &plan;
+    const double loss = plan.player.scalar(plan.outputs[0]);
+    const std::int64_t number = optimizer.updates() + 1;
+    const auto refuse = [&](const char* what, double value) {
+      throw UpdateError("update " + std::to_string(number) + ": the " + what + " is " + to_string(Literal(value)) +
+                        "; nothing is updated (find_failure of xtape/inspect.hpp finds the op at fault)");
+    };
+    if (!std::isfinite(loss)) refuse("loss", loss);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const Var& gradient = plan.outputs[results(plan) + i];
+      gradients[i] = gradient.empty() ? ArrayView() : plan.player.view(gradient);
+    }
+    const double course = rate_at(options.schedule, number) / options.schedule.rate;
+    norm = optimizer.update(gradients, course, 1, options.clip);
+    if (!std::isfinite(norm)) refuse("norm of the gradients", norm);
+    rate = course * *groups.back().options.rate;
+    return loss;
+  }
+};
+
+Step::Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
+           const StepOptions& options, const Tape& like, Caller caller)
+    : data_(at_place(caller, [&] { return new Data(weights, groups, options); })) {
+  Data* d = data_.get();  // does not move
+  if (objective.function()) {
+    const auto recording = [d, function = objective.function()](const Vars& inputs) {
+      return d->with_gradients(function(inputs));
+    };
+    d->plans.emplace(recording, options.player, like);
+    return;
+  }
+  at_place(caller, [&] {
+    const Vars outputs = d->with_gradients(objective.results());
+    d->recorded = plan_of(outputs[0].tape(), {}, {}, outputs, options.player);
+  });
+}
+
+double Step::update(const Feed* feeds, std::size_t count, const Caller& caller) {
+  Data& d = *data_;
+  return at_place(caller, [&] {
+    if (!d.recorded) throw Error("Step: a function takes arrays, not feeds: step({x, y})");
+    d.recorded->player.play(feeds, count, static_cast<std::uint64_t>(d.optimizer.updates()), caller);
+    return d.finish(*d.recorded);
+  });
+}
+
+double Step::operator()(const std::vector<ArrayView>& arguments, Caller caller) {
+  Data& d = *data_;
+  return at_place(caller, [&] {
+    if (!d.plans) throw Error("Step: a loss on a tape takes feeds of its inputs: step({{x, batch}})");
+    FunctionPlan& plan = d.plans->plan_for(arguments);
+    play(plan, arguments, static_cast<std::uint64_t>(d.optimizer.updates()));
+    return d.finish(plan);
+  });
+}
+
+std::int64_t Step::updates() const {
+  return data_->optimizer.updates();
+}
+double Step::rate() const {
+  return data_->rate;
+}
+double Step::norm() const {
+  return data_->norm;
+}
+
+const Player& Step::player() const {
+  if (data_->last == nullptr) throw Error("Step: there was no step yet");
+  return data_->last->player;
+}
+
+ArrayView Step::view(std::size_t result) const {
+  const Player& played = player();
+  const std::size_t count = data_->results(*data_->last);
+  if (result >= count)
+    throw Error("Step: there is no result " + std::to_string(result) + ": the objective has " + std::to_string(count));
+  return played.view(data_->last->outputs[result]);
+}
+
+ArrayView Step::view(const Var& result, Caller caller) const {
+  return player().view(result, caller);
+}
+
+const Optimizer& Step::optimizer() const {
+  return data_->optimizer;
+}
+
+}  // namespace xtape
