@@ -190,8 +190,7 @@ TEST_CASE("calls in a cell or a checkpoint have their own source locations") {
   const Tape& body = *y.node().body;
   CHECK(to_string(body.node(body.size() - 1).site) == to_string(inside));
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
-    inside = Caller::here();
-    const Var next = tanh(states[0] * in[0]);
+    inside = Caller::here(); const Var next = tanh(states[0] * in[0]);
     return std::make_pair(Vars{next}, Vars{next});
   };
   const Var first = zeros(tape, {2});

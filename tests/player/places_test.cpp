@@ -112,8 +112,7 @@ TEST_CASE("errors inside scans and checkpoints name the inner op and its source 
   Caller at;
   const ScanFunction cell = [&](const Vars& in, const Vars& states) {
     const Var index = in[0] + cast(sum(states[0]), Dtype::int64);
-    at = Caller::here();
-    const Var row = take(x, index);
+    at = Caller::here(); const Var row = take(x, index);
     return std::make_pair(Vars{row}, Vars{row});
   };
   const Var stepped = scan(cell, {indices}, {zeros(tape, {3})}, ScanOptions{0, false, {}}).outputs[0];

@@ -200,9 +200,14 @@ void fit_memory(PlannedProgram& planned, std::size_t memory, KnownWays& known) {
 std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned) {
   Budget budget(planned);
   std::vector<MemoryPoint> curve;
-  for (const Way& way : find_ways(budget.graph()))
-    if (const MemoryPoint point = budget.point(way); curve.empty() || point.bytes < curve.back().bytes)
-      curve.push_back(point);
+  for (const Way& way : find_ways(budget.graph())) {
+    MemoryPoint point = budget.point(way);
+    if (way.choices.empty() && planned.arena_bytes < point.arena_bytes) {  // the plan as it is
+      point.bytes -= point.arena_bytes - planned.arena_bytes;
+      point.arena_bytes = planned.arena_bytes;
+    }
+    if (curve.empty() || point.bytes < curve.back().bytes) curve.push_back(point);
+  }
   return curve;
 }
 
