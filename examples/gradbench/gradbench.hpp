@@ -37,6 +37,10 @@ struct Result {
 };
 json listed(const ArrayView& array);  ///< As nested lists.
 
+/// What f returns for blocks of `rows` rows of the arrays x, joined along the first axis. The blocks are computed one
+/// after the other, so that what f computes in between stays in the cache.
+Vars in_blocks(const std::function<Vars(const Vars&)>& f, const Vars& x, std::int64_t rows);
+
 using Functions = std::map<std::string, std::function<Result(Input&)>>;  ///< The functions of an eval by their names.
 Functions ba(), det(), gmm(), hello(), ht(), kmeans(), llsq(), lse(), lstm(), ode(), particle(), saddle();
 

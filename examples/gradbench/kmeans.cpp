@@ -1,23 +1,14 @@
 // k-means clustering: the sum of squared distances to the nearest centroids, and Newton's direction for the centroids.
-#include <algorithm>
-
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 namespace {
-/// The index of the nearest centroid of each point. Blocks of points have distances that fit in the cache.
+/// The index of the nearest centroid of each point.
 Var nearest(const Var& points, const Var& centroids) {
-  const std::int64_t n = points.size(0), d = points.size(1);
-  std::int64_t block = std::min<std::int64_t>(n, 1 + (1 << 17) / centroids.size(0));
-  while (n % block != 0) --block;
   const Var most = sum(square(centroids), 1) / 2;  // p c - |c|² / 2 is largest where |p - c|² is least
-  ScanOptions options;
-  options.axis = 0;
-  const ScanFunction search = [&](const Vars& p, const Vars&) {
-    return std::pair{Vars{argmax(matmul(p[0], transpose(centroids)) - most)}, Vars{}};
-  };
-  return reshape(scan(search, {reshape(points, {n / block, block, d})}, {}, options).outputs[0], {n});
+  const auto of_block = [&](const Vars& p) { return Vars{argmax(matmul(p[0], transpose(centroids)) - most)}; };
+  return in_blocks(of_block, {points}, 1 + (1 << 15) / centroids.size(0))[0];
 }
 }  // namespace
 

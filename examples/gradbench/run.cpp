@@ -86,6 +86,32 @@ json listed(const ArrayView& array) {
   return nested(place, array.shape(), 0);
 }
 
+Vars in_blocks(const std::function<Vars(const Vars&)>& f, const Vars& x, std::int64_t rows) {
+  const std::int64_t all_rows = x[0].size(0), blocks = all_rows / rows, end = blocks * rows;
+  if (blocks < 2) return f(x);
+  Vars blocked, rest;
+  for (const Var& each : x) {
+    Shape shape = each.shape();
+    shape[0] = rows;
+    shape.insert(0, blocks);
+    blocked.push_back(reshape(each.at(Slice(0, end)), shape));
+    rest.push_back(each.at(Slice(end)));
+  }
+  const ScanFunction block = [&](const Vars& slices, const Vars&) { return std::pair{f(slices), Vars{}}; };
+  ScanOptions options;
+  options.axis = 0;
+  Vars results = scan(block, blocked, {}, options).outputs;
+  const Vars last = end == all_rows ? Vars() : f(rest);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Shape shape = results[i].shape();
+    shape.erase(0);
+    shape[0] *= blocks;
+    results[i] = reshape(results[i], shape);
+    if (!last.empty()) results[i] = concat({results[i], last[i]});
+  }
+  return results;
+}
+
 Result::Result(const Var& var)
     : vars{var}, answer([](const std::vector<ArrayView>& arrays) { return listed(arrays[0]); }) {}
 

@@ -17,23 +17,32 @@ bool greater(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
-/// The same for dense elements. Most blocks have none that is larger than those before, which is quickly found.
+/// The place of the first element for which is_it holds, which there must be. Few blocks are searched one by one.
+template <class T, class Is>
+std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
+  constexpr std::int64_t block = 64;
+  std::int64_t i = 0;
+  for (; i + block <= size; i += block) {
+    T found = 0;
+#pragma omp simd reduction(+ : found)
+    for (std::int64_t k = i; k < i + block; ++k) found += is_it(x[k]) ? T{1} : T{0};
+    if (found != 0) break;
+  }
+  while (!is_it(x[i])) ++i;
+  return i;
+}
+
+/// The index of the largest of dense elements.
 template <class T>
 std::int64_t largest_of(const T* x, std::int64_t size) {
-  constexpr std::int64_t block = 128;
-  std::int64_t best = 0;
-  for (std::int64_t begin = 0; begin < size; begin += block) {
-    const std::int64_t end = std::min(size, begin + block);
-    const T most = x[best];
-    T larger = 0;
-#pragma omp simd reduction(+ : larger)
-    for (std::int64_t i = begin; i < end; ++i) larger += x[i] <= most ? T{0} : T{1};  // also for NaN
-    if (larger == 0) continue;
-    for (std::int64_t i = begin; i < end; ++i)
-      if (greater(x[i], x[best])) best = i;
-    if (x[best] != x[best]) break;
+  T most = x[0], unordered = 0;
+#pragma omp simd reduction(max : most) reduction(+ : unordered)
+  for (std::int64_t i = 0; i < size; ++i) {
+    most = x[i] > most ? x[i] : most;
+    unordered += x[i] == x[i] ? T{0} : T{1};
   }
-  return best;
+  if (unordered != 0) return first_of(x, size, [](T element) { return element != element; });
+  return first_of(x, size, [most](T element) { return element == most; });
 }
 
 /// The index of the largest element along an axis, which must not be empty.

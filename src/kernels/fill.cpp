@@ -1,8 +1,7 @@
 // Fills dense arrays with constants and indices.
-#include "compact.hpp"
-
 #include <algorithm>
 
+#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
@@ -41,7 +40,12 @@ Kernel make_iota(const KernelForm& form) {
         [inner, size = shape[axis], count = count_of(shape), threads = form.threads](const KernelArguments& arguments) {
           T* elements = out<T>(arguments, 0);
           parallel_for(threads, count, fill_grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
-            for (std::int64_t i = begin; i < finish; ++i) elements[i] = static_cast<T>(i / inner % size);
+            for (std::int64_t i = begin; i < finish;) {  // runs of neighbouring indices, or of equal ones
+              const std::int64_t index = i / inner % size, step = inner == 1 ? 1 : 0;
+              const std::int64_t run = std::min(finish - i, inner == 1 ? size - index : inner - i % inner);
+              for (std::int64_t k = 0; k < run; ++k) elements[i + k] = static_cast<T>(index + step * k);
+              i += run;
+            }
           });
         }};
   });

@@ -68,7 +68,8 @@ struct Sequence {
 /// are recorded on the outer tape instead: those that depend on outer vars only; random arrays, drawn for all steps at
 /// once; and products of a slice with a value that does not vary, or look-ups of a slice in one (the projection of an
 /// input, an embedding), also computed for all steps at once. In a conditional scan only random arrays are: a step that
-/// does not take place must neither cost anything nor add 0 times infinity to a gradient.
+/// does not take place must neither cost anything nor add 0 times infinity to a gradient. So it is in a scan without
+/// states, which is a loop over blocks that are to stay in the cache.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});

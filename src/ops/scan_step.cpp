@@ -115,8 +115,10 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
     const Node& node = step_.node(i);
     const bool is_drawn = node.op->random && node.inputs.empty();  // and varies, so it repeats no draw
     // Random arrays are drawn for all segments, so that they do not depend on the segments. Projections are computed
-    // for the steps of one segment, so that no more of them is kept.
-    if (is_drawn || (segments_.empty() && !conditional() && is_projection(node))) {
+    // for the steps of one segment, so that no more of them is kept. Without states, a scan is a loop over blocks, which
+    // are to stay in the cache.
+    const bool projects = segments_.empty() && !conditional() && !states_.empty();
+    if (is_drawn || (projects && is_projection(node))) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
       needed[i] = false;
       continue;
