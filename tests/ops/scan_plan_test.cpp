@@ -99,6 +99,37 @@ TEST_CASE("scan: only what the backward pass reads is kept") {
   CHECK(Player(tape, {results[1]}).plan().arena_bytes < 2 * stacked);
 }
 
+TEST_CASE("scan: a copy of what stays the same from step to step is made once") {
+  const auto look_up = [](bool transposed, double& bytes) {
+    Tape tape;
+    const Var table = tape.input("table", transposed ? Shape{5, 7} : Shape{7, 5}, Dtype::float64);
+    const Var xs = tape.input("xs", {6}, Dtype::float64);
+    const Var rows = transposed ? transpose(table, {1, 0}) : table;  // [7, 5]
+    const ScanFunction cell = [&](const Vars& x, const Vars& h) {
+      const Var row = take(rows, cast(h[0], Dtype::int64));  // [5]; `take` reads dense tables only
+      return std::make_pair(Vars{row * x[0]}, Vars{h[0] + 1});
+    };
+    ScanOptions options;
+    options.axis = 0;
+    const Var found = scan(cell, {xs}, {tape.constant(0.0, Dtype::float64)}, options).outputs[0];  // [6, 5]
+    Player player(tape, {found});
+    bytes = 0;
+    for (const Plan::Step& step : player.plan().steps) bytes += step.bytes;
+    const Doubles elements = numbers({7, 5}, 1);
+    Doubles fed = elements;
+    if (transposed) fed = made_from({5, 7}, [&](const Shape& at) { return elements(at[1], at[0]); });
+    const Doubles factors = numbers({6}, 2);
+    player.play({{table, fed}, {xs, factors}});
+    for (std::size_t i = 0; i < 6; ++i)
+      for (std::size_t j = 0; j < 5; ++j)
+        CHECK(player.tensor<double>(found)(i, j) == elements(i, j) * factors(i));
+  };
+  double dense = 0, transposed = 0;
+  look_up(false, dense);
+  look_up(true, transposed);
+  CHECK(transposed - dense == 2 * 7 * 5 * 8);  // read and written once, not at each of six steps
+}
+
 TEST_CASE("scan: playing allocates nothing" * needs_no_sanitizer()) {
   Tape tape;
   Vars v;

@@ -37,7 +37,7 @@ class ScanRun {
   std::size_t scratch_bytes() const { return scratch_bytes_; }
   Cost cost() const {
     const auto length = static_cast<double>(form_.length);
-    return {cost_.flops * length, cost_.bytes * length};
+    return {cost_.flops * length + first_cost_.flops, cost_.bytes * length + first_cost_.bytes};
   }
 
   void run(const KernelArguments& arguments) const {
@@ -69,6 +69,7 @@ class ScanRun {
   void begin(const KernelArguments& arguments) const {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
+    for (const BodyStep& part : first_steps_) run(part, arguments);
     for (const BodyStep& part : steps_)
       if (part.kernel->prepare) part.kernel->prepare(arguments_of(part, arguments));
   }
@@ -225,8 +226,8 @@ class ScanRun {
     operands_.push_back(own(step.kernel->prepared_bytes));
     made.kernel = step.kernel;
     made.site = planned.site_of(step);
-    cost_ += step.cost;
-    steps_.push_back(std::move(made));
+    (step.once ? first_cost_ : cost_) += step.cost;
+    (step.once ? first_steps_ : steps_).push_back(std::move(made));
   }
 
   void add_state(const KernelCall& call, const PlannedProgram& planned, std::size_t j) {
@@ -251,6 +252,7 @@ class ScanRun {
   std::vector<StepOperand> external_;  // by index
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<BodyStep> first_steps_;  // that run before the first step only
   std::vector<BodyStep> steps_;
   std::vector<StepOperand> operands_;  // of all steps
   StepOperand pointers_;               // where their addresses at the current step are
@@ -258,7 +260,7 @@ class ScanRun {
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;         // of stacked outputs that need them
   std::size_t scratch_bytes_ = 0;
-  Cost cost_;  // of one step
+  Cost cost_, first_cost_;  // of one step, and of `first_steps_`
 };
 }  // namespace
 

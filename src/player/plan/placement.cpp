@@ -110,9 +110,9 @@ Placement Placements::make(ValueId id) {
   return placement;
 }
 
-Placement Placements::make_copy_of(ValueId id) {
+Placement Placements::make_copy_of(ValueId id, BufferKind kind) {
   const ValueType& type = program_.type(id);
-  const int buffer = make_buffer(id, Buffer::Role::copy, BufferKind::arena, bytes_of(type));
+  const int buffer = make_buffer(id, Buffer::Role::copy, kind, bytes_of(type));
   buffer_last_[buffer] = last_use(id);
   return {buffer, Layout::dense(type.shape)};
 }

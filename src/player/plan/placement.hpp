@@ -32,8 +32,8 @@ class Placements {
   std::int32_t last_use(ValueId id) const { return last_[id]; }
   /// Places a value in a new dense buffer.
   Placement make(ValueId id);
-  /// A new dense buffer for a copy of a value.
-  Placement make_copy_of(ValueId id);
+  /// A new dense buffer for a copy of a value: in the arena, or of its own (`output`).
+  Placement make_copy_of(ValueId id, BufferKind kind);
   int make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes);
   /// A new buffer for the caller's memory `number` (ExternalBuffers).
   int make_external(int number);

@@ -146,14 +146,17 @@ class Planner {
             layout.contiguous() ? count_of(layout.shape) : 0};
   }
 
-  /// The value as a dense array: its own placement, or a copy, which is made once.
+  /// The value as a dense array: its own placement, or a copy, which is made once. A copy of what stays the same from
+  /// play to play is made before the first one, and has memory of its own.
   const Placement& contiguous(ValueId id, std::int32_t index) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
     const auto [made, is_new] = dense_copies_.try_emplace(id);
     if (is_new) {
-      made->second = places_.make_copy_of(id);
+      const bool once = is_fixed_outside(place);
+      made->second = places_.make_copy_of(id, once ? BufferKind::output : BufferKind::arena);
       add_copy(index, id, place, made->second);
+      result_.steps.back().once = once;
     }
     return made->second;
   }
@@ -261,9 +264,13 @@ class Planner {
   }
 
   bool is_fixed(const Placement& place) const {
+    const BufferKind kind = places_.buffers[places_.resolved(place.buffer)].kind;
+    return (options_.packed && kind == BufferKind::parameter) || is_fixed_outside(place);
+  }
+
+  bool is_fixed_outside(const Placement& place) const {
     const Buffer& buffer = places_.buffers[places_.resolved(place.buffer)];
     const auto number = static_cast<std::size_t>(buffer.number);
-    if (options_.packed && buffer.kind == BufferKind::parameter) return true;
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 

@@ -58,6 +58,7 @@ struct PlannedStep {
   std::size_t first = 0;                 ///< Index of the first operand. Inputs are followed by outputs.
   std::uint32_t inputs = 0, outputs = 0;
   int scratch = -1;                      ///< The buffer of its scratch memory; -1 if it needs none.
+  bool once = false;   ///< In a scan: computes the same at each step, so it runs before the first one only.
   bool again = false;  ///< Has run before, and runs again because its results were not kept (budget.hpp).
   Cost cost;
 
