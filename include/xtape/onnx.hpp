@@ -1,5 +1,5 @@
-/// Models from ONNX files: open one, record it on a tape, access its weights by name. In the library xtape-onnx, which
-/// needs xtape-core only. docs/onnx.md lists what is read.
+/// Models from ONNX files: open one, record it on a tape, access its weights by name; and tapes as ONNX files. In the
+/// library xtape-onnx, which needs xtape-core only. docs/onnx.md lists what is read and written.
 #pragma once
 
 #include <cstdint>
@@ -63,5 +63,36 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options = {});
 
 /// The names of the operators that xtape reads, in alphabetical order.
 std::vector<std::string> onnx_operators();
+
+struct OnnxSaveOptions {
+  std::int64_t opset = 18;  ///< The version of ONNX's operators, 18 to 23.
+  /// The inputs of the file in this order, by name: inputs of the tape, or other values, whose computation is then left
+  /// out. Empty: the inputs of the tape that the outputs depend on, by their names.
+  NamedVars inputs = {};
+  /// A file that would be larger has its large arrays in another file beside it, named PATH.data. At most what protocol
+  /// buffers allow, the default.
+  std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1;
+};
+
+/// Writes what `outputs` compute as an ONNX model for inference: dropout is left out, and so are checks (watch, indices
+/// in range). Shapes are those of the tape. Parameters are initialisers under their names, and nodes have the paths of
+/// their sites as names. Ops that ONNX lacks are written as their expansions. Each file is replaced atomically.
+///
+/// Throws Error, which lists all calls that cannot be written with their places; Error without outputs, for names that
+/// are empty or occur twice, for other versions, and for inputs of the tape that `inputs` leaves out; HandleError for
+/// vars of several tapes; FileError if a file cannot be written. Then no file is changed.
+void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options = {});
+
+/// Writes the model in the file `original` to `path`, with these arrays in place of its initialisers of the same names:
+/// a trained model goes back into the file that it came from. All else stays: nodes, metadata, versions. Floats are
+/// rounded to the type in the file. `largest_file` is that of OnnxSaveOptions.
+///
+/// Throws Error, ShapeError or DtypeError if the file has no such initialiser, of this shape and of floats; FileError if
+/// a file cannot be read, is damaged, or cannot be written.
+void save_onnx_weights(const std::string& path, const std::string& original, const Store& weights,
+                       std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1);
+
+/// The ops that are written by ONNX operators of their own, in alphabetical order; others by their expansions.
+std::vector<std::string> onnx_written_ops();
 
 }  // namespace xtape

@@ -1,0 +1,130 @@
+// Indices.
+#include "writing.hpp"
+
+namespace xtape::onnx {
+
+namespace {
+Names by_axis(const WriteCall& call) {
+  return {call.add(call.row->name, call.inputs, {{"axis", call.axis()}})};
+}
+
+/// Indices below 0 count from the end. That the others are in range is not checked.
+Names checked_indices(const WriteCall& call) {
+  const std::string indices = call.cast(call.inputs[0], call.types[0].dtype, Dtype::int64);
+  if (!call.flag("wrap")) return {indices};
+  const std::string below = call.add("Less", {indices, call.scalar(0, Dtype::int64)});
+  const std::string moved = call.add("Add", {indices, call.scalar(call.integer("size"), Dtype::int64)});
+  return {call.add("Where", {below, moved, indices})};
+}
+
+const char* reduction_of(const WriteCall& call) {
+  const xtape::Attribute* reduce = call.attributes().find("reduce");
+  if (reduce == nullptr) return "add";
+  const std::string& name = std::get<std::string>(*reduce);
+  return name == "set" ? "none" : name == "prod" ? "mul" : name == "amax" ? "max" : "min";
+}
+
+Names scatter_elements(const WriteCall& call) {
+  return {call.add("ScatterElements", call.inputs,
+                   {{"axis", call.axis()}, {"reduction", std::string(reduction_of(call))}})};
+}
+
+/// The axis of the slices comes first, and goes back afterwards.
+Names scatter_slices(const WriteCall& call) {
+  const auto rank = static_cast<std::int64_t>(call.shape().size());
+  const auto indexed = static_cast<std::int64_t>(call.shape(1).size());
+  const std::int64_t axis = call.attributes().find("axis") == nullptr ? 0 : call.axis();
+  Integers to_front = {axis}, part_axes, back;
+  for (std::int64_t i = 0; i < rank; ++i)
+    if (i != axis) to_front.push_back(i);
+  for (std::int64_t i = 0; i < indexed; ++i) part_axes.push_back(axis + i);
+  for (std::int64_t i = 0; i < rank - 1 + indexed; ++i)
+    if (i < axis || i >= axis + indexed) part_axes.push_back(i);
+  for (std::int64_t i = 1; i <= axis; ++i) back.push_back(i);
+  back.push_back(0);
+  for (std::int64_t i = axis + 1; i < rank; ++i) back.push_back(i);
+  const std::string indices =
+      call.add("Unsqueeze", {call.cast(call.inputs[1], call.types[1].dtype, Dtype::int64), call.list({indexed})});
+  const std::string y = call.add(
+      "ScatterND", {call.transposed(call.inputs[0], to_front), indices, call.transposed(call.inputs[2], part_axes)},
+      {{"reduction", std::string(reduction_of(call))}});
+  return {call.transposed(y, back)};
+}
+
+/// By the places of the part in the flat array.
+Names update_slice(const WriteCall& call) {
+  const Shape &x = call.shape(0), &part = call.shape(1);
+  Integers start = call.integers("start"), step = call.integers("step");
+  start.resize(x.size(), 0);
+  step.resize(x.size(), 1);
+  Array places(Dtype::int64, part);
+  const Strides strides = dense_strides(x), part_strides = dense_strides(part);
+  for (std::int64_t i = 0; i < places.count(); ++i) {
+    std::int64_t rest = i, place = 0;
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const std::int64_t at = rest / part_strides[k], first = start[k] < 0 ? start[k] + x[k] : start[k];
+      rest -= at * part_strides[k];
+      place += (first + at * step[k]) * strides[k];
+    }
+    places.as<std::int64_t>()[i] = place;
+  }
+  if (x.empty()) return {call.inputs[1]};
+  const std::string indices = call.reshaped(call.graph.shared().constant(places), {places.count()});
+  const std::string y =
+      call.add("ScatterElements",
+               {call.reshaped(call.inputs[0], {count_of(x)}), indices, call.reshaped(call.inputs[1], {count_of(part)})},
+               {{"axis", 0}});
+  return {call.reshaped(y, x)};
+}
+
+/// x is written over the positions of each row that begin at its past; those beyond the capacity are dropped.
+Names cache(const WriteCall& call) {
+  if (call.inputs.size() < 3) return {};
+  const Shape& state = call.shape(1);
+  const std::int64_t axis = call.axis(), capacity = state[static_cast<std::size_t>(axis)],
+                     pieces = call.shape(0)[static_cast<std::size_t>(axis)];
+  Array positions(Dtype::int64, {1, capacity});
+  for (std::int64_t i = 0; i < capacity; ++i) positions.as<std::int64_t>()[i] = i;
+  const auto at = [&](std::int64_t i) { return call.scalar(i, Dtype::int64); };
+  const std::string past =
+      call.add("Unsqueeze", {call.cast(call.inputs[2], call.types[2].dtype, Dtype::int64), call.list({1})});
+  const std::string place = call.add("Sub", {call.graph.shared().constant(positions), past});  // [b, capacity]
+  const std::string inside =
+      call.add("And", {call.add("GreaterOrEqual", {place, at(0)}), call.add("Less", {place, at(pieces)})});
+  const std::string safe = call.add("Max", {at(0), call.add("Min", {place, at(pieces - 1)})});
+  Shape line = Shape::filled(state.size(), 1), whole = call.shape(0);
+  line[0] = state[0];
+  line[static_cast<std::size_t>(axis)] = whole[static_cast<std::size_t>(axis)] = capacity;
+  const std::string indices =
+      call.add("Expand", {call.reshaped(safe, line), call.list(Integers(whole.begin(), whole.end()))});
+  const std::string moved = call.add("GatherElements", {call.inputs[0], indices}, {{"axis", axis}});
+  return {call.add("Where", {call.reshaped(inside, line), moved, call.inputs[1]})};
+}
+
+/// How many of the sorted numbers are smaller than each value (or not larger), by comparing all with all.
+Names searchsorted(const WriteCall& call) {
+  const Shape& sorted = call.shape(0);
+  Shape rows = sorted, values = call.shape(1);
+  if (sorted.size() > 1) rows.insert(sorted.size() - 1, 1);  // [..., 1, n] with [..., m, 1]
+  values.push_back(1);
+  const std::string before = call.add(call.flag("right") ? "LessOrEqual" : "Less",
+                                      {call.reshaped(call.inputs[0], rows), call.reshaped(call.inputs[1], values)});
+  return {call.add("ReduceSum", {call.cast(before, Dtype::int64), call.list({-1})}, {{"keepdims", 0}})};
+}
+}  // namespace
+
+const WriterRows& indexing_writers() {
+  static const WriterRows rows = {{"cache", cache},
+                                  {"checked_indices", checked_indices},
+                                  {"gather", by_axis, "GatherElements"},
+                                  {"index_add", scatter_slices},
+                                  {"index_reduce", scatter_slices},
+                                  {"scatter_add", scatter_elements},
+                                  {"scatter_elements", scatter_elements},
+                                  {"searchsorted", searchsorted},
+                                  {"take", by_axis, "Gather"},
+                                  {"update_slice", update_slice}};
+  return rows;
+}
+
+}  // namespace xtape::onnx

@@ -1,0 +1,294 @@
+#include "writing.hpp"
+
+#include <algorithm>
+#include <protozero/pbf_writer.hpp>
+
+#include "call_expansion.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape::onnx {
+
+using protozero::pbf_writer;
+
+namespace {
+template <class Write>
+std::string message(const Write& write) {
+  std::string bytes;
+  pbf_writer to(bytes);
+  write(to);
+  return bytes;
+}
+
+std::string attribute_bytes(const WrittenAttributes::value_type& attribute) {
+  return message([&](pbf_writer& to) {
+    to.add_string(1, attribute.first);
+    if (const auto* number = std::get_if<double>(&attribute.second)) {
+      to.add_float(2, static_cast<float>(*number));
+      to.add_int32(20, Attribute::real);
+    } else if (const auto* integer = std::get_if<std::int64_t>(&attribute.second)) {
+      to.add_int64(3, *integer);
+      to.add_int32(20, Attribute::integer);
+    } else if (const auto* text = std::get_if<std::string>(&attribute.second)) {
+      to.add_bytes(4, *text);
+      to.add_int32(20, Attribute::text);
+    } else if (const auto* graph = std::get_if<GraphBytes>(&attribute.second)) {
+      to.add_message(6, graph->bytes);
+      to.add_int32(20, Attribute::graph);
+    } else {
+      for (const std::int64_t each : std::get<Integers>(attribute.second)) to.add_int64(8, each);
+      to.add_int32(20, Attribute::integers);
+    }
+  });
+}
+
+/// What the results need, down to the values that have names.
+std::vector<bool> needed_nodes(const Tape& tape, const std::vector<ValueId>& results, const ValueNames& names) {
+  std::vector<bool> needed(tape.size());
+  std::vector<ValueId> open = results;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (names.count(id) != 0 || needed[static_cast<std::size_t>(id.node)]) continue;
+    needed[static_cast<std::size_t>(id.node)] = true;
+    const xtape::Node& node = tape.node(static_cast<std::size_t>(id.node));
+    open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+  }
+  return needed;
+}
+}  // namespace
+
+Element element_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::float32:
+      return Element::float32;
+    case Dtype::float64:
+      return Element::float64;
+    case Dtype::bfloat16:
+      return Element::bfloat16;
+    case Dtype::float16:
+      return Element::float16;
+    case Dtype::int32:
+      return Element::int32;
+    case Dtype::int64:
+      return Element::int64;
+    case Dtype::int8:
+      return Element::int8;
+    case Dtype::boolean:
+      break;
+  }
+  return Element::boolean;
+}
+
+std::string value_bytes(const std::string& name, const ValueType& type) {
+  const std::string shape = message([&](pbf_writer& to) {
+    for (const std::int64_t size : type.shape)
+      to.add_message(1, message([&](pbf_writer& dim) { dim.add_int64(1, size); }));
+  });
+  const std::string array = message([&](pbf_writer& to) {
+    to.add_int32(1, static_cast<std::int32_t>(element_of(type.dtype)));
+    to.add_message(2, shape);
+  });
+  return message([&](pbf_writer& to) {
+    to.add_string(1, name);
+    to.add_message(2, message([&](pbf_writer& kind) { kind.add_message(1, array); }));
+  });
+}
+
+std::string Shared::fresh(const std::string& hint) {
+  std::string name = hint;
+  while (!taken_.insert(name).second) name = hint + "_" + std::to_string(++counts_[hint]);
+  return name;
+}
+
+std::string Shared::add(const std::string& hint, const Array& array) {
+  initialisers.push_back({fresh(hint), Array(array)});
+  return initialisers.back().name;
+}
+
+std::string Shared::constant(const Array& array) {
+  constexpr std::size_t small = 256;
+  if (array.bytes() > small) return add("constant", array);
+  const std::string key = to_string(ValueType{array.dtype(), array.shape()}) + ":" +
+                          std::string(static_cast<const char*>(array.data()), array.bytes());
+  const auto found = constants_.find(key);
+  if (found != constants_.end()) return found->second;
+  return constants_[key] = add("constant", array);
+}
+
+std::int64_t WriteCall::axis(const char* name) const {
+  return static_cast<std::int64_t>(normal_axis(integer(name), shape().size()));
+}
+
+bool WriteCall::more_wanted() const {
+  return std::find(wanted.begin() + 1, wanted.end(), true) != wanted.end();
+}
+
+std::string WriteCall::add(const std::string& op, Names operands, const WrittenAttributes& attributes) const {
+  return graph.add(op, operands, 1, attributes)[0];
+}
+
+Names WriteCall::add(const std::string& op, Names operands, std::size_t outputs,
+                     const WrittenAttributes& attributes) const {
+  return graph.add(op, operands, outputs, attributes);
+}
+
+std::string WriteCall::cast(const std::string& value, Dtype dtype) const {
+  return add("Cast", {value}, {{"to", static_cast<std::int64_t>(element_of(dtype))}});
+}
+
+std::string WriteCall::list(const Integers& numbers) const {
+  Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
+  std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
+  return graph.shared().constant(array);
+}
+
+std::string WriteCall::scalar(const Literal& number, Dtype dtype) const {
+  Tape tape;
+  return graph.shared().constant(tape.constant(number, dtype).node().storage);
+}
+
+std::string WriteCall::reshaped(const std::string& value, const Shape& shape) const {
+  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  return add("Reshape", {value, list(Integers(shape.begin(), shape.end()))},
+             has_zero ? WrittenAttributes{{"allowzero", 1}} : WrittenAttributes{});
+}
+
+std::string WriteCall::transposed(const std::string& value, const Integers& axes) const {
+  if (std::is_sorted(axes.begin(), axes.end())) return value;
+  return add("Transpose", {value}, {{"perm", axes}});
+}
+
+namespace {
+const std::map<std::string, const WriterRow*>& writer_table() {
+  static const std::map<std::string, const WriterRow*> table = [] {
+    std::map<std::string, const WriterRow*> made;
+    for (const WriterRows* family : {&elementwise_writers(), &reduction_writers(), &shape_writers(),
+                                     &indexing_writers(), &product_writers(), &control_writers()})
+      for (const WriterRow& row : *family) made.emplace(row.op, &row);
+    return made;
+  }();
+  return table;
+}
+}  // namespace
+
+const WriterRow* find_writer(const std::string& op) {
+  const auto found = writer_table().find(op);
+  return found == writer_table().end() ? nullptr : found->second;
+}
+
+Names written_ops() {
+  Names names;
+  for (const auto& [name, row] : writer_table()) names.push_back(name);
+  return names;
+}
+
+void GraphWriter::append(const std::string& op, const Names& inputs, const Names& outputs,
+                         const WrittenAttributes& attributes, const std::string& name) {
+  pbf_writer(nodes_).add_message(1, message([&](pbf_writer& to) {
+                                   for (const std::string& each : inputs) to.add_string(1, each);
+                                   for (const std::string& each : outputs) to.add_string(2, each);
+                                   to.add_string(3, name);
+                                   to.add_string(4, op);
+                                   for (const auto& each : attributes) to.add_message(5, attribute_bytes(each));
+                                 }));
+}
+
+Names GraphWriter::add(const std::string& op, const Names& inputs, std::size_t outputs,
+                       const WrittenAttributes& attributes) {
+  const std::string name = shared_.fresh(scope_.empty() ? op : scope_ + "/" + op);
+  Names names = {name};
+  while (names.size() < outputs) names.push_back(shared_.fresh(name + "." + std::to_string(names.size())));
+  append(op, inputs, names, attributes, name);
+  return names;
+}
+
+void GraphWriter::rename(const std::string& value, const std::string& name) {
+  append("Identity", {value}, {name}, {}, name);
+}
+
+std::string GraphWriter::bytes(const std::string& name, const Names& inputs, const Names& outputs) const {
+  std::string bytes = nodes_;
+  pbf_writer to(bytes);
+  to.add_string(2, name);
+  for (const std::string& each : inputs) to.add_message(11, each);
+  for (const std::string& each : outputs) to.add_message(12, each);
+  return bytes;
+}
+
+/// The expansion is recorded on a tape of its own and written from there. Literals stay literals, as ops look at them.
+Names GraphWriter::expanded(const xtape::Node& node, const WriteCall& call, const Tape& tape, int depth) {
+  if (depth > 100) throw Error("the expansion of " + node.op->name + " does not end");
+  Tape apart = tape.blank();
+  const auto in_site = apart.in_site(node.site);
+  ValueNames names;
+  Vars inputs;
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const xtape::Node& given = tape.node(static_cast<std::size_t>(node.inputs[i].node));
+    const bool is_literal = given.op == &constant_op() && call.types[i].shape.empty();
+    inputs.push_back(is_literal ? apart.constant(given.storage)
+                                : apart.input("in" + std::to_string(i), call.types[i].shape, call.types[i].dtype));
+    names[inputs.back().id()] = call.inputs[i];
+  }
+  const Vars outputs = expansion({*node.op, node, apart, inputs});
+  std::vector<ValueId> results;
+  for (std::size_t k = 0; k < outputs.size(); ++k)
+    if (call.wanted[k]) results.push_back(outputs[k].id());
+  write(apart, results, names, depth + 1);
+  Names found;
+  for (std::size_t k = 0; k < outputs.size(); ++k) found.push_back(call.wanted[k] ? names.at(outputs[k].id()) : "");
+  return found;
+}
+
+Names GraphWriter::written(const xtape::Node& node, WriteCall& call, const Tape& tape, int depth) {
+  if (const WriterRow* row = find_writer(node.op->name)) {
+    call.row = row;
+    const Names found = row->writer(call);
+    bool complete = !found.empty();
+    for (std::size_t k = 0; k < call.wanted.size(); ++k)
+      complete = complete && (!call.wanted[k] || (k < found.size() && !found[k].empty()));
+    if (complete) return found;
+  }
+  if (node.op->expand) return expanded(node, call, tape, depth);
+  const std::string site = to_string(node.site), missing = node.op->name + (site.empty() ? "" : " at " + site);
+  if (std::find(shared_.missing.begin(), shared_.missing.end(), missing) == shared_.missing.end())
+    shared_.missing.push_back(missing);
+  return Names(node.outputs.size(), "?");  // the walk goes on, to find the others
+}
+
+void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, ValueNames& names, int depth) {
+  const std::vector<bool> needed = needed_nodes(tape, results, names);
+  std::vector<std::vector<bool>> wanted(tape.size());
+  const auto want = [&](ValueId id) {
+    auto& of_node = wanted[static_cast<std::size_t>(id.node)];
+    of_node.resize(tape.node(static_cast<std::size_t>(id.node)).outputs.size());
+    of_node[static_cast<std::size_t>(id.output)] = true;
+  };
+  for (const ValueId id : results) want(id);
+  for (std::size_t i = 0; i < tape.size(); ++i)
+    if (needed[i])
+      for (const ValueId id : tape.node(i).inputs) want(id);
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    if (!needed[i]) continue;
+    const xtape::Node& node = tape.node(i);
+    const auto index = static_cast<std::int32_t>(i);
+    if (node.op == &constant_op()) {
+      names[{index, 0}] = shared_.constant(node.storage);
+    } else if (node.op == &parameter_op()) {
+      names[{index, 0}] = shared_.add(node.name, node.storage);
+    } else if (node.op == &input_op()) {
+      throw Error("input '" + node.name + "' of the tape is not among the inputs of the file");
+    } else {
+      scope_ = node.site.scope->path;
+      WriteCall call{*this, node, {}, {}, wanted[i], nullptr};
+      for (const ValueId id : node.inputs) {
+        call.inputs.push_back(names.at(id));
+        call.types.push_back(tape.type(id));
+      }
+      const Names found = written(node, call, tape, depth);
+      for (std::size_t k = 0; k < found.size(); ++k)
+        if (!found[k].empty()) names.emplace(ValueId{index, static_cast<std::int32_t>(k)}, found[k]);
+    }
+  }
+}
+
+}  // namespace xtape::onnx
