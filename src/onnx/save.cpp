@@ -78,9 +78,10 @@ void save(const std::string& path, const NamedVars& outputs, const OnnxSaveOptio
   for (const auto& [name, var] : outputs) graph.rename(names.at(var.id()), name);
   std::vector<onnx::WrittenTensor> tensors;
   for (const onnx::Initialiser& each : shared.initialisers) tensors.push_back(tensor_of(each));
-  onnx::write_model(path, model_fields(options.opset),
-                    graph.bytes(std::filesystem::path(path).stem().string(), inputs_bytes, outputs_bytes), tensors,
-                    options.largest_file);
+  onnx::write_model(
+      path, model_fields(options.opset),
+      shared.constants + graph.bytes(std::filesystem::path(path).stem().string(), inputs_bytes, outputs_bytes), tensors,
+      options.largest_file);
 }
 }  // namespace
 

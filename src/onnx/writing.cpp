@@ -105,14 +105,37 @@ std::string Shared::add(const std::string& hint, const Array& array) {
   return initialisers.back().name;
 }
 
+std::string Shared::added_constant(const Array& array) {
+  constexpr std::size_t largest = 1 << 20;  // larger ones may have to be outside the file
+  if (!is_floating(array.dtype()) || array.bytes() > largest) return add("constant", array);
+  const std::string name = fresh("constant");
+  const std::string tensor = message([&](pbf_writer& to) {
+    for (const std::int64_t size : array.shape()) to.add_int64(1, size);
+    to.add_int32(2, static_cast<std::int32_t>(element_of(array.dtype())));
+    to.add_bytes(9, static_cast<const char*>(array.data()), array.bytes());
+  });
+  const std::string value = message([&](pbf_writer& to) {
+    to.add_string(1, "value");
+    to.add_message(5, tensor);
+    to.add_int32(20, Attribute::tensor);
+  });
+  pbf_writer(constants).add_message(1, message([&](pbf_writer& to) {
+                                      to.add_string(2, name);
+                                      to.add_string(3, name);
+                                      to.add_string(4, "Constant");
+                                      to.add_message(5, value);
+                                    }));
+  return name;
+}
+
 std::string Shared::constant(const Array& array) {
   constexpr std::size_t small = 256;
-  if (array.bytes() > small) return add("constant", array);
+  if (array.bytes() > small) return added_constant(array);
   const std::string key = to_string(ValueType{array.dtype(), array.shape()}) + ":" +
                           std::string(static_cast<const char*>(array.data()), array.bytes());
-  const auto found = constants_.find(key);
-  if (found != constants_.end()) return found->second;
-  return constants_[key] = add("constant", array);
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  return known_[key] = added_constant(array);
 }
 
 std::int64_t WriteCall::axis(const char* name) const {

@@ -48,18 +48,21 @@ class Shared {
   explicit Shared(std::int64_t version) : opset(version) {}
   /// `hint`, or with a number behind it if it is taken.
   std::string fresh(const std::string& hint);
-  /// An initialiser. Small constants with the same elements are one.
+  /// An initialiser, or for floats, which would be taken for weights, a node. Small constants with the same elements
+  /// are one.
   std::string constant(const Array& array);
   std::string add(const std::string& hint, const Array& array);
 
   const std::int64_t opset;
   std::vector<Initialiser> initialisers;
-  Names missing;  ///< Calls that cannot be written.
+  std::string constants;  ///< The nodes of constants, as fields of the GraphProto, before all others.
+  Names missing;          ///< Calls that cannot be written.
 
  private:
+  std::string added_constant(const Array& array);
   std::set<std::string> taken_;
   std::map<std::string, std::int64_t> counts_;
-  std::map<std::string, std::string> constants_;  // by type and bytes
+  std::map<std::string, std::string> known_;  // constants by type and bytes
 };
 
 class GraphWriter;

@@ -1,0 +1,141 @@
+// The project's models in ONNX files: every function of every definition, and a step of decoding with its caches.
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "round_trip.hpp"
+#include "source_root.hpp"
+#include "xtape/loops.hpp"
+#include "xtape/model.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/scan.hpp"
+
+using namespace xtape;
+
+namespace {
+using HyperTexts = std::vector<std::pair<std::string, std::string>>;
+
+struct Small {
+  std::string definition;
+  HyperTexts hyper;
+};
+
+const std::vector<Small>& small_models() {
+  static const std::vector<Small> models = {
+      {"gpt2", {{"vocab_size", "11"}, {"n_positions", "8"}, {"n_embd", "12"}, {"n_layer", "2"}, {"n_head", "3"}}},
+      {"llama",
+       {{"vocab_size", "11"},
+        {"d_model", "12"},
+        {"d_ff", "16"},
+        {"layers", "2"},
+        {"heads", "3"},
+        {"key_value_heads", "1"}}},
+      {"t5",
+       {{"vocab_size", "11"},
+        {"d_model", "12"},
+        {"d_ff", "16"},
+        {"heads", "3"},
+        {"d_kv", "4"},
+        {"encoder_layers", "2"}}},
+      {"transformer",
+       {{"source_vocab_size", "11"},
+        {"d_model", "12"},
+        {"d_ff", "16"},
+        {"heads", "3"},
+        {"encoder_layers", "2"},
+        {"decoder_layers", "2"}}},
+      {"transformer_lm", {{"vocab_size", "11"}, {"d_model", "12"}, {"d_ff", "16"}, {"layers", "2"}, {"heads", "3"}}},
+      {"lstm_lm", {{"vocab_size", "11"}, {"width", "6"}}},
+      {"gru_attention", {{"source_vocab_size", "11"}, {"embedding_dim", "6"}, {"units", "5"}, {"directions", "2"}}},
+      {"lstm_attention", {{"source_vocab_size", "11"}, {"width", "8"}, {"heads", "2"}}},
+      {"resnet", {{"height", "8"}, {"width", "8"}, {"blocks", "1"}, {"filters", "4"}}},
+      {"image_cnn", {{"classes", "3"}, {"filters", "4"}}},
+      {"mlp", {{"in", "5"}, {"width", "6"}}},
+      {"text_cnn", {{"vocab_size", "11"}, {"classes", "3"}, {"width", "6"}, {"filters", "4"}}},
+      {"text_classifier", {{"vocab_size", "11"}, {"classes", "3"}, {"width", "6"}}}};
+  return models;
+}
+
+Model load(const Small& small) {
+  ModelOptions options;
+  options.seed = 3;
+  options.hyper = {small.hyper.begin(), small.hyper.end()};
+  return Model::load(source_root() + "/models/" + small.definition + ".json", options);
+}
+}  // namespace
+
+TEST_CASE("every function of every definition is written and read back") {
+  const round_trip::Folder folder;
+  int functions = 0;
+  for (const Small& small : small_models()) {
+    const Model model = load(small);
+    for (const std::string& function : model.functions()) {
+      CAPTURE(small.definition);
+      CAPTURE(function);
+      Tape tape(Mode::eval);
+      NamedSizes sizes;
+      for (const std::string& size : model.signature(function).sizes)
+        sizes.add(size, size == "b" ? 2 : size == "s" ? 5 : 4);
+      const NamedVars inputs = model.inputs(tape, function, sizes);
+      NamedVars outputs;  // a state may have one name before and after
+      for (const auto& [name, var] : model.record(tape, function, inputs))
+        outputs.add(inputs.has(name) ? name + ".next" : name, var);
+      CHECK(folder.part_of_largest(small.definition + "_" + function, inputs, outputs) < 1e-5);
+      // The parameters of the tape are the weights of the file, and no others.
+      std::set<std::string> weights;
+      for (std::size_t i = 0; i < tape.size(); ++i)
+        if (tape.node(i).op->name == "parameter") weights.insert(tape.node(i).name);
+      const auto written = open_onnx(folder.path(small.definition + "_" + function)).weights().names();
+      for (const std::string& name : written) CHECK(weights.count(name) == 1);
+      if (function == "logits") CHECK(written.size() == weights.size());
+      ++functions;
+    }
+  }
+  CHECK(functions > 30);
+}
+
+TEST_CASE("a step of decoding has its caches as inputs and outputs") {
+  const round_trip::Folder folder;
+  const Model model = load(small_models()[0]);
+  for (const std::int64_t steps : {1, 3}) {
+    Tape tape(Mode::predict);
+    NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"t", steps}});
+    const Var past = tape.input("past", {2}, Dtype::int64);
+    tape.set_past(inputs[0].value, past, 6);
+    NamedVars outputs = model.record(tape, "logits", inputs);
+    inputs.add("past", past);
+    for (const Carry& state : tape.states()) {
+      inputs.add("cache." + std::to_string(inputs.size() - 2), state.input);
+      outputs.add("next." + std::to_string(outputs.size() - 1), state.output);
+    }
+    CHECK(inputs.size() == 2 + 2 * 2);  // keys and values of two layers
+    CHECK(folder.part_of_largest("gpt2_step_" + std::to_string(steps), inputs, outputs) < 1e-5);
+  }
+}
+
+TEST_CASE("scans run forwards and backwards, along any axis, as long as a condition holds, and without sequences") {
+  const round_trip::Folder folder;
+  for (const bool reverse : {false, true}) {
+    Tape tape(Mode::eval);
+    const Var x = tape.input("x", {2, 5, 3}), w = tape.input("w", {3, 3}), h = tape.input("h", {2, 3}),
+              valid = tape.input("valid", {2, 5}, Dtype::boolean);
+    ScanOptions options;
+    options.axis = 1;
+    options.reverse = reverse;
+    options.valid = valid;
+    const Scanned done = scan(
+        [&](const Vars& slices, const Vars& states) -> std::pair<Vars, Vars> {
+          const Var next = tanh(slices[0] + matmul(states[0], w));
+          return {{next * next, next > 0.5}, {next}};
+        },
+        {x}, {h}, options);
+    const NamedVars outputs = {{"y", done.outputs[0]}, {"large", done.outputs[1]}, {"last", done.states[0]}};
+    CHECK(folder.part_of_largest(reverse ? "scan_reverse" : "scan", {{"x", x}, {"w", w}, {"h", h}, {"valid", valid}},
+                                 outputs) < 1e-5);
+  }
+  Tape tape(Mode::eval);
+  const Var x = tape.input("x", {3});
+  const Looped doubled = while_loop([](const Vars& s) { return sum(s[0]) < 20; },
+                                    [](const Vars& s) -> Vars { return {s[0] * 2}; }, {x}, 6);
+  CHECK(folder.part_of_largest("while_loop", {{"x", x}}, {{"y", doubled.states[0]}, {"steps", doubled.steps}}) < 1e-5);
+}
