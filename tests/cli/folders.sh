@@ -38,6 +38,26 @@ expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" \
   same "$("$xtape" show again)" "$("$xtape" show "$folders/untied")"
 
+# ONNX files, if the program was built with xtape-onnx.
+"$xtape" export folder whole.onnx --function logits --with b=1,t=6 >out 2>err
+grep -q "built without xtape-onnx" err && missing="xtape-onnx"
+holds "a function of a folder is an ONNX file" grep -q -a h.0.attn.c_attn.weight whole.onnx
+expect 0 "^step.onnx$" "" export run step.onnx --function logits --with b=2,t=1 --step tokens --capacity 8 --opset 20
+holds "a step of a run has caches" grep -q -a "cache 3.next" step.onnx
+"$xtape" show folder --tape logits --with b=1,t=6 --save tape >/dev/null
+expect 0 "^tape.onnx$" "" export tape tape.onnx
+expect 2 "" "step.onnx already exists" export run step.onnx
+expect 2 "" "takes no --function" export tape other.onnx --function logits
+expect 2 "" "--function names" export folder other.onnx
+expect 2 "" "'logits'" export folder other.onnx --function lgits --with b=1,t=6
+expect 2 "" "'t'" export folder other.onnx --function logits --with b=1
+expect 2 "" "--step and --capacity go together" export folder other.onnx --function logits --with b=1,t=1 --step tokens
+expect 2 "" "18 to 23, got 17" export folder other.onnx --function logits --with b=1,t=6 --opset 17
+expect 2 "" "--weights is for folders" export folder other.onnx --weights int8
+expect 2 "" "are for ONNX files" export folder other --function logits
+holds "a refused export leaves no file" [ ! -e other.onnx -a ! -e other ]
+missing=
+
 # Llama: tokenizer.json and tokenizer.model, configs of transformers 5 and 4.
 llama=$source/tests/golden/llama
 for name in nested flat; do

@@ -1,11 +1,13 @@
 // Ops in ONNX files: what is read back plays the same numbers.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <map>
 #include <set>
 
 #include "op_samples.hpp"
 #include "round_trip.hpp"
+#include "source_root.hpp"
 #include "xtape/op/op.hpp"
 
 using namespace xtape;
@@ -105,4 +107,35 @@ TEST_CASE("every op is written and read back, or is one of those that ONNX canno
     }
   }
   CHECK(kept + cannot.size() == builtin_ops().ops().size());
+}
+
+TEST_CASE("the document's example of writing, and its list of ops that have operators") {
+  const Scratch scratch;
+  const std::string path = scratch.folder + "/model.onnx";
+  Tape tape(Mode::eval);
+  const Var x = tape.input("x", {2, 3}), w = tape.parameter("w", round_trip::numbers_for({Dtype::float32, {3, 4}}, 1));
+  const Var y = softmax(matmul(x, w));
+  save_onnx(path, {{"y", y}});
+  CHECK(open_onnx(path).weights().names() == std::vector<std::string>{"w"});
+  CHECK(open_onnx(path).outputs()[0].sizes == Integers{2, 4});
+
+  const std::string tuned = scratch.folder + "/tuned.onnx";
+  const OnnxModel model = open_onnx(path);
+  // ... training changes the elements of model.weights() ...
+  save_onnx_weights(tuned, path, model.weights());
+  CHECK(played<float>(open_onnx(tuned), xt::ones<float>({2, 3})) == played<float>(model, xt::ones<float>({2, 3})));
+
+  std::ifstream document(source_root() + "/docs/onnx.md");
+  std::set<std::string> listed;
+  for (std::string line; std::getline(document, line);) {
+    if (line != "These ops are written by operators:") continue;
+    while (std::getline(document, line) && (line.empty() || line.front() == '`'))
+      for (std::size_t at = line.find('`'); at != std::string::npos; at = line.find('`', at + 1)) {
+        const std::size_t end = line.find('`', at + 1);
+        listed.insert(line.substr(at + 1, end - at - 1));
+        at = end;
+      }
+  }
+  const std::vector<std::string> ops = onnx_written_ops();
+  CHECK(listed == std::set<std::string>(ops.begin(), ops.end()));
 }

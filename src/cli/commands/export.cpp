@@ -1,4 +1,4 @@
-/// xtape export: writes a run's model as a Hugging Face model folder.
+/// xtape export: writes a run's model as a Hugging Face model folder, or a function of it as an ONNX file.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -10,39 +10,116 @@
 #include "opened_model.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"
+#if defined(XTAPE_WITH_ONNX)
+#include "xtape/onnx.hpp"
+#endif
 
 namespace xtape::cli {
 namespace {
 
 struct ExportArguments {
-  std::string source, folder;
+  std::string source, target;
   std::string checkpoint = "last";
   std::string weights;
+  std::string function, with, step;  // of an ONNX file
+  std::int64_t capacity = 0, opset = 18;
 };
 
+#if defined(XTAPE_WITH_ONNX)
+
+/// The function in mode eval; or with `step`, in mode predict, with the past and the states as further inputs, and the
+/// states after the step as outputs.
+SavedTape recorded(const Model& model, const ExportArguments& arguments) {
+  const bool is_step = !arguments.step.empty();
+  SavedTape made{Tape(is_step ? Mode::predict : Mode::eval), {}, {}, {}};
+  const NamedVars given = model.inputs(made.tape, arguments.function, sizes_of(arguments.with));
+  made.inputs = given;
+  if (is_step) {
+    const Var& stepped = given.at(arguments.step);
+    const Var past = made.tape.input("past", {stepped.size(0)}, Dtype::int64);
+    made.tape.set_past(stepped, past, arguments.capacity);
+    made.inputs.add("past", past);
+  }
+  for (const auto& [name, var] : model.record(made.tape, arguments.function, given))
+    made.outputs.add(made.inputs.has(name) ? name + ".next" : name, var);
+  for (const Carry& state : made.tape.states()) {
+    const std::string name = state.input.node().name;
+    made.inputs.add(name, state.input);
+    made.outputs.add(name + ".next", state.output);
+  }
+  return made;
+}
+
+void write_onnx(const ExportArguments& arguments) {
+  OnnxSaveOptions options;
+  options.opset = arguments.opset;
+  const auto save = [&](const SavedTape& tape) {
+    options.inputs = tape.inputs;
+    save_onnx(arguments.target, tape.outputs, options);
+  };
+  const bool is_tape = is_saved_tape(arguments.source);
+  if (is_tape != arguments.function.empty())
+    throw WrongInput(is_tape ? "'" + arguments.source + "' is a saved tape, which takes no --function"
+                             : "--function names the function of the model that the ONNX file is to have");
+  if (arguments.step.empty() != (arguments.capacity == 0))
+    throw WrongInput("--step and --capacity go together: a step of decoding has caches of this many positions");
+  if (is_tape)
+    save(Tape::load(arguments.source));
+  else if (is_hugging_face(arguments.source))
+    save(recorded(open_folder(arguments.source), arguments));
+  else
+    save(recorded(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments));
+}
+#else
+void write_onnx(const ExportArguments&) {
+  throw WorkFailed("this program was built without xtape-onnx, which writes ONNX files");
+}
+#endif
+
 void write(const ExportArguments& arguments) {
-  if (path_exists(arguments.folder)) throw WrongInput(arguments.folder + " already exists");
+  if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
+  if (arguments.target.ends_with(".onnx")) {
+    if (!arguments.weights.empty())
+      throw WrongInput("--weights is for folders: an ONNX file has the weights as they are");
+    write_onnx(arguments);
+    std::cout << arguments.target << '\n';
+    return;
+  }
+  if (!(arguments.function + arguments.with + arguments.step).empty())
+    throw WrongInput("--function, --with and --step are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
   if (is_hugging_face(arguments.source))
-    save_hugging_face(open_folder(arguments.source), arguments.folder, arguments.source, weights);
+    save_hugging_face(open_folder(arguments.source), arguments.target, arguments.source, weights);
   else
     Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint))
-        .save_hugging_face(arguments.folder, weights);
-  std::cout << arguments.folder << '\n';
+        .save_hugging_face(arguments.target, weights);
+  std::cout << arguments.target << '\n';
 }
 
 }  // namespace
 
 void add_export(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "export", "Write a run's model as a folder with config.json and model.safetensors for transformers");
+      "export",
+      "Write a run's model as a folder with config.json and model.safetensors for transformers, or as an ONNX file");
   const auto arguments = std::make_shared<ExportArguments>();
   command
-      ->add_option("RUN", arguments->source,
-                   "A run directory, or a Hugging Face model folder, whose weights become float32 in one file")
+      ->add_option(
+          "RUN", arguments->source,
+          "A run directory, or a Hugging Face model folder, whose weights become float32 in one file; for an ONNX "
+          "file also a saved tape")
       ->required();
-  command->add_option("FOLDER", arguments->folder, "The folder to write")->required();
+  command->add_option("FOLDER", arguments->target, "The folder to write, or the file NAME.onnx")->required();
+  command->add_option("--function", arguments->function, "For an ONNX file: the function of the model");
+  command->add_option("--with", arguments->with, "For an ONNX file: the sizes of its inputs: b=1,t=8");
+  command->add_option("--step", arguments->step,
+                      "For an ONNX file: a step of decoding, in which this input has the next tokens; its caches are "
+                      "inputs and outputs");
+  command->add_option("--capacity", arguments->capacity, "With --step: the number of positions in caches")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--opset", arguments->opset, "For an ONNX file: the version of its operators, 18 to 23")
+      ->capture_default_str();
   add_checkpoint(*command, arguments->checkpoint);
   command
       ->add_option("--weights", arguments->weights,
