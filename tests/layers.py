@@ -43,7 +43,7 @@ def order():
     for layer in ["decode", "train"]:
         sees[layer].add("text")
     core = set(below[:below.index("nn") + 1])
-    return sees | {"cli": {*layers, "cli"}, "mpi": {"array", "mpi"}, "onnx": core | {"onnx"}}
+    return sees | {"cli": {*layers, "cli", "onnx"}, "mpi": {"array", "mpi"}, "onnx": core | {"onnx"}}
 
 
 def wrong(path, text, layer, sees, owners):

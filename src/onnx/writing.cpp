@@ -159,6 +159,12 @@ std::string WriteCall::cast(const std::string& value, Dtype dtype) const {
   return add("Cast", {value}, {{"to", static_cast<std::int64_t>(element_of(dtype))}});
 }
 
+std::string WriteCall::where(const std::string& condition, const std::string& a, const std::string& b,
+                             Dtype dtype) const {
+  const Dtype wide = number_dtype(dtype);
+  return cast(add("Where", {condition, cast(a, dtype, wide), cast(b, dtype, wide)}), wide, dtype);
+}
+
 std::string WriteCall::list(const Integers& numbers) const {
   Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
   std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());

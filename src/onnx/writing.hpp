@@ -98,6 +98,9 @@ struct WriteCall {
   std::string cast(const std::string& value, Dtype from, Dtype to) const {
     return from == to ? value : cast(value, to);
   }
+  /// a where the condition is true, else b, which are of this dtype: bools as integers, as ONNX Runtime selects numbers
+  /// only.
+  std::string where(const std::string& condition, const std::string& a, const std::string& b, Dtype dtype) const;
   std::string list(const Integers& numbers) const;               ///< An int64 array of one axis.
   std::string scalar(const Literal& number, Dtype dtype) const;  ///< Of rank 0.
   std::string reshaped(const std::string& value, const Shape& shape) const;

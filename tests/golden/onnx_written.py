@@ -4,7 +4,8 @@
     python3 tests/golden/onnx_written.py FOLDER
 
 Needs the packages onnx, onnxruntime and numpy. Beside each NAME.onnx is NAME.safetensors with the inputs and the
-outputs that xtape played. Outputs must agree to 1e-5 of the largest number."""
+outputs that xtape played. Outputs must agree to 1e-5 of the largest number,
+those of halves to 2e-3. ONNX Runtime lacks some operators for float64 and float16; such files are only checked."""
 import json
 import pathlib
 import struct
@@ -59,19 +60,24 @@ def judge(path):
 
 def main():
     onnxruntime.set_default_logger_severity(4)
-    passed, failed, most = 0, [], 0.0
+    passed, failed, checked, most = 0, [], 0, 0.0
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
         try:
             found = judge(path)
-            if found < 1e-5:
+            half = path.stem.endswith("float16")
+            if found < (2e-3 if half else 1e-5):
                 passed += 1
-                most = max(most, found)
+                most = max(most, 0 if half else found)
             else:
                 failed.append(f"{path.stem}: {found:.1e} of the largest number")
         except Exception as error:  # each library has its own
+            lacking = "NOT_IMPLEMENTED" in str(error) or "data type is not supported" in str(error)
+            if lacking and path.stem.endswith(("float16", "float64")):
+                checked += 1
+                continue
             failed.append(f"{path.stem}: {str(error).splitlines()[0]}")
     print("\n".join(failed))
-    print(f"{passed} passed, {len(failed)} failed; the largest difference of those that passed is {most:.1e}")
+    print(f"{passed} passed, {checked} checked only, {len(failed)} failed; the largest difference of those that passed is {most:.1e}")
     sys.exit(1 if failed or not passed else 0)
 
 

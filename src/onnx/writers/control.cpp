@@ -35,14 +35,6 @@ std::string in_steps(const WriteCall& call, const std::string& value, std::int64
   return steps;
 }
 
-/// What a step gives: where it does not take place, `otherwise`.
-std::string unless(const WriteCall& body, const std::string& condition, const std::string& value,
-                   const std::string& otherwise, Dtype dtype) {
-  const Dtype wide = number_dtype(dtype);
-  return body.cast(body.add("Where", {condition, body.cast(value, dtype, wide), body.cast(otherwise, dtype, wide)}),
-                   wide, dtype);
-}
-
 Names scan(const WriteCall& call) {
   const ScanForm form(call.attributes());
   const Tape& step = *call.node.body;
@@ -89,7 +81,7 @@ Names scan(const WriteCall& call) {
     if (form.condition >= 0) {
       const std::string zeros = shared.constant(Array(type.dtype, {}));
       const std::string otherwise = k < states ? names.at(given[sequences + k]) : zeros;
-      value = unless(body, names.at(given[static_cast<std::size_t>(form.condition)]), value, otherwise, type.dtype);
+      value = body.where(names.at(given[static_cast<std::size_t>(form.condition)]), value, otherwise, type.dtype);
     }
     const std::string name = shared.fresh(k < states ? "next" : "output");
     graph.rename(value, name);

@@ -92,7 +92,8 @@ Names log_to_base(const WriteCall& call, double base) {
 Names log1p(const WriteCall& call) {
   const std::string& x = call.inputs[0];
   const std::string one = call.scalar(1, call.type().dtype), u = call.add("Add", {x, one});
-  const std::string same = call.add("Or", {call.add("Equal", {u, one}), call.add("IsInf", {u})});
+  const std::string same =
+      call.add("Or", {call.add("Equal", {u, one}), call.add("Equal", {u, call.scalar(INFINITY, call.type().dtype)})});
   const std::string ratio = call.add("Div", {x, call.add("Sub", {u, one})});
   return {call.add("Where", {same, x, call.add("Mul", {call.add("Log", {u}), ratio})})};
 }
@@ -131,11 +132,8 @@ Names cast(const WriteCall& call) {
   return {call.cast(call.inputs[0], call.type().dtype)};
 }
 
-/// Bools are selected as integers: ONNX Runtime has no other way.
 Names where(const WriteCall& call) {
-  const Dtype dtype = call.type().dtype, wide = number_dtype(dtype);
-  const std::string a = call.cast(call.inputs[1], dtype, wide), b = call.cast(call.inputs[2], dtype, wide);
-  return {call.cast(call.add("Where", {call.inputs[0], a, b}), wide, dtype)};
+  return {call.where(call.inputs[0], call.inputs[1], call.inputs[2], call.type().dtype)};
 }
 
 Names gelu(const WriteCall& call) {

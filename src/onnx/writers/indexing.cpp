@@ -51,29 +51,53 @@ Names scatter_slices(const WriteCall& call) {
   return {call.transposed(y, back)};
 }
 
-/// By the places of the part in the flat array.
+/// Where a part is written over x, along each axis.
+struct PartPlace {
+  Integers start, step;
+  std::vector<std::size_t> shorter;  // the axes along which the part is not the whole x in order
+
+  PartPlace(const WriteCall& call, const Shape& x, const Shape& part)
+      : start(call.integers("start")), step(call.integers("step")) {
+    start.resize(x.size(), 0);
+    step.resize(x.size(), 1);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      if (start[k] < 0) start[k] += x[k];
+      if (part[k] != x[k] || step[k] != 1) shorter.push_back(k);
+    }
+  }
+};
+
+/// Between what is before and after it; or if it has steps, or is shorter along several axes, by the places of its
+/// elements in the flat array.
 Names update_slice(const WriteCall& call) {
   const Shape &x = call.shape(0), &part = call.shape(1);
-  Integers start = call.integers("start"), step = call.integers("step");
-  start.resize(x.size(), 0);
-  step.resize(x.size(), 1);
-  Array places(Dtype::int64, part);
+  const PartPlace place(call, x, part);
+  if (place.shorter.empty() || count_of(x) == 0) return {call.inputs[1]};
+  const std::size_t axis = place.shorter[0];
+  if (place.shorter.size() == 1 && place.step[axis] == 1) {
+    const auto sliced = [&](std::int64_t from, std::int64_t to) {
+      return call.add(
+          "Slice", {call.inputs[0], call.list({from}), call.list({to}), call.list({static_cast<std::int64_t>(axis)})});
+    };
+    const std::int64_t end = place.start[axis] + part[axis];
+    return {call.add("Concat", {sliced(0, place.start[axis]), call.inputs[1], sliced(end, x[axis])},
+                     {{"axis", static_cast<std::int64_t>(axis)}})};
+  }
+  Array places(Dtype::int64, {count_of(part)});
   const Strides strides = dense_strides(x), part_strides = dense_strides(part);
   for (std::int64_t i = 0; i < places.count(); ++i) {
-    std::int64_t rest = i, place = 0;
+    std::int64_t rest = i, flat = 0;
     for (std::size_t k = 0; k < x.size(); ++k) {
-      const std::int64_t at = rest / part_strides[k], first = start[k] < 0 ? start[k] + x[k] : start[k];
+      const std::int64_t at = rest / part_strides[k];
       rest -= at * part_strides[k];
-      place += (first + at * step[k]) * strides[k];
+      flat += (place.start[k] + at * place.step[k]) * strides[k];
     }
-    places.as<std::int64_t>()[i] = place;
+    places.as<std::int64_t>()[i] = flat;
   }
-  if (x.empty()) return {call.inputs[1]};
-  const std::string indices = call.reshaped(call.graph.shared().constant(places), {places.count()});
-  const std::string y =
-      call.add("ScatterElements",
-               {call.reshaped(call.inputs[0], {count_of(x)}), indices, call.reshaped(call.inputs[1], {count_of(part)})},
-               {{"axis", 0}});
+  const std::string y = call.add("ScatterElements",
+                                 {call.reshaped(call.inputs[0], {count_of(x)}), call.graph.shared().constant(places),
+                                  call.reshaped(call.inputs[1], {count_of(part)})},
+                                 {{"axis", 0}});
   return {call.reshaped(y, x)};
 }
 
@@ -98,7 +122,7 @@ Names cache(const WriteCall& call) {
   const std::string indices =
       call.add("Expand", {call.reshaped(safe, line), call.list(Integers(whole.begin(), whole.end()))});
   const std::string moved = call.add("GatherElements", {call.inputs[0], indices}, {{"axis", axis}});
-  return {call.add("Where", {call.reshaped(inside, line), moved, call.inputs[1]})};
+  return {call.where(call.reshaped(inside, line), moved, call.inputs[1], call.type().dtype)};
 }
 
 /// How many of the sorted numbers are smaller than each value (or not larger), by comparing all with all.

@@ -1,5 +1,8 @@
 // Products, convolutions, norms.
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
 
 #include "convolution_geometry.hpp"
 #include "equation.hpp"
@@ -8,28 +11,83 @@
 namespace xtape::onnx {
 
 namespace {
-/// Whether the equation is that of MatMul: axes of the batch that both operands have, or only the first one has; then
-/// the axes of the product.
-bool is_matmul(const std::string& text) {
-  const std::size_t comma = text.find(','), arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || text.find('.') != std::string::npos ||
-      text.find(',', comma + 1) != std::string::npos || text.find(' ') != std::string::npos)
-    return false;
-  const std::string a = text.substr(0, comma), b = text.substr(comma + 1, arrow - comma - 1),
-                    y = text.substr(arrow + 2);
-  const std::string letters = a + b.substr(b.size() < 2 ? 0 : b.size() - 1);
-  for (const char letter : letters)
-    if (std::count(letters.begin(), letters.end(), letter) > 1) return false;
-  if (a.size() < 2 || b.size() < 2 || y.size() != a.size()) return false;
-  const std::string rows = a.substr(0, a.size() - 1), batch = b.substr(0, b.size() - 2);
-  const bool same_batch = batch.empty() || (a.size() == b.size() && batch == a.substr(0, a.size() - 2));
-  return same_batch && b[b.size() - 2] == a.back() && y == rows + b.back();
+/// An equation of two operands as a matrix product: the letters of the axes that it runs over, those of its rows, of
+/// its columns, and those that are summed.
+struct MatrixProduct {
+  std::string a, b, y, batch, rows, columns, summed;
+  std::map<char, std::int64_t> sizes;
+
+  /// Nothing if the equation is something else.
+  static std::optional<MatrixProduct> of(const std::string& text, const Shape& a_shape, const Shape& b_shape) {
+    const std::size_t comma = text.find(','), arrow = text.find("->");
+    if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) return std::nullopt;
+    MatrixProduct form{
+        text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2), {}, {}, {}, {}, {}};
+    const std::vector<std::pair<const std::string*, const Shape*>> operands = {{&form.a, &a_shape},
+                                                                               {&form.b, &b_shape}};
+    for (const auto& [letters, shape] : operands) {
+      if (letters->size() != shape->size()) return std::nullopt;  // also for ellipses and a third operand
+      for (std::size_t i = 0; i < letters->size(); ++i) {
+        const char letter = (*letters)[i];
+        if (std::isalpha(static_cast<unsigned char>(letter)) == 0 || letters->find(letter) != i) return std::nullopt;
+        if (form.sizes.emplace(letter, (*shape)[i]).first->second != (*shape)[i]) return std::nullopt;
+      }
+    }
+    for (const auto& [letter, size] : form.sizes) {
+      const bool in_a = has(form.a, letter), in_b = has(form.b, letter), in_y = has(form.y, letter);
+      if (!in_y && !(in_a && in_b)) return std::nullopt;
+    }
+    for (const char letter : form.y)
+      (!has(form.a, letter) ? form.columns : has(form.b, letter) ? form.batch : form.rows) += letter;
+    for (const char letter : form.a)
+      if (!has(form.y, letter)) form.summed += letter;
+    return form;
+  }
+  std::int64_t size(const std::string& letters) const {
+    std::int64_t product = 1;
+    for (const char letter : letters) product *= sizes.at(letter);
+    return product;
+  }
+  Shape shape(const std::string& letters) const {
+    Shape shape;
+    for (const char letter : letters) shape.push_back(sizes.at(letter));
+    return shape;
+  }
+};
+
+/// The value, whose axes are `from`, with its axes in another order.
+std::string reordered(const WriteCall& call, const std::string& value, const std::string& from, const std::string& to) {
+  Integers axes;
+  for (const char letter : to) axes.push_back(static_cast<std::int64_t>(from.find(letter)));
+  return call.transposed(value, axes);
+}
+
+/// The value [batch…, first…, last…] with one axis in place of each group.
+std::string as_matrices(const WriteCall& call, const MatrixProduct& form, const std::string& value,
+                        const std::string& first, const std::string& last) {
+  if (first.size() == 1 && last.size() == 1) return value;
+  Shape shape = form.shape(form.batch);
+  shape.push_back(form.size(first));
+  shape.push_back(form.size(last));
+  return call.reshaped(value, shape);
 }
 
 Names einsum(const WriteCall& call) {
   const std::string& equation = call.text("equation");
-  if (is_matmul(equation)) return {call.add("MatMul", call.inputs)};
-  return {call.add("Einsum", call.inputs, {{"equation", equation}})};
+  const auto form = call.inputs.size() == 2 ? MatrixProduct::of(equation, call.shape(0), call.shape(1)) : std::nullopt;
+  if (!form || form->batch.size() > Shape::max_rank - 2)
+    return {call.add("Einsum", call.inputs, {{"equation", equation}})};
+  const auto& [a, b, y, batch, rows, columns, summed, sizes] = *form;
+  std::string left = reordered(call, call.inputs[0], a, batch + rows + summed);
+  // Without a batch, the rows of the first operand may have several axes.
+  const bool many_rows = batch.empty() && rows.size() > 1 && summed.size() == 1 && columns.size() == 1;
+  if (!many_rows) left = as_matrices(call, *form, left, rows, summed);
+  const std::string right =
+      as_matrices(call, *form, reordered(call, call.inputs[1], b, batch + summed + columns), summed, columns);
+  std::string product = call.add("MatMul", {left, right});
+  if (!many_rows && (rows.size() != 1 || columns.size() != 1))
+    product = call.reshaped(product, form->shape(batch + rows + columns));
+  return {reordered(call, product, batch + rows + columns, y)};
 }
 
 WrittenAttributes windows_of(const ConvolutionGeometry& form) {
@@ -41,10 +99,12 @@ WrittenAttributes windows_of(const ConvolutionGeometry& form) {
 }
 
 Names conv(const WriteCall& call) {
+  if (!is_floating(call.type().dtype)) return {};
   return {call.add("Conv", call.inputs, windows_of({call.attributes(), call.shape(0), call.shape(1)}))};
 }
 
 Names conv_transpose(const WriteCall& call) {
+  if (!is_floating(call.type().dtype)) return {};
   const ConvolutionGeometry form(call.attributes(), call.shape(0), call.shape(1));
   WrittenAttributes attributes = windows_of(form);
   Integers more = call.integers("output_padding");
