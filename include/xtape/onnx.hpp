@@ -87,8 +87,8 @@ void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSave
 /// a trained model goes back into the file that it came from. All else stays: nodes, metadata, versions. Floats are
 /// rounded to the type in the file. `largest_file` is that of OnnxSaveOptions.
 ///
-/// Throws Error, ShapeError or DtypeError if the file has no such initialiser, of this shape and of floats; FileError if
-/// a file cannot be read, is damaged, or cannot be written.
+/// Throws Error, ShapeError or DtypeError if the file has no such initialiser, of this shape and of floats; FileError
+/// if a file cannot be read, is damaged, or cannot be written.
 void save_onnx_weights(const std::string& path, const std::string& original, const Store& weights,
                        std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1);
 
