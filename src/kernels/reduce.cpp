@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernel_form.hpp"
+#include "loop_kernel.hpp"
 #include "scalar.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
@@ -291,12 +292,38 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 }
 
 namespace {
+constexpr std::int64_t short_row = 64;  // elements; longer ones take longer than the call of a kernel
+
+/// The reduction of one short row to a number, as Reducer does it.
+template <class In, class Out, class Combine>
+void reduce_one_row(const Tile& tile) {
+  *static_cast<Out*>(tile.out[0]) = reduce_row<In, Out>(static_cast<const In*>(tile.in[0]), tile.count, Combine{});
+}
+
+/// The loop that reduces a row of this dtype; empty if a short one is not worth a loop.
+template <Reduction reduction>
+TileFunction row_loop(Dtype dtype) {
+  constexpr bool sums = reduction == Reduction::sum;
+  if constexpr (sums || reduction == Reduction::maximum || reduction == Reduction::minimum) {
+    using Combine = std::conditional_t<sums, Add, std::conditional_t<reduction == Reduction::maximum, Greatest, Least>>;
+    if (is_floating(dtype))
+      return with_floating(dtype, [](auto scalar) -> TileFunction {
+        using T = decltype(scalar);
+        return reduce_one_row<T, T, Combine>;
+      });
+  }
+  return {};
+}
+
 template <Reduction reduction>
 Kernel make_reduction(const KernelForm& form) {
   const Shape& shape = form.shape(0);
   const auto& axis = form.get<std::vector<std::int64_t>>("axis");
   std::vector<bool> axes(shape.size(), axis.empty());
   for (const std::int64_t each : axis) axes[normal_axis(each, shape.size())] = true;
+  const std::int64_t count = count_of(shape);
+  if (count <= short_row && count_of(form.outputs[0].shape) == 1)
+    if (TileFunction loop = row_loop<reduction>(form.dtype(0))) return one_loop(std::move(loop), count);
   const auto reducer = std::make_shared<const Reducer>(reduction, form.dtype(0), shape, axes, form.threads);
   return {[reducer](const KernelArguments& arguments) {
             reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);

@@ -1,7 +1,9 @@
 // Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
 #include <algorithm>
+#include <span>
 
 #include "kernels.hpp"
+#include "loop_kernel.hpp"
 #include "passes/passes.hpp"
 #include "passes/scan_memory.hpp"
 #include "plan/placement.hpp"
@@ -18,6 +20,21 @@ struct BodyStep {
   std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
   Site site;
+};
+
+/// What a step does: a loop of a kernel that consists of loops, or a call of another kernel.
+struct BodyCall {
+  void (*plain)(const Tile&) = nullptr;  // the loop, if it is a plain function
+  const TileFunction* loop = nullptr;    // the loop
+  std::size_t in = 0, out = 0;           // indices of its first pointers
+  std::int64_t count = 0;
+  std::size_t step = 0;  // of another kernel
+};
+
+/// An operand whose address advances.
+struct MovingOperand {
+  std::size_t index;
+  std::int64_t stride;
 };
 
 /// Copies a state into the body's memory before the first step, and out of it after the last one.
@@ -53,7 +70,7 @@ class ScanRun {
       }
       if (!begun) begin(arguments);
       begun = true;
-      for (const BodyStep& part : steps_) run(part, arguments);
+      run_calls(pointers, arguments);
       advance(pointers, 1);
       ++step;
     }
@@ -78,8 +95,8 @@ class ScanRun {
     return reinterpret_cast<void**>(address(pointers_, arguments));
   }
   void advance(void** pointers, std::int64_t steps) const {
-    for (const std::size_t i : moving_)
-      pointers[i] = static_cast<std::byte*>(pointers[i]) + operands_[i].stride * steps;
+    for (const MovingOperand& each : moving_)
+      pointers[each.index] = static_cast<std::byte*>(pointers[each.index]) + each.stride * steps;
   }
 
   /// The number of steps from `step` on that do not take place. States stay then: if the condition is one, all others
@@ -96,6 +113,18 @@ class ScanRun {
     std::int64_t end = step;
     while (end < form_.length && !holds(flags + external_[place].stride * end)) ++end;
     return end - step;
+  }
+
+  void run_calls(void** pointers, const KernelArguments& arguments) const {
+    for (const BodyCall& call : calls_) {
+      const Tile tile{pointers + call.in, pointers + call.out, 0, call.count, arguments.step};
+      if (call.plain != nullptr)
+        call.plain(tile);
+      else if (call.loop != nullptr)
+        (*call.loop)(tile);
+      else
+        run(steps_[call.step], arguments);
+    }
   }
 
   void run(const BodyStep& part, const KernelArguments& arguments) const {
@@ -154,7 +183,7 @@ class ScanRun {
     place_buffers(planned);
     for (const PlannedStep& step : planned.steps) add_step(planned, step);
     for (std::size_t i = 0; i < operands_.size(); ++i)
-      if (operands_[i].stride != 0) moving_.push_back(i);
+      if (operands_[i].stride != 0) moving_.push_back({i, operands_[i].stride});
     pointers_ = own(operands_.size() * sizeof(void*));
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
@@ -215,6 +244,8 @@ class ScanRun {
   }
 
   void add_step(const PlannedProgram& planned, const PlannedStep& step) {
+    const LoopKernel* kernel = loops_of(*step.kernel);
+    if (kernel != nullptr && !step.once) return add_loops(planned, step, *kernel);
     BodyStep made;
     made.in = operands_.size();
     for (const BufferRef& ref : planned.in(step)) operands_.push_back(at(ref));
@@ -227,7 +258,23 @@ class ScanRun {
     made.kernel = step.kernel;
     made.site = planned.site_of(step);
     (step.once ? first_cost_ : cost_) += step.cost;
+    if (!step.once) calls_.push_back({nullptr, nullptr, 0, 0, 0, steps_.size()});
     (step.once ? first_steps_ : steps_).push_back(std::move(made));
+  }
+
+  void add_loops(const PlannedProgram& planned, const PlannedStep& step, const LoopKernel& kernel) {
+    held_kernels_.push_back(step.kernel);
+    const auto all = std::span(planned.operands).subspan(step.first);
+    for (const LoopKernel::Loop& loop : kernel.loops) {
+      const auto* plain = loop.run.target<void (*)(const Tile&)>();
+      const std::size_t in = operands_.size();
+      for (const auto [number, offset] : loop.operands) {
+        operands_.push_back(number >= 0 ? at(all[static_cast<std::size_t>(number)]) : at({step.scratch}));
+        operands_.back().offset += static_cast<std::int64_t>(offset);
+      }
+      calls_.push_back({plain != nullptr ? *plain : nullptr, &loop.run, in, in + loop.inputs, loop.count, 0});
+    }
+    cost_ += step.cost;
   }
 
   void add_state(const KernelCall& call, const PlannedProgram& planned, std::size_t j) {
@@ -252,11 +299,13 @@ class ScanRun {
   std::vector<StepOperand> external_;  // by index
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // whose loops are called
   std::vector<BodyStep> first_steps_;  // that run before the first step only
   std::vector<BodyStep> steps_;
+  std::vector<BodyCall> calls_;        // of one step, in order
   std::vector<StepOperand> operands_;  // of all steps
   StepOperand pointers_;               // where their addresses at the current step are
-  std::vector<std::size_t> moving_;  // operands whose address advances
+  std::vector<MovingOperand> moving_;
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;         // of stacked outputs that need them
   std::size_t scratch_bytes_ = 0;

@@ -16,6 +16,7 @@ class OperandTiles {
  public:
   OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes);
 
+  std::size_t bytes() const { return bytes_; }  ///< Of an element.
   bool dense() const { return dense_; }      ///< Elements are contiguous, in the order of the output.
   bool uniform() const { return uniform_; }  ///< The same element everywhere.
   /// The length of runs of consecutive elements with a stride of 0 or 1; at least 1.

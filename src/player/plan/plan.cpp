@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "kernels.hpp"
+#include "loop_kernel.hpp"
 #include "passes/passes.hpp"
 #include "plan/budget.hpp"
 #include "plan/kernel_table.hpp"
@@ -54,6 +55,8 @@ std::string PlannedProgram::types_text(const PlannedStep& step) const {
 }
 
 namespace {
+constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy splits more of them over threads
+
 class Planner {
  public:
   Planner(Program program, const PlayerOptions& options, int threads, const ExternalBuffers& external)
@@ -125,10 +128,16 @@ class Planner {
     Layout out = to.layout;
     in.offset = out.offset = 0;
     step.cost = cost_of_copy(type, in);
-    const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
-    step.kernel = std::make_shared<const Kernel>(
-        Kernel{[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }});
+    step.kernel = std::make_shared<const Kernel>(copy_kernel(type, in, out));
     add_step(std::move(step), {ref(type.dtype, from)}, {ref(type.dtype, to)});
+  }
+
+  Kernel copy_kernel(const ValueType& type, const Layout& in, const Layout& out) const {
+    const std::int64_t count = count_of(type.shape);
+    if (count <= copied_by_loop && in.contiguous() && out.contiguous())
+      return one_loop(copy_loop(size_of(type.dtype)), count);
+    const auto copy = kernels().make_copy(type.dtype, in, out, threads_);
+    return {[copy](const KernelArguments& arguments) { copy(arguments.in[0], arguments.out[0]); }};
   }
 
   void add_step(PlannedStep step, const std::vector<BufferRef>& in, const std::vector<BufferRef>& out) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "loop_kernel.hpp"
 #include "passes/passes.hpp"
 #include "plan/operand_tiles.hpp"
 #include "scratch.hpp"
@@ -196,6 +197,37 @@ std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) 
   const auto bytes = static_cast<std::int64_t>(program.pointers() * widest);
   return std::clamp(cache_bytes / bytes / 64 * 64, shortest_tile, largest_tile);
 }
+/// The operand that a member names by its number.
+LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number) {
+  const auto externals = static_cast<std::int32_t>(program.externals.size());
+  const auto slots = static_cast<std::int32_t>(program.slots);
+  if (number >= externals + slots) return {number - slots, 0};
+  const std::int32_t slot =
+      number < externals ? program.external_slots[static_cast<std::size_t>(number)] : number - externals;
+  if (slot < 0) return {number, 0};
+  return {-1, static_cast<std::size_t>(slot) * program.slot_bytes()};
+}
+
+/// The loops of a program of one tile, for one thread.
+LoopKernel loops_of(const TiledProgram& program) {
+  LoopKernel kernel;
+  kernel.inputs = static_cast<std::int32_t>(program.externals.size());
+  for (std::int32_t i = 0; i < kernel.inputs; ++i) {
+    if (program.external_slots[static_cast<std::size_t>(i)] < 0) continue;
+    const OperandTiles& operand = program.externals[static_cast<std::size_t>(i)];
+    const auto gather = [operand](const Tile& tile) { operand.tile(tile.in[0], 0, tile.count, tile.out[0]); };
+    kernel.loops.push_back({operand.uniform() ? fill_loop(operand.bytes()) : TileFunction(gather),
+                            {{i, 0}, operand_of(program, i)},
+                            1,
+                            program.count});
+  }
+  for (const Member& member : program.members) {
+    std::vector<LoopKernel::Operand> operands;
+    for (std::size_t i = member.in; i < member.end; ++i) operands.push_back(operand_of(program, program.operands[i]));
+    kernel.loops.push_back({member.run, std::move(operands), member.out - member.in, program.count});
+  }
+  return kernel;
+}
 }  // namespace
 
 bool runs_in_tiles(const Op& op) {
@@ -224,10 +256,15 @@ Kernel make_elementwise(const KernelCall& call) {
 
   SlotPool pool;
   for (const OperandTiles& operand : program->externals)
-    program->external_slots.push_back(operand.dense() ? -1 : pool.take());
+    program->external_slots.push_back(operand.dense() || program->count == 1 ? -1 : pool.take());
   place_members(call, body, pool, *program);
   program->tile = std::min(program->row, tile_in_cache(*program, call));
   Kernel kernel;
+  if (program->tile == program->count && program->most_operands <= LoopKernel::most_operands) {
+    kernel.run = loops_of(*program);
+    kernel.scratch_bytes = program->slots * program->slot_bytes();
+    return kernel;
+  }
   kernel.run = [program](const KernelArguments& arguments) {
     if (program->count <= elements_a_thread) return run_tiles(*program, arguments, 0, program->count, 0);
     parallel_pieces(program->threads, program->count, elements_a_thread,
