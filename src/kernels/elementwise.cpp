@@ -24,6 +24,13 @@ template <class Out, class... In, class F>
 void apply(const F& f, const Tile& tile) {
   const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
     const auto over = [&f, count = tile.count](Out* to, const ReadAs<In>*... from) {
+      // A vectorised loop takes longer to begin than a number to compute. Programs that compute with single numbers
+      // do so in float64, and every copy of this line is code.
+      if constexpr ((std::is_same_v<In, double> || ...))
+        if (count == 1) {
+          *to = static_cast<Out>(f(static_cast<In>(*from)...));
+          return;
+        }
 #pragma omp simd
       for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
     };

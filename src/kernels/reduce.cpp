@@ -239,6 +239,12 @@ Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::v
   scratch_bytes_ = partial + 2 * between_bytes_;  // passes read one intermediate result while they write the other
 }
 
+std::optional<Middle> Reducer::only_pass(std::int64_t elements) const {
+  const Pass& pass = passes_[0];
+  if (passes_.size() > 1 || pass.chunks > 1 || count_ * results_ > elements) return std::nullopt;
+  return pass.extent;
+}
+
 template <class In, class Out, class Combine>
 void Reducer::run_as(const void* in, void* out, void* scratch, Combine combine) const {
   auto* partial = static_cast<Out*>(scratch);
@@ -292,25 +298,39 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 }
 
 namespace {
-constexpr std::int64_t short_row = 64;  // elements; longer ones take longer than the call of a kernel
+constexpr std::int64_t few_elements = 64;  // more take longer than the call of a kernel
 
-/// The reduction of one short row to a number, as Reducer does it.
-template <class In, class Out, class Combine>
+/// The reduction of one row to a number.
+template <class T, class Combine>
 void reduce_one_row(const Tile& tile) {
-  *static_cast<Out*>(tile.out[0]) = reduce_row<In, Out>(static_cast<const In*>(tile.in[0]), tile.count, Combine{});
+  *static_cast<T*>(tile.out[0]) = reduce_row<T, T>(static_cast<const T*>(tile.in[0]), tile.count, Combine{});
 }
 
-/// The loop that reduces a row of this dtype; empty if a short one is not worth a loop.
+/// As reduce_chunks, of few elements.
+template <class T, class Combine>
+TileFunction few_reduced(const Middle& extent) {
+  if (extent.outer == 1 && extent.inner == 1) return reduce_one_row<T, Combine>;
+  return [extent](const Tile& tile) {
+    const auto [outer, size, inner] = extent;
+    const T* from = static_cast<const T*>(tile.in[0]);
+    T* to = static_cast<T*>(tile.out[0]);
+    for (std::int64_t i = 0; i < outer; ++i, from += size * inner, to += inner)
+      if (inner == 1)
+        *to = reduce_row<T, T>(from, size, Combine{});
+      else
+        reduce_columns(from, size, inner, inner, to, Combine{});
+  };
+}
+
+/// The loop that reduces few elements as Reducer does; empty if there is none.
 template <Reduction reduction>
-TileFunction row_loop(Dtype dtype) {
+TileFunction loop_of(const Reducer& reducer, Dtype dtype) {
   constexpr bool sums = reduction == Reduction::sum;
+  const std::optional<Middle> extent = reducer.only_pass(few_elements);
   if constexpr (sums || reduction == Reduction::maximum || reduction == Reduction::minimum) {
     using Combine = std::conditional_t<sums, Add, std::conditional_t<reduction == Reduction::maximum, Greatest, Least>>;
-    if (is_floating(dtype))
-      return with_floating(dtype, [](auto scalar) -> TileFunction {
-        using T = decltype(scalar);
-        return reduce_one_row<T, T, Combine>;
-      });
+    if (extent && is_floating(dtype) && !is_half(dtype))
+      return with_floating(dtype, [&](auto scalar) { return few_reduced<decltype(scalar), Combine>(*extent); });
   }
   return {};
 }
@@ -321,10 +341,9 @@ Kernel make_reduction(const KernelForm& form) {
   const auto& axis = form.get<std::vector<std::int64_t>>("axis");
   std::vector<bool> axes(shape.size(), axis.empty());
   for (const std::int64_t each : axis) axes[normal_axis(each, shape.size())] = true;
-  const std::int64_t count = count_of(shape);
-  if (count <= short_row && count_of(form.outputs[0].shape) == 1)
-    if (TileFunction loop = row_loop<reduction>(form.dtype(0))) return one_loop(std::move(loop), count);
   const auto reducer = std::make_shared<const Reducer>(reduction, form.dtype(0), shape, axes, form.threads);
+  if (TileFunction loop = loop_of<reduction>(*reducer, form.dtype(0)))
+    return one_loop(std::move(loop), count_of(shape));
   return {[reducer](const KernelArguments& arguments) {
             reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
           },

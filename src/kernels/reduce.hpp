@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "middle.hpp"
@@ -24,6 +25,8 @@ class Reducer {
 
   Dtype out() const { return out_; }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
+  /// The extent of the only pass over at most `elements` elements; nothing if there are more.
+  std::optional<Middle> only_pass(std::int64_t elements) const;
   void run(const void* in, void* out, void* scratch) const;
 
  private:

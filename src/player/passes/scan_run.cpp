@@ -25,7 +25,7 @@ struct BodyStep {
 /// What a step does: a loop of a kernel that consists of loops, or a call of another kernel.
 struct BodyCall {
   void (*plain)(const Tile&) = nullptr;  // the loop, if it is a plain function
-  const TileFunction* loop = nullptr;    // the loop
+  const TileFunction* loop = nullptr;    // any other loop
   std::size_t in = 0, out = 0;           // indices of its first pointers
   std::int64_t count = 0;
   std::size_t step = 0;  // of another kernel
@@ -60,6 +60,7 @@ class ScanRun {
   void run(const KernelArguments& arguments) const {
     void** const pointers = pointers_in(arguments);
     for (std::size_t i = 0; i < operands_.size(); ++i) pointers[i] = address(operands_[i], arguments);
+    Tile* const tiles = tiles_in(pointers, arguments);
     bool begun = false;
     for (std::int64_t step = 0; step < form_.length;) {
       if (const std::int64_t skipped = skipped_from(step, begun, arguments); skipped > 0) {
@@ -70,7 +71,7 @@ class ScanRun {
       }
       if (!begun) begin(arguments);
       begun = true;
-      run_calls(pointers, arguments);
+      run_calls(tiles, arguments);
       advance(pointers, 1);
       ++step;
     }
@@ -115,15 +116,23 @@ class ScanRun {
     return end - step;
   }
 
-  void run_calls(void** pointers, const KernelArguments& arguments) const {
+  /// What the loops are given: the same at each step, because `pointers` stay where they are.
+  Tile* tiles_in(void** pointers, const KernelArguments& arguments) const {
+    auto* const tiles = reinterpret_cast<Tile*>(address(tiles_, arguments));
+    for (std::size_t i = 0; i < calls_.size(); ++i)
+      tiles[i] = {pointers + calls_[i].in, pointers + calls_[i].out, 0, calls_[i].count, arguments.step};
+    return tiles;
+  }
+
+  void run_calls(const Tile* tile, const KernelArguments& arguments) const {
     for (const BodyCall& call : calls_) {
-      const Tile tile{pointers + call.in, pointers + call.out, 0, call.count, arguments.step};
       if (call.plain != nullptr)
-        call.plain(tile);
+        call.plain(*tile);
       else if (call.loop != nullptr)
-        (*call.loop)(tile);
+        (*call.loop)(*tile);
       else
         run(steps_[call.step], arguments);
+      ++tile;
     }
   }
 
@@ -185,6 +194,7 @@ class ScanRun {
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if (operands_[i].stride != 0) moving_.push_back({i, operands_[i].stride});
     pointers_ = own(operands_.size() * sizeof(void*));
+    tiles_ = own(calls_.size() * sizeof(Tile));
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
 
@@ -305,6 +315,7 @@ class ScanRun {
   std::vector<BodyCall> calls_;        // of one step, in order
   std::vector<StepOperand> operands_;  // of all steps
   StepOperand pointers_;               // where their addresses at the current step are
+  StepOperand tiles_;                  // where the arguments of loops are
   std::vector<MovingOperand> moving_;
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;         // of stacked outputs that need them
