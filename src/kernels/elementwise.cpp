@@ -19,16 +19,21 @@
 namespace xtape {
 
 namespace {
+/// As many numbers are computed one by one, because a vectorised loop takes longer to begin, and waits for elements
+/// that were written one by one. In float64 only: programs of few numbers use it, and each such loop is code.
+constexpr std::int64_t few = 4;
+
 /// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler vectorises.
 template <class Out, class... In, class F>
 void apply(const F& f, const Tile& tile) {
   const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
     const auto over = [&f, count = tile.count](Out* to, const ReadAs<In>*... from) {
-      // A vectorised loop takes longer to begin than a number to compute. Programs that compute with single numbers
-      // do so in float64, and every copy of this line is code.
       if constexpr ((std::is_same_v<In, double> || ...))
-        if (count == 1) {
-          *to = static_cast<Out>(f(static_cast<In>(*from)...));
+        if (count <= few) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
+            asm volatile("" : "+r"(i));  // keeps the compiler from making registers of it
+          }
           return;
         }
 #pragma omp simd
@@ -74,6 +79,19 @@ TileFunction function(const KernelForm& form, const F& /*f*/) {
       vector_math::map_vectors(from, static_cast<T*>(tile.out[0]), tile.count, F{});
     };
   });
+}
+
+TileFunction square_roots(const KernelForm& form) {
+  if (form.dtype(0) != Dtype::float64)
+    return function<1>(form, [](const auto& x) { return vector_math::square_root(x); });
+  return +[](const Tile& tile) {
+    const auto* from = static_cast<const double*>(tile.in[0]);
+    auto* to = static_cast<double*>(tile.out[0]);
+    if (tile.count > few)
+      return vector_math::map_vectors(std::array{from}, to, tile.count,
+                                      [](const auto& x) { return vector_math::square_root(x); });
+    for (std::int64_t i = 0; i < tile.count; ++i) to[i] = std::sqrt(from[i]);  // correctly rounded too
+  };
 }
 
 /// F, evaluated in Wrapping<T>, so that integer overflow wraps.
@@ -264,7 +282,7 @@ const std::map<std::string_view, Make>& loops() {
       {"dequantize", dequantize},
       {"dropout", make_dropout},
       // Functions of floats.
-      {"sqrt", [](Call c) { return function<1>(c, [](const auto& x) { return vector_math::square_root(x); }); }},
+      {"sqrt", square_roots},
       {"rsqrt",
        [](Call c) {
          return function<1>(c,

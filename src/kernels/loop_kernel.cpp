@@ -58,6 +58,16 @@ TileFunction copy_loop(std::size_t bytes) {
 TileFunction fill_loop(std::size_t bytes) {
   return with_word(bytes, [](auto word) { return fill_words<decltype(word)>; });
 }
+TileFunction gather_loop(std::size_t bytes, std::vector<std::int64_t> offsets) {
+  return with_word(bytes, [&](auto word) {
+    using Word = decltype(word);
+    return [offsets](const Tile& tile) {
+      const auto* from = static_cast<const Word*>(tile.in[0]);
+      auto* to = static_cast<Word*>(tile.out[0]);
+      for (const std::int64_t offset : offsets) *to++ = from[offset];
+    };
+  });
+}
 
 Kernel one_loop(TileFunction run, std::int64_t count) {
   LoopKernel kernel;

@@ -22,6 +22,10 @@ class OperandTiles {
   /// The length of runs of consecutive elements with a stride of 0 or 1; at least 1.
   std::int64_t run() const { return run_; }
 
+  std::int64_t offset(std::int64_t element) const {  ///< Of an element of the output, in elements.
+    return offset_of(element / run_) + element % run_ * layout_.strides.back();
+  }
+
   /// The elements [first, first + count) as a dense array: a pointer into `data` if they are within one run of stride
   /// 1, else `scratch`, to which they are copied.
   const void* tile(const void* data, std::int64_t first, std::int64_t count, void* scratch) const;

@@ -16,6 +16,7 @@ constexpr std::int64_t largest_tile = 2048;  // elements
 constexpr std::int64_t shortest_tile = 512;  // elements; with fewer, the calls of loops cost more than the cache saves
 constexpr std::int64_t cache_bytes = 32768;  // of the first-level cache
 constexpr std::int64_t shortest_row = 128;   // elements; shorter rows are gathered into full tiles
+constexpr std::int64_t gathered_by_offsets = 32;   // elements; runs of more are copied faster than by a list of offsets
 constexpr std::int64_t elements_a_thread = 16384;  // fewer are not worth another thread
 constexpr std::int64_t drawn_at_a_time = 16;       // random numbers; tiles of random ops begin at multiples of this
 
@@ -208,6 +209,16 @@ LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number)
   return {-1, static_cast<std::size_t>(slot) * program.slot_bytes()};
 }
 
+/// The loop that writes all elements of an operand side by side.
+TileFunction gather_of(const OperandTiles& operand, std::int64_t count) {
+  if (operand.uniform()) return fill_loop(operand.bytes());
+  if (count > gathered_by_offsets)
+    return [operand](const Tile& tile) { operand.tile(tile.in[0], 0, tile.count, tile.out[0]); };
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t i = 0; i < count; ++i) offsets.push_back(operand.offset(i));
+  return gather_loop(operand.bytes(), std::move(offsets));
+}
+
 /// The loops of a program of one tile, for one thread.
 LoopKernel loops_of(const TiledProgram& program) {
   LoopKernel kernel;
@@ -215,11 +226,7 @@ LoopKernel loops_of(const TiledProgram& program) {
   for (std::int32_t i = 0; i < kernel.inputs; ++i) {
     if (program.external_slots[static_cast<std::size_t>(i)] < 0) continue;
     const OperandTiles& operand = program.externals[static_cast<std::size_t>(i)];
-    const auto gather = [operand](const Tile& tile) { operand.tile(tile.in[0], 0, tile.count, tile.out[0]); };
-    kernel.loops.push_back({operand.uniform() ? fill_loop(operand.bytes()) : TileFunction(gather),
-                            {{i, 0}, operand_of(program, i)},
-                            1,
-                            program.count});
+    kernel.loops.push_back({gather_of(operand, program.count), {{i, 0}, operand_of(program, i)}, 1, program.count});
   }
   for (const Member& member : program.members) {
     std::vector<LoopKernel::Operand> operands;
