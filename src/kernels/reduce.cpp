@@ -298,41 +298,33 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 }
 
 namespace {
-constexpr std::int64_t few_elements = 64;  // more take longer than the call of a kernel
+/// Sums of at most as many elements are loops, because others take longer to begin than to add. Maxima are rarer in
+/// programs of few numbers, so they do not get such code.
+constexpr std::int64_t few_elements = 64;
 
-/// The reduction of one row to a number.
-template <class T, class Combine>
-void reduce_one_row(const Tile& tile) {
-  *static_cast<T*>(tile.out[0]) = reduce_row<T, T>(static_cast<const T*>(tile.in[0]), tile.count, Combine{});
+template <class T>
+T sum_of_few(const T* row, std::int64_t size) {
+  if (size > few_elements) __builtin_unreachable();  // leaves out the code for more
+  return reduce_row<T, T>(row, size, Add{});
 }
 
 /// As reduce_chunks, of few elements.
-template <class T, class Combine>
-TileFunction few_reduced(const Middle& extent) {
-  if (extent.outer == 1 && extent.inner == 1) return reduce_one_row<T, Combine>;
+template <class T>
+TileFunction few_summed(const Middle& extent) {
+  if (extent.outer == 1 && extent.inner == 1)
+    return +[](const Tile& tile) {
+      *static_cast<T*>(tile.out[0]) = sum_of_few(static_cast<const T*>(tile.in[0]), tile.count);
+    };
   return [extent](const Tile& tile) {
     const auto [outer, size, inner] = extent;
     const T* from = static_cast<const T*>(tile.in[0]);
     T* to = static_cast<T*>(tile.out[0]);
     for (std::int64_t i = 0; i < outer; ++i, from += size * inner, to += inner)
       if (inner == 1)
-        *to = reduce_row<T, T>(from, size, Combine{});
+        *to = sum_of_few(from, size);
       else
-        reduce_columns(from, size, inner, inner, to, Combine{});
+        reduce_columns(from, size, inner, inner, to, Add{});
   };
-}
-
-/// The loop that reduces few elements as Reducer does; empty if there is none.
-template <Reduction reduction>
-TileFunction loop_of(const Reducer& reducer, Dtype dtype) {
-  constexpr bool sums = reduction == Reduction::sum;
-  const std::optional<Middle> extent = reducer.only_pass(few_elements);
-  if constexpr (sums || reduction == Reduction::maximum || reduction == Reduction::minimum) {
-    using Combine = std::conditional_t<sums, Add, std::conditional_t<reduction == Reduction::maximum, Greatest, Least>>;
-    if (extent && is_floating(dtype) && !is_half(dtype))
-      return with_floating(dtype, [&](auto scalar) { return few_reduced<decltype(scalar), Combine>(*extent); });
-  }
-  return {};
 }
 
 template <Reduction reduction>
@@ -342,8 +334,10 @@ Kernel make_reduction(const KernelForm& form) {
   std::vector<bool> axes(shape.size(), axis.empty());
   for (const std::int64_t each : axis) axes[normal_axis(each, shape.size())] = true;
   const auto reducer = std::make_shared<const Reducer>(reduction, form.dtype(0), shape, axes, form.threads);
-  if (TileFunction loop = loop_of<reduction>(*reducer, form.dtype(0)))
-    return one_loop(std::move(loop), count_of(shape));
+  if constexpr (reduction == Reduction::sum)
+    if (const auto extent = reducer->only_pass(few_elements); extent && is_floating(form.dtype(0)))
+      return one_loop(with_floating(form.dtype(0), [&](auto scalar) { return few_summed<decltype(scalar)>(*extent); }),
+                      count_of(shape));
   return {[reducer](const KernelArguments& arguments) {
             reducer->run(arguments.in[0], arguments.out[0], arguments.scratch);
           },
