@@ -24,6 +24,7 @@ struct OnnxValue {
   Dtype dtype = Dtype::float32;
   bool ranked = false;                   ///< Whether the file gives its number of axes.
   std::vector<std::int64_t> sizes = {};  ///< If so, its sizes; -1 for those that the file leaves open.
+  std::vector<std::string> names = {};   ///< For each size the name of one that is open; empty without a name.
 };
 
 /// A model that was read from a file. Copies share its weights. Const functions are safe in several threads at once,
@@ -45,9 +46,12 @@ class OnnxModel {
   ///
   /// What decides shapes (axes, sizes, repetitions) must be known while recording: an attribute, an initialiser, or
   /// computed from those and from shapes of other values; else Error. Throws Error also for a wrong number of inputs,
-  /// ShapeError and DtypeError for inputs that are not as the file says, and what the ops throw; the error names the
-  /// node. Then nothing stays recorded.
+  /// ShapeError and DtypeError for inputs that are not as the file says (open sizes of one name are equal), and what the
+  /// ops throw; the error names the node. Then nothing stays recorded.
   Vars record(Tape tape, const Vars& inputs) const;
+  /// The same, but returns the values of these names, of any nodes, instead of the outputs: to cut a model, or to look
+  /// inside. Throws Error for a name that no node, input or initialiser has.
+  Vars record(Tape tape, const Vars& inputs, const std::vector<std::string>& values) const;
 
  private:
   friend OnnxModel open_onnx(const std::string& path, const OnnxOptions& options);

@@ -206,7 +206,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     found.relative = own.count() == 0 && own.shape() == theirs.shape() ? 0 : HUGE_VAL;
     const bool turned = own.shape() != theirs.shape() && is_reversed(own.shape(), theirs.shape());
     if (own.shape() == theirs.shape() || turned)
-      measure(numbers(own), numbers(turned ? transposed(theirs) : theirs), found);
+      measure(numbers(own), numbers(turned ? transposed(theirs) : Array(theirs)), found);
     if (own.shape() == theirs.shape() && found.relative <= tolerance) {
       result.matched.push_back(each.name);
       known.insert(each.value.node);

@@ -53,11 +53,21 @@ Attribute read_attribute(Message message, const Place& place, std::string& name)
       case number_field(20):
         attribute.type = message.get_int64();
         break;
+      case text_field(21):
+        attribute.reference = message.get_string();
+        break;
       default:
         message.skip();
     }
   }
   return attribute;
+}
+
+void add_attribute(Message message, const Place& place, const std::string& owner, NodeAttributes& attributes) {
+  std::string name;
+  Attribute attribute = read_attribute(message, place, name);
+  if (!attributes.emplace(name, std::move(attribute)).second)
+    throw FileError(owner + " has attribute '" + name + "' twice");
 }
 
 Node read_node(Message message, const Place& place) {
@@ -76,15 +86,14 @@ Node read_node(Message message, const Place& place) {
       case text_field(4):
         node.op = message.get_string();
         break;
-      case text_field(5): {
-        std::string name;
-        Attribute attribute = read_attribute(message.get_message(), place, name);
-        if (!node.attributes.emplace(name, std::move(attribute)).second)
-          throw FileError("node '" + node.shown() + "' has attribute '" + name + "' twice");
+      case text_field(5):
+        add_attribute(message.get_message(), place, "node '" + node.shown() + "'", node.attributes);
         break;
-      }
       case text_field(7):
         node.domain = message.get_string();
+        break;
+      case text_field(8):
+        node.overload = message.get_string();
         break;
       default:
         message.skip();
@@ -94,10 +103,23 @@ Node read_node(Message message, const Place& place) {
   return node;
 }
 
-std::int64_t read_size(Message message) {
+void read_size(Message message, Value& value) {
   std::int64_t size = -1;
-  while (message.next(1, protozero::pbf_wire_type::varint)) size = message.get_int64();
-  return size;
+  std::string name;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case number_field(1):
+        size = message.get_int64();
+        break;
+      case text_field(2):
+        name = message.get_string();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  value.sizes->push_back(size);
+  value.names.push_back(size < 0 ? name : "");
 }
 
 void read_array_type(Message message, Value& value) {
@@ -109,8 +131,8 @@ void read_array_type(Message message, Value& value) {
       case text_field(2): {
         Message shape = message.get_message();
         value.sizes.emplace();
-        while (shape.next(1, protozero::pbf_wire_type::length_delimited))
-          value.sizes->push_back(read_size(shape.get_message()));
+        value.names.clear();
+        while (shape.next(1, protozero::pbf_wire_type::length_delimited)) read_size(shape.get_message(), value);
         break;
       }
       default:
@@ -206,7 +228,46 @@ void read_opset(Message message, std::int64_t& opset) {
   }
   if (domain.empty() || domain == "ai.onnx") opset = version;
 }
+
+LocalFunction read_function(Message message, const Place& place) {
+  LocalFunction function;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case text_field(1):
+        function.name = message.get_string();
+        break;
+      case text_field(4):
+        function.inputs.push_back(message.get_string());
+        break;
+      case text_field(5):
+        function.outputs.push_back(message.get_string());
+        break;
+      case text_field(7):
+        function.nodes.push_back(read_node(message.get_message(), place));
+        break;
+      case text_field(9):
+        read_opset(message.get_message(), function.opset);
+        break;
+      case text_field(10):
+        function.domain = message.get_string();
+        break;
+      case text_field(11):
+        add_attribute(message.get_message(), place, "function '" + function.name + "'", function.defaults);
+        break;
+      case text_field(13):
+        function.overload = message.get_string();
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return function;
+}
 }  // namespace
+
+std::string function_key(const std::string& domain, const std::string& name, const std::string& overload) {
+  return (domain.empty() || domain == "ai.onnx" ? "" : domain + ".") + name + (overload.empty() ? "" : ":" + overload);
+}
 
 File read_model(std::string_view bytes, const std::string& folder) {
   return undamaged([&] {
@@ -222,9 +283,13 @@ File read_model(std::string_view bytes, const std::string& folder) {
         case text_field(8):
           read_opset(message.get_message(), file.opset);
           break;
-        case text_field(25):
-          ++file.functions, message.skip();
+        case text_field(25): {
+          LocalFunction function = read_function(message.get_message(), Place{folder});
+          const std::string key = function_key(function.domain, function.name, function.overload);
+          if (!file.functions.emplace(key, std::move(function)).second)
+            throw FileError("there are two functions '" + key + "'");
           break;
+        }
         default:
           message.skip();
       }

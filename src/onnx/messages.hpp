@@ -59,23 +59,26 @@ struct Attribute {
   std::vector<double> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string> strings;
+  std::string reference;  // in a function: the attribute of the call that stands here
 };
+using NodeAttributes = std::map<std::string, Attribute>;
 
 /// NodeProto.
 struct Node {
-  std::string name, op, domain;
+  std::string name, op, domain, overload;
   std::vector<std::string> inputs, outputs;
-  std::map<std::string, Attribute> attributes;
+  NodeAttributes attributes;
   /// Its name, or that of its first output.
   std::string shown() const { return !name.empty() || outputs.empty() ? name : outputs.front(); }
 };
 
-/// ValueInfoProto. Sizes that are not numbers are -1.
+/// ValueInfoProto. Sizes that are not numbers are -1, and may have a name.
 struct Value {
   std::string name;
   std::string kind;  // empty for an array, else "a sequence" …
   std::int64_t element = 0;
   std::optional<std::vector<std::int64_t>> sizes = {};
+  std::vector<std::string> names = {};  // one for each size; empty without a name
 };
 
 /// GraphProto.
@@ -85,10 +88,22 @@ struct Graph {
   std::vector<Value> inputs, outputs;
 };
 
+/// FunctionProto: nodes that calls stand for. `defaults` are attributes that a call may leave out.
+struct LocalFunction {
+  std::string name, domain, overload;
+  std::int64_t opset = 0;  // 0: that of the model
+  std::vector<std::string> inputs, outputs;
+  NodeAttributes defaults;
+  std::vector<Node> nodes;
+};
+
+/// What a call of a function and the function have in common.
+std::string function_key(const std::string& domain, const std::string& name, const std::string& overload);
+
 /// ModelProto.
 struct File {
   std::int64_t opset = 0;
-  std::int64_t functions = 0;
+  std::map<std::string, LocalFunction> functions;  // by function_key
   Graph graph;
 };
 

@@ -101,7 +101,8 @@ Array NodeCall::known(const Var& var, const std::string& what) {
 }
 
 Array NodeCall::known(std::size_t i) {
-  return known(at(i), "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
+  const Var& var = at(i);  // first, as there may be no such input
+  return known(var, "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
 }
 
 Array NodeCall::known_one(std::size_t i) {
@@ -131,6 +132,8 @@ const Attribute* NodeCall::find(const std::string& name, Attribute::Type type) {
   const auto found = node_.attributes.find(name);
   if (found == node_.attributes.end()) return nullptr;
   read_attributes_.insert(name);
+  if (!found->second.reference.empty())
+    fail("attribute '" + name + "' stands for '" + found->second.reference + "' of a call, outside of functions");
   if (found->second.type != type)
     fail("attribute '" + name + "' has type " + std::to_string(found->second.type) + ", not " + std::to_string(type));
   return &found->second;

@@ -11,7 +11,7 @@ const std::map<std::string, Function>& table() {
     for (const Operators* family :
          {&elementwise_operators(), &constant_operators(), &control_operators(), &reduction_operators(),
           &shape_operators(), &indexing_operators(), &product_operators(), &norm_operators(), &recurrent_operators(),
-          &resampling_operators(), &scattering_operators()})
+          &resampling_operators(), &scattering_operators(), &attention_operators()})
       for (const Operator& each : *family) made.emplace(each.name, each.function);
     return made;
   }();

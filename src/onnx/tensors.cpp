@@ -4,9 +4,10 @@
 #include <filesystem>
 #include <limits>
 
+#include "bytes.hpp"
 #include "files.hpp"
-#include "process_memory.hpp"
 #include "messages.hpp"
+#include "process_memory.hpp"
 #include "stored_types.hpp"
 #include "wire.hpp"
 
@@ -76,7 +77,9 @@ void read_external(Message message, External& external) {
   if (key == "length") external.length = number_in(value);
 }
 
-std::string external_bytes(const External& external, std::size_t wanted, const std::string& folder) {
+/// Calls take(file) with the file of external data, which has `wanted` bytes at its offset.
+template <class Take>
+void open_external(const External& external, std::size_t wanted, const std::string& folder, const Take& take) {
   const std::filesystem::path location(external.location);
   // A model must not make the program read files elsewhere.
   bool inside = !location.empty() && location.is_relative();
@@ -88,12 +91,8 @@ std::string external_bytes(const External& external, std::size_t wanted, const s
   if (external.offset > file.size() || file.size() - external.offset < wanted)
     throw FileError("'" + external.location + "' ends before the " + std::to_string(wanted) + " bytes at " +
                     std::to_string(external.offset));
-  // As bytes, and as an array.
-  require_memory_left(wanted <= std::numeric_limits<std::size_t>::max() / 2 ? 2 * wanted : wanted,
-                      "external data '" + external.location + "'");
-  std::string bytes(wanted, '\0');
-  file.read(external.offset, bytes.data(), wanted);
-  return bytes;
+  require_memory_left(wanted, "external data '" + external.location + "'");
+  take(file);
 }
 
 /// The elements of the typed lists as raw data.
@@ -149,21 +148,24 @@ std::size_t bytes_of(const Stored& stored, const Shape& shape, const std::string
 }
 
 /// The array of these bytes.
-Array decoded(std::string_view raw, const Stored& stored, const Shape& shape, const Tensor& tensor) {
-  const std::size_t wanted = bytes_of(stored, shape, tensor.name);
+Array decoded(std::string_view raw, const Stored& stored, const Shape& shape, const std::string& name) {
+  const std::size_t wanted = bytes_of(stored, shape, name);
   if (wanted != raw.size())
-    throw FileError("array '" + tensor.name + "' of shape " + to_string(shape) + " has " + std::to_string(raw.size()) +
+    throw FileError("array '" + name + "' of shape " + to_string(shape) + " has " + std::to_string(raw.size()) +
                     " bytes, not " + std::to_string(wanted));
   Array array(stored.dtype, shape);
   if (stored.convert != nullptr)
     stored.convert(reinterpret_cast<const std::byte*>(raw.data()), array.data(), array.count());
   else if (wanted > 0)
-    std::memcpy(array.data(), raw.data(), raw.size());
-  if (tensor.element == Element::uint64)
-    for (std::int64_t i = 0; i < array.count(); ++i)
-      if (array.as<std::int64_t>()[i] < 0)
-        throw DtypeError("array '" + tensor.name + "' has a number of 2^63 or more, which int64 cannot hold");
+    copy_pieces(array.data(), raw.data(), wanted);
   return array;
+}
+
+void check_unsigned(const Tensor& tensor) {
+  if (tensor.element != Element::uint64) return;
+  for (std::int64_t i = 0; i < tensor.array.count(); ++i)
+    if (tensor.array.as<std::int64_t>()[i] < 0)
+      throw DtypeError("array '" + tensor.name + "' has a number of 2^63 or more, which int64 cannot hold");
 }
 }  // namespace
 
@@ -207,12 +209,26 @@ Tensor read_tensor(std::string_view bytes, const std::string& folder) {
       }
     }
     const Stored& stored = stored_element(static_cast<std::int64_t>(tensor.element), "array '" + tensor.name + "'");
-    std::string owned;
-    if (is_external)
-      raw = owned = external_bytes(external, bytes_of(stored, shape, tensor.name), folder);
-    else if (!is_raw)
-      raw = owned = typed_bytes(Message(bytes.data(), bytes.size()), stored.bytes);
-    tensor.array = decoded(raw, stored, shape, tensor);
+    if (is_external) {
+      std::string owned;
+      const std::size_t wanted = bytes_of(stored, shape, tensor.name);
+      open_external(external, wanted, folder, [&](const OpenFile& file) {
+        if (stored.convert == nullptr) {
+          tensor.array = Array(stored.dtype, shape);
+          read_pieces(file, external.offset, tensor.array.data(), wanted);
+        } else {
+          owned.resize(wanted);
+          read_pieces(file, external.offset, owned.data(), wanted);
+          tensor.array = decoded(owned, stored, shape, tensor.name);
+        }
+      });
+    } else if (is_raw) {
+      tensor.array = decoded(raw, stored, shape, tensor.name);
+    } else {
+      tensor.array =
+          decoded(typed_bytes(Message(bytes.data(), bytes.size()), stored.bytes), stored, shape, tensor.name);
+    }
+    check_unsigned(tensor);
     return tensor;
   });
 }

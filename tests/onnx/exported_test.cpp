@@ -1,7 +1,10 @@
-// Networks that PyTorch exported (tests/golden/onnx_models.py).
+// Networks that PyTorch exported (tests/golden/onnx_models.py and onnx_exports.py).
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "source_root.hpp"
 #include "xtape/grad.hpp"
@@ -23,10 +26,9 @@ double distance(const Array& is, const Array& should) {
 }
 
 struct Exported {
-  explicit Exported(const std::string& name)
-      : place(source_root() + "/tests/golden/onnx/" + name),
-        model(open_onnx(place + ".onnx")),
-        arrays(load_arrays(place + ".safetensors")) {}
+  explicit Exported(const std::string& name) : Exported(source_root() + "/tests/golden/onnx", name) {}
+  Exported(const std::string& folder, const std::string& name)
+      : place(folder + "/" + name), model(open_onnx(place + ".onnx")), arrays(load_arrays(place + ".safetensors")) {}
   std::string place;
   OnnxModel model;
   Store arrays;
@@ -61,4 +63,83 @@ TEST_CASE("an exported network plays other sizes, and rows do not depend on each
   Player player(tape, {y});
   player.play({{one, row}});
   CHECK(distance(Array(player.view(y)), expected) < 1e-6);
+}
+
+namespace {
+/// The largest absolute element.
+double largest(const Array& array) {
+  double most = 0;
+  for (std::int64_t i = 0; i < array.count(); ++i)
+    most = std::max(most, std::abs(static_cast<double>(array.as<float>()[i])));
+  return most;
+}
+
+/// Plays an export with its inputs. Its outputs are ONNX Runtime's to 1e-5 of the largest; the gradients of the sum of
+/// outputs times cotangents are PyTorch's to 1e-4 of the largest.
+void check_export(const Exported& exported) {
+  const Store& arrays = exported.arrays;
+  Tape tape;
+  Vars inputs;
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < exported.model.inputs().size(); ++i) {
+    const Array& array = arrays.at("input." + std::to_string(i));
+    inputs.push_back(tape.input("input " + std::to_string(i), array.shape(), array.dtype()));
+    feeds.emplace_back(inputs.back(), array);
+  }
+  const Vars outputs = exported.model.record(tape, inputs);
+  Var loss = tape.constant(0, Dtype::float32);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    loss = loss + sum(outputs[i] * tape.constant(arrays.at("cotangent." + std::to_string(i))));
+  Vars of;
+  std::vector<std::string> names;
+  const NamedVars weights = exported.model.weights(tape);
+  double scale = 0;  // of all gradients, as some are nothing but rounding
+  for (const Store::Entry& each : arrays) {
+    const bool input = each.name.rfind("gradient.", 0) == 0;
+    if (!input && each.name.rfind("weight.", 0) != 0) continue;
+    of.push_back(input ? inputs.at(std::stoul(each.name.substr(9))) : weights.at(each.name.substr(7)));
+    names.push_back(each.name);
+    scale = std::max(scale, largest(each.value));
+  }
+  REQUIRE(!of.empty());
+  const Vars gradients = grad(loss, of);
+  Vars wanted = outputs;
+  wanted.insert(wanted.end(), gradients.begin(), gradients.end());
+  Player player(tape, wanted);
+  player.play(feeds);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    CAPTURE(i);
+    const Array& expected = arrays.at("output." + std::to_string(i));
+    CHECK(distance(Array(player.view(outputs[i])), expected) <= 1e-5 * largest(expected));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i]);
+    const Array& expected = arrays.at(names[i]);
+    CHECK(distance(Array(player.view(gradients[i])), expected) <= 1e-4 * std::max(largest(expected), 0.01 * scale));
+  }
+}
+
+/// The exports of a folder, in alphabetical order.
+std::vector<std::string> exports_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().extension() == ".safetensors") names.push_back(file.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+}  // namespace
+
+TEST_CASE("exports of both exporters and several versions have ONNX Runtime's outputs and PyTorch's gradients") {
+  const char* other = std::getenv("XTAPE_ONNX_EXPORTS");  // all that the script can make
+  const std::string folder = other != nullptr ? other : source_root() + "/tests/golden/onnx/exports";
+  const std::vector<std::string> names = exports_in(folder);
+  CHECK(names.size() >= 8);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    try {
+      check_export(Exported(folder, name));
+    } catch (const Error& error) {
+      FAIL_CHECK(std::string(error.what()));
+    }
+  }
 }

@@ -168,7 +168,7 @@ TEST_CASE("inputs that the file does not take are errors") {
   Tape tape;
   CHECK_THROWS_WITH_AS(model.record(tape, {}), "model.onnx: the model has 1 inputs (x), not 0", Error);
   CHECK_THROWS_WITH_AS(model.record(tape, {tape.input("a", {2, 4})}),
-                       "model.onnx: input 'x' has the shape (any, 3), not (2, 4)", ShapeError);
+                       "model.onnx: input 'x' has the shape (n, 3), not (2, 4)", ShapeError);
   CHECK_THROWS_WITH_AS(model.record(tape, {tape.input("b", {2, 3}, Dtype::int64)}),
                        "model.onnx: input 'x' is float32, not int64", DtypeError);
   CHECK(model.record(tape, {tape.input("c", {0, 3})})[0].shape() == Shape{0, 3});
@@ -195,7 +195,7 @@ TEST_CASE("one error lists all operators that are missing; attributes, inputs an
   CHECK(recorded(node("Exp", {}, {"y"})) == "y (model.onnx, Exp): Exp: input 0 is missing");
   CHECK(recorded(node("Exp", {"z"}, {"y"})) == "y (model.onnx, Exp): Exp: there is no value 'z' at this node");
   CHECK(recorded(node("Exp", {"x"}, {"x"})) == "x (model.onnx, Exp): Exp: there is a value 'x' already");
-  CHECK(recorded(node("Exp", {"x"}, {"z"})) == "model.onnx: no node gives the output 'y'");
+  CHECK(recorded(node("Exp", {"x"}, {"z"})) == "model.onnx: there is no value 'y'");
   CHECK(recorded(node("ReduceSum", {"x"}, {"y"}, {attribute("keepdims", Integers{1})})) ==
         "y (model.onnx, ReduceSum): ReduceSum: attribute 'keepdims' has type 7, not 2");
   CHECK(scratch.error(Written{24, {node("Exp", {"x"}, {"y"})}}.bytes()) ==
@@ -316,6 +316,8 @@ TEST_CASE("operators hold at the edges that ONNX's data does not try") {
   CHECK(error(node("RNN", {"x", "w", "r"}, {"y"}, {attribute("hidden_size", 5)}),
               {floats("w", {1, 1, 1}, {1}), floats("r", {1, 1, 1}, {1})}, {2, 1, 1})
             .find("hidden_size is not the last size of R, 1") != std::string::npos);
+  CHECK(error(node("Range", {"a", "b"}, {"y"}), {integers("a", {0}), integers("b", {4})}, {2})
+            .find("Range: input 2 is missing") != std::string::npos);
   CHECK(error(node("Unsqueeze", {"x", "axes"}, {"y"}), {integers("axes", {1, 1})}, {2}).find("an axis occurs twice") !=
         std::string::npos);
 }

@@ -1,5 +1,6 @@
 // Indices, and losses by classes.
 #include "operators.hpp"
+#include "visit.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 
@@ -32,6 +33,24 @@ Vars compressed(NodeCall& node) {
   for (std::size_t i = 0; i < conditions.size(); ++i)
     if (conditions[i] != 0) chosen.push_back(static_cast<std::int64_t>(i));
   return {take(x, constant_integers(node.tape(), chosen), flat ? 0 : node.integer("axis"))};
+}
+
+/// The places of what is not zero, as columns; it must be known, as it decides the shape.
+Vars places(NodeCall& node) {
+  const Array x = node.known(0);
+  std::vector<Integers> found(x.shape().size());
+  visit_elements(x, [&](const auto* elements) {
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      if (static_cast<double>(elements[i]) == 0) continue;
+      std::int64_t left = i;
+      for (std::size_t axis = found.size(); axis-- > 0; left /= x.shape()[axis])
+        found[axis].push_back(left % x.shape()[axis]);
+    }
+  });
+  if (found.empty()) node.fail("a scalar has no places");
+  Vars rows;
+  for (const Integers& row : found) rows.push_back(constant_integers(node.tape(), row));
+  return {stack(rows)};
 }
 
 /// The first `lengths[i]` steps of row i in reverse order.
@@ -80,6 +99,7 @@ const Operators& indexing_operators() {
       {"Gather", gathered},
       {"GatherElements", gathered_elements},
       {"NegativeLogLikelihoodLoss", [](NodeCall& node) -> Vars { return {class_loss(node, node.at(0))}; }},
+      {"NonZero", places},
       {"OneHot", one_hot_of},
       {"ReverseSequence", reversed_sequences},
       {"SoftmaxCrossEntropyLoss", softmax_loss},

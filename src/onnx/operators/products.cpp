@@ -6,6 +6,7 @@
 #include "operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
+#include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 
 namespace xtape::onnx {

@@ -74,6 +74,7 @@ Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
   check_activations(node, usual, directions);
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     node.fail("direction '" + direction + "' is not known");
+  if (gates == 4 && node.integer("input_forget", 0) != 0) node.fail("input_forget is not supported");
   const std::int64_t size = node.at(2).size(-1);
   if (node.integer("hidden_size", size) != size)
     node.fail("hidden_size is not the last size of R, " + std::to_string(size));

@@ -21,6 +21,13 @@ Var euclidean(const Argument& x, const Axes& axes, bool keepdims) {
   return sqrt(sum(square(x), axes, keepdims));
 }
 
+Var largest(const Argument& x, const Axes& axes, bool keepdims) {
+  return x.dtype() == Dtype::boolean ? any(x, axes, keepdims) : max(x, axes, keepdims);
+}
+Var smallest(const Argument& x, const Axes& axes, bool keepdims) {
+  return x.dtype() == Dtype::boolean ? all(x, axes, keepdims) : min(x, axes, keepdims);
+}
+
 /// Axes are an attribute or, in later versions, an input. The result has the type of x.
 template <Reduction function>
 Vars reduced(NodeCall& node) {
@@ -67,9 +74,9 @@ const Operators& reduction_operators() {
       {"ReduceL2", reduced<euclidean>},
       {"ReduceLogSum", reduced<log_sum>},
       {"ReduceLogSumExp", reduced<logsumexp>},
-      {"ReduceMax", reduced<max>},
+      {"ReduceMax", reduced<largest>},
       {"ReduceMean", reduced<mean>},
-      {"ReduceMin", reduced<min>},
+      {"ReduceMin", reduced<smallest>},
       {"ReduceProd", reduced<prod>},
       {"ReduceSum", reduced<sum>},
       {"ReduceSumSquare", reduced<sum_of_squares>},
