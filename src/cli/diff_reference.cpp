@@ -63,6 +63,7 @@ Store reference_in(const Store& file, const SavedTape& tape) {
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) {
   const std::string& first = arguments.first.what;
   const Store file = load_arrays(arguments.second);
+  const bool one_file = arguments.first.in.empty() || arguments.first.in == arguments.second;
   std::optional<SavedTape> tape;
   std::optional<SavedPlay> saved;
   RecordedLines lines;
@@ -76,10 +77,11 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) 
   } else if (is_saved_play(first)) {
     saved = load_play(first);
     set_options(arguments.first, saved->play);
-  } else if (is_saved_tape(first) && !is_capsule(first)) {
-    tape = Tape::load(first);
+  } else if (is_tape_file(first) && !is_capsule(first)) {
+    PlayArguments with_file = arguments.first;
+    if (one_file) with_file.in = arguments.second;
+    tape = tape_at(first, with_file);
   }
-  const bool one_file = arguments.first.in.empty() || arguments.first.in == arguments.second;
   const RecordedPlay play = saved      ? saved->play
                             : !tape    ? play_of(arguments.first)
                             : one_file ? play_of(*tape, arguments.first, file)

@@ -52,7 +52,7 @@ RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& a
   options.definition.definition = path;
   options.definition.set = arguments.first.set;
   const auto inputs = [&](const Model& model, Tape& tape) {
-    return model.inputs(tape, options.function, sizes_of(arguments.sizes));
+    return model.inputs(tape, options.function, sizes_of(arguments.first.with));
   };
   return recorded_tape(command, options, false, inputs);
 }

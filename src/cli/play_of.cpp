@@ -7,6 +7,7 @@
 #include "json_text.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace xtape::cli {
 
@@ -38,14 +39,21 @@ Kind kind_of(const std::string& path) {
   if (is_plain_file(path + "/recipe.json")) return Kind::run;
   if (is_folder(path)) throw WrongInput("'" + path + "' is neither a run nor a saved tape");
   if (path.ends_with(".safetensors")) return Kind::arrays;
+  if (is_onnx(path)) return Kind::onnx;
   if (!is_plain_file(path)) throw WrongInput("there is no '" + path + "'");
   return kind_of_json(path);
 }
 
 std::string kind_text(Kind kind) {
-  static const std::array<const char*, 8> names = {"a recipe",     "a run",        "a capsule", "a saved play",
-                                                   "a saved tape", "a definition", "digests",   "arrays"};
+  static const std::array<const char*, 9> names = {"a recipe",     "a run",        "a capsule",
+                                                   "a saved play", "a saved tape", "an ONNX file",
+                                                   "a definition", "digests",      "arrays"};
   return names[static_cast<std::size_t>(kind)];
+}
+
+SavedTape tape_at(const std::string& path, const PlayArguments& arguments) {
+  if (!is_onnx(path)) return load_tape(path);
+  return load_tape(path, {arguments.in.empty() ? Store() : load_arrays(arguments.in), sizes_of(arguments.with)});
 }
 
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
@@ -53,14 +61,15 @@ void add_play(CLI::App& command, PlayArguments& arguments, bool plays) {
       .add_option(
           "PLAY", arguments.what,
           "A recipe, whose first update is played; a run, whose next one is; a capsule, the folder failed_play of "
-          "a run, or a saved tape")
+          "a run, a saved tape, or an ONNX file")
       ->required();
   add_settings(command, arguments.set);
   if (plays) {
-    command.add_option("--in", arguments.in, "Of a saved tape: a safetensors file with the inputs by name");
-    command.add_option("--seed", arguments.seed, "Of a saved tape: the seed of random ops");
-    command.add_option("--step", arguments.step, "Of a saved tape: the random step");
+    command.add_option("--in", arguments.in, "Of a tape: a safetensors file with the inputs by name");
+    command.add_option("--seed", arguments.seed, "Of a tape: the seed of random ops");
+    command.add_option("--step", arguments.step, "Of a tape: the random step");
   }
+  command.add_option("--with", arguments.with, "Sizes to record for, such as b=2,t=8: of an ONNX file, its open ones");
   add_threads(command, arguments.threads);
   command.add_option("--precision", arguments.precision, "Round the factors of products to this precision")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
@@ -75,7 +84,7 @@ void set_options(const PlayArguments& arguments, RecordedPlay& play) {
 
 namespace {
 RecordedPlay play_on(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs) {
-  if (tape.outputs.empty()) throw WrongInput("the saved tape names no output to play");
+  if (tape.outputs.empty()) throw WrongInput("the tape names no output to play");
   RecordedPlay play{tape.tape, {}, inputs, {}};
   for (const auto& each : tape.outputs) play.outputs.push_back(each.value);
   play.options.carries = tape.tape.states();
@@ -99,13 +108,15 @@ namespace {
 /// Refuses arguments that would have no effect.
 void check_arguments(const PlayArguments& arguments, Kind kind) {
   const bool trains = kind == Kind::recipe || kind == Kind::run;
+  const bool is_tape = kind == Kind::tape || kind == Kind::onnx;
   const auto refuse = [&](bool given, const char* option) {
     if (given) throw WrongInput("'" + arguments.what + "' is " + kind_text(kind) + ", which takes no " + option);
   };
   refuse(!arguments.set.empty() && !trains, "--set");
-  refuse(!arguments.in.empty() && kind != Kind::tape, "--in");
-  refuse(arguments.seed.has_value() && kind != Kind::tape, "--seed");
-  refuse(arguments.step.has_value() && kind != Kind::tape, "--step");
+  refuse(!arguments.in.empty() && !is_tape, "--in");
+  refuse(!arguments.with.empty() && kind != Kind::onnx, "--with");
+  refuse(arguments.seed.has_value() && !is_tape, "--seed");
+  refuse(arguments.step.has_value() && !is_tape, "--step");
 }
 
 RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
@@ -117,14 +128,15 @@ RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
     case Kind::play:
       return load_play(arguments.what).play;
     case Kind::tape:
-      return play_of(Tape::load(arguments.what), arguments, plays);
+    case Kind::onnx:
+      return play_of(tape_at(arguments.what, arguments), arguments, plays);
     case Kind::run:
       return Run::open(arguments.what, parse_settings(arguments.set)).trainer().next_play();
     case Kind::recipe:
       return first_play(Recipe::load(arguments.what, parse_settings(arguments.set)));
     default:
-      throw WrongInput("a recipe, a run, a capsule, a saved play or a saved tape can be played; '" + arguments.what +
-                       "' is " + kind_text(kind));
+      throw WrongInput("a recipe, a run, a capsule, a saved play, a saved tape or an ONNX file can be played; '" +
+                       arguments.what + "' is " + kind_text(kind));
   }
 }
 }  // namespace

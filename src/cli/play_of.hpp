@@ -12,19 +12,22 @@
 namespace xtape::cli {
 
 /// What a path names, judged by the names in a folder and the keys of a JSON file.
-enum class Kind : std::uint8_t { recipe, run, capsule, play, tape, definition, digests, arrays };
+enum class Kind : std::uint8_t { recipe, run, capsule, play, tape, onnx, definition, digests, arrays };
 /// Throws WrongInput if there is nothing of these kinds, FileError if it cannot be read.
 Kind kind_of(const std::string& path);
 std::string kind_text(Kind kind);  ///< "a recipe", "a saved tape".
 
 struct PlayArguments {
-  std::string what;                         ///< A recipe, a run, a capsule, a saved play or a saved tape.
-  std::string in;                           ///< Of a saved tape: the file with its inputs.
+  std::string what;                         ///< A recipe, a run, a capsule, a saved play or a tape from a file.
+  std::string in;                           ///< Of a tape from a file: the file with its inputs.
+  std::string with;                         ///< Of an ONNX model: its open sizes.
   std::vector<std::string> set;             ///< Settings of a recipe or run.
-  std::optional<std::uint64_t> seed, step;  ///< Of the random numbers of a saved tape.
+  std::optional<std::uint64_t> seed, step;  ///< Of the random numbers of a tape from a file.
   int threads = 0;
   std::string precision;
 };
+/// The tape of the file `path`, and for an ONNX model the sizes that the arguments give.
+SavedTape tape_at(const std::string& path, const PlayArguments& arguments);
 /// Adds the arguments; --in, --seed and --step only if the command plays.
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays = true);
 /// Of a recipe: the first play of its training; of a run: the next one. With `plays` false, inputs may be missing.

@@ -12,9 +12,10 @@
 namespace xtape::cli {
 
 void add_recorded(CLI::App& command, RecordedOptions& options) {
-  add_definition(command, options.definition, ", or a saved tape");
-  command.add_option("--weights", options.weights,
-                     "A safetensors file with the weights (default: initial weights, or those of the saved tape)");
+  add_definition(command, options.definition, ", or a saved tape, or an ONNX file");
+  command.add_option(
+      "--weights", options.weights,
+      "A safetensors file with the weights (default: initial weights, or those of the tape or ONNX file)");
   command.add_option("--mode", options.mode, "train, eval or predict")->capture_default_str();
   command.add_option("--seed", options.definition.seed, "The seed of initial weights and random ops")
       ->capture_default_str();
@@ -25,12 +26,16 @@ void add_recorded(CLI::App& command, RecordedOptions& options) {
 }
 
 namespace {
-RecordedTape saved_tape(const CLI::App& command, const RecordedOptions& options) {
-  for (const char* name : {"FUNCTION", "--tape", "--with", "--set", "--dtype", "--mode"})
-    if (const CLI::Option* option = command.get_option_no_throw(name); option != nullptr && option->count() > 0)
-      throw WrongInput("'" + options.definition.definition + "' is a saved tape, which takes no " + name);
+RecordedTape tape_from_file(const CLI::App& command, const RecordedOptions& options) {
+  const std::string& path = options.definition.definition;
+  for (const char* name : {"FUNCTION", "--tape", "--with", "--set", "--dtype", "--mode"}) {
+    const CLI::Option* option = command.get_option_no_throw(name);
+    if (option == nullptr || option->count() == 0 || (is_onnx(path) && std::string(name) == "--with")) continue;
+    throw WrongInput("'" + path + "' is " + (is_onnx(path) ? "an ONNX file" : "a saved tape") + ", which takes no " +
+                     name);
+  }
   const Store weights = options.weights.empty() ? Store() : load_arrays(options.weights);
-  SavedTape saved = Tape::load(options.definition.definition, weights);
+  SavedTape saved = load_tape(path, options.sizes, weights);
   return {saved.tape, saved.inputs, saved.parameters, saved.outputs, {}};
 }
 
@@ -69,7 +74,7 @@ RecordedTape recorded_function(const RecordedOptions& options, bool zeros, const
 }
 
 void add_gradients(RecordedTape& recorded) {
-  if (recorded.outputs.empty()) throw WrongInput("--grad needs an output: the saved tape names none");
+  if (recorded.outputs.empty()) throw WrongInput("--grad needs an output: the tape names none");
   const auto [first, value] = recorded.outputs[0];
   if (value.rank() != 0 || !is_floating(value.dtype()))
     throw WrongInput("--grad needs a scalar: the first result, '" + first + "', is " + to_string(value.type()));
@@ -146,8 +151,8 @@ std::vector<Wanted> wanted_by(const Tape& tape, const NamedVars& inputs) {
 
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& make_inputs) {
-  RecordedTape recorded = is_saved_tape(options.definition.definition) ? saved_tape(command, options)
-                                                                       : recorded_function(options, zeros, make_inputs);
+  RecordedTape recorded = is_tape_file(options.definition.definition) ? tape_from_file(command, options)
+                                                                      : recorded_function(options, zeros, make_inputs);
   if (options.grad) add_gradients(recorded);
   return recorded;
 }

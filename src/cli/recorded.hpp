@@ -1,17 +1,18 @@
-/// The tape that a command prints or plays: of a function of a definition, or a saved one.
+/// The tape that a command prints or plays: of a function of a definition, or from a file.
 #pragma once
 
 #include <functional>
 #include <string>
 
 #include "definition_options.hpp"
+#include "tape_files.hpp"
 
 namespace xtape::cli {
 
 struct RecordedTape {
   Tape tape;
   NamedVars inputs;
-  NamedVars weights;  ///< Of a saved tape, its parameters; of a function, empty until add_gradients.
+  NamedVars weights;  ///< Of a tape from a file, its parameters; of a function, empty until add_gradients.
   NamedVars outputs;
   RecordedLines lines;  ///< Of a function.
 };
@@ -21,6 +22,7 @@ struct RecordedOptions {
   DefinitionOptions definition;
   std::string function, weights, mode = "eval";
   bool grad = false;
+  InputSizes sizes;  ///< Of an ONNX model.
   /// Instead of `weights`: gives arrays, of which those with names of weights are taken. Either all weights are among
   /// them, or none: then they are initial.
   std::function<Store(const Store& weights)> weights_among;
@@ -28,9 +30,9 @@ struct RecordedOptions {
 /// Adds DEFINITION, --set, --dtype, --mode, --weights, --seed and --grad.
 void add_recorded(CLI::App& command, RecordedOptions& options);
 
-/// Loads a saved tape, or records the function, whose inputs `inputs` makes on the tape; then the gradients, if wanted:
+/// Loads a tape from a file, or records the function, whose inputs `inputs` makes on the tape; then the gradients, if wanted:
 /// those of the first output, which must be a scalar, by every weight and every floating input, as outputs grad.NAME.
-/// With `zeros`, weights that no file gives stay zero. Throws WrongInput for options of definitions with a saved tape.
+/// With `zeros`, weights that no file gives stay zero. Throws WrongInput for options of definitions with another file.
 using MakeInputs = std::function<NamedVars(const Model& model, Tape& tape)>;
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& inputs);

@@ -22,14 +22,16 @@ bool same(const CLI::App& command, const DiffArguments& arguments) {
     return same_tapes(recorded(first), recorded(second));
   }
   const Kind ours = kind_of(first), theirs = kind_of(second);
+  if (!arguments.first.with.empty() && ours != Kind::onnx && theirs != Kind::onnx)
+    throw WrongInput("--with needs --tape FUNCTION, or an ONNX file");
   const auto both = [&](std::initializer_list<Kind> kinds) {
     const auto is_one = [&](Kind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
     return is_one(ours) && is_one(theirs);
   };
   if (both({Kind::play})) return same_plays(first, second);
-  if (both({Kind::tape, Kind::capsule, Kind::play})) {
-    const auto loaded = [](const std::string& path) {
-      const SavedTape saved = Tape::load(path);
+  if (both({Kind::tape, Kind::onnx, Kind::capsule, Kind::play})) {
+    const auto loaded = [&](const std::string& path) {
+      const SavedTape saved = tape_at(path, arguments.first);
       return TapeOutputs{saved.tape, saved.outputs};
     };
     return same_tapes(loaded(first), loaded(second));
@@ -65,7 +67,6 @@ void add_diff(CLI::App& program) {
       ->check(CLI::NonNegativeNumber);
   CLI::Option* function = command->add_option("--tape", arguments->recorded.function,
                                               "Of definitions: record this function of each, and compare the tapes");
-  command->add_option("--with", arguments->sizes, "The sizes to record for, such as b=2,t=8")->needs(function);
   command->add_option("--weights", arguments->recorded.weights, "Of definitions: a safetensors file with the weights")
       ->needs(function);
   command->add_option("--mode", arguments->recorded.mode, "Of definitions: train, eval or predict")

@@ -12,7 +12,6 @@ struct DiffArguments {
   PlayArguments first;
   std::string second;
   RecordedOptions recorded;  ///< Of definitions: the function to record; empty: they are not definitions.
-  std::string sizes;
   double tolerance = 1e-4;
 };
 

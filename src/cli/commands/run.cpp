@@ -1,4 +1,4 @@
-/// xtape run: plays a function of a definition, or a saved tape, on arrays from a file.
+/// xtape run: plays a function of a definition, a saved tape or an ONNX model on arrays from a file.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -22,16 +22,17 @@ struct RunArguments {
   std::uint64_t step = 0;
 };
 
-/// A recorded function or saved tape, and the arrays for its inputs.
+/// A recorded function or a tape from a file, and the arrays for its inputs.
 struct Work {
   RecordedTape recorded;
   Store arrays;
 };
 
 Work prepared(const CLI::App& command, const RunArguments& arguments) {
-  const RecordedOptions& options = arguments.recorded;
-  const bool saved = is_saved_tape(options.definition.definition);
-  if (!saved && options.function.empty()) {
+  RecordedOptions options = arguments.recorded;
+  const bool from_file = is_tape_file(options.definition.definition);
+  if (is_onnx(options.definition.definition) && !arguments.in.empty()) options.sizes.arrays = load_arrays(arguments.in);
+  if (!from_file && options.function.empty()) {
     load_model(options.definition, false);  // throws if there is no such definition
     throw WrongInput("a definition needs a FUNCTION to play");
   }
@@ -45,7 +46,7 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
     for (const auto& [name, array] : work.arrays) inputs.add(name, tape.input(name, array.shape(), array.dtype()));
     return inputs;
   });
-  if (!saved) return work;
+  if (!from_file) return work;
   work.arrays = arrays_for(wanted_by(work.recorded.tape, work.recorded.inputs), arguments.in);
   return work;
 }
@@ -82,7 +83,7 @@ void play(Player& player, const std::vector<Feed>& feeds, const RunArguments& ar
 void run(const CLI::App& command, const RunArguments& arguments) {
   const Work work = as_wrong_input([&] { return prepared(command, arguments); });
   const RecordedTape& recorded = work.recorded;
-  if (recorded.outputs.empty()) throw WrongInput("the saved tape names no output to play");
+  if (recorded.outputs.empty()) throw WrongInput("the tape names no output to play");
   Vars outputs;
   for (const auto& each : recorded.outputs) outputs.push_back(each.value);
   PlayerOptions options;
@@ -115,8 +116,8 @@ void run(const CLI::App& command, const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CLI::App& program) {
-  CLI::App* command =
-      program.add_subcommand("run", "Play a function of a definition, or a saved tape, on arrays from a file");
+  CLI::App* command = program.add_subcommand(
+      "run", "Play a function of a definition, a saved tape or an ONNX model on arrays from a file");
   const auto arguments = std::make_shared<RunArguments>();
   add_recorded(*command, arguments->recorded);
   command->add_option("FUNCTION", arguments->recorded.function, "The function of the definition to play");

@@ -110,10 +110,11 @@ void print_tape(const RecordedTape& recorded, const std::string& format) {
 }
 
 void show(const CLI::App& command, const ShowArguments& arguments) {
-  const RecordedOptions& options = arguments.recorded;
-  if (options.function.empty() && !is_saved_tape(options.definition.definition)) {
+  RecordedOptions options = arguments.recorded;
+  if (is_onnx(options.definition.definition)) options.sizes.named = sizes_of(arguments.with);
+  if (options.function.empty() && !is_tape_file(options.definition.definition)) {
     for (const char* name : {"--with", "--grad", "--mode", "--format", "--save", "--weights"})
-      if (command.count(name) > 0) throw WrongInput(std::string(name) + " needs --tape FUNCTION, or a saved tape");
+      if (command.count(name) > 0) throw WrongInput(std::string(name) + " needs --tape FUNCTION, or a saved tape or ONNX file");
     return print_model(load_model(options.definition, false));
   }
   const auto inputs = [&](const Model& model, Tape& tape) {
