@@ -25,6 +25,8 @@ check() { # check NAME COMMAND…: counts the command's success
 examples=$(basename -a -s .cpp "$source"/examples/*.cpp)
 mpi=$(find "$build/src" -name libxtape-mpi.so)
 [ -n "$mpi" ] || examples=$(grep -v train_distributed <<<"$examples")
+onnx=$(find "$build/src" -name "libxtape-onnx.*")
+[ -n "$onnx" ] || examples=$(grep -v finetune_onnx <<<"$examples")
 each_example() { # each_example COMMAND…: checks `COMMAND… EXAMPLE` for every example, two at a time
   local name
   for name in $examples; do
@@ -75,17 +77,19 @@ no_xtensor_type_in_the_library() { # so that the compiler flags of the library a
   ! nm -C "$libraries"/libxtape{,-core}.* | grep -E '^[^ ]* *[TWVu] xtape::.*\bxt::'
 }
 with_pkg_config() { # with_pkg_config SOURCE PROGRAM COMPILER_ARGUMENT…
-  local from=$1 to=$2 mpi=
+  local from=$1 to=$2 beside=
   shift 2
-  ! grep -q 'xtape/mpi.hpp' "$from" || mpi=$(pkg-config --libs-only-l xtape-mpi)
+  ! grep -q 'xtape/mpi.hpp' "$from" || beside=$(pkg-config --libs-only-l xtape-mpi)
+  ! grep -q 'xtape/onnx.hpp' "$from" || beside=-lxtape-onnx
   # shellcheck disable=SC2046,SC2086
-  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $mpi $(ask --static --libs)
+  g++ -Wall -Wextra -Wpedantic -Werror "$@" $(ask --cflags) "$from" -o "$to" $beside $(ask --static --libs)
 }
 run() { # run DIRECTORY EXAMPLE: outside the source tree; training is just long enough for the loss to fall
   local arguments=()
   case $2 in
     mlp_csv) arguments=("$source/examples/data/iris.csv") ;;
     digits | vae) arguments=("$source/examples/data/digits.safetensors") ;;
+    finetune_onnx) arguments=("$source/examples/data/digits."{onnx,safetensors} "$work/tuned.onnx") ;;
     train_gpt2) arguments=("$source/README.md" 30) ;;
     train_transformer) arguments=("$work/number_words" 10) ;;
     train_seq2seq) arguments=("$work/dates" 10) ;;
