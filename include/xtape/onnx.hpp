@@ -13,8 +13,8 @@
 namespace xtape {
 
 struct OnnxOptions {
-  /// float32 or float64: the dtype of all floats of the model, whatever the file says. By default floats are as the
-  /// file says, and float16 is read as float32.
+  /// float32 or float64: the dtype of all floats of the model, whatever the file says. By default they are as the file
+  /// says.
   std::optional<Dtype> floats = std::nullopt;
 };
 
@@ -80,7 +80,8 @@ struct OnnxSaveOptions {
 
 /// Writes what `outputs` compute as an ONNX model for inference: dropout is left out, and so are checks (watch, indices
 /// in range). Shapes are those of the tape. Parameters are initialisers under their names, and nodes have the paths of
-/// their sites as names. Ops that ONNX lacks are written as their expansions. Each file is replaced atomically.
+/// their sites as names. Ops that ONNX lacks are written as their expansions. Each file is replaced atomically, but a
+/// model and its PATH.data one after the other: a crash in between leaves an old model beside new data.
 ///
 /// Throws Error, which lists all calls that cannot be written with their places; Error without outputs, for names that
 /// are empty or occur twice, for other versions, and for inputs of the tape that `inputs` leaves out; HandleError for

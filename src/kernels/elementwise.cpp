@@ -32,7 +32,7 @@ void apply(const F& f, const Tile& tile) {
         if (count <= few) {
           for (std::int64_t i = 0; i < count; ++i) {
             to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
-            asm volatile("" : "+r"(i));  // keeps the compiler from making registers of it
+            asm volatile("" : "+r"(i));  // keeps the compiler from vectorising the loop
           }
           return;
         }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
 
+#include "graph.hpp"
 #include "joined.hpp"
 #include "written_file.hpp"
 #include "xtape/onnx.hpp"
@@ -30,19 +31,17 @@ std::string model_fields(std::int64_t opset) {
 
 /// The inputs of the tape that the outputs depend on, by their names.
 NamedVars needed_inputs(const Tape& tape, const NamedVars& outputs) {
-  std::vector<bool> needed(tape.size());
-  for (const auto& output : outputs) needed[static_cast<std::size_t>(output.value.id().node)] = true;
+  std::vector<ValueId> values;
+  for (const auto& output : outputs) values.push_back(output.value.id());
+  const std::vector<bool> needed = needed_by(tape, values);
   NamedVars inputs;
-  for (std::size_t i = tape.size(); i-- > 0;)
-    if (needed[i])
-      for (const ValueId id : tape.node(i).inputs) needed[static_cast<std::size_t>(id.node)] = true;
   for (const ValueId id : tape.inputs())
-    if (needed[static_cast<std::size_t>(id.node)])
+    if (const auto node = static_cast<std::size_t>(id.node); node < needed.size() && needed[node])
       inputs.add(tape.node(static_cast<std::size_t>(id.node)).name, tape.var(id));
   return inputs;
 }
 
-/// The names, which are those of the file, taken before any other.
+/// Reserves the names of inputs and outputs, which the file keeps.
 void take(Shared& shared, const NamedVars& vars, const Tape& tape) {
   for (const auto& [name, var] : vars) {
     if (var.tape() != tape) throw HandleError("'" + name + "' is a var of another tape than the first output");

@@ -95,7 +95,7 @@ void write_model(const std::string& path, const std::string& model, const std::s
     }
   }
   const std::uint64_t size = size_of(graph, pieces);
-  if (size > protocol_limit - model.size() - page)
+  if (model.size() + page + size > protocol_limit)
     throw Error("the model has " + std::to_string(size) + " bytes without its large arrays; ONNX files have at most " +
                 std::to_string(protocol_limit));
   ReplacedFile file(path);

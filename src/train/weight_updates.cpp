@@ -36,7 +36,7 @@ void WeightUpdates::add(const Player& player, const NamedVars& updates, double* 
   numbers[0] += 1;
   for_each([&](const std::string& name, const Array& old, std::size_t first) {
     const Var* updated = updates.find(name);
-    const Array value = updated != nullptr ? Array(player.view(*updated)) : old;
+    const Array value = updated != nullptr ? Array(player.view(*updated)) : Array(old);
     visit_floats(value, [&](const auto* elements) {
       for (std::int64_t i = 0; i < value.count(); ++i)
         numbers[first + static_cast<std::size_t>(i)] += static_cast<double>(elements[i]);

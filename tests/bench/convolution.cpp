@@ -2,7 +2,6 @@
 // the loss sum(square(y)) with the gradients of x and the weight. Prints the least milliseconds.
 //
 // usage: convolution [--threads N] [--seconds S] [--name NAME]
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -48,15 +47,7 @@ double measured(const Layer& layer, bool step, int threads, double seconds) {
   options.threads = threads;
   Player player(tape, outputs, options);
   const std::vector<Feed> feeds{{x, x_values}, {weight, weight_values}};
-  player.play(feeds);
-  double best = 1e9;
-  const double end = bench::seconds() + seconds;
-  for (int i = 0; i < 3 || bench::seconds() < end; ++i) {
-    const double start = bench::seconds();
-    player.play(feeds);
-    best = std::min(best, bench::seconds() - start);
-  }
-  return best * 1e3;
+  return bench::best_of(seconds, [&] { player.play(feeds); });
 }
 }  // namespace
 

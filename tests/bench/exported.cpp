@@ -2,9 +2,6 @@
 // weights. Integers are fed as token numbers, floats as small ones. Prints the least milliseconds of each.
 //
 // usage: exported FILE.onnx [--threads N] [--seconds S] [--with NAME=SIZE …]
-#include "xtape/onnx.hpp"
-
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +10,7 @@
 
 #include "bench.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/onnx.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
@@ -25,19 +23,6 @@ Array fed(Dtype dtype, const Shape& shape) {
     floats.as<double>()[i] = is_floating(dtype) ? 0.01 * static_cast<double>(i * 7919 % 201 - 100) : i * 7919 % 97;
   Tape tape;
   return evaluate(cast(tape.constant(floats), dtype));
-}
-
-template <class F>
-double best_of(double seconds, const F& run) {
-  run();
-  double best = 1e9;
-  const double end = bench::seconds() + seconds;
-  for (int count = 0; count < 3 || bench::seconds() < end; ++count) {
-    const double start = bench::seconds();
-    run();
-    best = std::min(best, bench::seconds() - start);
-  }
-  return 1e3 * best;
 }
 }  // namespace
 
@@ -52,7 +37,7 @@ int main(int count, char** words) {
     if (word == "--seconds") seconds = std::stod(value);
     if (word == "--with") sizes[value.substr(0, value.find('='))] = std::stoll(value.substr(value.find('=') + 1));
   }
-  const double opening = best_of(0, [&] { open_onnx(words[1]); });
+  const double opening = bench::best_of(0, [&] { open_onnx(words[1]); });
   const OnnxModel model = open_onnx(words[1]);
   Tape tape(Mode::eval);
   Vars inputs;
@@ -72,7 +57,7 @@ int main(int count, char** words) {
     Player player(tape, outputs, options);
     std::vector<Feed> feeds;
     for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], arrays[i]);
-    return best_of(seconds, [&] { player.play(feeds); });
+    return bench::best_of(seconds, [&] { player.play(feeds); });
   };
   const double forward = milliseconds({output}), backward = milliseconds(gradients);
   std::printf("%.2f %.3f %.3f\n", opening, forward, backward);

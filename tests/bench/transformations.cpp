@@ -1,6 +1,5 @@
 // The time of transformations (docs/transformations.md) on a network of three layers, in milliseconds. Each is a play of
 // its own; transformations.py compares them with JAX and PyTorch.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -64,14 +63,7 @@ void measure(const Transformation& transformation, int threads) {
     feeds.emplace_back(var, filled(var, 2.0));
   for (const Var& var : {network.first, network.second, network.third})
     feeds.emplace_back(var, filled(var, 0.2));
-  double best = 1e9;
-  const double end = bench::seconds() + 1.0;
-  for (int i = 0; i < 3 || bench::seconds() < end; ++i) {
-    const double start = bench::seconds();
-    player.play(feeds);
-    best = std::min(best, bench::seconds() - start);
-  }
-  std::printf("%s %.4f\n", transformation.name, best * 1e3);
+  std::printf("%s %.4f\n", transformation.name, bench::best_of(1.0, [&] { player.play(feeds); }));
   std::fflush(stdout);
 }
 }  // namespace

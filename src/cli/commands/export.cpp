@@ -85,8 +85,8 @@ void write(const ExportArguments& arguments) {
     std::cout << arguments.target << '\n';
     return;
   }
-  if (!(arguments.function + arguments.with + arguments.step).empty())
-    throw WrongInput("--function, --with and --step are for ONNX files: name one, such as model.onnx");
+  if (!(arguments.function + arguments.with + arguments.step).empty() || arguments.capacity != 0)
+    throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
   if (is_hugging_face(arguments.source))
