@@ -32,9 +32,24 @@ std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
   return i;
 }
 
+/// The index of the largest of `size` elements that are `step` apart.
+template <class T>
+std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
+  std::int64_t best = 0;
+  T most = x[0];
+  for (std::int64_t i = 1; i < size; ++i) {
+    const T each = x[i * step];
+    const bool more = greater(each, most);
+    best = more ? i : best;  // without a branch, which no processor could predict
+    most = more ? each : most;
+  }
+  return best;
+}
+
 /// The index of the largest of dense elements.
 template <class T>
 std::int64_t largest_of(const T* x, std::int64_t size) {
+  if (size < 32) return largest_of_few(x, size, 1);
   T most = x[0], unordered = 0;
 #pragma omp simd reduction(max : most) reduction(+ : unordered)
   for (std::int64_t i = 0; i < size; ++i) {
@@ -58,14 +73,7 @@ Kernel make_argmax(const KernelForm& form) {
       parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
         for (std::int64_t unit = begin; unit < finish; ++unit) {
           const T* column = from + unit / inner * size * inner + unit % inner;
-          if (inner == 1) {
-            best_of[unit] = largest_of(column, size);
-            continue;
-          }
-          std::int64_t best = 0;
-          for (std::int64_t i = 1; i < size; ++i)
-            if (greater(column[i * inner], column[best * inner])) best = i;
-          best_of[unit] = best;
+          best_of[unit] = inner == 1 ? largest_of(column, size) : largest_of_few(column, size, inner);
         }
       });
     }};

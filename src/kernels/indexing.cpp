@@ -27,7 +27,13 @@ void each_column(const Picking& picking, int threads, const Body& body) {
   const std::int64_t columns = picking.outer * picking.inner;
   const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, picking.picked) + 1;
   parallel_for(threads, columns, grain, [&](std::int64_t begin, std::int64_t finish) {
-    for (std::int64_t column = begin; column < finish; ++column) body(column / picking.inner, column % picking.inner);
+    std::int64_t o = begin / picking.inner, i = begin % picking.inner;
+    for (std::int64_t column = begin; column < finish; ++column) {
+      body(o, i);
+      if (++i < picking.inner) continue;
+      i = 0;
+      ++o;
+    }
   });
 }
 
@@ -131,7 +137,10 @@ void add_elements(T* out, const Index* indices, const T* part, const Picking& pi
 /// Throws Error if an index is outside [0, size).
 template <class Index>
 void require_in_range(const char* op, const Index* indices, std::int64_t count, std::int64_t size) {
-  for (std::int64_t i = 0; i < count; ++i)
+  bool wrong = false;
+#pragma omp simd reduction(|| : wrong)
+  for (std::int64_t i = 0; i < count; ++i) wrong = wrong || indices[i] < 0 || indices[i] >= size;
+  for (std::int64_t i = 0; wrong && i < count; ++i)
     if (indices[i] < 0 || indices[i] >= size)
       throw Error(std::string(op) + ": index " + std::to_string(indices[i]) + " (at flat position " +
                   std::to_string(i) + ") is out of range: x has size " + std::to_string(size) + " along the axis");

@@ -287,8 +287,8 @@ const Op& conv_op() {
            1989): y[b, o, i] = sum over c and k of x[b, c, i * stride + k * dilation - padding] * weight[o, c, k],
            plus bias[o], for one to three spatial axes i and k. As in PyTorch, the weight is not turned around. The
            bias is recorded as an addition. In float32, windows of 3 x 3, or of 3 or more along one axis, with
-           stride 1 and 16 channels or more are computed by Winograd's algorithm; an infinite number or NaN in x may then
-           reach results beside its windows, within its example.)");
+           stride 1, at least 16 channels and at least 40 tiles of 2 x 2 results (or of 2) are computed by Winograd's
+           algorithm; an infinite number or NaN in x may then reach results beside its windows, within its example.)");
     op.attributes.push_back({"same", AttributeType::boolean,
                              "Pads so that the result is as large as x, instead of `padding`; for stride 1.", false});
     op.attributes.push_back({"padding_mode", AttributeType::text,

@@ -3,6 +3,7 @@
 #include "winograd.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "by_name.hpp"
 #include "convolution_geometry.hpp"
@@ -15,6 +16,7 @@ namespace {
 using Integers = std::vector<std::int64_t>;
 
 constexpr std::int64_t least_channels = 16;  // the tiles of fewer take longer to transform than their products save
+constexpr std::int64_t least_tiles = 40;     // fewer save less than it takes to transform the weight
 
 struct Channels {
   std::int64_t in, out;
@@ -61,6 +63,14 @@ Vars expand_winograd(const ExpandCall& call) {
   return {g.product(padded, flip(weight, g.n == 1 ? Axes{2} : Axes{2, 3}), "co")};
 }
 
+/// The tiles: two results along each spatial axis.
+double tiles_of(const Shape& x, const Shape& weight, const Integers& before, const Integers& after) {
+  double tiles = static_cast<double>(x[0]);
+  for (std::size_t i = 0; i + 2 < x.size(); ++i)
+    tiles *= std::ceil(static_cast<double>(x[i + 2] + before[i] + after[i] - weight[i + 2] + 1) / 2);
+  return tiles;
+}
+
 /// Of the products: 16 multiplications for a tile of 2 x 2 results; for two along one axis 4 of each three elements of
 /// the window, and one more than the elements of the rest.
 double winograd_flops(const OpCall& call) {
@@ -97,6 +107,7 @@ Var winograd_conv(const Var& x, const Var& weight, const Integers& before, const
   if (x.dtype() != Dtype::float32 || count_of(x.shape()) == 0 || !windows_fit(weight.shape())) return {};
   const Channels channels = channels_of(weight.shape(), adjoint);
   if (std::min(channels.in, channels.out) < least_channels) return {};
+  if (tiles_of(x.shape(), weight.shape(), before, after) < least_tiles) return {};
   return apply(winograd_conv_op(), {x, weight},
                {{"padding", ConvolutionGeometry::joined(before, after)}, {"adjoint", adjoint}})[0];
 }

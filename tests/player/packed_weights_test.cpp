@@ -71,6 +71,33 @@ TEST_CASE("players that share packed weights give the bits of players that do no
       }
 }
 
+TEST_CASE("convolutions by Winograd's algorithm share transformed weights") {
+  struct Sizes {
+    Shape x, weight;
+  };
+  for (const Sizes& sizes : {Sizes{{1, 16, 14, 20}, {24, 16, 3, 3}}, Sizes{{3, 20, 40}, {16, 20, 5}},
+                             Sizes{{4, 32, 12, 12}, {64, 32, 3, 3}}}) {
+    CAPTURE(sizes.x);
+    const Array weight = random_weights(sizes.weight, 1), values = random_weights(sizes.x, 2);
+    const auto packed = make_packed_weights();
+    const auto found = [&](const std::shared_ptr<PackedWeights>& shared) {
+      Tape tape;
+      const Var x = tape.input("x", sizes.x), w = tape.parameter("w", weight);
+      const Var y = sizes.x.size() == 4 ? conv2d(x, w, {}, {1}, 1) : conv1d(x, w, {}, {1}, 1);
+      const Var dx = grad(sum(square(y)), x);
+      Player player(tape, {y, dx}, with(shared, Precision::float32));
+      player.play({{x, values}});
+      return std::pair{played_by(player, y, {{x, values}}), Array(player.view(dx))};
+    };
+    const auto [y, dx] = found(nullptr);
+    for (int i = 0; i < 2; ++i) {
+      const auto [of_packed, dx_of_packed] = found(packed);
+      CHECK(same_results(y, of_packed));
+      CHECK(same_results(dx, dx_of_packed));
+    }
+  }
+}
+
 TEST_CASE("packed weights are packed again after repack") {
   Array weight = random_weights({96, 128}, 1);
   const Array values = random_weights({40, 96}, 2);

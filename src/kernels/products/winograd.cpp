@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "threads.hpp"
 
@@ -46,17 +47,27 @@ class Squares {
                  [this](std::int64_t tiles, int fixed) { return product_of(tiles, fixed); }};
   }
 
+  std::size_t weight_bytes() const {
+    return products_.prepared_bytes() + (products_.reads_weight() ? floats(weight_floats()) : 0);
+  }
+  /// Equal forms prepare the same from equal weights.
+  std::string weight_form() const {
+    return std::to_string(channels_) + " to " + std::to_string(results_) + (adjoint_ ? " adjoint " : " ") +
+           (products_.reads_weight() ? "with " : "") + products_.block.prepared_form;
+  }
   std::size_t scratch_bytes() const {
-    return floats(weight_floats()) + products_.prepared_bytes() +
-           static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes();
+    return std::max(products_.reads_weight() ? 0 : floats(weight_floats()),
+                    static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes());
   }
 
-  void run(const float* x, const float* weight, float* y, std::byte* scratch) const {
-    auto* u = reinterpret_cast<float*>(scratch);
-    std::byte* prepared = scratch + floats(weight_floats());
-    std::byte* workers = prepared + products_.prepared_bytes();
+  void prepare(const float* weight, std::byte* prepared, std::byte* scratch) const {
+    auto* u = reinterpret_cast<float*>(products_.reads_weight() ? prepared + products_.prepared_bytes() : scratch);
     transform_weight(weight, u);
     products_.prepare(u, prepared);
+  }
+
+  void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
+    const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());  // if a product reads it
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
       std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside of x stay so
@@ -247,7 +258,7 @@ class Squares {
 }  // namespace
 
 [[gnu::cold]] Kernel make_square(const KernelForm& form) {
-  return kernel_of(Squares(form));
+  return kernel_of(Squares(form), form);
 }
 
 }  // namespace xtape::winograd

@@ -78,19 +78,40 @@ struct BlockProducts {
   }
   std::size_t scratch_bytes() const { return whole_lines(std::max(block.scratch_bytes, last.scratch_bytes)); }
   std::size_t prepared_bytes() const { return whole_lines(block.prepared_bytes); }
+  /// Whether a product reads the weight itself, not only what `prepare` makes from it.
+  bool reads_weight() const { return !block.prepare || !last.prepare; }
   void prepare(const float* weight, std::byte* prepared) const {
     if (block.prepare) block.prepare(weight, prepared);
   }
 };
 
+/// A convolution has
+/// - `weight_bytes()`, for what `prepare(weight, prepared, scratch)` makes from the weight;
+/// - `scratch_bytes()`, for `prepare` and for `run(x, prepared, y, scratch)`.
+/// A weight that is fixed is prepared once, any other at each run.
 template <class Convolution>
-Kernel kernel_of(const Convolution& conv) {
+Kernel kernel_of(const Convolution& conv, const KernelForm& form) {
+  const bool fixed = !form.fixed.empty() && form.fixed[1];
   Kernel kernel;
-  kernel.scratch_bytes = conv.scratch_bytes();
-  kernel.run = [conv](const KernelArguments& arguments) {
-    conv.run(in<float>(arguments, 0), in<float>(arguments, 1), out<float>(arguments, 0),
-             static_cast<std::byte*>(arguments.scratch));
+  kernel.scratch_bytes = (fixed ? 0 : conv.weight_bytes()) + conv.scratch_bytes();
+  kernel.run = [conv, fixed](const KernelArguments& arguments) {
+    auto* scratch = static_cast<std::byte*>(arguments.scratch);
+    auto* prepared = static_cast<std::byte*>(arguments.prepared);
+    if (!fixed) {
+      prepared = scratch;
+      scratch += conv.weight_bytes();
+      conv.prepare(in<float>(arguments, 1), prepared, scratch);
+    }
+    conv.run(in<float>(arguments, 0), prepared, out<float>(arguments, 0), scratch);
   };
+  if (fixed) {
+    kernel.prepared_bytes = conv.weight_bytes();
+    kernel.prepare = [conv](const KernelArguments& arguments) {
+      conv.prepare(in<float>(arguments, 1), static_cast<std::byte*>(arguments.prepared),
+                   static_cast<std::byte*>(arguments.scratch));
+    };
+    kernel.prepared_form = "winograd " + conv.weight_form();
+  }
   return kernel;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "products/winograd.hpp"
 #include "threads.hpp"
@@ -46,20 +47,31 @@ class Lines {
       of_rest_ = {block, last, [this](std::int64_t count, int fixed) { return product_of(count, more_, 1, fixed); }};
   }
 
+  std::size_t weight_bytes() const {
+    return of_parts_.prepared_bytes() + of_rest_.prepared_bytes() + (reads_weight() ? transformed_bytes() : 0);
+  }
+  /// Equal forms prepare the same from equal weights.
+  std::string weight_form() const {
+    return std::to_string(channels_) + " to " + std::to_string(results_) + " by " + std::to_string(window_) +
+           (adjoint_ ? " adjoint " : " ") + (reads_weight() ? "with " : "") + of_parts_.block.prepared_form + ", " +
+           of_rest_.block.prepared_form;
+  }
   std::size_t scratch_bytes() const {
-    return weight_bytes() + static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes() +
-           of_parts_.prepared_bytes() + of_rest_.prepared_bytes();
+    return std::max(reads_weight() ? 0 : transformed_bytes(),
+                    static_cast<std::size_t>(std::min<std::int64_t>(threads_, blocks_)) * worker_bytes());
   }
 
-  void run(const float* x, const float* weight, float* y, std::byte* scratch) const {
-    auto* u = reinterpret_cast<float*>(scratch);
-    float* u_of_rest = u + 4 * parts_ * channels_ * out_;
-    std::byte* prepared = scratch + weight_bytes();
-    std::byte* prepared_rest = prepared + of_parts_.prepared_bytes();
-    std::byte* workers = prepared_rest + of_rest_.prepared_bytes();
-    transform_weight(weight, u, u_of_rest);
+  void prepare(const float* weight, std::byte* prepared, std::byte* scratch) const {
+    auto* u = reinterpret_cast<float*>(reads_weight() ? transformed_in(prepared) : scratch);
+    transform_weight(weight, u, rest_of(u));
     of_parts_.prepare(u, prepared);
-    if (more_ > 0) of_rest_.prepare(u_of_rest, prepared_rest);
+    if (more_ > 0) of_rest_.prepare(rest_of(u), prepared + of_parts_.prepared_bytes());
+  }
+
+  void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
+    auto* u = reinterpret_cast<float*>(transformed_in(prepared));  // if a product reads it
+    const float* u_of_rest = rest_of(u);
+    std::byte* prepared_rest = prepared + of_parts_.prepared_bytes();
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
       std::fill_n(memory.line, positions() * in_, 0.0F);  // also channels that do not exist
@@ -95,7 +107,13 @@ class Lines {
   /// From element to element of the tiles; not a multiple of 4 KiB, so that they do not compete for one place of the
   /// cache.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
-  std::size_t weight_bytes() const { return floats((4 * parts_ + more_) * channels_ * out_); }
+  bool reads_weight() const { return of_parts_.reads_weight() || (more_ > 0 && of_rest_.reads_weight()); }
+  /// The transformed weight: of the parts of the window, then of its rest.
+  std::size_t transformed_bytes() const { return floats((4 * parts_ + more_) * channels_ * out_); }
+  std::byte* transformed_in(std::byte* prepared) const {
+    return prepared + of_parts_.prepared_bytes() + of_rest_.prepared_bytes();
+  }
+  float* rest_of(float* transformed) const { return transformed + 4 * parts_ * channels_ * out_; }
   std::int64_t v_floats() const { return 4 * apart(parts_ * in_) + more_ * apart(in_); }
   std::size_t worker_bytes() const {
     return floats(positions() * in_) + floats(v_floats()) + floats((4 + more_) * apart(out_)) +
@@ -227,7 +245,7 @@ class Lines {
 }  // namespace
 
 [[gnu::cold]] Kernel make_line(const KernelForm& form) {
-  return kernel_of(Lines(form));
+  return kernel_of(Lines(form), form);
 }
 
 }  // namespace xtape::winograd
