@@ -149,6 +149,8 @@ class Model {
   const Store& weights() const;
   /// The weights that blocks update themselves ("update"), such as running means: no gradient trains them.
   std::vector<std::string> updated_weights() const;
+  /// The weights of blocks from files in another format, such as ONNX: their initial values are those of the files.
+  std::vector<std::string> weights_from_files() const;
   /// The weight of this name, which shares its elements with the model. Throws as Store::at does.
   Array weight(const std::string& name);
   /// Makes the model use the arrays of `memory` for the weights of these names, with the elements that they have. Tapes

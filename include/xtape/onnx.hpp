@@ -8,9 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "xtape/file_block.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape {
+
+namespace onnx {
+struct ModelData;
+}
 
 struct OnnxOptions {
   /// float32 or float64: the dtype of all floats of the model, whatever the file says. By default they are as the file
@@ -55,15 +60,22 @@ class OnnxModel {
 
  private:
   friend OnnxModel open_onnx(const std::string& path, const OnnxOptions& options);
-  struct Data;
-  explicit OnnxModel(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
-  std::shared_ptr<const Data> data_;
+  explicit OnnxModel(std::shared_ptr<const onnx::ModelData> data) : data_(std::move(data)) {}
+  std::shared_ptr<const onnx::ModelData> data_;
 };
 
 /// Reads a model. Throws FileError if the file, or one with external data beside it, cannot be read or is damaged;
 /// Error, which lists the nodes, if it has operators that xtape lacks; Error or DtypeError for values that are no
 /// arrays or of types that xtape lacks, for versions of the operators after 23, and for `floats` of another dtype.
 OnnxModel open_onnx(const std::string& path, const OnnxOptions& options = {});
+
+/// The file as a block of definitions: the reader that read_onnx_blocks sets.
+std::shared_ptr<const FileBlock> open_onnx_block(const BlockFile& file);
+
+/// Definitions may then have blocks {"onnx": "model.onnx"}. A program that calls it links xtape, too.
+inline void read_onnx_blocks() {
+  set_onnx_block_reader(open_onnx_block);
+}
 
 /// The names of the operators that xtape reads, in alphabetical order.
 std::vector<std::string> onnx_operators();

@@ -18,6 +18,9 @@
 #include "terminal.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
+#if defined(XTAPE_WITH_ONNX)
+#include "xtape/onnx.hpp"
+#endif
 
 namespace xtape::cli {
 
@@ -117,6 +120,9 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   xtape::cli::prepare_streams();
+#if defined(XTAPE_WITH_ONNX)
+  xtape::read_onnx_blocks();
+#endif
   const int code = xtape::cli::run(count, arguments);
   xtape::cli::leave_ranks();
   return code;

@@ -1,6 +1,7 @@
 // Creates a model's modules from its definition.
 #include <algorithm>
 
+#include "convert.hpp"
 #include "language/interpreter.hpp"
 #include "module.hpp"
 #include "nearest.hpp"
@@ -63,16 +64,29 @@ class Builder {
         size.fail(size.value.column, "the weight would have more than 2^40 elements: " + to_string(weight.shape));
       count *= weight.shape.back();
     }
+    if (spec.value) return from_file(module, std::move(weight));
     for (const auto& [known, initial] : *initialiser_settings(weight.initialiser.name))
       for (const auto& [name, line] : spec.settings)
         if (name == known) weight.initialiser.settings.emplace_back(name, interpreter_.number(line, names));
-    weight.path = module.path.empty() ? spec.name : module.path + "." + spec.name;
+    weight.path = path_of(module, spec);
     Array array(context_.dtype, weight.shape);
     try {
       if (context_.initialise) initialise(array, weight.initialiser, context_.seed, weight.path);
     } catch (const ShapeError& error) {
       fail(spec.location, error.what());
     }
+    context_.store.add(weight.path, array);
+    return weight;
+  }
+
+  static std::string path_of(const Module& module, const WeightSpec& spec) {
+    return module.path.empty() ? spec.name : module.path + "." + spec.name;
+  }
+
+  Weight from_file(const Module& module, Weight weight) {
+    weight.path = path_of(module, *weight.spec);
+    Array array(context_.dtype, weight.shape);
+    if (context_.initialise) convert_floats(*weight.spec->value, array);
     context_.store.add(weight.path, array);
     return weight;
   }

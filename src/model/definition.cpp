@@ -6,6 +6,7 @@
 
 #include "check_sizes.hpp"
 #include "definition_blocks.hpp"
+#include "file_blocks.hpp"
 #include "files.hpp"
 #include "hugging_face/mapping.hpp"
 #include "version_1.hpp"
@@ -218,8 +219,17 @@ class Reader {
       definition.block_index.emplace(name, definition.blocks.back().get());
     }
     auto bare = definition.blocks.begin();
-    for (const auto& [name, entry] : entries)
-      **bare++ = std::move(*read_block(name, entry.owned_by("block '" + name + "'"), definition));
+    for (const auto& [name, plain] : entries) {
+      const JsonNode entry = plain.owned_by("block '" + name + "'");
+      **bare++ = std::move(*(entry.has("onnx") ? read_file_block(name, entry, block_source(entry.at("onnx")), definition)
+                                               : read_block(name, entry, definition)));
+    }
+  }
+
+  BlockSource block_source(const JsonNode& named) const {
+    const std::string& file = named.text();
+    if (embedded_.has(file)) return {file, embedded_.at(file), true};
+    return {(std::filesystem::path(named.file()).parent_path() / file).string()};
   }
 
   std::map<std::string, std::shared_ptr<const Definition>> done_;

@@ -12,6 +12,7 @@
 #include "json_text.hpp"
 #include "language/syntax.hpp"
 #include "xtape/array.hpp"
+#include "xtape/file_block.hpp"
 
 namespace xtape {
 class OpTable;
@@ -53,6 +54,7 @@ struct WeightSpec {
   std::optional<Line> choice;                          ///< Overrides `init`: gives the initialiser's name.
   std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser; with a `choice`, of any initialiser.
   std::optional<Line> when;                            ///< If false, the model does not have the weight.
+  std::optional<Array> value;                          ///< Of a block from a file: the initial value, in place of `init`.
 };
 
 /// The declaration of a module: the block that it instantiates, and its settings.
@@ -92,6 +94,8 @@ struct Block {
   std::vector<std::pair<std::string, Line>> exports;  ///< Weights that other programs know, by name.
   std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
   Renamed renamed;                                    ///< Old names of parameters.
+  std::shared_ptr<const FileBlock> from_file;         ///< Records the block; null for one that lines describe.
+  std::string file;                                   ///< The file of `from_file`, as the definition names it.
 
   bool updated(const std::string& weight) const {
     return std::any_of(updates.begin(), updates.end(), [&](const auto& update) { return update.first == weight; });

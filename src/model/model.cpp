@@ -99,11 +99,13 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
     }
 }
 
-void collect_updated(const model::Module& module, std::vector<std::string>& names) {
+/// The paths of the weights for which chosen(block, weight) holds, of the module and those in it.
+template <class Chosen>
+void collect_weights(const model::Module& module, const Chosen& chosen, std::vector<std::string>& paths) {
   for (const model::Weight& weight : module.weights)
-    if (!weight.path.empty() && module.block->updated(weight.spec->name)) names.push_back(weight.path);
+    if (!weight.path.empty() && chosen(*module.block, *weight.spec)) paths.push_back(weight.path);
   for (const model::ModuleList& list : module.modules)
-    for (const auto& item : list.items) collect_updated(*item, names);
+    for (const auto& item : list.items) collect_weights(*item, chosen, paths);
 }
 
 constexpr std::size_t kept_players = 16;  // enough for the length buckets of a translation model in train and eval
@@ -180,7 +182,14 @@ Array Model::weight(const std::string& name) {
 }
 std::vector<std::string> Model::updated_weights() const {
   std::vector<std::string> names;
-  collect_updated(*data_->root, names);
+  collect_weights(
+      *data_->root, [](const auto& block, const auto& weight) { return block.updated(weight.name); }, names);
+  return names;
+}
+std::vector<std::string> Model::weights_from_files() const {
+  std::vector<std::string> names;
+  collect_weights(
+      *data_->root, [](const auto&, const auto& weight) { return weight.value.has_value(); }, names);
   return names;
 }
 void Model::use_weights(const Store& memory) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "definition_blocks.hpp"
+#include "file_blocks.hpp"
 #include "hugging_face/mapping.hpp"
 #include "model_data.hpp"
 
@@ -38,6 +39,8 @@ class Writer {
     if (!definition.used.empty()) json["use"] = Json::array();
     for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
     if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
+    for (const auto& block : definition.blocks)
+      if (block->from_file != nullptr) json["blocks"][block->name]["onnx"] = key_of(*block);
     if (json.contains("hyper"))
       for (auto& [name, value] : json["hyper"].items()) value = json_of(context_.hyper.at(&definition).at(name));
     return json;
@@ -78,6 +81,14 @@ class Writer {
     files_[key] = nullptr;  // fixes the order: a file comes before the files that it uses
     Json inner = rewritten(definition);
     files_[key] = std::move(inner);
+    return key;
+  }
+
+  /// The same for the file of a block. Blocks of one file have an entry each, with their weights.
+  std::string key_of(const Block& block) {
+    std::string key = block.file;
+    for (int i = 2; files_.contains(key); ++i) key = block.file + "#" + std::to_string(i);
+    files_[key] = embedded_file(block);
     return key;
   }
 

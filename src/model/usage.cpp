@@ -28,7 +28,7 @@ class Usage {
 
   void check(const Module& module) const {
     for (const Weight& weight : module.weights)
-      if (!weight.path.empty() && weights_.count(&weight) == 0)
+      if (!weight.path.empty() && module.block->from_file == nullptr && weights_.count(&weight) == 0)
         fail(weight.spec->location, "weight '" + weight.path + "' is never used: no line mentions it");
     for (std::size_t i = 0; i < module.modules.size(); ++i) {
       const ModuleSpec& declared = module.block->modules[i];

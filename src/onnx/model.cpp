@@ -4,9 +4,8 @@
 
 #include "bytes.hpp"
 #include "joined.hpp"
+#include "model_data.hpp"
 #include "operators.hpp"
-#include "recording.hpp"
-#include "xtape/onnx.hpp"
 
 namespace xtape {
 
@@ -95,9 +94,10 @@ void check_names(const OnnxValue& value, const Var& input, NamedInputs& known) {
 }
 
 /// Whether an input may have this type.
-void check_input(const OnnxValue& value, const Var& input) {
-  if (input.dtype() != value.dtype)
-    throw DtypeError("input '" + value.name + "' is " + name_of(value.dtype) + ", not " + name_of(input.dtype()));
+void check_input(const OnnxValue& value, const Var& input, const Setting& with) {
+  const Dtype dtype = with.floats && is_floating(value.dtype) ? *with.floats : value.dtype;
+  if (input.dtype() != dtype)
+    throw DtypeError("input '" + value.name + "' is " + name_of(dtype) + ", not " + name_of(input.dtype()));
   bool fits = !value.ranked || value.sizes.size() == input.rank();
   for (std::size_t i = 0; fits && value.ranked && i < input.rank(); ++i)
     fits = value.sizes[i] < 0 || value.sizes[i] == input.shape()[i];
@@ -110,15 +110,6 @@ void check_input(const OnnxValue& value, const Var& input) {
   throw ShapeError("input '" + value.name + "' has the shape (" + joined(sizes) + "), not " + to_string(input.shape()));
 }
 }  // namespace
-
-struct OnnxModel::Data {
-  std::string name;  // of the file
-  Setting setting;
-  std::vector<onnx::Node> nodes;
-  onnx::Functions functions;
-  std::vector<OnnxValue> inputs, outputs;
-  Store weights, constants;
-};
 
 const std::vector<OnnxValue>& OnnxModel::inputs() const {
   return data_->inputs;
@@ -148,27 +139,55 @@ Vars OnnxModel::record(Tape tape, const Vars& inputs) const {
 Vars OnnxModel::record(Tape tape, const Vars& inputs, const std::vector<std::string>& values) const {
   const std::size_t size = tape.size();
   try {
-    if (inputs.size() != data_->inputs.size())
-      throw Error("the model has " + std::to_string(data_->inputs.size()) + " inputs (" +
-                  joined(data_->inputs, &OnnxValue::name) + "), not " + std::to_string(inputs.size()));
-    onnx::Values known = {{"", Var()}};  // an empty name means no input
-    NamedInputs sizes;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      check_input(data_->inputs[i], inputs[i]);
-      check_names(data_->inputs[i], inputs[i], sizes);
-      known.emplace(data_->inputs[i].name, inputs[i]);
-    }
-    for (const auto& [name, var] : weights(tape)) known.emplace(name, var);
-    for (const Store::Entry& constant : data_->constants) known.emplace(constant.name, tape.constant(constant.value));
-    return onnx::Recording(data_->name, data_->functions, tape).record(data_->nodes, values, data_->setting, known);
-  } catch (Error& error) {
-    tape.truncate(size);
-    error.name_location(data_->name);
-    throw;
+    return data_->record(tape, inputs, values, weights(tape), data_->setting, "");
   } catch (...) {
     tape.truncate(size);
     throw;
   }
+}
+
+Vars onnx::ModelData::record(Tape tape, const Vars& given, const std::vector<std::string>& values,
+                             const NamedVars& weights, const Setting& with, const std::string& path) const {
+  try {
+    if (given.size() != inputs.size())
+      throw Error("the model has " + std::to_string(inputs.size()) + " inputs (" + joined(inputs, &OnnxValue::name) +
+                  "), not " + std::to_string(given.size()));
+    onnx::Values known = {{"", Var()}};  // an empty name means no input
+    NamedInputs sizes;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check_input(inputs[i], given[i], with);
+      check_names(inputs[i], given[i], sizes);
+      known.emplace(inputs[i].name, given[i]);
+    }
+    for (const auto& [name, var] : weights) known.emplace(name, var);
+    for (const Store::Entry& constant : constants) known.emplace(constant.name, tape.constant(constant.value));
+    return onnx::Recording(name, functions, tape).record(nodes, values, with, known, path);
+  } catch (Error& error) {
+    error.name_location(name);
+    throw;
+  }
+}
+
+onnx::ModelData onnx::data_of(File file, const std::string& name, const std::optional<Dtype>& floats, Store more) {
+  Check{file};
+  onnx::ModelData data;
+  data.name = name;
+  data.setting = {file.opset, floats};
+  data.weights = std::move(more);
+  for (onnx::Tensor& tensor : file.graph.initialisers) {
+    Store& store = is_floating(tensor.array.dtype()) ? data.weights : data.constants;
+    if (data.constants.has(tensor.name) || data.weights.has(tensor.name))
+      throw FileError("there are two initialisers '" + tensor.name + "'");
+    store.add(tensor.name, onnx::with_floats(std::move(tensor.array), data.setting));
+  }
+  // Before version 4 of the format, initialisers are among the inputs too.
+  for (const onnx::Value& input : file.graph.inputs)
+    if (!data.weights.has(input.name) && !data.constants.has(input.name))
+      data.inputs.push_back(checked_value(input, data.setting));
+  for (const onnx::Value& output : file.graph.outputs) data.outputs.push_back(checked_value(output, data.setting));
+  data.nodes = std::move(file.graph.nodes);
+  data.functions = std::move(file.functions);
+  return data;
 }
 
 OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
@@ -180,24 +199,8 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
       const Array bytes = onnx::file_bytes(path);
       return onnx::read_model({static_cast<const char*>(bytes.data()), bytes.bytes()}, place.parent_path().string());
     }();
-    Check{file};
-    OnnxModel::Data data;
-    data.name = place.filename().string();
-    data.setting = {file.opset, options.floats};
-    for (onnx::Tensor& tensor : file.graph.initialisers) {
-      Store& store = is_floating(tensor.array.dtype()) ? data.weights : data.constants;
-      if (data.constants.has(tensor.name) || data.weights.has(tensor.name))
-        throw FileError("there are two initialisers '" + tensor.name + "'");
-      store.add(tensor.name, onnx::with_floats(std::move(tensor.array), data.setting));
-    }
-    // Before version 4 of the format, initialisers are among the inputs too.
-    for (const onnx::Value& input : file.graph.inputs)
-      if (!data.weights.has(input.name) && !data.constants.has(input.name))
-        data.inputs.push_back(checked_value(input, data.setting));
-    for (const onnx::Value& output : file.graph.outputs) data.outputs.push_back(checked_value(output, data.setting));
-    data.nodes = std::move(file.graph.nodes);
-    data.functions = std::move(file.functions);
-    return OnnxModel(std::make_shared<const OnnxModel::Data>(std::move(data)));
+    return OnnxModel(std::make_shared<const onnx::ModelData>(
+        onnx::data_of(std::move(file), place.filename().string(), options.floats)));
   } catch (Error& error) {
     error.name_location(path);
     throw;

@@ -39,8 +39,8 @@ const LocalFunction* called_function(const Functions& functions, const Node& nod
 }
 
 Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Setting& setting,
-                       Values& values) {
-  return record(nodes, results, Frame{setting, values, nullptr, ""});
+                       Values& values, const std::string& path) {
+  return record(nodes, results, Frame{setting, values, nullptr, path});
 }
 
 Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Frame& frame) {

@@ -23,9 +23,9 @@ class Recording {
   Recording(const std::string& file, const Functions& functions, Tape tape)
       : file_(file), functions_(functions), tape_(std::move(tape)) {}
   /// Records the nodes, adds their outputs to `values`, and returns the values of these names. Throws Error for one
-  /// that there is not, and what operators throw; the error names the node.
+  /// that there is not, and what operators throw; the error names the node. The sites of nodes begin with `path`.
   Vars record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Setting& setting,
-              Values& values);
+              Values& values, const std::string& path);
 
  private:
   /// Where nodes are: in the model, or in a call of a function with these attributes.

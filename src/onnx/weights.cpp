@@ -5,6 +5,7 @@
 #include "convert.hpp"
 #include "files.hpp"
 #include "joined.hpp"
+#include "model_data.hpp"
 #include "wire.hpp"
 #include "written_file.hpp"
 #include "xtape/onnx.hpp"
@@ -74,6 +75,17 @@ struct Rewritten {
   std::set<std::string> replaced;  // the names of weights
 };
 
+Element element_in(std::string_view bytes) {
+  std::int32_t element = 0;
+  Message message(bytes.data(), bytes.size());
+  while (message.next())
+    if (message.tag_and_type() == onnx::number_field(2))
+      element = message.get_int32();
+    else
+      message.skip();
+  return static_cast<Element>(element);
+}
+
 /// An initialiser with its weight, or as it is. External ones are read, as the file may be written to another folder.
 void rewrite_tensor(std::string_view bytes, std::string_view field, const std::string& folder, const Store& weights,
                     Rewritten& to) {
@@ -118,6 +130,35 @@ Rewritten rewritten(std::string_view bytes, const std::string& folder, const Sto
   });
 }
 }  // namespace
+
+std::string onnx::without_weights(std::string_view bytes, const std::string& folder) {
+  return undamaged([&] {
+    std::string model, graph;
+    protozero::pbf_writer to_graph(graph);
+    for_each_field(bytes, [&](std::uint32_t tag, std::string_view field, std::string_view content) {
+      if (tag != text_field(7)) {
+        model += field;
+        return;
+      }
+      for_each_field(content, [&](std::uint32_t inner, std::string_view inner_field, std::string_view tensor) {
+        if (inner != text_field(5)) {
+          graph += inner_field;
+        } else if (!is_floating(dtype_of_element(static_cast<std::int64_t>(element_in(tensor)), "an array"))) {
+          if (!is_external(tensor)) {
+            graph += inner_field;
+            return;
+          }
+          const Tensor read = read_tensor(tensor, folder);
+          std::string inside = tensor_of({read.name, Array(read.array)}).fields;
+          protozero::pbf_writer(inside).add_bytes(9, static_cast<const char*>(read.array.data()), read.array.bytes());
+          to_graph.add_message(5, inside);
+        }
+      });
+    });
+    protozero::pbf_writer(model).add_message(7, graph);
+    return model;
+  });
+}
 
 void save_onnx_weights(const std::string& path, const std::string& original, const Store& weights,
                        std::uint64_t largest_file) {

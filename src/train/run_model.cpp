@@ -73,10 +73,13 @@ void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std:
 }  // namespace
 
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
-  const ModelOptions options =
-      options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
+  ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
   Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
                                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
+  if (!options.initialise && !model.weights_from_files().empty()) {
+    options.initialise = true;  // the run keeps all first weights
+    model = Model::load(recipe.definition, options);
+  }
   if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
   // Checks the recipe's patterns before a run is created.
   model::check_weight_patterns(model, "initialise", recipe.initialise);
@@ -87,9 +90,8 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
 
 void write_model(const Model& model, const Recipe& recipe, const std::string& directory) {
   write_file(directory + "/definition.json", model.definition_text());
-  if (recipe.from.empty()) return;
-  model.save_weights(first_weights(directory));
-  copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
+  if (!recipe.from.empty() || !model.weights_from_files().empty()) model.save_weights(first_weights(directory));
+  if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# ONNX files in the place of saved tapes: show, run, plan, diff and shadow.
+# ONNX files in the place of saved tapes: show, run, plan, diff and shadow; and as blocks of definitions.
 # usage: onnx.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 golden=$source/tests/golden/onnx
@@ -52,5 +52,15 @@ expect 2 "" "broken.onnx" show broken.onnx
 expect 2 "" "the model has no weight 'y'" run "$file" --in in.safetensors --weights y.safetensors
 expect 0 "^Softmax$" "" ops --onnx
 expect 0 "^softmax$" "" ops --onnx-written
+
+# As a block of a definition: trained by a recipe, resumed without the file, and written as one network.
+cp "$source"/examples/data/{tuned_digits.json,tuned_digits_recipe.json,digits.onnx,digits.safetensors} .
+expect 0 "hidden.weight *.32, 64. *2,048  digits.onnx$" "" show tuned_digits.json --set classes=10
+expect 0 "accuracy [4-9]" "." train tuned_digits_recipe.json --out run --set epochs=8
+rm digits.onnx
+expect 0 "accuracy [4-9]" "." train run --resume --set epochs=9
+expect 0 "^tuned.onnx$" "" export run tuned.onnx --function logits --with b=1
+expect 0 "features/" "" show tuned.onnx
+expect 2 "" "block 'features', line 7: digits.onnx: cannot read 'digits.onnx'" show tuned_digits.json --set classes=10
 needs_nothing
 finish

@@ -163,6 +163,7 @@ std::vector<Row> rows_of_models(World& w) {
       {"Model::ops", "moved", gone, [=] { static_cast<void>(moved().ops()); }},
       {"Model::weights", "moved", gone, [=] { static_cast<void>(moved().weights()); }},
       {"Model::updated_weights", "moved", gone, [=] { static_cast<void>(moved().updated_weights()); }},
+      {"Model::weights_from_files", "moved", gone, [=] { static_cast<void>(moved().weights_from_files()); }},
       {"Model::use_weights", "moved", gone, [=, &w] { moved().use_weights(w.types()); }},
       {"Model::use_weights", "unknown", "'a'", [&w] { w.model.use_weights(w.types()); }},
       {"Model::use_weights", "an empty array", "the array is empty",

@@ -61,14 +61,18 @@ std::vector<Shown> shown_modules(const Model& model) {
   return shown;
 }
 
-std::string last_word(const std::string& path) {
-  return path.substr(path.rfind('.') + 1);
+std::string name_within(const std::string& module, const std::string& weight) {
+  return module.empty() ? weight : weight.substr(module.size() + 1);
 }
 
 void print_modules(const Model& model) {
   const std::vector<Shown> shown = shown_modules(model);
   std::size_t width = 0;
-  for (const Shown& each : shown) width = std::max(width, each.path.size() + 2);
+  for (const Shown& each : shown) {
+    width = std::max(width, each.path.size() + 2);
+    for (const ModuleSummary::Weight& weight : each.module.weights)
+      width = std::max(width, name_within(each.module.path, weight.name).size() + 5);
+  }
   std::cout << "modules\n";
   for (const Shown& each : shown) {
     const bool root = each.path.empty();
@@ -76,9 +80,9 @@ void print_modules(const Model& model) {
               << std::setw(18) << each.module.block << std::right << std::setw(14) << grouped(each.module.parameters)
               << (each.count > 1 ? "  each of " + std::to_string(each.count) : "") << '\n';
     for (const ModuleSummary::Weight& weight : each.module.weights)
-      std::cout << "      " << std::left << std::setw(static_cast<int>(width) - 4) << last_word(weight.name)
-                << std::setw(18) << to_string(weight.shape) << std::right << std::setw(14)
-                << grouped(count_of(weight.shape)) << "  " << weight.init << '\n';
+      std::cout << "      " << std::left << std::setw(static_cast<int>(width) - 4)
+                << name_within(each.module.path, weight.name) << std::setw(18) << to_string(weight.shape) << std::right
+                << std::setw(14) << grouped(count_of(weight.shape)) << "  " << weight.init << '\n';
   }
 }
 
@@ -114,7 +118,8 @@ void show(const CLI::App& command, const ShowArguments& arguments) {
   if (is_onnx(options.definition.definition)) options.sizes.named = sizes_of(arguments.with);
   if (options.function.empty() && !is_tape_file(options.definition.definition)) {
     for (const char* name : {"--with", "--grad", "--mode", "--format", "--save", "--weights"})
-      if (command.count(name) > 0) throw WrongInput(std::string(name) + " needs --tape FUNCTION, or a saved tape or ONNX file");
+      if (command.count(name) > 0)
+        throw WrongInput(std::string(name) + " needs --tape FUNCTION, or a saved tape or ONNX file");
     return print_model(load_model(options.definition, false));
   }
   const auto inputs = [&](const Model& model, Tape& tape) {

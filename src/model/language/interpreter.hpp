@@ -88,6 +88,7 @@ class Interpreter {
   Value call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments, const At& at);
   Value call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at);
   Value apply_block(const Module& module, const Arguments& arguments);
+  Value apply_file_block(const Module& module, const Environment& environment);
   void update_weights(const Module& module, const Environment& environment);
   Arguments arguments_of(const Expression& expression, const At& at);
   Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);

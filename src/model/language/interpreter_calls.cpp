@@ -171,10 +171,30 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
   } catch (const Error& error) {
     throw Error("block '" + module.block->name + "': " + error.what());
   }
+  if (module.block->from_file != nullptr) return returned_[&module] = apply_file_block(module, environment);
   Value result = compute(module.block->computation, environment, module.scope);
   if (tape_->mode() == Mode::train) update_weights(module, environment);
   applied_[&module] = std::move(environment.locals);
   return returned_[&module] = std::move(result);
+}
+
+/// One array, or a tuple of several.
+Value Interpreter::apply_file_block(const Module& module, const Environment& environment) {
+  Vars inputs;
+  for (const Input& input : module.block->inputs) {
+    const Value& given = environment.locals.at(input.name);
+    const auto* var = given.as<Var>();
+    if (var == nullptr)
+      throw Error("block '" + module.block->name + "': input '" + input.name + "' is an array, not " + describe(given));
+    inputs.push_back(*var);
+  }
+  const auto weight_of = [&](const std::string& name) {
+    const Value value = weight(*module.find_weight(name));
+    return *value.as<Var>();
+  };
+  const Vars outputs = module.block->from_file->record(*tape_, inputs, weight_of, context_.dtype, module.path);
+  if (outputs.size() == 1) return outputs[0];
+  return Tuple(outputs.begin(), outputs.end());
 }
 
 /// The new values of the block's weights, from the values of its lines. What reads the weights later in this recording,
