@@ -136,13 +136,12 @@ ModelOptions options_like(const Model& model) {
 }
 
 Model opened(const Model& model, const std::string& folder, const std::string& model_type) {
-  std::string definition;
   try {
-    definition = find_definition(model_type);
+    find_definition(model_type);
   } catch (const FileError&) {
     return open_hugging_face_with(model.definition_text(), model.name(), folder, options_like(model));
   }
-  return open_hugging_face(folder, options_like(model), definition);
+  return open_hugging_face(folder, options_like(model));
 }
 }  // namespace
 

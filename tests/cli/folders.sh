@@ -85,6 +85,19 @@ expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json doe
 rm odd/tokenizer.model
 expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
 
+# BERT that classifies, with sentencepiece's tokens.
+cp -r "$source/tests/golden/encoders/classes" bert && cp "$source"/tests/golden/t5/relu/{spiece.model,tokenizer_config.json} bert
+printf 'the quick brown fox jumps\n\na stitch' | "$xtape" classify bert >together
+holds "a label and its probability for each line" [ "$(grep -cE $'^(bad|fair|good)\t0\.[0-9]+$' together)" = 3 ]
+holds "padding changes no label and no probability" same "$(sed -n 3p together)" "$(echo "a stitch" | "$xtape" classify bert)"
+holds "a line may have as many tokens as there are positions" [ "$(printf '%.0sa' {1..38} | "$xtape" classify bert | wc -l)" = 1 ]
+expect 2 "" "line 2: [0-9]+ tokens, and the model reads at most 40" classify bert < <(echo a; printf '%.0sq ' {1..60})
+expect 2 "" "bert is a model folder: it reads lines" classify bert picture.png
+expect 2 "" "--checkpoint needs a run: bert is a model folder" classify bert --checkpoint best
+expect 2 "" "tiny has no model that classifies texts" classify "$folders/tiny"
+sed -i 's/"1": "fair"/"7": "fair"/' bert/config.json
+expect 2 "" "config.json, line [0-9]+: there is no label 1: the keys count from 0" classify bert <<<a
+
 # Weights of halves and int8: exported, opened as they are stored, and made so when a model is opened.
 for dtype in bfloat16 float16 int8; do
   expect 0 "^small-$dtype$" "" export run-flat "small-$dtype" --weights "$dtype"

@@ -24,8 +24,8 @@ NAMES = {
     "gpt_neox": {"gpt_neox.": "", "lm_head": "embed_out", "dense_h_to_4h": "up", "dense_4h_to_h": "down"},
     "phi": {"model.": "", "embed_tokens": "embed_in", "lm_head": "embed_out", "final_layernorm": "final_layer_norm",
             "self_attn": "attention", "fc1": "up", "fc2": "down"},
-    "opt": {"model.decoder.": "", "fc1": "mlp.up", "fc2": "mlp.down", "q_proj": "query", "k_proj": "key",
-            "v_proj": "value", "out_proj": "output"}}
+    "opt": {"model.decoder.": "", "self_attn_layer_norm": "attention_norm", "self_attn": "attention", "fc1": "mlp.up",
+            "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}}
 
 
 def models():
@@ -95,7 +95,7 @@ def opened(name):
 def our_name(model, name):
     for theirs, ours in NAMES[model.config.model_type].items():
         name = name.replace(theirs, ours)
-    return name
+    return name.replace("final_layer_norm", "mlp_norm") if "layers." in name else name
 
 
 def sums(gradient):

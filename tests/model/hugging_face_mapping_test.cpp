@@ -1,6 +1,4 @@
 // What an entry "hugging_face" can say: keys inside keys, defaults, what is ignored, names of weights.
-#include "hugging_face/mapping.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <sstream>
 
 #include "folders.hpp"
+#include "hugging_face/mapping.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
@@ -322,4 +321,9 @@ TEST_CASE("a mapping in a file of its own is found as used files are, and stands
       "of_folders/small.json",
       R"({"model_type": "small", "architecture": "S", "hyper": {}, "weights": {"names": {"a": "*"}}})");
   CHECK_THROWS_WITH_AS(small.open(), Contains("each star here needs a star in 'a'"), DefinitionError);
+  small.definitions.write("of_folders/small.json", R"({"model_type": "small", "architecture": {}, "hyper": {}})");
+  CHECK_THROWS_WITH_AS(small.open(), Contains("at least one architecture belongs here"), DefinitionError);
+  small.definitions.write("of_folders/small.json", R"({"model_type": "small", "architecture": "S", "hyper": {"width":
+    {"keys": "labels", "count": true, "values": {"null": 0}}}})");
+  CHECK_THROWS_WITH_AS(small.open(), Contains("a count has no \"values\""), DefinitionError);
 }

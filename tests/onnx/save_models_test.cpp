@@ -46,6 +46,8 @@ const std::vector<Small>& small_models() {
         {"key_value_heads", "1"}}},
       {"opt",
        {{"vocab_size", "11"}, {"d_model", "12"}, {"d_ff", "16"}, {"layers", "2"}, {"heads", "3"}, {"word_width", "6"}}},
+      {"bert", {{"vocab_size", "11"}, {"d_model", "12"}, {"d_ff", "16"}, {"layers", "2"}, {"heads", "3"}}},
+      {"bert_words", {{"vocab_size", "11"}, {"d_model", "12"}, {"d_ff", "16"}, {"layers", "2"}, {"heads", "3"}}},
       {"t5",
        {{"vocab_size", "11"},
         {"d_model", "12"},

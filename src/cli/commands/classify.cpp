@@ -1,18 +1,22 @@
-/// xtape classify: labels lines of the standard input, or images, with the model of a run on texts or images.
+/// xtape classify: labels lines of the standard input, or images, with the model of a run on texts or images, or lines
+/// with the model of a Hugging Face folder.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 
 #include "commands.hpp"
+#include "hugging_face/folder.hpp"
 #include "lines.hpp"
+#include "opened_model.hpp"
 #include "run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t at_once = 64;  // texts or images
+constexpr std::size_t at_once = 64;       // texts or images
 constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
 
 struct ClassifyArguments {
@@ -33,11 +37,11 @@ std::string text_input(const Run& run, const std::string& name) {
 }
 
 /// Prints a line for each row of the input, a text or an image: its most likely label and the probability of the label.
-void classify(Run& run, const std::string& input, const Array& rows) {
-  const Store results = run.model().play("logits", {{input, rows}});
+void classify(Model& model, const std::vector<std::string>& labels, const std::string& input, const Array& rows) {
+  const Store results = model.play("logits", {{input, rows}});
   const Array& logits = results[0].value;
   const std::int64_t count = rows.shape()[0];
-  const auto classes = static_cast<std::int64_t>(run.labels().size());
+  const auto classes = static_cast<std::int64_t>(labels.size());
   if (logits.shape() != Shape{count, classes} || logits.dtype() != Dtype::float32)
     throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(count) +
                      " rows and " + std::to_string(classes) + " labels");
@@ -46,12 +50,15 @@ void classify(Run& run, const std::string& input, const Array& rows) {
     const float* best = std::max_element(row, row + classes);
     double sum = 0;
     for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
-    std::cout << run.labels()[best - row] << '\t' << 1 / sum << '\n';
+    std::cout << labels[best - row] << '\t' << 1 / sum << '\n';
   }
 }
 
-void classify_lines(Run& run, const ClassifyArguments& arguments) {
-  const std::string input = text_input(run, arguments.run);
+/// Labels lines that are tokenized and padded.
+void classify_lines(Model& model, const std::vector<std::string>& labels, const std::string& input,
+                    const Tokenizer& tokenizer, std::int32_t padding, const ClassifyArguments& arguments) {
+  const Hyper& hyper = model.hyper();
+  const std::int64_t most = hyper.has("max_positions") ? hyper.integer("max_positions") : INT64_MAX;
   InputLines lines(arguments.max_line);
   std::int64_t number = 0;
   for (std::vector<std::string> read; !(read = lines.next(at_once)).empty();) {
@@ -59,12 +66,16 @@ void classify_lines(Run& run, const ClassifyArguments& arguments) {
     for (const std::string& line : read) {
       ++number;
       try {
-        texts.push_back(framed(run.tokenizer(), line));
+        texts.push_back(source_of(tokenizer, line));
+        if (static_cast<std::int64_t>(texts.back().size()) > most)
+          throw Error(std::to_string(texts.back().size()) + " tokens, and the model reads at most " +
+                      std::to_string(most));
       } catch (const Error& error) {
         throw WrongInput("line " + std::to_string(number) + ": " + error.what());
       }
     }
-    classify(run, input, token_array(texts, std::max(0, run.tokenizer().pad()), length_unit));
+    const Array padded = token_array(texts, padding, length_unit);
+    classify(model, labels, input, padded.shape()[1] > most ? token_array(texts, padding) : padded);
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
@@ -95,28 +106,50 @@ void classify_images(Run& run, const ClassifyArguments& arguments) {
                          to_string(shape));
       images.pixels.insert(images.pixels.end(), read.pixels.begin(), read.pixels.end());
     }
-    classify(run, run.model().signature("logits").inputs[0].name, image_array(images, run.recipe().data.images));
+    classify(run.model(), run.labels(), run.model().signature("logits").inputs[0].name,
+             image_array(images, run.recipe().data.images));
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
 }
 
+void classify_folder(const ClassifyArguments& arguments) {
+  if (arguments.checkpoint != "last")
+    throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
+  if (!arguments.images.empty()) throw WrongInput(arguments.run + " is a model folder: it reads lines");
+  Model model = as_wrong_input([&] { return open_folder(arguments.run); });
+  const Signature& signature = model.signature("logits");
+  if (signature.inputs.size() != 1 || signature.inputs[0].name != "tokens" || !model.hyper().has("classes"))
+    throw WrongInput(arguments.run + " has no model that classifies texts");
+  std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(arguments.run); });
+  for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
+    labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them
+  const auto tokenizer = as_wrong_input([&] { return load_tokenizer(arguments.run); });
+  const std::int64_t padding = model.hyper().has("padding") ? model.hyper().integer("padding") : 0;
+  classify_lines(model, labels, "tokens", *tokenizer, static_cast<std::int32_t>(padding), arguments);
+}
+
 void classify_any(const ClassifyArguments& arguments) {
+  std::cout.precision(4);
+  if (is_hugging_face(arguments.run)) {
+    catch_interrupt();
+    return classify_folder(arguments);
+  }
   Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
   catch_interrupt();
-  std::cout.precision(4);
   if (run.recipe().data.has_images()) return classify_images(run, arguments);
   if (!arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
-  classify_lines(run, arguments);
+  const std::string input = text_input(run, arguments.run);
+  classify_lines(run.model(), run.labels(), input, run.tokenizer(), std::max(0, run.tokenizer().pad()), arguments);
 }
 
 }  // namespace
 
 void add_classify(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "classify", "Label the lines of the standard input, or images, with a run's model: label<TAB>probability");
+      "classify", "Label the lines of the standard input, or images, with a model: label<TAB>probability");
   const auto arguments = std::make_shared<ClassifyArguments>();
-  command->add_option("RUN", arguments->run, "A run directory")->required();
+  command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder")->required();
   command->add_option("IMAGE", arguments->images, "For a run on images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);

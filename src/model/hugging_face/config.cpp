@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "hugging_face/folder.hpp"
+
 namespace xtape::model {
 
 namespace {
@@ -80,6 +82,19 @@ std::string to_text(const Json& value) {
   if (!value.is_number_float() || std::isfinite(value.get<double>())) return value.dump();
   const double number = value.get<double>();
   return std::isnan(number) ? "NaN" : number > 0 ? "inf" : "-inf";
+}
+
+std::vector<std::string> class_names(const std::string& folder) {
+  const JsonNode config = read_config(folder);
+  if (!config.has("id2label")) return {};
+  std::vector<std::string> names;
+  const JsonNode labels = config.at("id2label");
+  for (std::size_t i = 0; i < labels.entries().size(); ++i) {
+    if (!labels.has(std::to_string(i)))
+      labels.fail("there is no label " + std::to_string(i) + ": the keys count from 0");
+    names.push_back(labels.at(std::to_string(i)).text());
+  }
+  return names;
 }
 
 void set_key(Json& config, const std::string& key, Json value) {

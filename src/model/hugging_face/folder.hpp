@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "json_text.hpp"
 #include "xtape/model.hpp"
@@ -12,6 +13,10 @@ inline constexpr const char* config_file = "config.json";
 
 /// Reads the config of `folder`. Throws FileError if there is none, and DefinitionError if it is not a JSON object.
 JsonNode read_config(const std::string& folder);
+
+/// The names of the classes, from the config's "id2label"; empty if it has none. Throws DefinitionError if its keys are
+/// not the integers from 0.
+std::vector<std::string> class_names(const std::string& folder);
 
 /// Like open_hugging_face, with a definition that is given as text; errors call it `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,

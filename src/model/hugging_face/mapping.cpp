@@ -22,13 +22,15 @@ void check_known(const std::string& name, const std::vector<std::string>& hyper,
 }
 
 HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
-  HuggingFaceMapping::Setting setting{hyper, {}, {}, std::nullopt};
+  HuggingFaceMapping::Setting setting{hyper, {}, {}, std::nullopt, false};
   if (!node.is_object()) {
     setting.keys = texts(node);
     return setting;
   }
-  node.only({"keys", "values", "default"});
+  node.only({"keys", "values", "default", "count"});
   setting.keys = texts(node.at("keys"));
+  setting.count = node.has("count") && node.at("count").flag();
+  if (setting.count && node.has("values")) node.at("values").fail("a count has no \"values\"");
   if (node.has("values"))
     for (const auto& [theirs, ours] : node.at("values").entries()) {
       if (!ours.is_string() && !ours.json().is_number() && !ours.json().is_boolean())
@@ -45,14 +47,21 @@ std::vector<std::pair<std::string, Json>> values(const JsonNode& node) {
   return all;
 }
 
+/// Pairs of parts of names: what is replaced, and by what.
+std::vector<std::pair<std::string, std::string>> replacements(const JsonNode& node) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [from, to] : node.entries()) {
+    if (std::count(to.text().begin(), to.text().end(), '*') > std::count(from.begin(), from.end(), '*'))
+      to.fail("each star here needs a star in '" + from + "'");
+    all.emplace_back(from, to.text());
+  }
+  return all;
+}
+
 void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, HuggingFaceMapping& mapping) {
-  node.only({"names", "prefix", "without_prefix", "skip", "tied"});
-  if (node.has("names"))
-    for (const auto& [ours, theirs] : node.at("names").entries()) {
-      if (std::count(theirs.text().begin(), theirs.text().end(), '*') > std::count(ours.begin(), ours.end(), '*'))
-        theirs.fail("each star here needs a star in '" + ours + "'");
-      mapping.names.emplace_back(ours, theirs.text());
-    }
+  node.only({"names", "former", "prefix", "without_prefix", "skip", "tied"});
+  if (node.has("names")) mapping.names = replacements(node.at("names"));
+  if (node.has("former")) mapping.former = replacements(node.at("former"));
   if (node.has("prefix")) mapping.prefix = node.at("prefix").text();
   if (node.has("without_prefix")) mapping.without_prefix = texts(node.at("without_prefix"));
   if (node.has("skip")) mapping.skip = texts(node.at("skip"));
@@ -64,6 +73,12 @@ void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, H
   }
 }
 }  // namespace
+
+const std::string& HuggingFaceMapping::architecture(const std::string& definition) const {
+  for (const auto& [architecture, of] : architectures)
+    if (of == definition) return architecture;
+  return architectures[0].first;
+}
 
 bool HuggingFaceMapping::Setting::maps_null() const {
   return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first == "null"; });
@@ -78,7 +93,13 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
   HuggingFaceMapping mapping;
   mapping.json = node.json();
   mapping.model_type = node.at("model_type").text();
-  mapping.architecture = node.at("architecture").text();
+  if (const JsonNode architecture = node.at("architecture"); architecture.is_object()) {
+    for (const auto& [name, definition] : architecture.entries())
+      mapping.architectures.emplace_back(name, definition.text());
+    if (mapping.architectures.empty()) architecture.fail("at least one architecture belongs here");
+  } else {
+    mapping.architectures = {{architecture.text(), ""}};
+  }
   for (const auto& [name, entry] : node.at("hyper").entries()) {
     check_known(name, hyper, entry);
     mapping.settings.push_back(read_setting(name, entry));
@@ -126,12 +147,22 @@ std::vector<std::string> renamed(const std::vector<std::string>& name, const std
 }
 }  // namespace
 
+namespace {
+std::string replaced(const std::string& name, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::vector<std::string> words = words_of(name);
+  for (const auto& [from, to] : pairs) words = renamed(words, words_of(from), words_of(to));
+  std::string all = words[0];
+  for (std::size_t i = 1; i < words.size(); ++i) all += "." + words[i];
+  return all;
+}
+}  // namespace
+
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight) {
-  std::vector<std::string> words = words_of(weight);
-  for (const auto& [ours, theirs] : mapping.names) words = renamed(words, words_of(ours), words_of(theirs));
-  std::string name = words[0];
-  for (std::size_t i = 1; i < words.size(); ++i) name += "." + words[i];
-  return name;
+  return replaced(weight, mapping.names);
+}
+
+std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor) {
+  return replaced(tensor, mapping.former);
 }
 
 bool matches(const std::string& name, const std::string& pattern) {

@@ -25,6 +25,8 @@ struct HuggingFaceMapping {
     /// The config value that applies if no key has one. null, unless `values` have it: the definition's default.
     /// nullopt if one of the keys is required.
     std::optional<Json> missing;
+    /// The value is the number of entries of the config's object, such as the names of labels.
+    bool count = false;
 
     bool maps_null() const;    ///< Whether null has an entry in `values`: otherwise it is no value.
     bool lists_words() const;  ///< Whether `values` have more than null: then no other values are allowed.
@@ -34,7 +36,9 @@ struct HuggingFaceMapping {
     std::string weight, other, hyper;
   };
   Json json;  ///< The entry of the definition.
-  std::string model_type, architecture;
+  std::string model_type;
+  /// Architectures and the definitions that open them; an empty name is that of any definition.
+  std::vector<std::pair<std::string, std::string>> architectures;
   std::vector<Setting> settings;
   std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in such folders.
   std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that must have this value if present.
@@ -43,8 +47,12 @@ struct HuggingFaceMapping {
   std::vector<std::pair<std::string, std::string>>
       names;                                ///< Names of modules here and in the folder, see tensor_name.
   std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.
-  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that are not weights.
+  std::vector<std::string> skip;  ///< Patterns of tensors, without the prefix, that may be other than weights.
+  std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and what they are now.
   std::vector<Tie> ties;
+
+  /// The architecture that the definition of this name opens.
+  const std::string& architecture(const std::string& definition) const;
 };
 
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
@@ -54,6 +62,8 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 /// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
 /// corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
+/// The present name of a tensor of a file, without the prefix: each pair of `former` replaces words as above.
+std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor);
 
 /// Whether `name` matches `pattern`. A star matches any number of characters other than dots: "h.*.attn.bias".
 bool matches(const std::string& name, const std::string& pattern);

@@ -1,6 +1,4 @@
 // Opens folders in the format of the Hugging Face Hub.
-#include "xtape/hugging_face.hpp"
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +13,7 @@
 #include "joined.hpp"
 #include "stored_weights.hpp"
 #include "weight_patterns.hpp"
+#include "xtape/hugging_face.hpp"
 
 namespace xtape {
 
@@ -38,6 +37,7 @@ std::string quoted(const std::vector<std::string>& keys) {
 
 /// The text of an override for a value in a config.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
+  if (setting.count && node.is_object()) return std::to_string(node.entries().size());
   for (const auto& [theirs, ours] : setting.values)
     if (model::is_word(node.json(), theirs)) return ours;
   const bool scalar = node.is_string() || node.json().is_number() || node.json().is_boolean();
@@ -105,17 +105,34 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   return overrides;
 }
 
-/// The path of the definition for a folder: `given`, or the definition that has the config's model_type as its name.
+/// The definition of a folder whose config names its architecture, if `path` has the mapping for it. `path` itself if
+/// the mapping has one architecture only, or the config names none.
+std::string definition_of_architecture(const JsonNode& config, const std::string& path) {
+  const auto definition = model::read_definition(path);
+  if (!definition->hugging_face || !config.has("architectures")) return path;
+  const auto& known = definition->hugging_face->architectures;
+  const std::vector<JsonNode> named = config.at("architectures").elements();
+  if (known.size() == 1 || named.empty()) return path;
+  for (const auto& [architecture, name] : known)
+    if (architecture == named[0].text()) return name == definition->name ? path : find_definition(name);
+  named[0].fail("the architecture is \"" + named[0].text() + "\"; " + path + " supports " +
+                joined(known, [](const auto& each) { return each.first; }));
+}
+
+/// The path of the definition for a folder: `given`, or the one that has the config's model_type as its name, or that
+/// this one names for the config's architecture.
 std::string definition_for(const JsonNode& config, const std::string& given) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
+  std::string path;
   try {
     if (fs::path(name).has_parent_path()) throw FileError("there is no file '" + name + "'");
-    return find_definition(name);
+    path = find_definition(name);
   } catch (const FileError& error) {
     config.at("model_type")
         .fail("'model_type' is \"" + name + "\", and there is no definition of that name: " + error.what());
   }
+  return definition_of_architecture(config, path);
 }
 
 void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, const std::string& definition) {
@@ -152,14 +169,14 @@ std::vector<ArrayFile> weight_files(const std::string& folder) {
   return files;
 }
 
-/// The tensors that are weights, by their names in the files without the prefix.
+/// The tensors, by their present names without the prefix.
 std::vector<model::StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
   std::vector<model::StoredWeight> stored;
   for (const ArrayFile& file : files)
     for (std::size_t i = 0; i < file.entries().size(); ++i) {
       std::string name = file.entries()[i].name;
       if (name.starts_with(mapping.prefix)) name.erase(0, mapping.prefix.size());
-      if (!model::matches_any(name, mapping.skip)) stored.push_back({name, &file, i});
+      stored.push_back({model::present_name(mapping, name), &file, i});
     }
   return stored;
 }
@@ -193,10 +210,14 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWei
   }
 }
 
-/// Replaces the names of tensors by the names of the weights that they are for.
+/// Replaces the names of tensors by the names of the weights that they are for, and removes those to be skipped.
 void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
   std::map<std::string, std::string> ours;
   for (const Store::Entry& entry : weights) ours.emplace(model::tensor_name(mapping, entry.name), entry.name);
+  const auto skipped = [&](const model::StoredWeight& each) {
+    return ours.count(each.weight) == 0 && model::matches_any(each.weight, mapping.skip);
+  };
+  stored.erase(std::remove_if(stored.begin(), stored.end(), skipped), stored.end());
   for (model::StoredWeight& each : stored)
     if (const auto found = ours.find(each.weight); found != ours.end()) each.weight = found->second;
 }
@@ -204,9 +225,8 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
 /// Whether an array of two or more axes has this dtype.
 bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
   return std::any_of(files.begin(), files.end(), [&](const ArrayFile& file) {
-    return std::any_of(file.entries().begin(), file.entries().end(), [&](const ArrayFile::Entry& entry) {
-      return entry.dtype == dtype && entry.shape.size() >= 2;
-    });
+    return std::any_of(file.entries().begin(), file.entries().end(),
+                       [&](const ArrayFile::Entry& entry) { return entry.dtype == dtype && entry.shape.size() >= 2; });
   });
 }
 

@@ -47,6 +47,12 @@ Json json_of(const Hyper::Value& value) {
 /// The config's value for the model's value of a hyper-parameter.
 Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
+  if (setting.count) {
+    Json labels = Json::object();  // as transformers names them
+    for (std::int64_t i = 0; i < value.get<std::int64_t>(); ++i)
+      labels[std::to_string(i)] = "LABEL_" + std::to_string(i);
+    return labels;
+  }
   for (const auto& [theirs, ours] : setting.values)
     if (model::is_word(value, ours)) return model::word_of(theirs);
   if (!setting.lists_words()) return value;
@@ -56,14 +62,15 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
 
 /// Whether `theirs` is the config's value for the model's `value`.
 bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
+  if (setting.count && theirs.is_object()) return value == theirs.size();
   for (const auto& word : setting.values)
     if (model::is_word(theirs, word.first)) return model::is_word(value, word.second);
   return !setting.lists_words() && theirs == value;
 }
 
 /// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
-/// keys. Changes nothing if the config already has the value. A key in a nested object is not added if the value is the
-/// one that applies without it.
+/// keys. Changes nothing if the config already has the value. A key in a nested object, or of a count, is not added if
+/// the value is the one that applies without it.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
@@ -75,18 +82,19 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
   const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
   for (const std::string& each : setting.keys)
     if (each != key) model::erase_key(config, each);
-  const bool nested = key.find('.') != std::string::npos;
-  if (there == setting.keys.end() && nested && setting.missing && means(setting, *setting.missing, value)) return;
+  const bool optional = setting.count || key.find('.') != std::string::npos;
+  if (there == setting.keys.end() && optional && setting.missing && means(setting, *setting.missing, value)) return;
   model::set_key(config, key, word_for(setting, model));
 }
 
 Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {
+  const std::string& architecture = mapping.architecture(model.name());
   for (const auto& [hyper, value] : mapping.fixed)
     if (json_of(model.hyper().at(hyper)) != value)
       throw DefinitionError("model '" + model.name() + "' has '" + hyper + "' = " + to_string(model.hyper().at(hyper)) +
-                            ", but a " + mapping.architecture + " supports only " + value.dump() +
+                            ", but a " + architecture + " supports only " + value.dump() +
                             ": it cannot be saved as one");
-  config["architectures"] = {mapping.architecture};
+  config["architectures"] = {architecture};
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) write_setting(config, setting, model);
   for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
