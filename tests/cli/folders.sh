@@ -95,6 +95,7 @@ expect 2 "" "line 2: [0-9]+ tokens, and the model reads at most 40" classify ber
 expect 2 "" "bert is a model folder: it reads lines" classify bert picture.png
 expect 2 "" "--checkpoint needs a run: bert is a model folder" classify bert --checkpoint best
 expect 2 "" "tiny has no model that classifies texts" classify "$folders/tiny"
+for name in words states; do expect 2 "" "$name has no model that classifies texts" classify "$source/tests/golden/encoders/$name"; done
 sed -i 's/"1": "fair"/"7": "fair"/' bert/config.json
 expect 2 "" "config.json, line [0-9]+: there is no label 1: the keys count from 0" classify bert <<<a
 
