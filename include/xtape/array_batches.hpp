@@ -11,17 +11,6 @@
 
 namespace xtape {
 
-/// Arrays of equally many rows (the first axis), named like the inputs of `loss`: float32 or int64.
-struct ArrayRows {
-  BatchArrays arrays;
-  std::vector<std::string> labels = {};  ///< The words of an array of labels by index, if there is one …
-  std::string labelled = {};             ///< … and its name.
-  std::string file = {};                 ///< Where the rows come from …
-  std::size_t first = 0;                 ///< … and how many of its rows come before these.
-  std::size_t size() const;
-  std::string place(std::size_t row) const;  ///< "train.npz, row 12".
-};
-
 /// An input that is made of columns of a CSV file, or of an array of another file.
 struct ArrayInput {
   std::string name;
@@ -29,6 +18,18 @@ struct ArrayInput {
   std::vector<std::string> columns;
   bool list = false;
   bool labels = false;  ///< The column has words: int [b], their indices.
+};
+
+/// Arrays of equally many rows (the first axis), named like the inputs of `loss`: float32 or int64.
+struct ArrayRows {
+  BatchArrays arrays;
+  std::vector<std::string> labels = {};  ///< The words of an array of labels by index, if there is one …
+  std::string labelled = {};             ///< … and its name.
+  std::string file = {};                 ///< Where the rows come from …
+  std::size_t first = 0;                 ///< … and how many of its rows come before these.
+  std::vector<ArrayInput> inputs = {};   ///< Of a CSV file: what the arrays were made of, all columns by name.
+  std::size_t size() const;
+  std::string place(std::size_t row) const;  ///< "train.npz, row 12".
 };
 
 /// Reads rows from a file of arrays, .safetensors or .npz (less than 4 GiB), or of comma-separated values. Floats

@@ -16,7 +16,8 @@ struct CsvOptions {
   char separator = ',';                   ///< Between fields. Unless it is a tab, fields may be quoted.
   std::vector<std::string> columns = {};  ///< The columns to read; empty: all.
   std::vector<std::string> labels = {};   ///< Columns of words, which become indices.
-  /// Empty fields and "NA", "N/A", "nan", "NaN", "null" and "?" are NaN; else they are errors.
+  /// Empty fields and "NA", "N/A", "nan", "NaN", "null" and "?" are NaN, and empty labels have the index -1; else
+  /// they are errors.
   bool missing = false;
   Dtype dtype = Dtype::float32;  ///< Of numbers: float32 or float64.
   ReadOptions reading = {};
@@ -42,8 +43,8 @@ struct CsvTable {
 ///   const Array x = wine.matrix_without({"quality"}), y = wine.at("quality");
 ///
 /// Blank lines are skipped. Throws FileError, which names the file, the line and the column, for a field that is not a
-/// finite number, a missing value, and a line with another number of fields; and for a name of `columns` or `labels`
-/// that the header lacks.
+/// finite number, a missing value or label, and a line with another number of fields; and for a name of `columns` or
+/// `labels` that the header lacks.
 CsvTable read_csv(const std::string& path, const CsvOptions& options = {});
 
 }  // namespace xtape

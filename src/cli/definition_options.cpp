@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "checkpoint.hpp"
+#include "durable.hpp"
+#include "new_run.hpp"
 #include "opened_model.hpp"
 
 namespace xtape::cli {
@@ -20,7 +23,8 @@ void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::
   command
       .add_option(
           "DEFINITION", arguments.definition,
-          std::string("A definition file, the name of an installed definition, or a folder with a config.json") + also)
+          std::string("A definition file, the name of an installed definition, a folder with a config.json, or a run") +
+              also)
       ->required();
   command.add_option("--set", arguments.set, "Set a hyper-parameter: n_layer=2, or hyper.n_layer=2")
       ->expected(1)
@@ -43,6 +47,12 @@ ModelOptions model_options(const DefinitionOptions& arguments, bool initialise) 
 
 Model load_model(const DefinitionOptions& arguments, bool initialise) {
   const ModelOptions options = model_options(arguments, initialise);
+  if (path_exists(arguments.definition + "/recipe.json")) {
+    Model model = Model::load(arguments.definition + "/definition.json", options);
+    const std::string checkpoints = arguments.definition + "/" + train::checkpoints_folder;
+    if (initialise && !train::checkpoints(checkpoints).empty()) train::load_checkpoint(model, checkpoints, {});
+    return model;
+  }
   if (is_hugging_face(arguments.definition)) return open_folder(arguments.definition, options);
   return Model::load(arguments.definition, options);
 }

@@ -20,7 +20,8 @@ struct DefinitionOptions {
 /// Adds DEFINITION, --set and --dtype. `also` continues the help of DEFINITION.
 void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also = "");
 
-/// Loads the model that the options specify; with `initialise` false its weights are zero. Throws WrongInput,
+/// Loads the model that the options specify, of a run with the weights of its last checkpoint if there is one; with
+/// `initialise` false its weights are zero. Throws WrongInput,
 /// DefinitionError or FileError.
 Model load_model(const DefinitionOptions& arguments, bool initialise);
 ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);

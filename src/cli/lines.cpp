@@ -1,5 +1,6 @@
 #include "lines.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,18 +14,6 @@
 namespace xtape::cli {
 
 namespace {
-/// Whether input, or its end, is available within this time.
-bool ready_within(int milliseconds) {
-  pollfd input = {STDIN_FILENO, POLLIN, 0};
-  return poll(&input, 1, milliseconds) > 0;
-}
-
-/// Waits for input; throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
-void wait_for_input() {
-  while (!ready_within(100))
-    if (interrupted()) throw Interrupted();
-}
-
 void add(std::vector<std::string>& lines, std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
   lines.push_back(std::move(line));
@@ -38,12 +27,33 @@ void add_max_line(CLI::App& command, std::int64_t& max_line) {
       ->check(CLI::NonNegativeNumber);
 }
 
+InputLines::InputLines(const std::string& path, std::int64_t max_line)
+    : name_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), max_line_(max_line) {
+  if (file_ < 0) throw WrongInput("cannot read " + path + ": " + std::strerror(errno));
+}
+
+InputLines::~InputLines() {
+  if (file_ > 0) close(file_);
+}
+
+/// Whether input, or its end, is available within this time.
+bool InputLines::ready_within(int milliseconds) const {
+  pollfd input = {file_, POLLIN, 0};
+  return poll(&input, 1, milliseconds) > 0;
+}
+
+/// Waits for input; throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
+void InputLines::wait() const {
+  while (!ready_within(100))
+    if (interrupted()) throw Interrupted();
+}
+
 /// Whether the next line has at least `length` bytes and is therefore too long. Throws WrongInput if it is the first of
 /// a call: lines before it are returned first.
 bool InputLines::is_too_long(std::size_t length, bool first) const {
   if (max_line_ == 0 || length <= static_cast<std::size_t>(max_line_)) return false;
   if (!first) return true;
-  throw WrongInput("line " + std::to_string(taken_ + 1) + " of the standard input has " + std::to_string(length) +
+  throw WrongInput("line " + std::to_string(taken_ + 1) + " of " + name_ + " has " + std::to_string(length) +
                    " bytes or more, and --max-line allows " + std::to_string(max_line_) + " (0: any number)");
 }
 
@@ -71,11 +81,11 @@ bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
 std::vector<std::string> InputLines::next(std::size_t most) {
   std::vector<std::string> lines;
   while (!take(lines, most) && !ended_ && (lines.empty() || ready_within(0))) {
-    wait_for_input();
+    wait();
     char bytes[1 << 16];
-    const ssize_t count = read(STDIN_FILENO, bytes, sizeof bytes);
+    const ssize_t count = read(file_, bytes, sizeof bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw WrongInput(std::string("cannot read the standard input: ") + std::strerror(errno));
+    if (count < 0) throw WrongInput("cannot read " + name_ + ": " + std::strerror(errno));
     if (count > 0) {
       pending_.append(bytes, static_cast<std::size_t>(count));
       continue;

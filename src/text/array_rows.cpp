@@ -3,9 +3,9 @@
 #include <set>
 
 #include "convert.hpp"
+#include "csv_lines.hpp"
 #include "npz.hpp"
 #include "visit.hpp"
-#include "xtape/array_batches.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -61,7 +61,10 @@ std::vector<std::string> columns_of(const ArrayInput& input, const CsvTable& tab
   return columns;
 }
 
-ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& inputs, CsvOptions csv) {
+/// `read` gives the table of the options.
+template <class Read>
+ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& inputs, CsvOptions csv,
+                      const Read& read) {
   if (inputs.empty()) throw Error("inputs must say which columns of " + path + " they are");
   std::set<std::string> named;
   bool all = false;
@@ -71,7 +74,7 @@ ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& in
     if (input.labels) csv.labels.push_back(input.columns.at(0));
   }
   if (!all) csv.columns.assign(named.begin(), named.end());
-  const CsvTable table = read_csv(path, csv);
+  const CsvTable table = read(csv);
   ArrayRows rows;
   for (const ArrayInput& input : inputs) {
     const std::vector<std::string> columns = columns_of(input, table, named);
@@ -81,6 +84,7 @@ ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& in
       rows.labels = table.labels.at(columns[0]);
     }
     rows.arrays.add(input.name, input.list ? table.matrix(columns) : Array(table.at(columns.at(0))));
+    rows.inputs.push_back({input.name, columns, input.list, input.labels});
   }
   return rows;
 }
@@ -98,7 +102,7 @@ ArrayRows read_array_rows(const std::string& path, const std::vector<ArrayInput>
     rows.arrays =
         arrays_of(path, store.names(), inputs, [&](const std::string& name) { return Array(store.at(name)); });
   } else {
-    rows = rows_of_csv(path, inputs, csv);
+    rows = rows_of_csv(path, inputs, csv, [&](const CsvOptions& options) { return read_csv(path, options); });
   }
   rows.file = path;
   for (const auto& [name, array] : rows.arrays) {
@@ -108,6 +112,13 @@ ArrayRows read_array_rows(const std::string& path, const std::vector<ArrayInput>
                       rows.arrays[0].name + "' " + std::to_string(rows.size()));
   }
   return rows;
+}
+
+ArrayRows array_rows_of_lines(const std::string& path, std::vector<std::string> lines, std::size_t skipped,
+                              const std::vector<ArrayInput>& inputs, const CsvOptions& options) {
+  return rows_of_csv(path, inputs, options, [&](const CsvOptions& with_labels) {
+    return table_of_lines(path, std::move(lines), skipped, with_labels);
+  });
 }
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-#include "xtape/csv.hpp"
+#include "csv_lines.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -28,8 +28,8 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 /// Reads the fields of one file.
 class CsvReader {
  public:
-  CsvReader(const std::string& path, const CsvOptions& options)
-      : path_(path), options_(options), lines_(read_lines(path, options.reading)) {
+  CsvReader(const std::string& path, std::vector<std::string> lines, std::size_t skipped, const CsvOptions& options)
+      : path_(path), options_(options), lines_(std::move(lines)), skipped_(skipped) {
     if (options.dtype != Dtype::float32 && options.dtype != Dtype::float64)
       throw DtypeError(std::string("read_csv: numbers are float32 or float64, not ") + name_of(options.dtype));
     if (!lines_.empty() && lines_[0].compare(0, 3, "\xEF\xBB\xBF") == 0) lines_[0].erase(0, 3);
@@ -56,7 +56,7 @@ class CsvReader {
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const std::string& field = fields[places[i]];
         if (holds(options_.labels, wanted[i]))
-          words[i].push_back(field);
+          words[i].push_back(label(field, wanted[i], row));
         else
           read_number(field, wanted[i], row, table.columns.at(wanted[i]));
       }
@@ -68,7 +68,8 @@ class CsvReader {
 
  private:
   [[noreturn]] void fail(std::size_t line, const std::string& message) const {
-    throw FileError(path_ + ", line " + std::to_string(line + 1) + ": " + message);
+    const std::size_t skipped = line == 0 && options_.header ? 0 : skipped_;
+    throw FileError(path_ + ", line " + std::to_string(skipped + line + 1) + ": " + message);
   }
 
   std::vector<std::string> fields_at(std::size_t line) const {
@@ -106,6 +107,14 @@ class CsvReader {
     return static_cast<std::size_t>(found - names_.begin());
   }
 
+  /// An empty field is no label. With `missing` it stays empty, and has the index -1.
+  std::string label(const std::string& field, const std::string& column, std::size_t row) const {
+    if (!trimmed(field).empty()) return field;
+    if (!options_.missing)
+      fail(numbers_[row], "column '" + column + "': the label is empty; with the option `missing` its index is -1");
+    return "";
+  }
+
   void read_number(const std::string& field, const std::string& column, std::size_t row, Array& to) const {
     double number = std::numeric_limits<double>::quiet_NaN();
     try {
@@ -123,17 +132,20 @@ class CsvReader {
   }
 
   static void index(const std::vector<std::string>& words, const std::string& column, CsvTable& table) {
-    const std::set<std::string> different(words.begin(), words.end());
+    std::set<std::string> different(words.begin(), words.end());
+    different.erase("");
     const std::vector<std::string> sorted(different.begin(), different.end());
     for (std::size_t row = 0; row < words.size(); ++row)
       table.columns.at(column).as<std::int64_t>()[row] =
-          std::lower_bound(sorted.begin(), sorted.end(), words[row]) - sorted.begin();
+          words[row].empty() ? ignored_target
+                             : std::lower_bound(sorted.begin(), sorted.end(), words[row]) - sorted.begin();
     table.labels.add(column, sorted);
   }
 
   std::string path_;
   const CsvOptions& options_;
   std::vector<std::string> lines_;
+  std::size_t skipped_;               // lines of the file between the header and the other lines
   std::vector<std::size_t> numbers_;  // of the lines with rows
   std::vector<std::string> names_;
 };
@@ -172,7 +184,12 @@ Array CsvTable::matrix_without(const std::vector<std::string>& names) const {
 }
 
 CsvTable read_csv(const std::string& path, const CsvOptions& options) {
-  return CsvReader(path, options).table();
+  return CsvReader(path, read_lines(path, options.reading), 0, options).table();
+}
+
+CsvTable table_of_lines(const std::string& path, std::vector<std::string> lines, std::size_t skipped,
+                        const CsvOptions& options) {
+  return CsvReader(path, std::move(lines), skipped, options).table();
 }
 
 }  // namespace xtape

@@ -29,6 +29,7 @@ Cell target_cell(const ColumnTexts& column, const std::string& text) {
 
 Cell label_cell(const std::vector<std::string>& labels, const std::string& text) {
   check_utf8(text);
+  if (text.find_first_not_of(" \t") == std::string::npos) throw Error("the label is empty");
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
     throw Error(shown(text) + " is not one of the " + std::to_string(labels.size()) + " labels of the training split");
@@ -122,7 +123,10 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
       try {
         cells.push_back(cell_of(columns[i], row));
       } catch (const Error& error) {
-        throw Error((place ? place(row, i) : "row " + std::to_string(row + 1)) + ": " + error.what());
+        const Column& column = columns[i].column;
+        const bool field = !holds_text(column) && !column.name.empty();
+        throw Error((place ? place(row, i) : "row " + std::to_string(row + 1)) + ": " +
+                    (field ? "column '" + column.name + "': " : "") + error.what());
       }
       kept = kept && (!holds_text(columns[i].column) || fits(cells.back(), columns[i]));
     }

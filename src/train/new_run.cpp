@@ -13,12 +13,14 @@ namespace xtape::train {
 
 namespace {
 /// The text of recipe.json in the run, which refers to the run's own definition.
-std::string text_in_run(const Recipe& recipe, const Batches& batches) {
+std::string text_in_run(const Recipe& recipe, const Batches& batches, const std::vector<ArrayInput>& inputs) {
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
   if (recipe.original.empty() && !recipe.definition.empty())
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
   if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
+  for (const ArrayInput& input : inputs)  // other tables need not have all columns that "*" stands for
+    if (input.list) json["data"]["inputs"][input.name] = input.columns;
   return json.dump(2) + "\n";
 }
 
@@ -46,18 +48,18 @@ FileLock locked(const std::string& beside, const std::string& directory) {
 
 /// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
 void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
-                 const std::string& folder) {
+                 const std::vector<ArrayInput>& inputs, const std::string& folder) {
   for (const std::string& name : names_in(folder))
     if (name != lock_file) remove_if_possible(folder + "/" + name);
   make_folders(folder + "/" + checkpoints_folder);
   write_model(model, recipe, folder);
   save_tokenizers(tokenizers, folder);
-  write_file(folder + "/recipe.json", text_in_run(recipe, batches));
+  write_file(folder + "/recipe.json", text_in_run(recipe, batches, inputs));
 }
 }  // namespace
 
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
-               const std::string& directory) {
+               const std::vector<ArrayInput>& inputs, const std::string& directory) {
   const Model model = new_model(recipe, tokenizers, batches, false);
   check_loss(model, batches);
   check_watched(model, batches.blank(), recipe.fit.watch);
@@ -66,7 +68,7 @@ void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches
   const FileLock lock = locked(beside, directory);
   try {
     if (path_exists(directory)) exists(directory);
-    write_files(model, recipe, tokenizers, batches, beside);
+    write_files(model, recipe, tokenizers, batches, inputs, beside);
     rename_path(beside, directory);
   } catch (...) {
     remove_if_possible(beside);

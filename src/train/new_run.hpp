@@ -10,8 +10,8 @@ inline constexpr const char* checkpoints_folder = "checkpoints";
 
 /// Creates a new run's directory atomically, with everything except metrics and checkpoints: writes it under a
 /// temporary name next to `directory`, then renames it. Throws FileError, and errors of recipe, definition and data
-/// before it writes anything.
+/// before it writes anything. `inputs`: see Texts::inputs.
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
-               const std::string& directory);
+               const std::vector<ArrayInput>& inputs, const std::string& directory);
 
 }  // namespace xtape::train

@@ -57,6 +57,19 @@ Json value_of(const Setting& setting) {
   }
 }
 
+/// Removes keys whose value is null, which unsets what a recipe says.
+void drop_nulls(Json& value) {
+  if (!value.is_structured()) return;
+  for (auto each = value.begin(); each != value.end();) {
+    if (value.is_object() && each->is_null()) {
+      each = value.erase(each);
+    } else {
+      drop_nulls(*each);
+      ++each;
+    }
+  }
+}
+
 fs::path working_directory() {
   std::error_code failed;
   const fs::path here = fs::current_path(failed);
@@ -99,7 +112,7 @@ void apply(Json& root, const Setting& setting) {
   value = value_of(setting);
   // A path is always text, even if it is also valid JSON, as "2020" is.
   for (const char* key : path_keys)
-    if (setting.key == key) value = resolved(key, setting.value, here);
+    if (setting.key == key && !value.is_null()) value = resolved(key, setting.value, here);
   resolve_paths(root, here, setting.key + ".");
 }
 
@@ -259,6 +272,7 @@ Recipe Recipe::load(const std::string& path, const std::vector<Setting>& setting
   if (json.is_object()) {
     resolve_paths(json, fs::absolute(file).parent_path());
     for (const Setting& setting : settings) apply(json, setting);
+    drop_nulls(json);
     resolve_files(json, fs::absolute(file).parent_path(), settings);
   }
   std::string text;

@@ -254,7 +254,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   if (group.rank() == 0) {
     const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
     batches = texts.batches(recipe, tokenizers);
-    train::write_run(recipe, tokenizers, *batches, directory);
+    train::write_run(recipe, tokenizers, *batches, texts.inputs(), directory);
   }
   group.barrier();
   wait_for(directory, group);

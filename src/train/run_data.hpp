@@ -27,6 +27,8 @@ class Texts {
   /// The recipe's batches. Evaluation batches are of the validation split, or, with `on_test`, of the test split.
   /// Throws Error if there is no test split.
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
+  /// For arrays of a CSV file: what the inputs are made of, all columns by name.
+  const std::vector<ArrayInput>& inputs() const { return training_.arrays.inputs; }
   /// A checksum of all texts of the three splits.
   std::uint64_t checksum() const;
   /// The questions and right answers of a split: sources and targets of pairs; prompts and continuations of documents.

@@ -49,6 +49,13 @@ expect 2 "" "reversed is not a run on a table with one text and one label per ro
 expect 2 "" "line 1: the text is not UTF-8" classify classes <<<$'\xff'
 holds "the labels are in the run" [ "$(tr -d ' \n' <classes/labels.json)" = '["English","German"]' ]
 expect 2 "" "is a run on a table" generate classes --prompt a --tokens 1
+printf 'English\tthe dog\n\nein haus\n' | "$xtape" predict classes >out 2>err
+holds "predictions of texts, with targets or without" [ "$(cut -f 1 out | tr '\n' ' ')" = "label English $(sed -n 3p out | cut -f 1) German " ]
+holds "classify and predict agree" [ "$(tail -n 1 out)" = "$("$xtape" classify classes <<<'ein haus')" ]
+expect 2 "" "standard input, line 2: a row must have 2 fields, or without targets 1, got more" predict classes <<<$'a\na\tb\tc'
+printf ' \thund\n' | cat labelled.tsv - >unlabelled.tsv
+expect 2 "" "unlabelled.tsv, line 81: column 'label': the label is empty" train "$recipes/classify_texts.json" --out none \
+  --set data.table=unlabelled.tsv --set data.held_out=2 --set data.split=null
 echo "a label alone" >>labelled.tsv
 expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
 
@@ -63,11 +70,35 @@ expect 0 "^halved: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/dig
   --set data.channels=1 --set data.held_out=8 --set data.crop=0 --set batch.size=8 --set epochs=20
 expect 0 "^left	[01]" "" classify halved halves/left/1.pgm
 expect 0 "^right	[01]" "" classify halved halves/left/2.pgm halves/right/1.pgm
+expect 0 "^label	probability$" "" predict halved halves/left/1.pgm
 expect 2 "" "halved is a run on images: name the files" classify halved
 printf 'P5 2 1 255\nab' >wide.pgm
 expect 2 "" "wide.pgm has 1 channel of 1 x 2 .height x width., and the model reads 1 channel of 4 x 4" classify halved wide.pgm
 expect 2 "" "classes is not a run on images: it reads lines" classify classes halves/left/1.pgm
 expect 2 "" "is a run on images" generate halved --prompt a --tokens 1
+
+# Numbers: predictions for tables with and without the target, in any order of the columns.
+for i in $(seq 60); do echo "$((i % 7)),$((i % 5)),$((2 * (i % 7) - i % 5))"; done | sed '1i a,b,y' >numbers.csv
+expect 0 "^fitted: step [0-9]+ " "step" train "$recipes/regression.json" --out fitted --set data.arrays=numbers.csv --set epochs=1 --set schedule.warmup=0
+(head -n 1 numbers.csv; tail -n 2 numbers.csv) | "$xtape" predict fitted >whole 2>err
+printf 'b\ta\n\n4\t3\n0\t4\n' >rows.tsv
+expect 0 "^y$" "" predict fitted rows.tsv
+holds "a prediction for each row, by the names of columns" cmp -s whole out
+expect 2 "" "line 5: column 'a': 'x' is not a finite number" predict fitted <(cat rows.tsv; printf '1\tx\n')
+expect 0 "^fitted: [0-9]+ functions" "" check fitted
+python3 -c "
+import json, struct
+head = json.dumps({'x': {'dtype': 'F32', 'shape': [2, 2], 'data_offsets': [0, 16]}}).encode()
+open('rows.safetensors', 'wb').write(struct.pack('<Q', len(head)) + head + struct.pack('<4f', 3, 4, 4, 0))"
+expect 0 "^y$" "" predict fitted rows.safetensors
+holds "a prediction for each row of arrays" cmp -s whole out
+expect 0 "^predict: float32 .2, 1. $(sed -n 2p whole | cut -c 1-5)" "" run fitted predict --in rows.safetensors
+(echo a,b; yes 1,2 | head -n 130; echo 1,) | "$xtape" predict fitted >out 2>err
+holds "bad numbers in later parts have their line" grep -q "standard input, line 132: column 'b': the value is missing" err
+holds "rows before them are predicted" [ "$(wc -l <out)" = 129 ]
+expect 2 "" "standard input has no column 'b'" predict fitted <<<$'a\n1'
+expect 2 "" "reversed is a run on pairs of texts: xtape translate translates" predict reversed
+expect 2 "" "sorted is a run on texts: xtape generate continues them" predict sorted
 
 # A run on a removed kind of data.
 cp -r sorted sums

@@ -48,6 +48,16 @@ TEST_CASE("read_csv: without a header, other separators, missing values") {
       FileError);
 }
 
+TEST_CASE("read_csv: an empty label is an error with its place, or has the index -1") {
+  const TemporaryFile file("table.csv", "n,word\n1,b\n2, \n3,a\n");
+  CHECK_THROWS_WITH_AS(read_csv(file.path(), {.labels = {"word"}}),
+                       doctest::Contains("table.csv, line 3: column 'word': the label is empty"), FileError);
+  const CsvTable table = read_csv(file.path(), {.labels = {"word"}, .missing = true});
+  CHECK(table.labels.at("word") == std::vector<std::string>{"a", "b"});
+  const std::int64_t* words = table.at("word").as<std::int64_t>();
+  CHECK(std::vector<std::int64_t>(words, words + 3) == std::vector<std::int64_t>{1, -1, 0});
+}
+
 TEST_CASE("read_csv: errors name file, line and column") {
   const auto complaint = [](const std::string& text, const CsvOptions& options = {}) -> std::string {
     const TemporaryFile file("table.csv", text);

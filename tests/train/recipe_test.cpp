@@ -107,6 +107,11 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.training.at(0) == "/a/b.txt");
   CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.training.at(0) ==
         (tiny::fs::current_path() / "a/b.txt").string());
+  CHECK(Recipe::load(path, {Setting::parse("data.split=0.5")}).data.split == 0.5);
+  CHECK(Recipe::load(path, {Setting::parse("data.split=0.5"), Setting::parse("data.split=null")}).data.split == 0.9);
+  CHECK(Recipe::load(path, {Setting::parse("data.validation_text=null")}).data.validation.empty());
+  CHECK_THROWS_WITH_AS(Recipe::load(path, {Setting::parse("data.text=null")}),
+                       doctest::Contains("needs the key 'text'"), DefinitionError);
   CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.training.at(0) ==
         (tiny::fs::current_path() / "2020").string());
   const Recipe bytes =

@@ -80,13 +80,15 @@ TEST_CASE("errors in a table name its file and line") {
     return "nothing";
   };
   CHECK(complaint({}, "German\tx\tein\nDutch\tx\teen\n") ==
-        directory / "valid.tsv" + ", line 2: 'Dutch' is not one of the 3 labels of the training split");
+        directory / "valid.tsv" + ", line 2: column 'label': 'Dutch' is not one of the 3 labels of the training split");
   CHECK(complaint({}, "German\tein\n").find("valid.tsv, line 1: a row must have 3 fields separated by tabs") !=
         std::string::npos);
-  CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n").find("valid.tsv, line 2: 'Dutch'") !=
-        std::string::npos);
+  CHECK(complaint({}, "German\tx\tein\n\tx\tein\n") ==
+        directory / "valid.tsv" + ", line 2: column 'label': the label is empty");
+  CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n")
+            .find("valid.tsv, line 2: column 'label': 'Dutch'") != std::string::npos);
   CHECK(complaint({{"data.columns", R"({"label": "label", "x": "number", "tokens": "text"})"}}) ==
-        directory / "texts.tsv" + ", line 1: 'number 0' is not a finite number");
+        directory / "texts.tsv" + ", line 1: column 'x': 'number 0' is not a finite number");
   CHECK(complaint({{"data.columns", R"({"label": "label", "note": "skip", "words": "text"})"}})
             .find("takes an input 'tokens', but the arrays given are label, words") != std::string::npos);
   CHECK(!std::filesystem::exists(directory / "run"));

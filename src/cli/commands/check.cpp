@@ -6,6 +6,7 @@
 
 #include "definition.hpp"
 #include "definition_options.hpp"
+#include "durable.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "step_check.hpp"
@@ -62,7 +63,7 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
 
 void check(const CheckArguments& arguments) {
   std::string path = arguments.definition.definition;
-  if (!is_hugging_face(path)) {
+  if (!is_hugging_face(path) && !path_exists(path + "/recipe.json")) {
     path = find_definition(path);
     const auto definition = model::read_definition(path);
     if (definition->model == nullptr) {

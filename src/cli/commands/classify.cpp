@@ -10,13 +10,12 @@
 #include "hugging_face/folder.hpp"
 #include "lines.hpp"
 #include "opened_model.hpp"
+#include "predictions.hpp"
 #include "run_options.hpp"
-#include "xtape/train.hpp"
 
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t at_once = 64;       // texts or images
 constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
 
 struct ClassifyArguments {
@@ -26,17 +25,7 @@ struct ClassifyArguments {
   std::vector<std::string> images;
 };
 
-/// The name of the input for texts.
-std::string text_input(const Run& run, const std::string& name) {
-  std::vector<std::string> texts;
-  for (const Column& column : run.recipe().data.columns)
-    if (column.kind == Column::Kind::text && !column.name.empty()) texts.push_back(column.name);
-  if (texts.size() != 1 || run.labels().empty())
-    throw WrongInput(name + " is not a run on a table with one text and one label per row");
-  return texts[0];
-}
-
-/// Prints a line for each row of the input, a text or an image: its most likely label and the probability of the label.
+/// Prints a line for each row of the input, a text: its most likely label and the probability of the label.
 void classify(Model& model, const std::vector<std::string>& labels, const std::string& input, const Array& rows) {
   const Store results = model.play("logits", {{input, rows}});
   const Array& logits = results[0].value;
@@ -61,7 +50,7 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
   const std::int64_t most = hyper.has("max_positions") ? hyper.integer("max_positions") : INT64_MAX;
   InputLines lines(arguments.max_line);
   std::int64_t number = 0;
-  for (std::vector<std::string> read; !(read = lines.next(at_once)).empty();) {
+  for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty();) {
     std::vector<Tokens> texts;
     for (const std::string& line : read) {
       ++number;
@@ -81,47 +70,14 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
   }
 }
 
-/// The shape of the images that the model reads.
-ImageShape image_shape(const Model& model) {
-  const Signature& signature = model.signature("logits");
-  Tape tape(Mode::eval);
-  NamedSizes sizes;
-  for (const std::string& size : signature.sizes) sizes.add(size, 1);
-  const Shape shape = model.inputs(tape, "logits", sizes)[0].value.shape();
-  if (shape.size() != 4) throw WrongInput("the function 'logits' does not read images");
-  return {shape[1], shape[2], shape[3]};
-}
-
-void classify_images(Run& run, const ClassifyArguments& arguments) {
-  if (arguments.images.empty())
-    throw WrongInput(arguments.run + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
-  const ImageShape shape = image_shape(run.model());
-  for (std::size_t first = 0; first < arguments.images.size(); first += at_once) {
-    Images images;
-    images.shape = shape;
-    for (std::size_t i = first; i < std::min(first + at_once, arguments.images.size()); ++i) {
-      const Images read = as_wrong_input([&] { return read_image(arguments.images[i], shape.channels); });
-      if (read.shape != shape)
-        throw WrongInput(arguments.images[i] + " has " + to_string(read.shape) + ", and the model reads " +
-                         to_string(shape));
-      images.pixels.insert(images.pixels.end(), read.pixels.begin(), read.pixels.end());
-    }
-    classify(run.model(), run.labels(), run.model().signature("logits").inputs[0].name,
-             image_array(images, run.recipe().data.images));
-    std::cout << std::flush;
-    if (interrupted()) throw Interrupted();
-  }
-}
-
 void classify_folder(const ClassifyArguments& arguments) {
   if (arguments.checkpoint != "last")
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
   if (!arguments.images.empty()) throw WrongInput(arguments.run + " is a model folder: it reads lines");
   Model model = as_wrong_input([&] { return open_folder(arguments.run); });
-  const std::vector<std::string> functions = model.functions();
-  const bool classifies = std::count(functions.begin(), functions.end(), "accuracy") == 1 &&
-                          model.signature("accuracy").inputs[0].name == "tokens" && model.hyper().has("classes");
-  if (!classifies) throw WrongInput(arguments.run + " has no model that classifies texts");
+  const Signature& signature = model.signature("logits");
+  if (signature.inputs.size() != 1 || signature.inputs[0].name != "tokens" || !model.hyper().has("classes"))
+    throw WrongInput(arguments.run + " has no model that classifies texts");
   std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(arguments.run); });
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them
@@ -130,18 +86,28 @@ void classify_folder(const ClassifyArguments& arguments) {
   classify_lines(model, labels, "tokens", *tokenizer, static_cast<std::int32_t>(padding), arguments);
 }
 
-void classify_any(const ClassifyArguments& arguments) {
-  std::cout.precision(4);
-  if (is_hugging_face(arguments.run)) {
-    catch_interrupt();
-    return classify_folder(arguments);
-  }
+void classify_run(const ClassifyArguments& arguments) {
   Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
   catch_interrupt();
-  if (run.recipe().data.has_images()) return classify_images(run, arguments);
-  if (!arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
-  const std::string input = text_input(run, arguments.run);
-  classify_lines(run.model(), run.labels(), input, run.tokenizer(), std::max(0, run.tokenizer().pad()), arguments);
+  const bool images = run.recipe().data.has_images();
+  if (!images && run.recipe().data.kind != "table")
+    throw WrongInput(arguments.run + " is not a run on a table with one text and one label per row");
+  if (!images && !arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
+  const train::Predictor predictor = as_wrong_input([&] { return train::Predictor(run); });
+  PredictionPrinter printer(predictor, false);
+  if (images) return predict_images(run, arguments.images, printer);
+  InputLines lines(arguments.max_line);
+  std::size_t before = 0;
+  as_wrong_input([&] { return predictor.text_rows("", {}, 0); });  // refuses other runs before it waits for lines
+  for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size())
+    printer.print(as_wrong_input([&] { return predictor.text_rows("standard input", read, before); }));
+}
+
+void classify_any(const ClassifyArguments& arguments) {
+  std::cout.precision(4);
+  if (!is_hugging_face(arguments.run)) return classify_run(arguments);
+  catch_interrupt();
+  classify_folder(arguments);
 }
 
 }  // namespace

@@ -1,0 +1,128 @@
+#include "predict.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "visit.hpp"
+
+namespace xtape::train {
+
+namespace {
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The shortest text that reads as the same number.
+template <class Number>
+std::string text_of(Number number) {
+  char text[64];
+  if constexpr (std::is_same_v<Number, double> || std::is_integral_v<Number>)
+    return {text, std::to_chars(text, text + sizeof text, +number).ptr};
+  else
+    return {text, std::to_chars(text, text + sizeof text, static_cast<float>(number)).ptr};
+}
+
+std::string text_of_probability(double probability) {
+  char text[32];
+  return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.4g", probability))};
+}
+
+/// "y", or "y.0", "y.1" … for several.
+std::vector<std::string> numbered(const std::string& name, std::int64_t count, bool several) {
+  if (!several) return {name};
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < count; ++i) names.push_back(name + "." + std::to_string(i));
+  return names;
+}
+}  // namespace
+
+Predictor::Predictor(Run& run) : run_(run) {
+  const Recipe::Data& data = run.recipe().data;
+  if (data.has_pairs()) throw Error(run.directory() + " is a run on pairs of texts: xtape translate translates");
+  if (data.kind == "text" || data.kind == "documents")
+    throw Error(run.directory() + " is a run on texts: xtape generate continues them");
+  const std::vector<std::string> functions = run.model().functions();
+  logits_ = !run.labels().empty() && holds(functions, "logits");
+  predict_ = holds(functions, "predict");
+  if (!logits_ && !predict_)
+    throw Error("the model of " + run.directory() + " has no function 'predict' that gives numbers for each row" +
+                (run.labels().empty() ? "" : ", and no function 'logits' that gives one for each label"));
+}
+
+bool Predictor::reads(const std::string& input) const {
+  const auto is_input = [&](const char* function) {
+    const std::vector<FunctionInput>& inputs = run_.model().signature(function).inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](const FunctionInput& each) { return each.name == input; });
+  };
+  return (logits_ && is_input("logits")) || (predict_ && is_input("predict"));
+}
+
+std::vector<std::string> Predictor::target_names() const {
+  const Recipe::Data& data = run_.recipe().data;
+  std::vector<std::string> names;
+  const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
+  for (const ArrayInput& input : data.inputs)
+    if (!reads(input.name) && !input.labels) add(input.columns);
+  for (const Column& column : data.columns)
+    if (column.kind == Column::Kind::number && !column.name.empty() && !reads(column.name))
+      add(numbered(column.name, column.width, column.width > 0));
+  return names;
+}
+
+void Predictor::add_labels(const Array& logits, std::int64_t rows, Predictions& made) const {
+  const std::vector<std::string>& labels = run_.labels();
+  const auto classes = static_cast<std::int64_t>(labels.size());
+  if (logits.shape() != Shape{rows, classes} || logits.dtype() != Dtype::float32)
+    throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(rows) +
+                " rows and " + std::to_string(classes) + " labels");
+  const Recipe::Data& data = run_.recipe().data;
+  std::string name = "label";
+  for (const ArrayInput& input : data.inputs)
+    if (input.labels) name = input.columns.at(0);
+  for (const Column& column : data.columns)
+    if (column.kind == Column::Kind::label && !column.name.empty()) name = column.name;
+  made.names.insert(made.names.end(), {name, "probability"});
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* row = logits.as<float>() + i * classes;
+    const float* best = std::max_element(row, row + classes);
+    double sum = 0;
+    for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
+    made.rows[static_cast<std::size_t>(i)].push_back(labels[static_cast<std::size_t>(best - row)]);
+    made.rows[static_cast<std::size_t>(i)].push_back(text_of_probability(1 / sum));
+  }
+}
+
+void Predictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made) const {
+  std::vector<std::string> names;
+  for (const auto& [name, array] : results) {
+    if (array.shape().empty() || array.shape()[0] != rows)
+      throw Error("the result '" + name + "' of the function 'predict' is " + to_string(array.shape()) + " for " +
+                  std::to_string(rows) + " rows: it must have one prediction for each");
+    const std::int64_t width = rows == 0 ? 0 : array.count() / rows;
+    const std::vector<std::string> own = numbered(name, width, array.shape().size() > 1 && width != 1);
+    names.insert(names.end(), own.begin(), own.end());
+    visit_elements(array, [&](const auto* elements) {
+      for (std::int64_t i = 0; i < array.count(); ++i)
+        made.rows[static_cast<std::size_t>(i / width)].push_back(text_of(elements[i]));
+    });
+  }
+  // One unnamed result is what the targets are.
+  const std::vector<std::string> targets = target_names();
+  if (run_.model().signature("predict").results.empty() && results.size() == 1 && targets.size() == names.size())
+    names = targets;
+  made.names.insert(made.names.end(), names.begin(), names.end());
+}
+
+Predictions Predictor::predict(const BatchArrays& rows) const {
+  Predictions made;
+  if (rows.empty()) throw Error("the functions 'logits' and 'predict' read no input");
+  const std::int64_t count = rows[0].value.shape()[0];
+  made.rows.resize(static_cast<std::size_t>(count));
+  if (logits_) add_labels(run_.model().play("logits", rows)[0].value, count, made);
+  if (predict_) add_numbers(run_.model().play("predict", rows), count, made);
+  return made;
+}
+
+}  // namespace xtape::train

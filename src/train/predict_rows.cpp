@@ -1,0 +1,127 @@
+// The rows that a run predicts for, from lines and files of arrays.
+#include <algorithm>
+
+#include "csv_lines.hpp"
+#include "fields.hpp"
+#include "predict.hpp"
+
+namespace xtape::train {
+
+namespace {
+constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
+
+/// The fields of a line that are of a column.
+std::size_t fields_in(const Column& column) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
+}
+}  // namespace
+
+std::vector<ArrayInput> Predictor::wanted() const {
+  std::vector<ArrayInput> wanted;
+  for (const ArrayInput& input : run_.recipe().data.inputs)
+    if (reads(input.name)) wanted.push_back(input);
+  return wanted;
+}
+
+BatchArrays Predictor::rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const {
+  const Recipe::Data& data = run_.recipe().data;
+  if (data.kind == "table") return table_rows(file, lines, skipped);
+  CsvOptions csv = data.csv;
+  // The data of a training and other tables may be separated in different ways.
+  const std::string header = lines.empty() ? "" : lines[0];
+  if (header.find('\t') != std::string::npos)
+    csv.separator = '\t';
+  else if (csv.separator == '\t' && header.find(',') != std::string::npos)
+    csv.separator = ',';
+  return array_rows_of_lines(file, std::move(lines), skipped, wanted(), csv).arrays;
+}
+
+BatchArrays Predictor::rows(const std::string& file) const {
+  std::vector<ArrayInput> inputs = wanted();
+  for (ArrayInput& input : inputs)  // what the training made of columns is an array here
+    if (input.list) input = {input.name, {input.name}};
+  BatchArrays arrays = read_array_rows(file, inputs).arrays;
+  BatchArrays read;
+  for (const std::string& name : arrays.names())
+    if (reads(name)) read.add(name, arrays.at(name));
+  return read;
+}
+
+std::vector<Column> Predictor::columns() const {
+  std::vector<Column> columns;
+  for (const Column& column : run_.recipe().data.columns)
+    if (!column.name.empty() && reads(column.name)) columns.push_back(column);
+  return columns;
+}
+
+BatchArrays Predictor::table_rows(const std::string& file, const std::vector<std::string>& lines,
+                                  std::size_t skipped) const {
+  const Recipe::Data& data = run_.recipe().data;
+  std::vector<bool> taken;  // by field of a whole line: whether the model reads it
+  for (const Column& column : data.columns)
+    taken.insert(taken.end(), fields_in(column), !column.name.empty() && reads(column.name));
+  const auto some = static_cast<std::size_t>(std::count(taken.begin(), taken.end(), true));
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    const std::string place = file + ", line " + std::to_string(skipped + row + 1) + ": ";
+    std::vector<std::string> fields;
+    try {
+      fields = fields_of(lines[row], data.table.delimiter, taken.size());
+    } catch (const Error& error) {
+      throw Error(place + error.what());
+    }
+    if (fields.size() != taken.size() && fields.size() != some)
+      throw Error(place + "a row must have " + std::to_string(taken.size()) + " fields, or without targets " +
+                  std::to_string(some) + ", got " +
+                  (fields.size() > taken.size() ? "more" : std::to_string(fields.size())));
+    std::vector<std::string>& read = rows.emplace_back();
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      if (fields.size() == some || taken[i]) read.push_back(fields[i]);
+  }
+  return field_rows(file, rows, skipped);
+}
+
+BatchArrays Predictor::text_rows(const std::string& file, const std::vector<std::string>& lines,
+                                 std::size_t skipped) const {
+  const std::vector<Column> read = columns();
+  if (read.size() != 1 || read[0].kind != Column::Kind::text || !logits_)
+    throw Error(run_.directory() + " is not a run on a table with one text and one label per row");
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& line : lines) rows.push_back({line});
+  return field_rows(file, rows, skipped);
+}
+
+BatchArrays Predictor::field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
+                                  std::size_t skipped) const {
+  BatchArrays batch;
+  std::size_t first = 0;
+  for (const Column& column : columns()) {
+    const std::size_t width = fields_in(column);
+    std::vector<Tokens> texts;
+    std::vector<float> numbers;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      try {
+        if (column.kind == Column::Kind::text)
+          texts.push_back(source_of(run_.tokenizer(), rows[row][first]));
+        else
+          for (std::size_t i = 0; i < width; ++i) numbers.push_back(number_of<float>(rows[row][first + i]));
+      } catch (const Error& error) {
+        const bool is_text = column.kind == Column::Kind::text;
+        throw Error(file + ", line " + std::to_string(skipped + row + 1) + ": " +
+                    (is_text ? "" : "column '" + column.name + "': ") + error.what());
+      }
+    }
+    first += width;
+    if (column.kind == Column::Kind::text) {
+      batch.add(column.name, token_array(texts, std::max(0, run_.tokenizer().pad()), length_unit));
+      continue;
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
+    Array array(Dtype::float32, column.width == 0 ? Shape{count} : Shape{count, column.width});
+    std::copy(numbers.begin(), numbers.end(), array.as<float>());
+    batch.add(column.name, array);
+  }
+  return batch;
+}
+
+}  // namespace xtape::train
