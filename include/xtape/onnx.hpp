@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,8 +52,8 @@ class OnnxModel {
   ///
   /// What decides shapes (axes, sizes, repetitions) must be known while recording: an attribute, an initialiser, or
   /// computed from those and from shapes of other values; else Error. Throws Error also for a wrong number of inputs,
-  /// ShapeError and DtypeError for inputs that are not as the file says (open sizes of one name are equal), and what the
-  /// ops throw; the error names the node. Then nothing stays recorded.
+  /// ShapeError and DtypeError for inputs that are not as the file says (open sizes of one name are equal), and what
+  /// the ops throw; the error names the node. Then nothing stays recorded.
   Vars record(Tape tape, const Vars& inputs) const;
   /// The same, but returns the values of these names, of any nodes, instead of the outputs: to cut a model, or to look
   /// inside. Throws Error for a name that no node, input or initialiser has.
@@ -99,6 +100,22 @@ struct OnnxSaveOptions {
 /// are empty or occur twice, for other versions, and for inputs of the tape that `inputs` leaves out; HandleError for
 /// vars of several tapes; FileError if a file cannot be written. Then no file is changed.
 void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options = {});
+
+/// Records what a file computes for given sizes, on a tape of its own, with its inputs and outputs by name.
+using OnnxRecord = std::function<SavedTape(const NamedSizes& sizes)>;
+
+/// Writes a model whose sizes of these names are open: the file has names in place of numbers, and takes arrays of any
+/// such sizes. `record` records the computation for given sizes; the calls with several different ones show what in the
+/// graph depends on them: shapes, bounds of slices, ranges of indices, and whatever else is an integer that is a
+/// polynomial of the sizes, with each to the power of 0 or 1. The file computes those from the shapes of its inputs. An
+/// input must have each open size as a size of one of its axes. Small sizes that `record` treats in a way of their own
+/// stay unseen.
+///
+/// Throws what the other save_onnx and `record` throw; Error, which names the size and the node, if the graph depends
+/// on sizes in another way; for more than 4 open sizes, none, names that occur twice, and if options.inputs is not
+/// empty.
+void save_onnx(const std::string& path, const std::vector<std::string>& open, const OnnxRecord& record,
+               const OnnxSaveOptions& options = {});
 
 /// Writes the model in the file `original` to `path`, with these arrays in place of its initialisers of the same names:
 /// a trained model goes back into the file that it came from. All else stays: nodes, metadata, versions. Floats are

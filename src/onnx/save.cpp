@@ -5,6 +5,7 @@
 
 #include "graph.hpp"
 #include "joined.hpp"
+#include "open_sizes.hpp"
 #include "written_file.hpp"
 #include "xtape/onnx.hpp"
 
@@ -13,6 +14,7 @@ namespace xtape {
 using onnx::GraphWriter;
 using onnx::Names;
 using onnx::Shared;
+using onnx::WrittenGraph;
 using protozero::pbf_writer;
 
 namespace {
@@ -50,47 +52,84 @@ void take(Shared& shared, const NamedVars& vars, const Tape& tape) {
   }
 }
 
-void save(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options) {
+void check(const NamedVars& outputs, const OnnxSaveOptions& options) {
   if (outputs.empty()) throw Error("there must be an output");
   if (options.opset < first_written || options.opset > last_written)
     throw Error("opset must be " + std::to_string(first_written) + " to " + std::to_string(last_written) + ", got " +
                 std::to_string(options.opset));
+}
+
+WrittenGraph written(const NamedVars& outputs, const OnnxSaveOptions& options, bool open = false) {
+  check(outputs, options);
   const Tape tape = outputs[0].value.tape();
   const NamedVars inputs = options.inputs.empty() ? needed_inputs(tape, outputs) : options.inputs;
-  Shared shared(options.opset);
-  take(shared, inputs, tape);
-  take(shared, outputs, tape);
+  WrittenGraph made{Shared(options.opset, open), {}, {}, {}};
+  take(made.shared, inputs, tape);
+  take(made.shared, outputs, tape);
   onnx::ValueNames names;
-  Names inputs_bytes, outputs_bytes;
   for (const auto& [name, var] : inputs) {
     names[var.id()] = name;
-    inputs_bytes.push_back(onnx::value_bytes(name, var.type()));
+    made.inputs.add(name, var.type());
   }
   std::vector<ValueId> results;
   for (const auto& [name, var] : outputs) {
     results.push_back(var.id());
-    outputs_bytes.push_back(onnx::value_bytes(name, var.type()));
+    made.outputs.add(name, var.type());
   }
-  GraphWriter graph(shared);
+  GraphWriter graph(made.shared);
   graph.write(tape, results, names);
-  if (!shared.missing.empty()) throw Error("these calls cannot be written: " + joined(shared.missing));
+  if (!made.shared.missing.empty()) throw Error("these calls cannot be written: " + joined(made.shared.missing));
   for (const auto& [name, var] : outputs) graph.rename(names.at(var.id()), name);
-  std::vector<onnx::WrittenTensor> tensors;
-  for (const onnx::Initialiser& each : shared.initialisers) tensors.push_back(tensor_of(each));
-  onnx::write_model(
-      path, model_fields(options.opset),
-      shared.constants + graph.bytes(std::filesystem::path(path).stem().string(), inputs_bytes, outputs_bytes), tensors,
-      options.largest_file);
+  made.nodes = graph.nodes();
+  return made;
 }
-}  // namespace
 
-void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options) {
+Names values_bytes(const WrittenGraph::Types& values) {
+  Names bytes;
+  for (const auto& [name, type] : values) bytes.push_back(onnx::value_bytes(name, type));
+  return bytes;
+}
+
+void write_file(const std::string& path, const WrittenGraph& graph, const Names& inputs, const Names& outputs,
+                const OnnxSaveOptions& options) {
+  std::vector<onnx::WrittenTensor> tensors;
+  for (const onnx::Initialiser& each : graph.shared.initialisers) tensors.push_back(tensor_of(each));
+  onnx::write_model(path, model_fields(options.opset),
+                    graph.shared.constants +
+                        onnx::graph_bytes(graph.nodes, std::filesystem::path(path).stem().string(), inputs, outputs),
+                    tensors, options.largest_file);
+}
+
+template <class Save>
+void with_path(const std::string& path, const Save& save) {
   try {
-    save(path, outputs, options);
+    save();
   } catch (Error& error) {
     error.name_location(path);
     throw;
   }
+}
+}  // namespace
+
+void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options) {
+  with_path(path, [&] {
+    const WrittenGraph graph = written(outputs, options);
+    write_file(path, graph, values_bytes(graph.inputs), values_bytes(graph.outputs), options);
+  });
+}
+
+void save_onnx(const std::string& path, const std::vector<std::string>& open, const OnnxRecord& record,
+               const OnnxSaveOptions& options) {
+  with_path(path, [&] {
+    if (!options.inputs.empty()) throw Error("with open sizes, the inputs of the file are those that `record` returns");
+    onnx::OpenGraph graph = onnx::with_open_sizes(open, [&](const NamedSizes& sizes) {
+      const SavedTape recorded = record(sizes);
+      OnnxSaveOptions with = options;
+      with.inputs = recorded.inputs;
+      return written(recorded.outputs, with, true);
+    });
+    write_file(path, graph.graph, graph.inputs, graph.outputs, options);
+  });
 }
 
 std::vector<std::string> onnx_written_ops() {

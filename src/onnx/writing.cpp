@@ -79,19 +79,32 @@ Element element_of(Dtype dtype) {
   return Element::boolean;
 }
 
-std::string value_bytes(const std::string& name, const ValueType& type) {
-  const std::string shape = message([&](pbf_writer& to) {
-    for (const std::int64_t size : type.shape)
-      to.add_message(1, message([&](pbf_writer& dim) { dim.add_int64(1, size); }));
-  });
+std::string value_bytes(const std::string& name, Dtype dtype, const std::optional<std::vector<Dimension>>& sizes) {
   const std::string array = message([&](pbf_writer& to) {
-    to.add_int32(1, static_cast<std::int32_t>(element_of(type.dtype)));
-    to.add_message(2, shape);
+    to.add_int32(1, static_cast<std::int32_t>(element_of(dtype)));
+    if (!sizes) return;
+    to.add_message(2, message([&](pbf_writer& shape) {
+                     for (const Dimension& each : *sizes)
+                       shape.add_message(1, message([&](pbf_writer& dim) {
+                                           if (each.size) dim.add_int64(1, *each.size);
+                                           if (!each.name.empty()) dim.add_string(2, each.name);
+                                         }));
+                   }));
   });
   return message([&](pbf_writer& to) {
     to.add_string(1, name);
     to.add_message(2, message([&](pbf_writer& kind) { kind.add_message(1, array); }));
   });
+}
+
+std::string value_bytes(const std::string& name, const ValueType& type) {
+  std::vector<Dimension> sizes;
+  for (const std::int64_t size : type.shape) sizes.push_back({size, {}});
+  return value_bytes(name, type.dtype, sizes);
+}
+
+std::string Shared::inside_bytes(const std::string& name, const ValueType& type) const {
+  return open ? value_bytes(name, type.dtype, std::nullopt) : value_bytes(name, type);
 }
 
 std::string Shared::fresh(const std::string& hint) {
@@ -130,7 +143,7 @@ std::string Shared::added_constant(const Array& array) {
 
 std::string Shared::constant(const Array& array) {
   constexpr std::size_t small = 256;
-  if (array.bytes() > small) return added_constant(array);
+  if (array.bytes() > small && !open) return added_constant(array);  // the same ones for all sizes
   const std::string key = to_string(ValueType{array.dtype(), array.shape()}) + ":" +
                           std::string(static_cast<const char*>(array.data()), array.bytes());
   const auto found = known_.find(key);
@@ -186,8 +199,8 @@ void GraphWriter::rename(const std::string& value, const std::string& name) {
   append("Identity", {value}, {name}, {}, name);
 }
 
-std::string GraphWriter::bytes(const std::string& name, const Names& inputs, const Names& outputs) const {
-  std::string bytes = nodes_;
+std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs) {
+  std::string bytes = nodes;
   pbf_writer to(bytes);
   to.add_string(2, name);
   for (const std::string& each : inputs) to.add_message(11, each);

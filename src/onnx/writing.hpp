@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -35,8 +36,14 @@ struct Initialiser {
 
 /// The element type that arrays of this dtype are written as.
 Element element_of(Dtype dtype);
+/// A size of an input or output in the file: a number or a name; neither where only the file's reader can know.
+struct Dimension {
+  std::optional<std::int64_t> size = std::nullopt;
+  std::string name = {};
+};
 /// A ValueInfoProto.
 std::string value_bytes(const std::string& name, const ValueType& type);
+std::string value_bytes(const std::string& name, Dtype dtype, const std::optional<std::vector<Dimension>>& sizes);
 /// The dtype in which operators of numbers take an array: they take no bool, and few take int8.
 constexpr Dtype number_dtype(Dtype dtype) {
   return dtype == Dtype::boolean || dtype == Dtype::int8 ? Dtype::int32 : dtype;
@@ -45,7 +52,8 @@ constexpr Dtype number_dtype(Dtype dtype) {
 /// What the graphs of a file share: the graphs inside nodes see the names of those outside.
 class Shared {
  public:
-  explicit Shared(std::int64_t version) : opset(version) {}
+  /// `open`: sizes of arrays inside graphs are not said, as they differ from play to play.
+  explicit Shared(std::int64_t version, bool open_sizes = false) : opset(version), open(open_sizes) {}
   /// `hint`, or with a number behind it if it is taken.
   std::string fresh(const std::string& hint);
   /// An initialiser, or for floats, which would be taken for weights, a node. Small constants with the same elements
@@ -53,7 +61,11 @@ class Shared {
   std::string constant(const Array& array);
   std::string add(const std::string& hint, const Array& array);
 
+  /// The ValueInfoProto of a value of a graph inside a node.
+  std::string inside_bytes(const std::string& name, const ValueType& type) const;
+
   const std::int64_t opset;
+  const bool open;
   std::vector<Initialiser> initialisers;
   std::string constants;  ///< The nodes of constants, as fields of the GraphProto, before all others.
   Names missing;          ///< Calls that cannot be written.
@@ -129,6 +141,9 @@ const WriterRows& control_writers();
 const WriterRow* find_writer(const std::string& op);
 Names written_ops();
 
+/// The fields of a GraphProto but its initialisers. Nodes are such fields; inputs and outputs are ValueInfoProtos.
+std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs);
+
 /// A graph: its nodes in order.
 class GraphWriter {
  public:
@@ -142,8 +157,9 @@ class GraphWriter {
   void rename(const std::string& value, const std::string& name);
   void set_scope(const std::string& path) { scope_ = path; }
   const std::string& nodes() const { return nodes_; }
-  /// The fields of a GraphProto but its initialisers. Inputs and outputs are ValueInfoProtos.
-  std::string bytes(const std::string& name, const Names& inputs, const Names& outputs) const;
+  std::string bytes(const std::string& name, const Names& inputs, const Names& outputs) const {
+    return graph_bytes(nodes_, name, inputs, outputs);
+  }
 
  private:
   Names written(const xtape::Node& node, WriteCall& call, const Tape& tape, int depth);

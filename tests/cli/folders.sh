@@ -50,7 +50,10 @@ expect 2 "" "step.onnx already exists" export run step.onnx
 expect 2 "" "takes no --function" export tape other.onnx --function logits
 expect 2 "" "--function names" export folder other.onnx
 expect 2 "" "'logits'" export folder other.onnx --function lgits --with b=1,t=6
-expect 2 "" "'t'" export folder other.onnx --function logits --with b=1
+expect 0 "^open.onnx$" "" export folder open.onnx --function logits --with b=1
+holds "sizes left out are open" grep -q -a sizes/Shape open.onnx
+expect 0 "softmax" "" show open.onnx --with t=3
+expect 2 "" "no size 'n'" export folder other.onnx --function logits --with b=1,n=2
 expect 2 "" "--step and --capacity go together" export folder other.onnx --function logits --with b=1,t=1 --step tokens
 expect 2 "" "18 to 23, got 17" export folder other.onnx --function logits --with b=1,t=6 --opset 17
 expect 2 "" "--weights is for folders" export folder other.onnx --weights int8

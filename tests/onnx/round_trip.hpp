@@ -66,6 +66,11 @@ struct Folder {
                          OnnxSaveOptions options = {}, const Store& fed = {}) const {
     options.inputs = inputs;
     save_onnx(path(name), outputs, options);
+    return part_of_file(name, inputs, outputs, fed);
+  }
+  /// The same for a file that is there.
+  double part_of_file(const std::string& name, const NamedVars& inputs, const NamedVars& outputs,
+                      const Store& fed = {}) const {
     Tape copy;
     Vars wanted, given;
     std::vector<Feed> feeds, copy_feeds;

@@ -1,14 +1,19 @@
 // Ops in ONNX files: what is read back plays the same numbers.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "op_samples.hpp"
 #include "round_trip.hpp"
 #include "source_root.hpp"
+#include "xtape/index.hpp"
 #include "xtape/op/op.hpp"
+#include "xtape/ops/convolution.hpp"
+#include "xtape/scan.hpp"
 
 using namespace xtape;
 
@@ -159,4 +164,133 @@ TEST_CASE("the document's example of writing, and its list of ops that have oper
   }
   const std::vector<std::string> ops = onnx_written_ops();
   CHECK(listed == std::set<std::string>(ops.begin(), ops.end()));
+}
+
+namespace {
+/// What `compute` makes of x [b, t] and of its sizes.
+using OfSizes = std::function<Var(const Var& x, std::int64_t b, std::int64_t t)>;
+
+OnnxRecord recording(const OfSizes& compute) {
+  return [compute](const NamedSizes& sizes) {
+    const std::int64_t b = sizes.at("b"), t = sizes.at("t");
+    SavedTape made{Tape(Mode::eval), {}, {}, {}};
+    const Var x = made.tape.input("x", {b, t});
+    made.inputs.add("x", x);
+    made.outputs.add("y", compute(x, b, t));
+    return made;
+  };
+}
+
+std::string refusal(const std::vector<std::string>& open, const OnnxRecord& record, OnnxSaveOptions options = {}) {
+  const Scratch scratch;
+  const std::string path = scratch.folder + "/model.onnx";
+  try {
+    save_onnx(path, open, record, options);
+  } catch (const Error& error) {
+    CHECK(!std::filesystem::exists(path));
+    return std::string(error.what()).substr(path.size() + 2);
+  }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("the document's example of open sizes") {
+  const Scratch scratch;
+  const std::string path = scratch.folder + "/model.onnx";
+  const OnnxRecord record = [](const NamedSizes& sizes) {
+    SavedTape made{Tape(Mode::eval), {}, {}, {}};
+    const Var x = made.tape.input("x", {sizes.at("b"), sizes.at("t")});
+    made.inputs.add("x", x);
+    made.outputs.add("y", reshape(x, {sizes.at("b") * sizes.at("t")}));
+    return made;
+  };
+  save_onnx(path, {"b", "t"}, record);
+  const OnnxModel model = open_onnx(path);
+  CHECK(model.outputs()[0].sizes == Integers{-1});
+  CHECK(played<float>(model, xt::ones<float>({2, 3})) == xt::ones<float>({6}));
+  CHECK(played<float>(model, xt::ones<float>({4, 1})) == xt::ones<float>({4}));
+}
+
+TEST_CASE("a file with open sizes computes shapes, ranges and bounds from the shapes of its inputs") {
+  const round_trip::Folder folder;
+  const std::vector<std::pair<std::string, OfSizes>> cases = {
+      {"shape",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return reshape(x, {b * t, 1}) * 2;
+       }},
+      {"range",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return x + iota(x.tape(), {b, t}, 1);
+       }},
+      {"column",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return x + iota(x.tape(), {b, t}, 0);
+       }},
+      {"zeros",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return concat({x, zeros(x.tape(), {b, 2 * t})}, 1);
+       }},
+      {"bounds",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return slice(x, {0, t - 2}, {b, t - 1});
+       }},
+      {"windows", [](const Var& x, std::int64_t, std::int64_t) { return max_pool1d(expand_dims(x, 1), 3, 1); }},
+      {"both",
+       [](const Var& x, std::int64_t b, std::int64_t t) {
+         return reshape(slice(x, {0, 1}), {b * (t - 1)});
+       }},
+      {"flipped", [](const Var& x, std::int64_t, std::int64_t) { return flip(tril(x), 1); }},
+      {"backwards",
+       [](const Var& x, std::int64_t, std::int64_t) {
+         return slice(x, {}, {open_end, 1}, {-1, -2});
+       }},
+      {"scan", [](const Var& x, std::int64_t b, std::int64_t) {
+         const auto step = [](const Vars& slices, const Vars& states) -> std::pair<Vars, Vars> {
+           const Var next = tanh(slices[0] + states[0]);
+           return {{next}, {next}};
+         };
+         ScanOptions options;
+         options.axis = 1;
+         return scan(step, {x}, {zeros(x.tape(), {b})}, options).outputs[0];
+       }}};
+  for (const auto& [name, compute] : cases) {
+    CAPTURE(name);
+    const OnnxRecord record = recording(compute);
+    save_onnx(folder.path("open_" + name), {"b", "t"}, record);
+    CHECK(open_onnx(folder.path("open_" + name)).inputs()[0].names == std::vector<std::string>{"b", "t"});
+    for (const std::int64_t more : {0, 4}) {
+      const SavedTape now = record({{"b", 1 + more}, {"t", 5 + more}});
+      CHECK(folder.part_of_file("open_" + name, now.inputs, now.outputs) < 1e-6);
+    }
+  }
+}
+
+TEST_CASE("open sizes that a file cannot have are errors, which name the size and the node") {
+  const auto product = [](const Var& x, std::int64_t, std::int64_t t) {
+    const auto scope = x.tape().in_scope(std::make_shared<const Scope>(Scope{"head", ""}), 0);
+    return x * (1.0 / static_cast<double>(t));
+  };
+  CHECK(refusal({"b", "t"}, recording(product)) ==
+        "node 'head/Mul' depends on the size t in a way that a file with open sizes cannot say: give it as a number");
+  const auto half = [](const Var& x, std::int64_t b, std::int64_t) { return slice(x, {b / 2}); };
+  CHECK(refusal({"b", "t"}, recording(half)).find("Slice' depends on the size b in") != std::string::npos);
+  const auto deep = [](const Var& x, std::int64_t b, std::int64_t) {
+    Var y = x;
+    for (std::int64_t i = 0; i < b; ++i) y = tanh(y);
+    return y;
+  };
+  CHECK(refusal({"b", "t"}, recording(deep)).find("' depends on the size b in") != std::string::npos);
+  const auto same = [](const Var& x, std::int64_t, std::int64_t) { return tanh(x); };
+  CHECK(refusal({}, recording(same)) == "a file has 1 to 4 open sizes, got 0");
+  CHECK(refusal({"a", "b", "c", "d", "e"}, recording(same)) == "a file has 1 to 4 open sizes, got 5");
+  CHECK(refusal({"t", "t"}, recording(same)) == "two open sizes are named 't'");
+  const auto twice = [&](const NamedSizes& sizes) {
+    return recording(same)({{"b", 2 * sizes.at("b")}, {"t", sizes.at("t")}});
+  };
+  CHECK(refusal({"b", "t"}, twice) == "no input of the file has the size b");
+  const SavedTape given = recording(same)({{"b", 2}, {"t", 3}});
+  OnnxSaveOptions options;
+  options.inputs = given.inputs;
+  CHECK(refusal({"b", "t"}, recording(same), options) ==
+        "with open sizes, the inputs of the file are those that `record` returns");
 }

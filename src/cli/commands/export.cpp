@@ -29,10 +29,10 @@ struct ExportArguments {
 
 /// The function in mode eval; or with `step`, in mode predict, with the past and the states as further inputs, and the
 /// states after the step as outputs.
-SavedTape recorded(const Model& model, const ExportArguments& arguments) {
+SavedTape recorded(const Model& model, const ExportArguments& arguments, const NamedSizes& sizes) {
   const bool is_step = !arguments.step.empty();
   SavedTape made{Tape(is_step ? Mode::predict : Mode::eval), {}, {}, {}};
-  const NamedVars given = model.inputs(made.tape, arguments.function, sizes_of(arguments.with));
+  const NamedVars given = model.inputs(made.tape, arguments.function, sizes);
   made.inputs = given;
   if (is_step) {
     const Var& stepped = given.at(arguments.step);
@@ -50,25 +50,42 @@ SavedTape recorded(const Model& model, const ExportArguments& arguments) {
   return made;
 }
 
+/// The sizes that --with leaves out are open.
+void write_function(const Model& model, const ExportArguments& arguments, OnnxSaveOptions options) {
+  const NamedSizes given = sizes_of(arguments.with);
+  std::vector<std::string> open;
+  for (const std::string& size : model.signature(arguments.function).sizes)
+    if (!given.has(size)) open.push_back(size);
+  const auto record = [&](const NamedSizes& sizes) {
+    NamedSizes all = given;
+    for (const auto& [name, size] : sizes) all.add(name, size);
+    return recorded(model, arguments, all);
+  };
+  if (!open.empty()) return save_onnx(arguments.target, open, record, options);
+  const SavedTape tape = record({});
+  options.inputs = tape.inputs;
+  save_onnx(arguments.target, tape.outputs, options);
+}
+
 void write_onnx(const ExportArguments& arguments) {
   OnnxSaveOptions options;
   options.opset = arguments.opset;
-  const auto save = [&](const SavedTape& tape) {
-    options.inputs = tape.inputs;
-    save_onnx(arguments.target, tape.outputs, options);
-  };
   const bool is_tape = is_saved_tape(arguments.source);
   if (is_tape != arguments.function.empty())
     throw WrongInput(is_tape ? "'" + arguments.source + "' is a saved tape, which takes no --function"
                              : "--function names the function of the model that the ONNX file is to have");
   if (arguments.step.empty() != (arguments.capacity == 0))
     throw WrongInput("--step and --capacity go together: a step of decoding has caches of this many positions");
-  if (is_tape)
-    save(Tape::load(arguments.source));
-  else if (is_hugging_face(arguments.source))
-    save(recorded(open_folder(arguments.source), arguments));
-  else
-    save(recorded(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments));
+  if (is_tape) {
+    const SavedTape tape = Tape::load(arguments.source);
+    options.inputs = tape.inputs;
+    save_onnx(arguments.target, tape.outputs, options);
+  } else if (is_hugging_face(arguments.source)) {
+    write_function(open_folder(arguments.source), arguments, options);
+  } else {
+    write_function(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments,
+                   options);
+  }
 }
 #else
 void write_onnx(const ExportArguments&) {
@@ -112,7 +129,7 @@ void add_export(CLI::App& program) {
       ->required();
   command->add_option("FOLDER", arguments->target, "The folder to write, or the file NAME.onnx")->required();
   command->add_option("--function", arguments->function, "For an ONNX file: the function of the model");
-  command->add_option("--with", arguments->with, "For an ONNX file: the sizes of its inputs: b=1,t=8");
+  command->add_option("--with", arguments->with, "For an ONNX file: sizes of its inputs: b=1,t=8; others stay open");
   command->add_option("--step", arguments->step,
                       "For an ONNX file: a step of decoding, in which this input has the next tokens; its caches are "
                       "inputs and outputs");

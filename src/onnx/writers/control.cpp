@@ -55,13 +55,13 @@ Names scan(const WriteCall& call) {
     const std::string name = shared.fresh(is_state ? "state" : "slice");
     const std::size_t place = is_state ? k - sequences : states + k;
     names[given[k]] = name;
-    inputs[place] = value_bytes(name, step.type(given[k]));
+    inputs[place] = shared.inside_bytes(name, step.type(given[k]));
     operands[place] =
         is_state ? call.inputs[k]
                  : in_steps(call, call.inputs[k], form.input_axes[k], call.shape(k).size(), form.reverse, false);
   }
   if (sequences == 0) {  // Scan counts its steps by a sequence
-    inputs[states] = value_bytes(shared.fresh("slice"), {Dtype::int64, {}});
+    inputs[states] = shared.inside_bytes(shared.fresh("slice"), {Dtype::int64, {}});
     operands[states] = shared.constant(Array(Dtype::int64, {form.length}));
   }
   const std::vector<ValueId>& results = step.results();
@@ -85,7 +85,7 @@ Names scan(const WriteCall& call) {
     }
     const std::string name = shared.fresh(k < states ? "next" : "output");
     graph.rename(value, name);
-    results_bytes.push_back(value_bytes(name, type));
+    results_bytes.push_back(shared.inside_bytes(name, type));
   }
   const Names found = call.add("Scan", operands, wanted.size(),
                                {{"body", GraphBytes{graph.bytes("step", inputs, results_bytes)}},

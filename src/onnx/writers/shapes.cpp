@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "writing.hpp"
+#include "xtape/index.hpp"
 
 namespace xtape::onnx {
 
@@ -24,11 +25,19 @@ Names broadcast(const WriteCall& call) {
   return {call.add("Expand", {call.inputs[0], call.list(Integers(shape.begin(), shape.end()))})};
 }
 
+constexpr std::int64_t before_all = std::numeric_limits<std::int64_t>::min() + 1;  // the end of a slice backwards
+
 /// x[start:stop:step]. Ends beyond the array mean what they mean in Python.
 Names sliced(const WriteCall& call) {
   Integers start = call.integers("start"), stop = call.integers("stop"), step = call.integers("step"), axes;
-  step.resize(start.size(), 1);
-  for (std::size_t i = 0; i < start.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  const std::size_t count = std::max({start.size(), stop.size(), step.size()});
+  step.resize(count, 1);
+  stop.resize(count, open_end);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i == start.size()) start.push_back(step[i] > 0 ? 0 : open_end);
+    if (step[i] < 0 && stop[i] == open_end) stop[i] = before_all;
+    axes.push_back(static_cast<std::int64_t>(i));
+  }
   if (axes.empty()) return {call.inputs[0]};
   return {call.add("Slice", {call.inputs[0], call.list(start), call.list(stop), call.list(axes), call.list(step)})};
 }
@@ -39,8 +48,7 @@ Names flipped(const WriteCall& call) {
   if (axes.empty())
     for (std::size_t i = 0; i < call.shape().size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (axes.empty()) return {call.inputs[0]};
-  const Integers starts(axes.size(), -1), steps(axes.size(), -1),
-      ends(axes.size(), std::numeric_limits<std::int64_t>::min() + 1);
+  const Integers starts(axes.size(), -1), steps(axes.size(), -1), ends(axes.size(), before_all);
   return {call.add("Slice", {call.inputs[0], call.list(starts), call.list(ends), call.list(axes), call.list(steps)})};
 }
 
