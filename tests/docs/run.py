@@ -4,11 +4,12 @@
 A snippet passes where its text stands in the file that it is from; where C++ compiles and runs; where `xtape check`
 finds no mistake in a definition, and `xtape train` trains by a recipe; where all of its commands succeed; where a
 command prints its text. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md
-pass where they fail. A document as a whole passes where the files and options that it names are there."""
+pass where they fail. A document as a whole passes where the files and options that it names are there. The reference passes
+where it has every public header."""
 import collections, concurrent.futures, json, os, pathlib, re, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import cpp, names
+import cpp, names, reference
 from snippets import BROKEN, Snippet, all_snippets, documents, fits, read
 from workplace import Failed, Skipped, Workplace
 
@@ -118,6 +119,15 @@ def test_names(source, program):
     return outcomes
 
 
+def test_reference(source):
+    """The outcome of the reference: every public header is on one page, and the page of families is as the ops are."""
+    wrong = reference.misplaced(source)
+    if reference.page(source) != read(source, reference.PAGE):
+        wrong.append(f"{reference.PAGE} is not what tests/docs/reference.py writes")
+    outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")
+    return [(Snippet("docs/reference", 1, "reference"), outcome)]
+
+
 def main():
     program, source, build = (pathlib.Path(os.path.realpath(word)) for word in sys.argv[1:4])
     snippets = all_snippets(source)
@@ -129,7 +139,7 @@ def main():
         programs = workers.submit(test_cpp, compiled, workplace)
         outcomes = [(each, workers.submit(attempt, tested, each, workplace)) for each in others]
         outcomes = programs.result() + [(each, done.result()) for each, done in outcomes]
-    outcomes += test_names(source, program)
+    outcomes += test_names(source, program) + test_reference(source)
     totals, kinds = collections.Counter(), collections.Counter()
     for snippet, (outcome, note) in outcomes:
         if snippet.file == BROKEN:
