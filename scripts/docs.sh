@@ -31,5 +31,6 @@ QUIET = YES
 WARN_IF_UNDOCUMENTED = NO
 WARN_IF_DOC_ERROR = NO
 END
-XTAPE_DOXYGEN="$PWD/$work/xml" /usr/bin/sphinx-build -W --keep-going -q -j 2 -c docs/site -b html -d "$work/doctrees" docs "$site"
+# -a: all pages have the navigation, so all are written.
+XTAPE_DOXYGEN="$PWD/$work/xml" /usr/bin/sphinx-build -a -W --keep-going -q -c docs/site -b html -d "$work/doctrees" docs "$site"
 echo "$site/index.html"

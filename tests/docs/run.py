@@ -4,8 +4,8 @@
 A snippet passes where its text stands in the file that it is from; where C++ compiles and runs; where `xtape check`
 finds no mistake in a definition, and `xtape train` trains by a recipe; where all of its commands succeed; where a
 command prints its text. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md
-pass where they fail. A document as a whole passes where the files and options that it names are there. The reference passes
-where it has every public header."""
+pass where they fail. A document as a whole passes where the files and options that it names are there. The reference
+passes where it has every public header."""
 import collections, concurrent.futures, json, os, pathlib, re, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
