@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the site of docs and of the public headers in build/site, without a network. Its start is build/site/index.html;
-# search works without a server. A warning of Sphinx or Doxygen is an error. usage: docs.sh
+# search works without a server. A warning of Sphinx is an error, one of Doxygen is not. usage: docs.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 missing=()
