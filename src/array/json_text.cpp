@@ -93,6 +93,38 @@ void JsonNode::refuse(const char* wanted) const {
        (kind == "null" ? kind : (kind == "object" || kind == "array" ? "an " : "a ") + kind));
 }
 
+/// Contents that are in no text, and their parts, which are.
+struct JsonNode::Made {
+  Json json;
+  std::vector<std::pair<std::string, JsonNode>> parts = {};
+};
+
+JsonNode JsonNode::with(std::shared_ptr<const Made> made) const {
+  JsonNode node = *this;
+  node.value_ = &made->json;
+  node.made_ = std::move(made);
+  return node;
+}
+
+JsonNode JsonNode::with_entries(const std::vector<std::pair<std::string, JsonNode>>& entries) const {
+  Json::object_t object;  // filled by push_back: looking up each name would be a linear search
+  for (const auto& [name, node] : entries) object.push_back({name, node.json()});
+  return with(std::make_shared<const Made>(Made{std::move(object), entries}));
+}
+
+JsonNode JsonNode::with_elements(const std::vector<JsonNode>& elements) const {
+  Made made{Json::array()};
+  for (const JsonNode& node : elements) {
+    made.json.push_back(node.json());
+    made.parts.emplace_back("", node);
+  }
+  return with(std::make_shared<const Made>(std::move(made)));
+}
+
+JsonNode JsonNode::with_text(const std::string& text) const {
+  return with(std::make_shared<const Made>(Made{text}));
+}
+
 JsonNode JsonNode::owned_by(const std::string& owner) const {
   JsonNode node = *this;
   node.owner_ = owner;
@@ -146,14 +178,20 @@ JsonNode JsonNode::at(const std::string& key) const {
   if (!value_->is_object()) refuse("an object");
   const auto found = value_->find(key);
   if (found == value_->end()) fail("the key \"" + key + "\" is missing");
-  return child(*found);
+  if (!made_) return child(*found);
+  const auto part =
+      std::find_if(made_->parts.begin(), made_->parts.end(), [&](const auto& each) { return each.first == key; });
+  return part->second.owned_by(owner_);
 }
 
 std::vector<std::pair<std::string, JsonNode>> JsonNode::entries() const {
   if (!value_->is_object()) refuse("an object");
   std::vector<std::pair<std::string, JsonNode>> entries;
   entries.reserve(value_->size());
-  for (const auto& [key, value] : value_->items()) entries.emplace_back(key, child(value));
+  if (made_)
+    for (const auto& [key, part] : made_->parts) entries.emplace_back(key, part.owned_by(owner_));
+  else
+    for (const auto& [key, value] : value_->items()) entries.emplace_back(key, child(value));
   return entries;
 }
 
@@ -161,7 +199,10 @@ std::vector<JsonNode> JsonNode::elements() const {
   if (!value_->is_array()) refuse("an array");
   std::vector<JsonNode> elements;
   elements.reserve(value_->size());
-  for (const Json& value : *value_) elements.push_back(child(value));
+  if (made_)
+    for (const auto& part : made_->parts) elements.push_back(part.second.owned_by(owner_));
+  else
+    for (const Json& value : *value_) elements.push_back(child(value));
   return elements;
 }
 
@@ -173,7 +214,7 @@ void JsonNode::only(const std::vector<std::string>& known) const {
 
 JsonNode JsonNode::child(const Json& value) const {
   JsonNode node = *this;
-  node.value_ = &value;
+  node.value_ = node.place_ = &value;
   return node;
 }
 

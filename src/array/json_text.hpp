@@ -74,18 +74,27 @@ std::string indented(const Json& value);
 class JsonNode {
  public:
   JsonNode() = default;
-  explicit JsonNode(std::shared_ptr<const JsonText> source) : source_(std::move(source)), value_(&source_->root()) {}
+  explicit JsonNode(std::shared_ptr<const JsonText> source)
+      : source_(std::move(source)), value_(&source_->root()), place_(value_) {}
   /// Parses a text. Throws as JsonText does.
   JsonNode(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite)
       : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors, numbers)) {}
 
+  /// A node at the place of this one with other contents: errors about it name this place, and errors about its parts
+  /// the places of these.
+  JsonNode with_entries(const std::vector<std::pair<std::string, JsonNode>>& entries) const;
+  JsonNode with_elements(const std::vector<JsonNode>& elements) const;
+  JsonNode with_text(const std::string& text) const;
+
   const Json& json() const { return *value_; }
+  /// The value of the text whose place this node has.
+  const Json* place() const { return place_; }
   const std::shared_ptr<const JsonText>& source() const { return source_; }
   const std::string& file() const { return source_->file(); }
-  std::size_t begin() const { return source_->begin_of(*value_); }
+  std::size_t begin() const { return source_->begin_of(*place_); }
   /// Throws "file, owner, line 3: message" and the line with a caret under the value, or under its key.
   [[noreturn]] void fail(const std::string& message) const { fail_at(begin(), message); }
-  [[noreturn]] void fail_at_key(const std::string& message) const { fail_at(source_->key_of(*value_), message); }
+  [[noreturn]] void fail_at_key(const std::string& message) const { fail_at(source_->key_of(*place_), message); }
   /// A copy of this node with an owner: errors of the copy and of nodes taken from it name the owner.
   JsonNode owned_by(const std::string& owner) const;
   const std::string& owner() const { return owner_; }
@@ -112,9 +121,13 @@ class JsonNode {
   [[noreturn]] void fail_at(std::size_t byte, const std::string& message) const;
   [[noreturn]] void refuse(const char* wanted) const;
   JsonNode child(const Json& value) const;
+  struct Made;
+  JsonNode with(std::shared_ptr<const Made> made) const;
 
   std::shared_ptr<const JsonText> source_;
   const Json* value_ = nullptr;
+  const Json* place_ = nullptr;       // the value in the text; `value_`, unless the contents are made
+  std::shared_ptr<const Made> made_;  // null: the contents are those of the text
   std::string owner_;
 };
 

@@ -22,7 +22,7 @@ class Builder {
     const Definition& definition = *context_.definition;
     auto module = std::make_unique<Module>();
     module->block = definition.model.get();
-    module->scope = std::make_shared<const Scope>(Scope{"", definition.file + ", model"});
+    module->scopes.main = std::make_shared<const Scope>(Scope{"", definition.file + ", model"});
     fill(*module);
     return module;
   }
@@ -159,7 +159,7 @@ class Builder {
     const Block& block = chosen_block(spec, context);
     module->path = path;
     module->block = &block;
-    module->scope = scope_of(context_, path, block.location, "block '" + block.name + "'", block.computation);
+    module->scopes = scopes_of(context_, path, block.location, "block '" + block.name + "'", block.computation);
     give_modules(*module, spec, context);
     set_parameters(*module, spec, context);
     fill(*module);

@@ -118,6 +118,14 @@ class Reader {
     return nodes;
   }
 
+  /// A mapping to folders: an object or the path of one, over the one that it extends.
+  JsonNode mapping_of(const JsonNode& entry, std::size_t depth) {
+    const JsonNode node = entry.is_string() ? source_of(entry, entry.file()).open() : entry;
+    if (!node.has("extends")) return node;
+    if (depth == deepest) entry.fail("mappings extend each other more than " + std::to_string(deepest) + " deep");
+    return extended_mapping(mapping_of(node.at("extends"), depth + 1), node);
+  }
+
   static int version_of(const JsonNode& node) {
     const JsonNode version = node.at("xtape");
     for (int known = oldest_version; known <= latest_version; ++known)
@@ -153,10 +161,13 @@ class Reader {
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
       const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
-      definition.hugging_face = std::make_shared<const HuggingFaceMapping>(
-          read_hugging_face(entry.is_string() ? source_of(entry, entry.file()).open() : entry, names));
+      definition.hugging_face =
+          std::make_shared<const HuggingFaceMapping>(read_hugging_face(mapping_of(entry, 0), names));
     }
-    read_blocks(definition, merged(nodes, "blocks"));
+    Entries used;
+    for (const Definition::Used& each : definition.used)
+      for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
+    read_blocks(definition, merged(nodes, "blocks", "", used));
     if (definition.version == 1)
       for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);
@@ -165,8 +176,11 @@ class Reader {
   /// Throws DefinitionError for a new name that is probably a misspelling of an existing one. A misspelt name would
   /// silently add an entry where it should replace one.
   static void refuse_slips(const std::vector<JsonNode>& nodes, const char* key, std::vector<std::string> known) {
-    for (const auto& entry : merged({nodes.begin(), nodes.end() - 1}, key)) known.push_back(entry.first);
-    for (const auto& [name, entry] : merged({nodes.back()}, key)) {
+    for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
+      if (nodes[i].has(key))
+        for (const auto& entry : nodes[i].at(key).entries()) known.push_back(entry.first);
+    if (!nodes.back().has(key)) return;
+    for (const auto& [name, entry] : nodes.back().at(key).entries()) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       for (const std::string& meant : known)
         if (is_slip(name, meant, true))

@@ -61,7 +61,7 @@ struct WeightSpec {
 struct ModuleSpec {
   std::string name;
   Location location;
-  const Json* identity = nullptr;    ///< Its JSON entry, which identifies it.
+  const Json* identity = nullptr;    ///< The place of its entry, which identifies it.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
   bool given = false;                ///< Declared as null: the user of the block supplies the module.
   std::string block;
@@ -83,6 +83,7 @@ using Index = std::map<std::string, std::size_t>;
 
 struct Block {
   std::string name;  ///< "" for the model itself.
+  JsonNode node;     ///< Its entry, which other files may change.
   Location location;
   const Definition* home = nullptr;
   std::vector<Parameter> parameters;

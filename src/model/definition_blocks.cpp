@@ -151,7 +151,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   ModuleSpec module;
   module.name = name;
   module.location = location_of(node);
-  module.identity = &node.json();
+  module.identity = node.place();
   module.home = &home;
   module.given = node.is_null();
   if (module.given) return module;
@@ -184,16 +184,9 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   return module;
 }
 
-/// One entry may describe several modules: "query, key, value".
 std::vector<ModuleSpec> read_modules(const Entries& entries, const Definition& home) {
   std::vector<ModuleSpec> modules;
-  for (const auto& [names, entry] : entries)
-    for (std::size_t first = 0; first <= names.size();) {
-      const std::size_t comma = std::min(names.find(',', first), names.size());
-      modules.push_back(read_module(names.substr(first, comma - first), entry, home));
-      first = comma + 1;
-      if (first < names.size() && names[first] == ' ') ++first;
-    }
+  for (const auto& [name, entry] : entries) modules.push_back(read_module(name, entry, home));
   return modules;
 }
 
@@ -238,23 +231,6 @@ const char* modules_key(int version) {
   return version == 1 ? "parts" : "modules";
 }
 
-Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner) {
-  Entries entries;
-  std::map<std::string, std::size_t> places;
-  for (const JsonNode& node : nodes) {
-    if (!node.has(key)) continue;
-    const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
-    for (const auto& entry : object.entries()) {
-      const auto [location, is_new] = places.emplace(entry.first, entries.size());
-      if (is_new)
-        entries.push_back(entry);
-      else
-        entries[location->second].second = entry.second;
-    }
-  }
-  return entries;
-}
-
 Line read_expression(const JsonNode& node) {
   if (node.is_string()) return parsed(node, false);
   const Json& json = node.json();
@@ -292,6 +268,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
             home.version);
   auto block = std::make_unique<Block>();
   block->name = name;
+  block->node = node;
   block->location = location_of(node);
   block->home = &home;
   block->parameters = read_parameters(merged({node}, "hyper"));
@@ -307,7 +284,7 @@ std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node,
   if (block->computation.results.size() > 1 || !block->computation.results[0].first.empty())
     node.at("result").fail("a block's results have no names: give several as \"a, b\"");
   for (const Parameter& each : block->parameters)
-    for (const char* key : {"block", "repeat", "when", "checkpoint", "about", "pass"})
+    for (const char* key : {"block", "repeat", "when", "checkpoint", "about", "pass", "change"})
       if (each.name == key)
         node.at("hyper").fail("a parameter cannot be called '" + each.name + "': modules use that key");
   index(*block);

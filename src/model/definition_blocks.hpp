@@ -12,8 +12,19 @@ using Entries = std::vector<std::pair<std::string, JsonNode>>;
 const char* modules_key(int version);
 
 /// Merges the objects `key` of all nodes that have one. Of several entries of one name, the last one wins and keeps the
-/// position of the first. Errors about the entries name `owner`.
-Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "");
+/// position of the first; an entry {"change": {…}} changes parts of the one before it, or of the one in `inherited`. An
+/// entry of modules or weights with several names, "a, b", becomes several. Errors about the entries name `owner`.
+Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "",
+               const Entries& inherited = {});
+
+/// Whether an entry is {"change": {…}}.
+bool is_change(const JsonNode& entry);
+/// The entry that `change`, {"change": {…}}, makes of `base`. Both are entries called `name` of the object `key`.
+JsonNode changed(const JsonNode& base, const JsonNode& change, const std::string& name, const std::string& key);
+
+/// The list "do" with other lines: an entry whose name is assigned by a line replaces this line, and any other entry is
+/// a line in front of the first one that uses it. `last` are the results and updates, which come after all lines.
+JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change, const std::vector<JsonNode>& last);
 
 /// Parses a string as an expression; a number or flag is a literal.
 Line read_expression(const JsonNode& node);

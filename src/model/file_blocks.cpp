@@ -57,6 +57,7 @@ std::unique_ptr<Block> read_file_block(const std::string& name, const JsonNode& 
         "read_onnx_blocks() first");
   auto block = std::make_unique<Block>();
   block->name = name;
+  block->node = entry;
   block->location = location_of(entry);
   block->home = &home;
   block->file = named.text();

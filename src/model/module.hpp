@@ -18,6 +18,7 @@ namespace xtape::model {
 struct OriginalPlace {
   std::string file;
   std::map<std::int32_t, std::int32_t> lines;  ///< By the lines of the copy.
+  std::map<std::int32_t, std::string> files;   ///< Of the lines that stand in another file, by the same.
 };
 
 /// What all modules of a model share.
@@ -54,6 +55,17 @@ struct GivenModule {
   Values locals;                  ///< `index`, if the user repeats the block.
 };
 
+/// The scopes of the nodes that a computation records. A block that a file changes has lines of several files.
+struct LineScopes {
+  std::shared_ptr<const Scope> main;
+  std::map<const Line*, std::shared_ptr<const Scope>> others = {};  ///< Of the lines in other files.
+
+  const std::shared_ptr<const Scope>& of(const Line& line) const {
+    const auto found = others.find(&line);
+    return found == others.end() ? main : found->second;
+  }
+};
+
 struct Module {
   std::string path;  ///< "h.0.attn"; "" for the model itself.
   const Block* block = nullptr;
@@ -61,7 +73,7 @@ struct Module {
   std::vector<Weight> weights;
   std::vector<ModuleList> modules;
   std::map<std::string, GivenModule> given;
-  std::shared_ptr<const Scope> scope;
+  LineScopes scopes;
 
   const Weight* find_weight(const std::string& name) const;
   const ModuleList* find_module(const std::string& name) const;
@@ -74,10 +86,10 @@ void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::strin
 /// Finds the places of all computations in `file`, if it still says the same as `context.definition`, which was copied
 /// from it. Needs resolved hyper-parameters.
 void find_original(ModelContext& context, const std::string& file);
-/// The scope of the nodes that a computation records: of `what` ("block 'attention'") at `location`, in the module of
-/// this path. It gives the places of the original.
-std::shared_ptr<const Scope> scope_of(const ModelContext& context, const std::string& path, const Location& location,
-                                      const std::string& what, const Computation& computation);
+/// The scopes of a computation of `what` ("block 'attention'") at `location`, in the module of this path. They give the
+/// places of the original.
+LineScopes scopes_of(const ModelContext& context, const std::string& path, const Location& location,
+                     const std::string& what, const Computation& computation);
 
 /// Creates all modules of the model, and their weights in the store. Throws DefinitionError, also if a weight or module
 /// is never used.

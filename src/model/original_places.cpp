@@ -42,10 +42,14 @@ class Pairing {
   void add(const Computation& copy, const Computation& original, const std::string& file) {
     OriginalPlace& place = places_[&copy];
     place.file = file;
+    const auto pair = [&](const Line& from, const Line& to) {
+      place.lines[from.location.line] = to.location.line;
+      if (to.location.file != file) place.files[from.location.line] = to.location.file;
+    };
     for (std::size_t i = 0; i < std::min(copy.lines.size(), original.lines.size()); ++i)
-      place.lines[copy.lines[i].location.line] = original.lines[i].location.line;
+      pair(copy.lines[i], original.lines[i]);
     for (std::size_t i = 0; i < std::min(copy.results.size(), original.results.size()); ++i)
-      place.lines[copy.results[i].second.location.line] = original.results[i].second.location.line;
+      pair(copy.results[i].second, original.results[i].second);
   }
 
   std::map<const Computation*, OriginalPlace>& places_;
@@ -68,11 +72,26 @@ void find_original(ModelContext& context, const std::string& file) try {
 } catch (const Error&) {  // the file is gone, or no longer a definition
 }
 
-std::shared_ptr<const Scope> scope_of(const ModelContext& context, const std::string& path, const Location& location,
-                                      const std::string& what, const Computation& computation) {
+LineScopes scopes_of(const ModelContext& context, const std::string& path, const Location& location,
+                     const std::string& what, const Computation& computation) {
   const auto found = context.originals.find(&computation);
-  if (found == context.originals.end()) return std::make_shared<const Scope>(Scope{path, location.file + ", " + what});
-  return std::make_shared<const Scope>(Scope{path, found->second.file + ", " + what, found->second.lines});
+  const OriginalPlace place = found == context.originals.end() ? OriginalPlace{location.file, {}, {}} : found->second;
+  std::map<std::string, std::shared_ptr<const Scope>> scopes;
+  const auto in = [&](const std::string& file) {
+    auto& scope = scopes[file];
+    if (!scope) scope = std::make_shared<const Scope>(Scope{path, file + ", " + what, place.lines});
+    return scope;
+  };
+  LineScopes made{in(place.file)};
+  const auto add = [&](const Line& line) {
+    const auto other = place.files.find(line.location.line);
+    const bool original = found != context.originals.end();
+    const std::string& file = original ? (other == place.files.end() ? place.file : other->second) : line.location.file;
+    if (file != place.file) made.others[&line] = in(file);
+  };
+  for (const Line& line : computation.lines) add(line);
+  for (const auto& result : computation.results) add(result.second);
+  return made;
 }
 
 }  // namespace xtape::model

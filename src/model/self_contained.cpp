@@ -53,7 +53,12 @@ class Writer {
     Json json = Json::object();
     for (const JsonNode& node : nodes)
       for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
-    lay_over(nodes, {"hyper", "blocks", "functions", "renamed"}, json);
+    lay_over(nodes, {"hyper", "functions", "renamed"}, json);
+    if (json.contains("blocks")) {
+      Json::object_t blocks;  // as changed by the files
+      for (const auto& block : definition.blocks) blocks.push_back({block->name, block->node.json()});
+      json["blocks"] = std::move(blocks);
+    }
     std::vector<JsonNode> models;
     for (const JsonNode& node : nodes)
       if (node.has("model")) models.push_back(node.at("model"));

@@ -82,6 +82,8 @@ holds "the export has the tokenizer.json" cmp -s trained-nested/tokenizer.json "
 holds "the export has the tokenizer.model" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
+mkdir queries && cp "$source"/tests/golden/qwen3/* "$llama"/nested/tokenizer* queries
+expect 0 "^a stitch in time" "" generate queries --prompt "a stitch in time" --tokens 5 --temperature 0
 expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd

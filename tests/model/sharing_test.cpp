@@ -120,6 +120,67 @@ TEST_CASE("what extends another is kept in one text, and can itself be extended"
   CHECK(again.definition_text() == model.definition_text());
 }
 
+namespace {
+/// What extends `base` and changes the block `plus`: 1 + scale(x).
+std::string changing(const std::string& plus, const std::string& rest = "") {
+  return extending(R"json(, "blocks": {"plus": {"change": {)json" + plus + "}}" + rest + "}");
+}
+}  // namespace
+
+TEST_CASE("a definition that extends another changes parts of a block, of a module and of a function") {
+  Model result = Model::parse(changing(R"json("result": "10 + scale(x)")json"));
+  CHECK(of_one(result, "f") == 10 + 2 * 3);
+
+  Model module = Model::parse(changing(R"json("modules": {"scale": {"change": {"by": 7}}})json"));
+  CHECK(of_one(module, "f") == 1 + 7 * 3);
+
+  Model used = Model::parse(extending(R"json(, "blocks": {"scale": {"change": {"result": "x * w + 100"}}})json"));
+  CHECK(of_one(used, "f") == 1 + 2 * (3 + 100) + 100);
+
+  Model function = Model::parse(extending(
+      R"json(, "model": {"functions": {"g": {"change": {"do": {"y": "f(x) + 5"}, "result": "2 * y"}}}})json"));
+  CHECK(of_one(function, "g") == 2 * (1 + 2 * 3 + 5));
+  for (Model* model : {&result, &module, &used, &function}) {
+    Model again = Model::parse(model->definition_text());
+    CHECK(of_one(again, "g") == of_one(*model, "g"));
+    CHECK(again.definition_text() == model->definition_text());
+  }
+}
+
+TEST_CASE("a changed line replaces the one that assigns its names; a new one comes before the first use") {
+  const std::string lines = R"json("base.json": {"xtape": 2, "name": "base", "blocks": {"plus": {
+    "weights": {"u, v": {"shape": [1], "init": "ones"}}, "inputs": ["x"],
+    "do": ["a, b = x + u, x + v", "c = a * b", "c = c + 1", "d = c + b"], "result": "d"}},
+    "model": {"modules": {"plus": {"block": "plus"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "plus(x)"}}}})json";
+  const auto parsed = [&](const std::string& change) {
+    return Model::parse(extending(R"json(, "blocks": {"plus": {
+      "change": {)json" + change + "}}}",
+                                  lines),
+                        {}, "mine.json");
+  };
+  Model plain = parsed("");
+  CHECK(of_one(plain, "f") == 7);
+  Model replaced = parsed(R"json("do": {"d": "c - b", "a, b": "x + 2 * u, x + v"})json");
+  CHECK(of_one(replaced, "f") == 3 * 2 + 1 - 2);
+  Model added = parsed(R"json("do": {"d": "c + b + e", "g": "10 * a", "e": "g + 100"})json");
+  CHECK(of_one(added, "f") == 4 + 1 + 2 + 20 + 100);
+  Model last = parsed(R"json("do": {"y": "d * 3"}, "result": "y")json");
+  CHECK(of_one(last, "f") == 21);
+  CHECK(added.weights().names() == std::vector<std::string>{"plus.u", "plus.v"});
+
+  const auto refused = [&](const std::string& change, const std::string& why) {
+    const std::string error = test::error_of([&] { parsed(change); });
+    CHECK_MESSAGE(error.find(why) != std::string::npos, error);
+    CHECK_MESSAGE(error.find("mine.json, block 'plus', line 5") == 0, error);
+  };
+  refused(R"json("do": {"dd": "c - b"})json",
+          "no line assigns 'dd', and none uses it, so that a new line has no place; did you mean 'd'?");
+  refused(R"json("do": {"a": "x"})json", "a line assigns 'a,b' together: change it by this name");
+  refused(R"json("do": {"c": "a"})json", "several lines assign 'c'");
+  refused(R"json("do": {"d": "c + nothing"})json", "unknown name 'nothing'");
+  refused(R"json("results": "d")json", "the key \"results\" is not known here; did you mean 'result'?");
+}
+
 TEST_CASE("what cannot be extended is refused with its place") {
   const auto refused = [](const std::string& text, const std::string& why) {
     const std::string error = test::error_of([&] { Model::parse(text, {}, "mine.json"); });
@@ -132,6 +193,10 @@ TEST_CASE("what cannot be extended is refused with its place") {
           "in a cycle");
   refused(extending("", scales + ", " + base, "1"), "it is of version 2, but a definition can only extend one of its own version");
   refused(extending(R"json(, "blocks": {"plus": {"inputs": ["x"], "result": "x + y"}})json"), "unknown name 'y'");
+  refused(changing("", R"json(, "plu": {"change": {"result": "x"}})json"),
+          "the extended file has no 'plu'; did you mean 'plus'?");
+  refused(changing(R"json("modules": {"scal": {"change": {"by": 7}}})json"),
+          "there is no 'scal' to change; did you mean 'scale'?");
   refused(extending(R"json(, "hyper": {"othr": 4})json"), "has no 'othr'; did you mean 'other'?");
   refused(extending(R"json(, "blocks": {"pls": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'plus'?");
   refused(extending(R"json(, "blocks": {"sclae": {"inputs": ["x"], "result": "x"}})json"), "did you mean 'scale'?");
@@ -193,7 +258,7 @@ TEST_CASE("one entry describes several parts, each with weights of its own") {
     std::string other = text;
     return test::error_of([&] { Model::parse(other.replace(other.find("a, b,c"), 6, names)); });
   };
-  CHECK(with_names("a, b, c, a").find("the module 'a' has the same name as a module") != std::string::npos);
+  CHECK(with_names("a, b, c, a").find("'a' is described twice") != std::string::npos);
   CHECK(!with_names("a, , b, c").empty());
   CHECK(!with_names("a, b, c, ").empty());
 }

@@ -88,6 +88,47 @@ bool HuggingFaceMapping::Setting::lists_words() const {
   return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first != "null"; });
 }
 
+namespace {
+/// `node` over `base`, which are both objects or both lists, or else `node` alone.
+JsonNode over(const JsonNode& base, const JsonNode& node, bool deep) {
+  if (base.is_array() && node.is_array()) {
+    std::vector<JsonNode> all = base.elements();
+    for (const JsonNode& each : node.elements()) all.push_back(each);
+    return node.with_elements(all);
+  }
+  if (!base.is_object() || !node.is_object()) return node;
+  auto all = base.entries();
+  for (const auto& [name, value] : node.entries()) {
+    const auto same = [&name = name](const auto& each) { return each.first == name; };
+    const auto old = std::find_if(all.begin(), all.end(), same);
+    if (old == all.end())
+      all.emplace_back(name, value);
+    else
+      old->second = deep ? over(old->second, value, name == "weights") : value;
+  }
+  return node.with_entries(all);
+}
+
+/// The object without the entries whose names `other` has.
+JsonNode without(const JsonNode& object, const JsonNode& other) {
+  auto all = object.entries();
+  const auto taken = [&](const auto& each) { return other.has(each.first); };
+  all.erase(std::remove_if(all.begin(), all.end(), taken), all.end());
+  return object.with_entries(all);
+}
+}  // namespace
+
+JsonNode extended_mapping(const JsonNode& base, const JsonNode& node) {
+  auto all = over(base, node, true).entries();
+  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& each) { return each.first == "extends"; }),
+            all.end());
+  for (auto& [key, value] : all) {  // a hyper-parameter is in one of the two: the one that the extending mapping names
+    if (key == "hyper" && node.has("fixed")) value = without(value, node.at("fixed"));
+    if (key == "fixed" && node.has("hyper")) value = without(value, node.at("hyper"));
+  }
+  return node.with_entries(all);
+}
+
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper) {
   node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights"});
   HuggingFaceMapping mapping;

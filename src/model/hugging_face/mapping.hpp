@@ -55,6 +55,9 @@ struct HuggingFaceMapping {
   const std::string& architecture(const std::string& definition) const;
 };
 
+/// The mapping `node` over the one that it extends: of entries of one name its own count, and lists are added.
+JsonNode extended_mapping(const JsonNode& base, const JsonNode& node);
+
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 

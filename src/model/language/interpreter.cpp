@@ -281,10 +281,9 @@ Value Interpreter::index(const Expression& expression, const At& at) {
   return guarded(at, expression.column, [&] { return Value(index_var(*var, axes)); });
 }
 
-Value Interpreter::compute(const Computation& computation, Environment& environment,
-                           const std::shared_ptr<const Scope>& scope) {
+Value Interpreter::compute(const Computation& computation, Environment& environment, const LineScopes& scopes) {
   for (const Line& line : computation.lines) {
-    const auto guard = tape_->in_scope(scope, line.location.line);
+    const auto guard = tape_->in_scope(scopes.of(line), line.location.line);
     const At at{line, environment};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
@@ -304,7 +303,7 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
   }
   Tuple results;
   for (const auto& [name, line] : computation.results) {
-    const auto guard = tape_->in_scope(scope, line.location.line);
+    const auto guard = tape_->in_scope(scopes.of(line), line.location.line);
     results.push_back(visit(line.value, {line, environment}));
   }
   return results.size() == 1 ? results[0] : Value(results);

@@ -91,7 +91,7 @@ class Interpreter {
   Value apply_file_block(const Module& module, const Environment& environment);
   void update_weights(const Module& module, const Environment& environment);
   Arguments arguments_of(const Expression& expression, const At& at);
-  Value compute(const Computation& computation, Environment& environment, const std::shared_ptr<const Scope>& scope);
+  Value compute(const Computation& computation, Environment& environment, const LineScopes& scopes);
   Value weight(const Weight& weight);
   Location location_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;

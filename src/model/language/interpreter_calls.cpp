@@ -172,7 +172,7 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
     throw Error("block '" + module.block->name + "': " + error.what());
   }
   if (module.block->from_file != nullptr) return returned_[&module] = apply_file_block(module, environment);
-  Value result = compute(module.block->computation, environment, module.scope);
+  Value result = compute(module.block->computation, environment, module.scopes);
   if (tape_->mode() == Mode::train) update_weights(module, environment);
   applied_[&module] = std::move(environment.locals);
   return returned_[&module] = std::move(result);
@@ -208,7 +208,7 @@ void Interpreter::update_weights(const Module& module, const Environment& enviro
     if (inside_)
       fail(at, line.value.column, "a weight cannot be updated inside a scan, a vmap or a checkpoint: '" + weight.path +
                                       "' has one new value for each update of the training");
-    const auto guard = tape_->in_scope(module.scope, line.location.line);
+    const auto guard = tape_->in_scope(module.scopes.of(line), line.location.line);
     const Value value = visit(line.value, at);
     const ValueType type{context_.dtype, weight.shape};
     const auto* var = value.as<Var>();
@@ -228,10 +228,10 @@ Value Interpreter::call_function(const Function& function, const Arguments& argu
   Environment environment{context_.definition.get(), root_, true, {}};
   bind_inputs(function.inputs, arguments, context_.dtype, *this, environment);
   calling_.push_back(&function);
-  const auto scope =
-      scope_of(context_, function.name, function.location, "function '" + function.name + "'", function.computation);
+  const LineScopes scopes =
+      scopes_of(context_, function.name, function.location, "function '" + function.name + "'", function.computation);
   try {
-    Value result = compute(function.computation, environment, scope);
+    Value result = compute(function.computation, environment, scopes);
     calling_.pop_back();
     called_[&function] = std::move(environment.locals);
     return result;

@@ -1,0 +1,121 @@
+// Merges the entries of a file over those of the files that it extends, and changes parts of them.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "definition_blocks.hpp"
+#include "nearest.hpp"
+
+namespace xtape::model {
+
+namespace {
+/// The names of an entry that describes several modules or weights: "query, key, value".
+std::vector<std::string> names_in(const std::string& names, const std::string& key) {
+  if (key != "weights" && key != "modules" && key != "parts") return {names};
+  std::vector<std::string> all;
+  for (std::size_t first = 0; first <= names.size();) {
+    const std::size_t comma = std::min(names.find(',', first), names.size());
+    all.push_back(names.substr(first, comma - first));
+    first = comma + 1;
+    if (first < names.size() && names[first] == ' ') ++first;
+  }
+  return all;
+}
+
+JsonNode* find(Entries& entries, const std::string& name) {
+  for (auto& [each, node] : entries)
+    if (each == name) return &node;
+  return nullptr;
+}
+/// The entries of a module that `change` leaves: a parameter that it sets is neither under "pass" nor under its name.
+Entries left_by(const JsonNode& change, const Entries& entries) {
+  const auto passed = [&](const std::string& name) {
+    const std::vector<JsonNode> all = change.has("pass") ? change.at("pass").elements() : std::vector<JsonNode>();
+    return std::any_of(all.begin(), all.end(), [&](const JsonNode& each) { return each.text() == name; });
+  };
+  Entries left;
+  for (const auto& [name, node] : entries) {
+    if (passed(name)) continue;
+    if (name != "pass") {
+      left.emplace_back(name, node);
+      continue;
+    }
+    std::vector<JsonNode> kept = node.elements();
+    kept.erase(std::remove_if(kept.begin(), kept.end(), [&](const JsonNode& each) { return change.has(each.text()); }),
+               kept.end());
+    left.emplace_back(name, node.with_elements(kept));
+  }
+  return left;
+}
+}  // namespace
+
+bool is_change(const JsonNode& entry) {
+  return entry.has("change") && !entry.has("block");
+}
+
+JsonNode changed(const JsonNode& base, const JsonNode& entry, const std::string& name, const std::string& key) {
+  entry.only({"change"});
+  const bool computes = key == "blocks" || key == "functions";
+  const std::string owner = computes ? (key == "blocks" ? "block '" : "function '") + name + "'" : entry.owner();
+  const JsonNode before = base.owned_by(owner), change = entry.at("change").owned_by(owner);
+  Entries all = computes ? before.entries() : left_by(change, before.entries());
+  for (const auto& [part, value] : change.entries()) {
+    JsonNode* old = find(all, part);
+    if (computes && part == "do" && value.is_object()) continue;
+    if (old == nullptr)
+      all.emplace_back(part, value);
+    else if (computes && value.is_object() && old->is_object())
+      *old = value.with_entries(merged({before, change}, part, owner));
+    else
+      *old = is_change(value) ? changed(*old, value, part, key) : value;
+  }
+  if (computes && change.has("do") && change.at("do").is_object()) {
+    std::vector<JsonNode> last;
+    for (const auto& [part, value] : all)
+      if (part == "result" || part == "update") last.push_back(value);
+    JsonNode* lines = find(all, "do");
+    const JsonNode made =
+        changed_lines(lines != nullptr ? lines->elements() : std::vector<JsonNode>(), change.at("do"), last);
+    if (lines != nullptr)
+      *lines = made;
+    else
+      all.emplace_back("do", made);
+  }
+  return entry.with_entries(all);
+}
+
+Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner,
+               const Entries& inherited) {
+  Entries entries;
+  std::map<std::string, std::size_t> places;
+  for (const JsonNode& node : nodes) {
+    if (!node.has(key)) continue;
+    const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
+    std::set<std::string> own;
+    for (const auto& [names, entry] : object.entries())
+      for (const std::string& name : names_in(names, key)) {
+        if (!own.insert(name).second) entry.fail_at_key("'" + name + "' is described twice");
+        const auto [place, is_new] = places.emplace(name, entries.size());
+        const auto known = [&, &name = name](const auto& each) { return each.first == name; };
+        const auto used = std::find_if(inherited.begin(), inherited.end(), known);
+        if (is_new) entries.emplace_back(name, entry);
+        JsonNode& made = entries[place->second].second;
+        if (!is_change(entry))
+          made = entry;
+        else if (!is_new)
+          made = changed(made, entry, name, key);
+        else if (used != inherited.end())
+          made = changed(used->second, entry, name, key);
+        else {
+          std::vector<std::string> all;
+          for (const auto& each : places)
+            if (each.first != name) all.push_back(each.first);
+          for (const auto& each : inherited) all.push_back(each.first);
+          entry.fail_at_key("there is no '" + name + "' to change" + did_you_mean(name, all));
+        }
+      }
+  }
+  return entries;
+}
+
+}  // namespace xtape::model
