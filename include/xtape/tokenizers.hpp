@@ -59,9 +59,9 @@ class Tokenizer {
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
 /// Loads a tokenizer of any kind: from the JSON file `path`, or from a folder of the Hugging Face Hub. In a folder,
-/// tokenizer.model or spiece.model gives a SentencePieceTokenizer, else tokenizer.json a BytePairTokenizer, with the
+/// tokenizer.model or spiece.model gives a SentencePieceTokenizer, else tokenizer.json a PublishedTokenizer, with the
 /// special tokens of tokenizer_config.json, special_tokens_map.json and config.json; vocab.json and merges.txt, unless
-/// there is a published tokenizer.json, give a Gpt2Tokenizer. Throws FileError if a file is missing, damaged or not of
+/// there is a published tokenizer.json, give a Gpt2Tokenizer; vocab.txt alone gives BERT's PublishedTokenizer. Throws FileError if a file is missing, damaged or not of
 /// a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// The tokenizer of such a folder for the texts of its decoder, which start with config.json's decoder_start_token_id.
@@ -186,33 +186,44 @@ class SentencePieceTokenizer : public Tokenizer {
   bool is_published_ = false;
 };
 
-/// Byte-level byte-pair encoding from a tokenizer.json in the format of Hugging Face's tokenizers (Llama 3, GPT-2).
-/// Encodes any bytes. Other tokens that the file adds to the vocabulary are found in texts; special tokens are not.
-class BytePairTokenizer : public Tokenizer {
+/// Tokens, and the type of each: 0 and 1 for the two texts of a pair, as BERT distinguishes them.
+struct TypedTokens {
+  Tokens tokens, types;
+};
+
+/// A tokenizer.json in the format of Hugging Face's tokenizers: BPE of bytes (Llama 3, GPT-2) or of characters (Llama 2,
+/// Gemma), Unigram (T5) or WordPiece (BERT), with normalizers, pre-tokenizers, decoders and templates. Tokens that the
+/// file adds to the vocabulary are found in texts; special tokens are not. BPE of bytes without a normalizer encodes any
+/// bytes.
+class PublishedTokenizer : public Tokenizer {
  public:
   /// From the text of such a file, which errors call `name`. Throws FileError, with the line, if it is damaged or uses
-  /// features that are not supported: a model other than byte-level BPE, a normalizer, more than one pattern of words.
-  explicit BytePairTokenizer(const std::string& json, const std::string& name = "tokenizer.json");
+  /// features that are not supported.
+  explicit PublishedTokenizer(const std::string& json, const std::string& name = "tokenizer.json");
   /// The same with the special tokens of a folder.
-  BytePairTokenizer with_tokens(const PublishedTokens& published) const;
+  PublishedTokenizer with_tokens(const PublishedTokens& published) const;
 
   std::int64_t size() const override;
-  Tokens encode(const std::string& text) const override;                 ///< Takes any bytes.
+  Tokens encode(const std::string& text) const override;
   std::string decode(const Tokens& tokens) const override;               ///< Without all special tokens.
   std::vector<std::string> pieces(const Tokens& tokens) const override;  ///< As the vocabulary writes them: "Ġthe".
+  /// One text or a pair of texts with the special tokens of the file's template: [CLS] a [SEP] b [SEP].
+  TypedTokens in_template(const std::vector<std::string>& texts) const;
   std::int32_t pad() const override { return published_.pad; }
+  std::int32_t unknown() const override;
   std::int32_t start() const override { return published_.start; }
   std::int32_t end() const override { return published_.end; }
   bool begins() const override { return published_.begins; }
   std::int32_t token_of(const std::string& piece) const;  ///< Of a piece or special token; -1 if it is neither.
-  std::string first_special() const;  ///< The special token that the file puts before texts; "": none.
+  std::int32_t template_start() const;  ///< The special token that the template puts before a text; -1: none.
+  std::int32_t template_end() const;    ///< The same after a text.
   std::string to_json() const override;
   /// The file, as stem.published.json; of Gpt2Tokenizer, vocab.json and merges.txt for any stem.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
 
  protected:
   struct Data;
-  explicit BytePairTokenizer(std::shared_ptr<const Data> data);
+  explicit PublishedTokenizer(std::shared_ptr<const Data> data);
 
  private:
   std::shared_ptr<const Data> data_;
@@ -227,7 +238,7 @@ struct Gpt2Options {
 /// decodes to the same bytes, except for end tokens. The tokens equal those of Hugging Face's tokenizers and of
 /// tiktoken. PCRE2's version of Unicode decides what letters and numbers are. Its end is `<|endoftext|>`, if the
 /// vocabulary has it.
-class Gpt2Tokenizer : public BytePairTokenizer {
+class Gpt2Tokenizer : public PublishedTokenizer {
  public:
   /// From the two files published with GPT-2: `vocabulary` (vocab.json), a JSON object from pieces to tokens, with
   /// bytes written as printable characters, and `merges` (merges.txt), a pair of pieces per line, the earliest merge

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "bert.hpp"
 #include "durable.hpp"
 #include "xtape/text.hpp"
 
@@ -103,17 +104,25 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
       throw FileError(path + ": " + error.what());
     }
   }
-  const std::string path = folder + "/tokenizer.json";
-  if (!path_exists(path)) return nullptr;
-  const BytePairTokenizer plain(read_text(path), path);
+  std::string path = folder + "/tokenizer.json";
+  std::string text;
+  if (path_exists(path)) {
+    text = read_text(path);
+  } else if (path = folder + "/vocab.txt"; path_exists(path)) {
+    text = bert_json(read_lines(path), words.tokenizer);
+  } else {
+    return nullptr;
+  }
+  const PublishedTokenizer plain(text, path);
   PublishedTokens published = tokens_of(words, plain, target);
-  if (const std::string first = plain.first_special(); !first.empty()) {
-    if (!target) published.start = plain.token_of(first);
+  if (published.end < 0) published.end = plain.template_end();
+  if (plain.template_start() >= 0) {
+    if (!target) published.start = plain.template_start();
     published.begins = true;
   } else {
     published.begins = published.start >= 0 && words.flag("add_bos_token", false);
   }
-  return std::make_unique<BytePairTokenizer>(plain.with_tokens(published));
+  return std::make_unique<PublishedTokenizer>(plain.with_tokens(published));
 }
 
 }  // namespace xtape

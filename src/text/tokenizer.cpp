@@ -81,11 +81,11 @@ std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const std::strin
   return gpt2_tokenizer(fs::path(path).parent_path(), {json.at("end_in_text").flag()});
 }
 
-std::unique_ptr<Tokenizer> byte_pair_tokenizer(const JsonNode& json, const std::string& path) {
+std::unique_ptr<Tokenizer> published_tokenizer_of(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".published.json");
   const std::string text = saved_file(file, json.at("file").at("crc32"), path);
   const PublishedTokens published = read_published(json.at("published"));
-  return std::make_unique<BytePairTokenizer>(BytePairTokenizer(text, file).with_tokens(published));
+  return std::make_unique<PublishedTokenizer>(PublishedTokenizer(text, file).with_tokens(published));
 }
 
 /// The tokenizer of a model folder in the format of the Hugging Face Hub.
@@ -101,7 +101,7 @@ std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool targ
   if (auto tokenizer = published_tokenizer(folder, target)) return tokenizer;
   throw FileError(folder +
                   " has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or "
-                  "tokenizer.json");
+                  "tokenizer.json, or vocab.txt");
 }
 
 }  // namespace
@@ -148,14 +148,15 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
     if (kind == "words") return word_tokenizer(json);
     if (kind == "sentencepiece") return sentencepiece_tokenizer(json, path);
     if (kind == "gpt2") return gpt2_tokenizer(json, path);
-    if (kind == "byte_pairs") return byte_pair_tokenizer(json, path);
+    // Older versions write "byte_pairs".
+    if (kind == "published" || kind == "byte_pairs") return published_tokenizer_of(json, path);
   } catch (const FileError&) {
     throw;
   } catch (const Error& error) {
     throw FileError(path + " is not a tokenizer: " + error.what());
   }
   json.at("kind").fail("tokenizer kind '" + kind +
-                       "' is not known; known: character, words, sentencepiece, gpt2, byte_pairs");
+                       "' is not known; known: character, words, sentencepiece, gpt2, published");
 }
 
 std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder) {

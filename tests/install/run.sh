@@ -67,7 +67,7 @@ data_program() { # data_program NAME SOURCE…: builds and runs it without the l
 no_flags_leak() {
   local words
   words="$(ask --cflags) $(ask --static --libs) $(grep -h -v '^ *#' "$libraries"/cmake/xtape/*.cmake)"
-  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|png|sentencepiece|zlib)' "$pc"
+  ! grep -E -e '-m(arch|avx|fma|tune)|XSIMD|xsimd|nlohmann|CLI11' <<<"$words" && ! grep -E '^Requires:.*(openblas|xsimd|pcre2|png|sentencepiece|utf8proc|zlib)' "$pc"
 }
 only_places_in_the_folder() { # no file contains the original installation path
   ! grep -rn "${installed#"$work/root"}" "$pc" "$libraries/cmake/xtape" &&

@@ -32,7 +32,7 @@ struct World {
   CharacterTokenizer characters{std::string("abc"), CharacterTokenizer::Unknown::error, true};
   CharacterTokenizer bare{std::string("abc")};
   WordTokenizer words{lines};
-  BytePairTokenizer pairs{byte_pairs};
+  PublishedTokenizer pairs{byte_pairs};
   Tokens text = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   TextBatches batches{text, text, {.rows = 2, .block_size = 3}};
   TextBatches strips{text, text, {.rows = 2, .block_size = 3, .seed = 0, .consecutive = true}};
@@ -140,17 +140,20 @@ std::vector<Row> rows_of_tokenizers(World& w) {
        }},
       {"Gpt2Tokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.gpt2().encode(damaged).size() == 2); }},
       {"Gpt2Tokenizer::encode", "moved", gone, [&w] { moved_from(w.gpt2()).encode("a"); }},
-      {"BytePairTokenizer::BytePairTokenizer", "empty", "tokenizer.json: the text is empty",
-       [] { BytePairTokenizer(""); }},
-      {"BytePairTokenizer::BytePairTokenizer", "no tokenizer", "there is no \"pre_tokenizer\"",
-       [] { BytePairTokenizer(R"({"model": {"vocab": {}, "merges": []}})"); }},
-      {"BytePairTokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.pairs.encode(damaged).size() == 2); }},
-      {"BytePairTokenizer::encode", "moved", gone, [&w] { moved_from(w.pairs).encode("a"); }},
-      {"BytePairTokenizer::token_of", "unknown", "", [&w] { CHECK(w.pairs.token_of("nothing") == -1); }},
-      {"BytePairTokenizer::token_of", "moved", gone, [&w] { moved_from(w.pairs).token_of("a"); }},
-      {"BytePairTokenizer::begins", "moved", "", [&w] { CHECK(!moved_from(w.pairs).begins()); }},
-      {"BytePairTokenizer::first_special", "moved", gone, [&w] { moved_from(w.pairs).first_special(); }},
-      {"BytePairTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pairs).with_tokens({}).size(); }},
+      {"PublishedTokenizer::PublishedTokenizer", "empty", "tokenizer.json: the text is empty",
+       [] { PublishedTokenizer(""); }},
+      {"PublishedTokenizer::PublishedTokenizer", "no tokenizer", "\"model\"", [] { PublishedTokenizer("{}"); }},
+      {"PublishedTokenizer::encode", "any bytes", "", [=, &w] { CHECK(w.pairs.encode(damaged).size() == 2); }},
+      {"PublishedTokenizer::encode", "moved", gone, [&w] { moved_from(w.pairs).encode("a"); }},
+      {"PublishedTokenizer::token_of", "unknown", "", [&w] { CHECK(w.pairs.token_of("nothing") == -1); }},
+      {"PublishedTokenizer::token_of", "moved", gone, [&w] { moved_from(w.pairs).token_of("a"); }},
+      {"PublishedTokenizer::begins", "moved", "", [&w] { CHECK(!moved_from(w.pairs).begins()); }},
+      {"PublishedTokenizer::template_start", "moved", gone, [&w] { moved_from(w.pairs).template_start(); }},
+      {"PublishedTokenizer::template_end", "moved", gone, [&w] { moved_from(w.pairs).template_end(); }},
+      {"PublishedTokenizer::in_template", "moved", gone, [&w] { moved_from(w.pairs).in_template({"a"}); }},
+      {"PublishedTokenizer::in_template", "three texts", "takes one text or two, not 3",
+       [&w] { w.pairs.in_template({"a", "b", "c"}); }},
+      {"PublishedTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pairs).with_tokens({}).size(); }},
       {"load_tokenizer", "no such file", "/nowhere", [] { load_tokenizer("/nowhere"); }},
       {"load_tokenizer", "an empty folder", "has no tokenizer", [&w] { load_tokenizer(w.folder.path()); }},
       {"load_target_tokenizer", "an empty folder", "has no tokenizer",
@@ -164,7 +167,7 @@ std::vector<Row> rows_of_tokenizers(World& w) {
   add_tokenizer<SentencePieceTokenizer>(rows, "SentencePieceTokenizer", [&w] { return w.pieces(); }, {});
   add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); },
                                {"start", "end", "pad", "unknown"});
-  add_tokenizer<BytePairTokenizer>(rows, "BytePairTokenizer", [&w] { return w.pairs; },
+  add_tokenizer<PublishedTokenizer>(rows, "PublishedTokenizer", [&w] { return w.pairs; },
                                    {"start", "end", "pad", "unknown"});
   return rows;
 }

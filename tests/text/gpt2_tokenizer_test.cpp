@@ -5,10 +5,10 @@
 #include <thread>
 
 #include "byte_symbols.hpp"
-#include "pre_tokenizer.hpp"
 #include "processor_time.hpp"
 #include "source_root.hpp"
 #include "temporary_file.hpp"
+#include "word_pattern.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 
@@ -26,9 +26,8 @@ Gpt2Tokenizer small(const Gpt2Options& options = {}) {
 }
 
 Strings words_of(const std::string& text) {
-  PreTokenizer cut(text);
   Strings words;
-  for (std::string_view word; !(word = cut.next()).empty();) words.emplace_back(word);
+  WordPattern::gpt2().cut(text, [&](const Span& word) { words.push_back(text.substr(word.begin, word.end - word.begin)); });
   return words;
 }
 

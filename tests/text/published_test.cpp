@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "folders.hpp"
-#include "pre_tokenizer.hpp"
 #include "source_root.hpp"
+#include "utf8.hpp"
+#include "word_pattern.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 
@@ -26,7 +27,7 @@ std::string complaint(const std::function<void(nlohmann::json&)>& change) {
   nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
   change(json);
   try {
-    BytePairTokenizer(json.dump(1), "some/tokenizer.json");
+    PublishedTokenizer(json.dump(1), "some/tokenizer.json");
   } catch (const FileError& error) {
     return error.what();
   }
@@ -132,19 +133,19 @@ TEST_CASE("the error for a folder without a tokenizer names the files that were 
 
 TEST_CASE("a tokenizer.json can have merges in two forms, ignore merges for whole words, and add tokens") {
   nlohmann::json json = json_in(golden + "llama/nested/tokenizer.json");
-  const BytePairTokenizer plain(json.dump());
+  const PublishedTokenizer plain(json.dump());
   const std::string text = "the stitch in  time\tof stones";
   for (auto& merge : json["model"]["merges"]) merge = merge[0].get<std::string>() + " " + merge[1].get<std::string>();
-  CHECK(BytePairTokenizer(json.dump()).encode(text) == plain.encode(text));
+  CHECK(PublishedTokenizer(json.dump()).encode(text) == plain.encode(text));
   json["model"]["vocab"]["Ġstones"] = 282;
-  CHECK(BytePairTokenizer(json.dump()).encode(text) == plain.encode(text));
+  CHECK(PublishedTokenizer(json.dump()).encode(text) == plain.encode(text));
   json["model"]["ignore_merges"] = true;
-  const BytePairTokenizer whole(json.dump());
+  const PublishedTokenizer whole(json.dump());
   CHECK(whole.encode(text).back() == 282);
   CHECK(whole.decode(whole.encode(text)) == text);
   for (const auto& [id, content] : {std::pair{283, "ti"}, {284, "tit"}, {285, "  "}})
     json["added_tokens"].push_back({{"id", id}, {"content", content}, {"special", false}});
-  const BytePairTokenizer added(json.dump());
+  const PublishedTokenizer added(json.dump());
   const Tokens tokens = added.encode(text);
   CHECK(std::count(tokens.begin(), tokens.end(), 284) == 1);
   CHECK(std::count(tokens.begin(), tokens.end(), 283) == 1);
@@ -160,18 +161,24 @@ TEST_CASE("unsupported settings in a tokenizer.json are errors with the line") {
     CHECK(found.find("some/tokenizer.json, line ") == 0);
     CHECK(found.find(part) != std::string::npos);
   };
-  refused("not Unigram", [](auto& json) { json["model"]["type"] = "Unigram"; });
-  refused("not BPE with byte_fallback", [](auto& json) { json["model"]["byte_fallback"] = true; });
-  refused("\"normalizer\" must be null", [](auto& json) { json["normalizer"] = {{"type", "NFC"}}; });
+  refused("the model must be BPE, not Unigram", [](auto& json) { json["model"]["type"] = "Unigram"; });
+  refused("the normalizer \"Nmt\" is not supported", [](auto& json) { json["normalizer"] = {{"type", "Nmt"}}; });
+  refused("the map of characters is not base64", [](auto& json) {
+    json["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "!"}};
+  });
+  refused("its trie says 67305985", [](auto& json) {
+    json["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AQIDBA=="}};
+  });
+  refused("the decoder \"CTC\" is not supported", [](auto& json) { json["decoder"] = {{"type", "CTC"}}; });
+  refused("the post-processor \"Other\" is not", [](auto& json) { json["post_processor"] = {{"type", "Other"}}; });
   refused("\"dropout\" is not supported", [](auto& json) { json["model"]["dropout"] = 0.5; });
-  refused("there is no \"pre_tokenizer\"", [](auto& json) { json["pre_tokenizer"] = nullptr; });
-  refused("a second word pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["use_regex"] = true; });
-  refused("\"Digits\" is not supported",
-          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["type"] = "Digits"; });
-  refused("\"add_prefix_space\" must be false",
-          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][1]["add_prefix_space"] = true; });
-  refused("there is no \"ByteLevel\"", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(1); });
-  refused("there is no pattern", [](auto& json) { json["pre_tokenizer"]["pretokenizers"].erase(0); });
+  refused("\"UnicodeScripts\" is not supported",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["type"] = "UnicodeScripts"; });
+  refused("the behavior \"Other\" is not supported",
+          [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Other"; });
+  refused("after \"ByteLevel\" is not supported", [](auto& json) {
+    json["pre_tokenizer"]["pretokenizers"].push_back({{"type", "Digits"}});
+  });
   refused("not a valid regular expression",
           [](auto& json) { json["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] = "("; });
   refused("has no piece \"qq\"", [](auto& json) { json["model"]["merges"].push_back({"qq", "r"}); });
@@ -181,6 +188,52 @@ TEST_CASE("unsupported settings in a tokenizer.json are errors with the line") {
   refused("an integer from 0", [](auto& json) { json["model"]["vocab"]["a"] = -5; });
   refused("this token is not among", [](auto& json) { json["added_tokens"].erase(0); });
   CHECK(complaint([](auto&) {}).empty());
+}
+
+TEST_CASE("tokenizers of every kind: tokens, texts and pairs of Hugging Face's tokenizers") {
+  const auto words = json_in(golden + "tokenizers/words.json");
+  CHECK(words.size() == 6);
+  for (const auto& [kind, expected] : words.items()) {
+    CAPTURE(kind);
+    const PublishedTokenizer tokenizer(read_text(golden + "tokenizers/" + kind + ".json"));
+    for (const auto& each : expected["rows"]) {
+      const std::string text = each["text"];
+      CAPTURE(text);
+      CHECK(tokenizer.encode(text) == each["tokens"].get<Tokens>());
+      std::string decoded;
+      Utf8Stream stream;
+      decoded = stream.feed(tokenizer.decode(each["tokens"].get<Tokens>())) + stream.finish();
+      CHECK(decoded == each["decoded"].get<std::string>());
+    }
+    const std::string first = expected["rows"][2]["text"], second = expected["rows"][3]["text"];
+    CHECK(tokenizer.in_template({first}).tokens == expected["single"].get<Tokens>());
+    CHECK(tokenizer.in_template({first, second}).tokens == expected["pair"].get<Tokens>());
+    CHECK(tokenizer.in_template({first, second}).types == expected["types"].get<Tokens>());
+    if (kind != "byte_level")  // whose normalizer needs UTF-8, too
+      CHECK_THROWS_WITH_AS(tokenizer.encode("a\xff"), Contains("not UTF-8 at byte 1"), Error);
+  }
+}
+
+TEST_CASE("BERT's folder with vocab.txt gives the tokens of its tokenizer.json") {
+  const auto json = json_in(golden + "tokenizers/bert.json");
+  const auto words = json_in(golden + "tokenizers/words.json")["bert"];
+  std::vector<std::string> pieces(json["model"]["vocab"].size());
+  for (const auto& [piece, token] : json["model"]["vocab"].items()) pieces[token.get<std::size_t>()] = piece;
+  std::string lines;
+  for (const std::string& piece : pieces) lines += piece + "\n";
+  const Folder folder, saved;
+  folder.write("vocab.txt", lines);
+  const auto tokenizer = load_tokenizer(folder.path());
+  const auto loaded = again(*tokenizer, saved);
+  for (const auto& each : words["rows"]) {
+    CHECK(tokenizer->encode(each["text"]) == each["tokens"].get<Tokens>());
+    CHECK(loaded->encode(each["text"]) == each["tokens"].get<Tokens>());
+  }
+  CHECK(source_of(*tokenizer, words["rows"][2]["text"].get<std::string>()) == words["single"].get<Tokens>());
+  folder.write("tokenizer_config.json", R"({"do_lower_case": false})");
+  CHECK(load_tokenizer(folder.path())->encode("A") != tokenizer->encode("A"));
+  folder.write("vocab.txt", "[PAD]\n");
+  CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("no piece \"[UNK]\""), FileError);
 }
 
 TEST_CASE("a tokenizer.json next to GPT-2's two files determines how text is split into words") {
@@ -201,7 +254,7 @@ TEST_CASE("GPT-2's words are the same from a tokenizer.json as from its two file
     if (line.rfind("#version", 0) != 0) merges.push_back(line);
   const nlohmann::json json = {{"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},
                                {"model", {{"vocab", json_in(small + "/vocab.json")}, {"merges", merges}}}};
-  const BytePairTokenizer one(json.dump());
+  const PublishedTokenizer one(json.dump());
   for (const std::string text : {"The quick   brown fox's 1234 jumps!\n\n", "\xff\xfe b\u00e9", ""})
     CHECK(one.encode(text) == files->encode(text));
 }
@@ -209,14 +262,16 @@ TEST_CASE("GPT-2's words are the same from a tokenizer.json as from its two file
 TEST_CASE("words by a pattern: text between matches is a word, too, and white space is that of Unicode") {
   const auto words_of = [](const std::string& text, const std::string& pattern) {
     const WordPattern compiled(pattern);
-    PreTokenizer cut(text, compiled);
     std::vector<std::string> words;
-    for (std::string_view word; !(word = cut.next()).empty();) words.emplace_back(word);
+    compiled.cut(text, [&](const Span& word) {
+      if (word.begin < word.end) words.push_back(text.substr(word.begin, word.end - word.begin));
+    });
     return words;
   };
   using Strings = std::vector<std::string>;
   CHECK(words_of("ab12cd", R"(\d+)") == Strings{"ab", "12", "cd"});
-  CHECK(words_of("ab", "x*") == Strings{"ab"});
+  CHECK(words_of("ab", "(?=b)") == Strings{"a", "b"});
+  CHECK_THROWS_WITH_AS(words_of("ab", "[a&&[ab]]"), Contains("not supported"), Error);
   CHECK(words_of("a\u1680\u180eb", R"(\s|\S)") == Strings{"a", "\u1680", "\u180e", "b"});
   CHECK(words_of("a\u1680\u180eb", R"([^\s]+|[\s]+)") == Strings{"a", "\u1680", "\u180eb"});
 }

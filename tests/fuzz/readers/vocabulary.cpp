@@ -3,7 +3,7 @@
 #include <set>
 
 #include "byte_symbols.hpp"
-#include "pre_tokenizer.hpp"
+#include "word_pattern.hpp"
 #include "target.hpp"
 #include "xtape/text.hpp"
 
@@ -43,9 +43,8 @@ void encode(const Tokenizer& tokenizer, const std::string& text) {
   for (const std::int32_t token : tokens) require(token >= 0 && token < tokenizer.size(), "tokens are in the vocabulary");
   require(tokenizer.decode(tokens) == text, "any bytes are encoded and decoded unchanged");
   require(tokenizer.pieces(tokens).size() == tokens.size(), "every token has a piece");
-  PreTokenizer words(text);
   std::string joined;
-  for (std::string_view word; !(word = words.next()).empty();) joined += word;
+  WordPattern::gpt2().cut(text, [&](const Span& word) { joined += text.substr(word.begin, word.end - word.begin); });
   require(joined == text, "the joined words are the text");
 }
 }  // namespace

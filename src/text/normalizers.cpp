@@ -1,0 +1,131 @@
+#include "normalizers.hpp"
+
+#include <memory>
+
+#include "charsmap.hpp"
+#include "published_json.hpp"
+#include "unicode.hpp"
+#include "utf8.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+namespace {
+/// Appends to a text what `each` makes of every character of another.
+template <class Each>
+std::string by_character(const std::string& text, const Each& each) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) each(result, next_character(text, at));
+  return result;
+}
+
+std::string without(const std::string& text, bool (*removed)(char32_t)) {
+  return by_character(text, [&](std::string& result, char32_t character) {
+    if (!removed(character)) append_character(result, character);
+  });
+}
+
+std::string stripped(const std::string& text, bool left, bool right) {
+  std::size_t begin = text.size(), end = 0;  // of what is not white space
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t here = at;
+    if (is_white_space(next_character(text, at))) continue;
+    begin = std::min(begin, here);
+    end = at;
+  }
+  if (begin >= end) return left || right ? "" : text;
+  if (!left) begin = 0;
+  if (!right) end = text.size();
+  return text.substr(begin, end - begin);
+}
+
+/// Without control characters, and with a space for each white space.
+std::string cleaned(const std::string& text) {
+  return by_character(text, [](std::string& result, char32_t c) {
+    const bool line = c == '\t' || c == '\n' || c == '\r';
+    if (c == 0 || c == replacement_character || (!line && is_other(c))) return;
+    append_character(result, is_white_space(c) ? U' ' : c);
+  });
+}
+
+/// The blocks that BERT takes for Chinese characters.
+bool is_chinese(char32_t c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+std::string spaced_chinese(const std::string& text) {
+  return by_character(text, [](std::string& result, char32_t character) {
+    const bool apart = is_chinese(character);
+    if (apart) result += ' ';
+    append_character(result, character);
+    if (apart) result += ' ';
+  });
+}
+
+std::string in_lower_case(const std::string& text) {
+  return by_character(text, append_lower_case);
+}
+
+void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
+  const bool lower = flag_of(node, "lowercase", true);
+  if (flag_of(node, "clean_text", true)) all.emplace_back(cleaned);
+  if (flag_of(node, "handle_chinese_chars", true)) all.emplace_back(spaced_chinese);
+  if (flag_of(node, "strip_accents", lower))
+    all.emplace_back(
+        [](const std::string& text) { return without(normal_form(text, {false, false}), is_nonspacing_mark); });
+  if (lower) all.emplace_back(in_lower_case);
+}
+
+void add(std::vector<Normalizer>& all, const JsonNode& node) {
+  const std::string& type = node.at("type").text();
+  const auto form = [&](bool compatible, bool composed) {
+    all.emplace_back([=](const std::string& text) { return normal_form(text, {compatible, composed}); });
+  };
+  if (type == "NFC") return form(false, true);
+  if (type == "NFD") return form(false, false);
+  if (type == "NFKC") return form(true, true);
+  if (type == "NFKD") return form(true, false);
+  if (type == "Lowercase") return void(all.emplace_back(in_lower_case));
+  if (type == "StripAccents")
+    return void(all.emplace_back([](const std::string& text) { return without(text, is_mark); }));
+  if (type == "BertNormalizer") return add_bert(all, node);
+  if (type == "Strip") {
+    const bool left = flag_of(node, "strip_left", true), right = flag_of(node, "strip_right", true);
+    all.emplace_back([=](const std::string& text) { return stripped(text, left, right); });
+  } else if (type == "Replace") {
+    all.emplace_back([pattern = read_pattern(node.at("pattern")), with = node.at("content").text()](
+                         const std::string& text) { return pattern.replaced(text, with); });
+  } else if (type == "Prepend") {
+    all.emplace_back([first = node.at("prepend").text()](const std::string& text) {
+      return text.empty() ? text : first + text;
+    });
+  } else if (type == "Precompiled") {
+    const JsonNode map = node.at("precompiled_charsmap");
+    if (map.is_null() || map.text().empty()) return;
+    try {
+      all.emplace_back([charsmap = std::make_shared<const Charsmap>(map.text())](const std::string& text) {
+        return charsmap->applied(text);
+      });
+    } catch (const FileError&) {
+      throw;
+    } catch (const Error& error) {
+      map.fail(error.what());
+    }
+  } else {
+    refuse_type(node, "the normalizer",
+                "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, "
+                "StripAccents");
+  }
+}
+}  // namespace
+
+std::vector<Normalizer> read_normalizers(const JsonNode& node) {
+  std::vector<Normalizer> all;
+  for (const JsonNode& part : parts_of(node, "normalizers")) add(all, part);
+  return all;
+}
+
+}  // namespace xtape

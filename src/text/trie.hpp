@@ -1,0 +1,65 @@
+/// Texts by their prefixes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace xtape {
+
+/// A map from texts to numbers of at least 0, which finds the entries that a text begins with.
+class Trie {
+ public:
+  static constexpr std::uint32_t root = 0;
+
+  /// An entry that exists keeps its first value.
+  void add(std::string_view text, std::int32_t value) {
+    std::uint32_t node = root;
+    for (const char byte : text) {
+      const auto [found, added] = nodes_.emplace(key_of(node, byte), static_cast<std::uint32_t>(values_.size()));
+      if (added) values_.push_back(-1);
+      node = found->second;
+    }
+    if (!text.empty()) begins_[static_cast<unsigned char>(text[0])] = true;
+    if (values_[node] < 0) values_[node] = value;
+  }
+  /// Whether an entry begins with this byte.
+  bool begins_with(char byte) const { return begins_[static_cast<unsigned char>(byte)]; }
+
+  /// Calls visit(length, value) for each entry that begins at byte `at` of the text, the shortest first.
+  template <class Visit>
+  void prefixes(std::string_view text, std::size_t at, const Visit& visit, std::uint32_t node = root) const {
+    for (std::size_t end = at; end < text.size();) {
+      const auto found = nodes_.find(key_of(node, text[end++]));
+      if (found == nodes_.end()) return;
+      node = found->second;
+      if (values_[node] >= 0) visit(end - at, values_[node]);
+    }
+  }
+  /// The node of a text, for `prefixes`: entries that begin with that text, without it. -1 if there are none.
+  std::int64_t node_of(std::string_view text) const {
+    std::uint32_t node = root;
+    for (const char byte : text) {
+      const auto found = nodes_.find(key_of(node, byte));
+      if (found == nodes_.end()) return -1;
+      node = found->second;
+    }
+    return node;
+  }
+
+ private:
+  struct Mix {
+    std::size_t operator()(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15U) >> 20; }
+  };
+  static std::uint64_t key_of(std::uint32_t node, char byte) {
+    return std::uint64_t{node} << 8 | static_cast<unsigned char>(byte);
+  }
+
+  std::unordered_map<std::uint64_t, std::uint32_t, Mix> nodes_;  // by node and next byte
+  std::vector<std::int32_t> values_ = {-1};                      // by node; -1: no entry ends there
+  std::array<bool, 256> begins_{};
+};
+
+}  // namespace xtape
