@@ -55,8 +55,7 @@ void AddedTokens::cut(std::string_view text, const std::function<void(std::strin
     const auto is_word = [](char32_t character) { return character != none && is_word_character(character); };
     const auto is_space = [](char32_t character) { return character != none && is_white_space(character); };
     if (!token.found) continue;
-    if (token.single_word &&
-        (is_word(character_before(text, begin, other)) || is_word(character_at(text, end, other))))
+    if (token.single_word && (is_word(character_before(text, begin, other)) || is_word(character_at(text, end, other))))
       continue;
     while (token.left && begin > done && is_space(character_before(text, begin, other))) begin = other;
     begin = std::max(begin, std::min(done, at));

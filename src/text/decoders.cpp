@@ -71,9 +71,17 @@ Decoder word_pieces(const JsonNode& node) {
       else if (i > 0)
         piece.insert(0, " ");
       if (!cleanup) continue;
-      for (const auto& [from, to] :
-           {std::pair{" .", "."}, {" ?", "?"}, {" !", "!"}, {" ,", ","}, {" ' ", "'"}, {" n't", "n't"}, {" 'm", "'m"},
-            {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}})
+      for (const auto& [from, to] : {std::pair{" .", "."},
+                                     {" ?", "?"},
+                                     {" !", "!"},
+                                     {" ,", ","},
+                                     {" ' ", "'"},
+                                     {" n't", "n't"},
+                                     {" 'm", "'m"},
+                                     {" do not", " don't"},
+                                     {" 's", "'s"},
+                                     {" 've", "'ve"},
+                                     {" 're", "'re"}})
         replace_all(piece, from, to);
     }
   };

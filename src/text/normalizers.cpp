@@ -74,8 +74,9 @@ void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
   if (flag_of(node, "clean_text", true)) all.emplace_back(cleaned);
   if (flag_of(node, "handle_chinese_chars", true)) all.emplace_back(spaced_chinese);
   if (flag_of(node, "strip_accents", lower))
-    all.emplace_back(
-        [](const std::string& text) { return without(normal_form(text, {false, false}), is_nonspacing_mark); });
+    all.emplace_back([](const std::string& text) {
+      return without(normal_form(text, {false, false}), is_nonspacing_mark);
+    });
   if (lower) all.emplace_back(in_lower_case);
 }
 
@@ -99,9 +100,8 @@ void add(std::vector<Normalizer>& all, const JsonNode& node) {
     all.emplace_back([pattern = read_pattern(node.at("pattern")), with = node.at("content").text()](
                          const std::string& text) { return pattern.replaced(text, with); });
   } else if (type == "Prepend") {
-    all.emplace_back([first = node.at("prepend").text()](const std::string& text) {
-      return text.empty() ? text : first + text;
-    });
+    all.emplace_back(
+        [first = node.at("prepend").text()](const std::string& text) { return text.empty() ? text : first + text; });
   } else if (type == "Precompiled") {
     const JsonNode map = node.at("precompiled_charsmap");
     if (map.is_null() || map.text().empty()) return;

@@ -12,8 +12,8 @@ namespace xtape {
 /// From a text in UTF-8 to another.
 using Normalizer = std::function<std::string(const std::string&)>;
 
-/// The normalizers of the entry "normalizer", in the order in which they apply. Throws FileError at a normalizer that is
-/// not supported.
+/// The normalizers of the entry "normalizer", in the order in which they apply. Throws FileError at a normalizer that
+/// is not supported.
 std::vector<Normalizer> read_normalizers(const JsonNode& node);
 
 }  // namespace xtape

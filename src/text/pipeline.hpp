@@ -43,10 +43,10 @@ class Pipeline {
   PreTokenizers words_;
   std::unique_ptr<WordModel> model_;
   std::vector<Decoder> decoders_;
-  std::string between_;                        // between the pieces of a decoded text
-  AddedTokens in_text_, in_normal_;            // found before and after texts are normalised
-  std::map<std::int32_t, AddedToken> added_;   // by token
-  TextMap<std::int32_t> added_tokens_;         // by content
+  std::string between_;                       // between the pieces of a decoded text
+  AddedTokens in_text_, in_normal_;           // found before and after texts are normalised
+  std::map<std::int32_t, AddedToken> added_;  // by token
+  TextMap<std::int32_t> added_tokens_;        // by content
   Templates templates_;
   mutable std::mutex seen_mutex_;
   mutable WordCache seen_;

@@ -35,13 +35,20 @@ class PatternSplit : public WordStep {
       const bool matched = span.matched != invert_;
       bool joined = false;  // with the word before
       switch (behavior_) {
-        case Behavior::isolated: break;
+        case Behavior::isolated:
+          break;
         case Behavior::removed:
           if (!matched) give(span.begin, span.end);
           return;
-        case Behavior::contiguous: joined = matched == before; break;
-        case Behavior::merged_with_previous: joined = matched && !before; break;
-        case Behavior::merged_with_next: joined = !matched && before; break;
+        case Behavior::contiguous:
+          joined = matched == before;
+          break;
+        case Behavior::merged_with_previous:
+          joined = matched && !before;
+          break;
+        case Behavior::merged_with_next:
+          joined = !matched && before;
+          break;
       }
       before = matched;
       if (!joined) {

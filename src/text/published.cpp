@@ -122,6 +122,7 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
   } else {
     published.begins = published.start >= 0 && words.flag("add_bos_token", false);
   }
+  published.size = std::max({published.size, std::int64_t{published.start} + 1, std::int64_t{published.end} + 1});
   return std::make_unique<PublishedTokenizer>(plain.with_tokens(published));
 }
 

@@ -53,13 +53,13 @@ struct PublishedTokenizer::Data {
   std::int32_t end = -1;
 
   static std::shared_ptr<const Data> published(const std::string& text, const std::string& name) {
-    return std::shared_ptr<const Data>(
-        new Data{{{"xtape", 1},
-              {"kind", "published"},
-              {"published", nullptr},
-              {"file", {{"bytes", text.size()}, {"crc32", crc32_of(text)}}}},
-             {{".published.json", text}},
-             Pipeline(JsonNode(text, name, JsonErrors::file)), -1});
+    return std::shared_ptr<const Data>(new Data{{{"xtape", 1},
+                                                 {"kind", "published"},
+                                                 {"published", nullptr},
+                                                 {"file", {{"bytes", text.size()}, {"crc32", crc32_of(text)}}}},
+                                                {{".published.json", text}},
+                                                Pipeline(JsonNode(text, name, JsonErrors::file)),
+                                                -1});
   }
 
   static std::shared_ptr<const Data> gpt2(const std::string& vocabulary, const std::string& merges,

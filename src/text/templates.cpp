@@ -59,7 +59,8 @@ Templates read_templates(const JsonNode& node, const TokenOf& token_of) {
       templates.pair.push_back({{}, true, second});
       templates.pair.push_back({end, false, second});
     } else {
-      refuse_type(part, "the post-processor", "BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing");
+      refuse_type(part, "the post-processor",
+                  "BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing");
     }
   }
   return templates;

@@ -72,8 +72,8 @@ bool is_word_character(char32_t character) {
   const auto category = property_of(character).category;
   const bool enclosed_letter = (character >= 0x24B6 && character <= 0x24E9) ||
                                (character >= 0x1F130 && character <= 0x1F189 && category == UTF8PROC_CATEGORY_SO);
-  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
-         category == UTF8PROC_CATEGORY_PC || character == 0x200C || character == 0x200D || enclosed_letter;
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) || category == UTF8PROC_CATEGORY_PC ||
+         character == 0x200C || character == 0x200D || enclosed_letter;
 }
 
 bool is_white_space(char32_t c) {

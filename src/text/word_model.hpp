@@ -39,7 +39,8 @@ class WordModel {
   std::int32_t unknown() const { return unknown_; }  ///< -1: none.
 
  protected:
-  /// Appends the tokens of the pieces "<0x0A>" … of all bytes, if the vocabulary has all of them; otherwise returns false.
+  /// Appends the tokens of the pieces "<0x0A>" … of all bytes, if the vocabulary has all of them; otherwise returns
+  /// false.
   bool append_bytes(std::string_view text, Tokens& tokens) const;
 
  private:

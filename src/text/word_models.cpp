@@ -96,7 +96,8 @@ std::unique_ptr<WordModel> read_unigrams(const JsonNode& model) {
     scores.push_back(parts[1].number());
   }
   const auto count = static_cast<std::int64_t>(pieces.size());
-  if (count == 0 || count > most_pieces) model.at("vocab").fail("there must be 1 to " + std::to_string(most_pieces) + " pieces");
+  if (count == 0 || count > most_pieces)
+    model.at("vocab").fail("there must be 1 to " + std::to_string(most_pieces) + " pieces");
   const bool known = model.has("unk_id") && !model.at("unk_id").is_null();
   const auto unknown = static_cast<std::int32_t>(known ? model.at("unk_id").integer(0, count - 1) : -1);
   return std::make_unique<Unigrams>(Vocabulary(std::move(pieces)), std::move(scores), unknown,

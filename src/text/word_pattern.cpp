@@ -150,9 +150,7 @@ void WordPattern::cut(std::string_view text, const std::function<void(const Span
 
 std::string WordPattern::replaced(const std::string& text, const std::string& with) const {
   std::string result;
-  cut(text, [&](const Span& span) {
-    result += span.matched ? with : text.substr(span.begin, span.end - span.begin);
-  });
+  cut(text, [&](const Span& span) { result += span.matched ? with : text.substr(span.begin, span.end - span.begin); });
   return result;
 }
 

@@ -17,8 +17,8 @@ struct Span {
 /// A compiled regular expression.
 class WordPattern {
  public:
-  /// In the syntax of Hugging Face's tokenizers (Oniguruma): \s is Unicode white space, and classes are Unicode classes.
-  /// Throws Error if the pattern is not UTF-8, not a valid regular expression, or has a class inside a class.
+  /// In the syntax of Hugging Face's tokenizers (Oniguruma): \s is Unicode white space, and classes are Unicode
+  /// classes. Throws Error if the pattern is not UTF-8, not a valid regular expression, or has a class inside a class.
   explicit WordPattern(const std::string& pattern);
   /// The pattern that matches `text` itself, which must not be empty.
   static WordPattern literal(const std::string& text);

@@ -152,7 +152,9 @@ std::vector<Row> rows_of_tokenizers(World& w) {
       {"PublishedTokenizer::template_end", "moved", gone, [&w] { moved_from(w.pairs).template_end(); }},
       {"PublishedTokenizer::in_template", "moved", gone, [&w] { moved_from(w.pairs).in_template({"a"}); }},
       {"PublishedTokenizer::in_template", "three texts", "takes one text or two, not 3",
-       [&w] { w.pairs.in_template({"a", "b", "c"}); }},
+       [&w] {
+         w.pairs.in_template({"a", "b", "c"});
+       }},
       {"PublishedTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pairs).with_tokens({}).size(); }},
       {"load_tokenizer", "no such file", "/nowhere", [] { load_tokenizer("/nowhere"); }},
       {"load_tokenizer", "an empty folder", "has no tokenizer", [&w] { load_tokenizer(w.folder.path()); }},
@@ -165,10 +167,9 @@ std::vector<Row> rows_of_tokenizers(World& w) {
   add_tokenizer<CharacterTokenizer>(rows, "CharacterTokenizer", [&w] { return w.characters; }, {"size"});
   add_tokenizer<WordTokenizer>(rows, "WordTokenizer", [&w] { return w.words; }, {"size"});
   add_tokenizer<SentencePieceTokenizer>(rows, "SentencePieceTokenizer", [&w] { return w.pieces(); }, {});
-  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); },
-                               {"start", "end", "pad", "unknown"});
+  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); }, {"start", "end", "pad", "unknown"});
   add_tokenizer<PublishedTokenizer>(rows, "PublishedTokenizer", [&w] { return w.pairs; },
-                                   {"start", "end", "pad", "unknown"});
+                                    {"start", "end", "pad", "unknown"});
   return rows;
 }
 

@@ -27,7 +27,8 @@ Gpt2Tokenizer small(const Gpt2Options& options = {}) {
 
 Strings words_of(const std::string& text) {
   Strings words;
-  WordPattern::gpt2().cut(text, [&](const Span& word) { words.push_back(text.substr(word.begin, word.end - word.begin)); });
+  WordPattern::gpt2().cut(text,
+                          [&](const Span& word) { words.push_back(text.substr(word.begin, word.end - word.begin)); });
   return words;
 }
 
