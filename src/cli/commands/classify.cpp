@@ -75,9 +75,10 @@ void classify_folder(const ClassifyArguments& arguments) {
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
   if (!arguments.images.empty()) throw WrongInput(arguments.run + " is a model folder: it reads lines");
   Model model = as_wrong_input([&] { return open_folder(arguments.run); });
-  const Signature& signature = model.signature("logits");
-  if (signature.inputs.size() != 1 || signature.inputs[0].name != "tokens" || !model.hyper().has("classes"))
-    throw WrongInput(arguments.run + " has no model that classifies texts");
+  const std::vector<std::string> functions = model.functions();
+  const bool classifies = std::count(functions.begin(), functions.end(), "accuracy") == 1 &&
+                          model.signature("accuracy").inputs[0].name == "tokens" && model.hyper().has("classes");
+  if (!classifies) throw WrongInput(arguments.run + " has no model that classifies texts");
   std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(arguments.run); });
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them

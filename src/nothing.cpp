@@ -1,0 +1,1 @@
+// A source without contents: see meson.build.
