@@ -21,7 +21,7 @@ Array expected(const std::string& name) {
   return Array(arrays.at(name));
 }
 
-Model opened(const std::string& folder = qwen3) {
+Model opened_folder(const std::string& folder = qwen3) {
   ModelOptions options;
   options.dtype = Dtype::float64;
   return open_hugging_face(folder, options, definition);
@@ -40,11 +40,11 @@ double difference(Model model) {
 }  // namespace
 
 TEST_CASE("Qwen3 in a folder: logits, loss and gradients") {
-  CHECK(difference(opened()) < 1e-12);
+  CHECK(difference(opened_folder()) < 1e-12);
   CHECK(hugging_face_warnings(qwen3, definition).empty());
   Store batch;
   for (const char* name : {"tokens", "targets"}) batch.add(name, expected(name));
-  const test::Recorded recorded(opened(), batch, {{"b", 2}, {"t", 11}});
+  const test::Recorded recorded(opened_folder(), batch, {{"b", 2}, {"t", 11}});
   Player player(recorded.tape, recorded.outputs());
   player.play(recorded.feeds);
   CHECK(std::fabs(player.scalar(recorded.loss) - numbers(expected("loss"))[0]) < 1e-12);
@@ -65,15 +65,15 @@ TEST_CASE("Qwen3 in a folder: 20 tokens of greedy continuation, with caches and 
   options.tokens = 20;
   options.context = 64;
   options.sampling.temperature = 0;
-  Model model = opened();
+  Model model = opened_folder();
   CHECK(generate(model, Tokens(first, first + 8), options) == Tokens(next, next + 20));
   CHECK(whole::generate(model, Tokens(first, first + 8), options) == Tokens(next, next + 20));
 }
 
 TEST_CASE("Qwen3 in a folder: written again and read; other settings are refused") {
   const test::Folder to;
-  save_hugging_face(opened(), to.path(), qwen3);
-  CHECK(difference(opened(to.path())) < 1e-12);
+  save_hugging_face(opened_folder(), to.path(), qwen3);
+  CHECK(difference(opened_folder(to.path())) < 1e-12);
   const auto config = nlohmann::json::parse(std::ifstream(to / "config.json"));
   CHECK(config["head_dim"] == 6);
   CHECK(!config.contains("mlp_bias"));
