@@ -61,8 +61,8 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 /// Loads a tokenizer of any kind: from the JSON file `path`, or from a folder of the Hugging Face Hub. In a folder,
 /// tokenizer.model or spiece.model gives a SentencePieceTokenizer, else tokenizer.json a PublishedTokenizer, with the
 /// special tokens of tokenizer_config.json, special_tokens_map.json and config.json; vocab.json and merges.txt, unless
-/// there is a published tokenizer.json, give a Gpt2Tokenizer; vocab.txt alone gives BERT's PublishedTokenizer. Throws FileError if a file is missing, damaged or not of
-/// a tokenizer.
+/// there is a published tokenizer.json, give a Gpt2Tokenizer; vocab.txt alone gives BERT's PublishedTokenizer. Throws
+/// FileError if a file is missing, damaged or not of a tokenizer.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// The tokenizer of such a folder for the texts of its decoder, which start with config.json's decoder_start_token_id.
 std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder);
