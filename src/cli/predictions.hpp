@@ -11,12 +11,12 @@ namespace xtape::cli {
 /// Prints fields separated by tabs, the names of the fields first if they are wanted.
 class PredictionPrinter {
  public:
-  PredictionPrinter(const train::Predictor& predictor, bool names) : predictor_(predictor), names_(names) {}
+  PredictionPrinter(const train::RowPredictor& predictor, bool names) : predictor_(predictor), names_(names) {}
   /// Predicts for rows, prints a line for each, and flushes. Throws Interrupted after Ctrl-C.
   void print(const BatchArrays& rows);
 
  private:
-  const train::Predictor& predictor_;
+  const train::RowPredictor& predictor_;
   bool names_;
 };
 

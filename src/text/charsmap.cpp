@@ -1,32 +1,16 @@
 #include "charsmap.hpp"
 
+#include "base64.hpp"
 #include "characters.hpp"
 #include "unicode.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
 
-namespace {
-std::string from_base64(const std::string& text) {
-  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int count = 0;
-  for (const char digit : text.substr(0, text.find('='))) {
-    const std::size_t value = digits.find(digit);
-    if (value == std::string_view::npos) throw Error("the map of characters is not base64");
-    bits = bits << 6 | static_cast<std::uint32_t>(value);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xFF);
-  }
-  return bytes;
-}
-}  // namespace
-
 Charsmap::Charsmap(const std::string& base64) {
-  const std::string bytes = from_base64(base64);
+  const std::optional<std::string> decoded = from_base64(base64);
+  if (!decoded) throw Error("the map of characters is not base64");
+  const std::string& bytes = *decoded;
   const auto word = [&](std::size_t at) {
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < 4; ++i) value |= std::uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);

@@ -3,7 +3,11 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "utf8.hpp"
@@ -117,6 +121,18 @@ const WordPattern& WordPattern::gpt2() {
   return pattern;
 }
 
+namespace {
+/// For a match in a long text: a match takes steps in proportion to the text, and PCRE2's own limit is a constant.
+std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context_for(std::size_t bytes) {
+  constexpr std::size_t steps = 32;  // for each byte: a pattern that takes many more is an error
+  std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context(pcre2_match_context_create(nullptr),
+                                                                                    &pcre2_match_context_free);
+  if (context == nullptr) throw std::bad_alloc();
+  pcre2_set_match_limit(context.get(), static_cast<std::uint32_t>(std::min<std::size_t>(UINT32_MAX, steps * bytes)));
+  return context;
+}
+}  // namespace
+
 void WordPattern::cut(std::string_view text, const std::function<void(const Span&)>& visit) const {
   const std::string copy = masked(text);
   const std::string_view seen = copy.empty() ? text : copy;
@@ -124,13 +140,14 @@ void WordPattern::cut(std::string_view text, const std::function<void(const Span
   pcre2_match_data* data = match_data();
   std::size_t done = 0, at = 0, last_end = std::string_view::npos;
   while (at <= seen.size()) {
-    const auto match = [&](std::uint32_t options) {
+    const auto match = [&](std::uint32_t options, pcre2_match_context* context = nullptr) {
       return pcre2_match(static_cast<const pcre2_code*>(compiled_.get()), reinterpret_cast<PCRE2_SPTR>(seen.data()),
-                         seen.size(), at, PCRE2_NO_UTF_CHECK | options, data, nullptr);
+                         seen.size(), at, PCRE2_NO_UTF_CHECK | options, data, context);
     };
     int found = match(0);
     // The JIT's stack is limited; the interpreter allocates the memory that it needs.
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match(PCRE2_NO_JIT);
+    if (found == PCRE2_ERROR_MATCHLIMIT) found = match(PCRE2_NO_JIT, context_for(seen.size() - at).get());
     if (found == PCRE2_ERROR_NOMATCH) break;
     if (found < 0)
       throw Error("PCRE2 failed to split the text at byte " + std::to_string(at) + ": error " + std::to_string(found));

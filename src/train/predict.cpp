@@ -38,7 +38,24 @@ std::vector<std::string> numbered(const std::string& name, std::int64_t count, b
 }
 }  // namespace
 
-Predictor::Predictor(Run& run) : run_(run) {
+std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
+                                                        const std::vector<std::string>& labels) {
+  const auto classes = static_cast<std::int64_t>(labels.size());
+  if (logits.shape() != Shape{rows, classes} || logits.dtype() != Dtype::float32)
+    throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(rows) +
+                " rows and " + std::to_string(classes) + " labels");
+  std::vector<std::pair<std::string, double>> found;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* row = logits.as<float>() + i * classes;
+    const float* best = std::max_element(row, row + classes);
+    double sum = 0;
+    for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
+    found.emplace_back(labels[static_cast<std::size_t>(best - row)], 1 / sum);
+  }
+  return found;
+}
+
+RowPredictor::RowPredictor(Run& run) : run_(run) {
   const Recipe::Data& data = run.recipe().data;
   if (data.has_pairs()) throw Error(run.directory() + " is a run on pairs of texts: xtape translate translates");
   if (data.kind == "text" || data.kind == "documents")
@@ -51,7 +68,7 @@ Predictor::Predictor(Run& run) : run_(run) {
                 (run.labels().empty() ? "" : ", and no function 'logits' that gives one for each label"));
 }
 
-bool Predictor::reads(const std::string& input) const {
+bool RowPredictor::reads(const std::string& input) const {
   const auto is_input = [&](const char* function) {
     const std::vector<FunctionInput>& inputs = run_.model().signature(function).inputs;
     return std::any_of(inputs.begin(), inputs.end(), [&](const FunctionInput& each) { return each.name == input; });
@@ -59,7 +76,7 @@ bool Predictor::reads(const std::string& input) const {
   return (logits_ && is_input("logits")) || (predict_ && is_input("predict"));
 }
 
-std::vector<std::string> Predictor::target_names() const {
+std::vector<std::string> RowPredictor::target_names() const {
   const Recipe::Data& data = run_.recipe().data;
   std::vector<std::string> names;
   const auto add = [&](const std::vector<std::string>& more) { names.insert(names.end(), more.begin(), more.end()); };
@@ -71,12 +88,7 @@ std::vector<std::string> Predictor::target_names() const {
   return names;
 }
 
-void Predictor::add_labels(const Array& logits, std::int64_t rows, Predictions& made) const {
-  const std::vector<std::string>& labels = run_.labels();
-  const auto classes = static_cast<std::int64_t>(labels.size());
-  if (logits.shape() != Shape{rows, classes} || logits.dtype() != Dtype::float32)
-    throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(rows) +
-                " rows and " + std::to_string(classes) + " labels");
+void RowPredictor::add_labels(const Array& logits, std::int64_t rows, Predictions& made) const {
   const Recipe::Data& data = run_.recipe().data;
   std::string name = "label";
   for (const ArrayInput& input : data.inputs)
@@ -84,17 +96,12 @@ void Predictor::add_labels(const Array& logits, std::int64_t rows, Predictions& 
   for (const Column& column : data.columns)
     if (column.kind == Column::Kind::label && !column.name.empty()) name = column.name;
   made.names.insert(made.names.end(), {name, "probability"});
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const float* row = logits.as<float>() + i * classes;
-    const float* best = std::max_element(row, row + classes);
-    double sum = 0;
-    for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
-    made.rows[static_cast<std::size_t>(i)].push_back(labels[static_cast<std::size_t>(best - row)]);
-    made.rows[static_cast<std::size_t>(i)].push_back(text_of_probability(1 / sum));
-  }
+  const auto chosen = most_likely(logits, rows, run_.labels());
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    made.rows[i].insert(made.rows[i].end(), {chosen[i].first, text_of_probability(chosen[i].second)});
 }
 
-void Predictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made) const {
+void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made) const {
   std::vector<std::string> names;
   for (const auto& [name, array] : results) {
     if (array.shape().empty() || array.shape()[0] != rows)
@@ -115,7 +122,7 @@ void Predictor::add_numbers(const Store& results, std::int64_t rows, Predictions
   made.names.insert(made.names.end(), names.begin(), names.end());
 }
 
-Predictions Predictor::predict(const BatchArrays& rows) const {
+Predictions RowPredictor::predict(const BatchArrays& rows) const {
   Predictions made;
   if (rows.empty()) throw Error("the functions 'logits' and 'predict' read no input");
   const std::int64_t count = rows[0].value.shape()[0];

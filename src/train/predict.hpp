@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "xtape/train.hpp"
@@ -14,12 +15,17 @@ struct Predictions {
   std::vector<std::vector<std::string>> rows;
 };
 
+/// The most likely label of each row of `logits`, float32 [rows, labels], and its probability. Throws Error for another
+/// shape or dtype.
+std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
+                                                        const std::vector<std::string>& labels);
+
 /// Plays the functions of a run's model that read inputs without targets: `logits`, which gives the most likely label
 /// of each row and its probability, and `predict`, which gives numbers. The run must outlive it.
-class Predictor {
+class RowPredictor {
  public:
   /// Throws Error if the run's data has no rows to predict for, or the model has neither function.
-  explicit Predictor(Run& run);
+  explicit RowPredictor(Run& run);
 
   /// The columns of a table, or inputs of arrays, that the functions read.
   bool reads(const std::string& input) const;

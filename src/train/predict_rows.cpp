@@ -16,14 +16,14 @@ std::size_t fields_in(const Column& column) {
 }
 }  // namespace
 
-std::vector<ArrayInput> Predictor::wanted() const {
+std::vector<ArrayInput> RowPredictor::wanted() const {
   std::vector<ArrayInput> wanted;
   for (const ArrayInput& input : run_.recipe().data.inputs)
     if (reads(input.name)) wanted.push_back(input);
   return wanted;
 }
 
-BatchArrays Predictor::rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const {
+BatchArrays RowPredictor::rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const {
   const Recipe::Data& data = run_.recipe().data;
   if (data.kind == "table") return table_rows(file, lines, skipped);
   CsvOptions csv = data.csv;
@@ -36,7 +36,7 @@ BatchArrays Predictor::rows(const std::string& file, std::vector<std::string> li
   return array_rows_of_lines(file, std::move(lines), skipped, wanted(), csv).arrays;
 }
 
-BatchArrays Predictor::rows(const std::string& file) const {
+BatchArrays RowPredictor::rows(const std::string& file) const {
   std::vector<ArrayInput> inputs = wanted();
   for (ArrayInput& input : inputs)  // what the training made of columns is an array here
     if (input.list) input = {input.name, {input.name}};
@@ -47,15 +47,15 @@ BatchArrays Predictor::rows(const std::string& file) const {
   return read;
 }
 
-std::vector<Column> Predictor::columns() const {
+std::vector<Column> RowPredictor::columns() const {
   std::vector<Column> columns;
   for (const Column& column : run_.recipe().data.columns)
     if (!column.name.empty() && reads(column.name)) columns.push_back(column);
   return columns;
 }
 
-BatchArrays Predictor::table_rows(const std::string& file, const std::vector<std::string>& lines,
-                                  std::size_t skipped) const {
+BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<std::string>& lines,
+                                     std::size_t skipped) const {
   const Recipe::Data& data = run_.recipe().data;
   std::vector<bool> taken;  // by field of a whole line: whether the model reads it
   for (const Column& column : data.columns)
@@ -81,8 +81,8 @@ BatchArrays Predictor::table_rows(const std::string& file, const std::vector<std
   return field_rows(file, rows, skipped);
 }
 
-BatchArrays Predictor::text_rows(const std::string& file, const std::vector<std::string>& lines,
-                                 std::size_t skipped) const {
+BatchArrays RowPredictor::text_rows(const std::string& file, const std::vector<std::string>& lines,
+                                    std::size_t skipped) const {
   const std::vector<Column> read = columns();
   if (read.size() != 1 || read[0].kind != Column::Kind::text || !logits_)
     throw Error(run_.directory() + " is not a run on a table with one text and one label per row");
@@ -91,8 +91,8 @@ BatchArrays Predictor::text_rows(const std::string& file, const std::vector<std:
   return field_rows(file, rows, skipped);
 }
 
-BatchArrays Predictor::field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
-                                  std::size_t skipped) const {
+BatchArrays RowPredictor::field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
+                                     std::size_t skipped) const {
   BatchArrays batch;
   std::size_t first = 0;
   for (const Column& column : columns()) {

@@ -52,15 +52,6 @@ const std::vector<Decoder> decoders{{"gpt_neox", "gpt_neox"}, {"sequential", "gp
                                     {"phi", "phi"},           {"flat", "phi"},
                                     {"opt", "opt"},           {"late", "opt"}};
 
-/// The sums of a gradient with cos(i) and sin(i) as weights.
-std::vector<double> decoder_sums(const std::vector<double>& gradient) {
-  std::vector<double> sums(2);
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    sums[0] += gradient[i] * std::cos(static_cast<double>(i));
-    sums[1] += gradient[i] * std::sin(static_cast<double>(i));
-  }
-  return sums;
-}
 }  // namespace
 
 TEST_CASE("decoders in folders: logits, in either dtype, without warnings") {
@@ -84,7 +75,7 @@ TEST_CASE("decoders in folders: loss and every gradient, with rules and without"
       CHECK(std::fabs(player.scalar(recorded.loss) - numbers(decoder.expected("loss"))[0]) < 1e-12);
       for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
         CAPTURE(recorded.weights[i].name);
-        CHECK(test::worst(decoder_sums(numbers(player.view(recorded.gradients[i]))),
+        CHECK(test::worst(test::weighted_sums(numbers(player.view(recorded.gradients[i]))),
                           numbers(decoder.expected("grad." + recorded.weights[i].name))) < 1e-11);
       }
     }

@@ -48,15 +48,6 @@ struct InstalledModels {
   ~InstalledModels() { unsetenv("XTAPE_MODELS"); }
 };
 
-/// The sums of a gradient with cos(i) and sin(i) as weights.
-std::vector<double> encoder_sums(const std::vector<double>& gradient) {
-  std::vector<double> sums(2);
-  for (std::size_t i = 0; i < gradient.size(); ++i) {
-    sums[0] += gradient[i] * std::cos(static_cast<double>(i));
-    sums[1] += gradient[i] * std::sin(static_cast<double>(i));
-  }
-  return sums;
-}
 }  // namespace
 
 TEST_CASE("BERT in a folder: logits of a padded batch, in either dtype, without warnings") {
@@ -96,7 +87,7 @@ TEST_CASE("BERT in a folder: loss and every gradient, with rules and without") {
       CHECK(std::fabs(player.scalar(recorded.loss) - encoder.expected_numbers("loss")[0]) < 1e-12);
       for (std::size_t i = 0; i < recorded.weights.size(); ++i) {
         CAPTURE(recorded.weights[i].name);
-        CHECK(test::worst(encoder_sums(numbers(player.view(recorded.gradients[i]))),
+        CHECK(test::worst(test::weighted_sums(numbers(player.view(recorded.gradients[i]))),
                           encoder.expected_numbers("grad." + recorded.weights[i].name)) < 1e-11);
       }
     }

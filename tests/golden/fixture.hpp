@@ -30,6 +30,16 @@ inline std::vector<double> numbers(const ArrayView& view) {
   return values;
 }
 
+/// The sums of a gradient with cos(i) and sin(i) as weights.
+inline std::vector<double> weighted_sums(const std::vector<double>& gradient) {
+  std::vector<double> sums(2);
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    sums[0] += gradient[i] * std::cos(static_cast<double>(i));
+    sums[1] += gradient[i] * std::sin(static_cast<double>(i));
+  }
+  return sums;
+}
+
 /// Puts the fixture's arrays into the weights of their names; both have the same weights.
 inline void put_weights(const Model& model, const Store& fixture) {
   for (const Store::Entry& entry : model.weights()) {

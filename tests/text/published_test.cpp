@@ -272,6 +272,9 @@ TEST_CASE("words by a pattern: text between matches is a word, too, and white sp
   CHECK(words_of("ab12cd", R"(\d+)") == Strings{"ab", "12", "cd"});
   CHECK(words_of("ab", "(?=b)") == Strings{"a", "b"});
   CHECK_THROWS_WITH_AS(words_of("ab", "[a&&[ab]]"), Contains("not supported"), Error);
+  // Longer than what PCRE2 matches by its own limits.
+  const std::string spaces(10 << 20, ' ');
+  CHECK(words_of(spaces, R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)") == Strings{spaces});
   CHECK(words_of("a\u1680\u180eb", R"(\s|\S)") == Strings{"a", "\u1680", "\u180e", "b"});
   CHECK(words_of("a\u1680\u180eb", R"([^\s]+|[\s]+)") == Strings{"a", "\u1680", "\u180eb"});
 }

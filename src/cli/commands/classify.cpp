@@ -1,7 +1,6 @@
 /// xtape classify: labels lines of the standard input, or images, with the model of a run on texts or images, or lines
 /// with the model of a Hugging Face folder.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -25,24 +24,6 @@ struct ClassifyArguments {
   std::vector<std::string> images;
 };
 
-/// Prints a line for each row of the input, a text: its most likely label and the probability of the label.
-void classify(Model& model, const std::vector<std::string>& labels, const std::string& input, const Array& rows) {
-  const Store results = model.play("logits", {{input, rows}});
-  const Array& logits = results[0].value;
-  const std::int64_t count = rows.shape()[0];
-  const auto classes = static_cast<std::int64_t>(labels.size());
-  if (logits.shape() != Shape{count, classes} || logits.dtype() != Dtype::float32)
-    throw WrongInput("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(count) +
-                     " rows and " + std::to_string(classes) + " labels");
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float* row = logits.as<float>() + i * classes;
-    const float* best = std::max_element(row, row + classes);
-    double sum = 0;
-    for (const float* each = row; each < row + classes; ++each) sum += std::exp(static_cast<double>(*each - *best));
-    std::cout << labels[best - row] << '\t' << 1 / sum << '\n';
-  }
-}
-
 /// Labels lines that are tokenized and padded.
 void classify_lines(Model& model, const std::vector<std::string>& labels, const std::string& input,
                     const Tokenizer& tokenizer, std::int32_t padding, const ClassifyArguments& arguments) {
@@ -64,7 +45,11 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
       }
     }
     const Array padded = token_array(texts, padding, length_unit);
-    classify(model, labels, input, padded.shape()[1] > most ? token_array(texts, padding) : padded);
+    const Array rows = padded.shape()[1] > most ? token_array(texts, padding) : padded;
+    const Array logits = model.play("logits", {{input, rows}})[0].value;
+    for (const auto& [label, probability] :
+         as_wrong_input([&] { return train::most_likely(logits, rows.shape()[0], labels); }))
+      std::cout << label << '\t' << probability << '\n';
     std::cout << std::flush;
     if (interrupted()) throw Interrupted();
   }
@@ -94,7 +79,7 @@ void classify_run(const ClassifyArguments& arguments) {
   if (!images && run.recipe().data.kind != "table")
     throw WrongInput(arguments.run + " is not a run on a table with one text and one label per row");
   if (!images && !arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
-  const train::Predictor predictor = as_wrong_input([&] { return train::Predictor(run); });
+  const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, false);
   if (images) return predict_images(run, arguments.images, printer);
   InputLines lines(arguments.max_line);

@@ -23,7 +23,7 @@ bool is_blank(const std::string& line) {
 }
 
 /// Reads lines in parts. For arrays each part begins with the header.
-void predict_lines(const train::Predictor& predictor, const Recipe::Data& data, InputLines& lines,
+void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
                    const std::string& file, PredictionPrinter& printer) {
   const bool header = data.has_arrays() ? data.csv.header : data.table.skip_lines > 0;
   std::vector<std::string> first;
@@ -42,7 +42,7 @@ void predict_lines(const train::Predictor& predictor, const Recipe::Data& data, 
   }
 }
 
-void predict_arrays(const train::Predictor& predictor, const std::string& file, PredictionPrinter& printer) {
+void predict_arrays(const train::RowPredictor& predictor, const std::string& file, PredictionPrinter& printer) {
   const BatchArrays all = as_wrong_input([&] { return predictor.rows(file); });
   const std::int64_t rows = all.empty() ? 0 : all[0].value.shape()[0];
   for (std::int64_t first = 0; first < rows; first += rows_at_once) {
@@ -56,7 +56,7 @@ void predict_arrays(const train::Predictor& predictor, const std::string& file, 
 void predict(const PredictArguments& arguments) {
   Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
   catch_interrupt();
-  const train::Predictor predictor = as_wrong_input([&] { return train::Predictor(run); });
+  const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, true);
   const Recipe::Data& data = run.recipe().data;
   if (data.has_images()) return predict_images(run, arguments.files, printer);
