@@ -177,7 +177,12 @@ std::int64_t JsonNode::integer(std::int64_t least, std::int64_t greatest) const 
 JsonNode JsonNode::at(const std::string& key) const {
   if (!value_->is_object()) refuse("an object");
   const auto found = value_->find(key);
-  if (found == value_->end()) fail("the key \"" + key + "\" is missing");
+  if (found == value_->end()) {
+    std::vector<std::string> keys;
+    for (const auto& each : value_->items()) keys.push_back(each.key());
+    const std::string other = nearest(key, keys);
+    fail("the key \"" + key + "\" is missing" + (other.empty() ? "" : "; is '" + other + "' misspelt?"));
+  }
   if (!made_) return child(*found);
   const auto part =
       std::find_if(made_->parts.begin(), made_->parts.end(), [&](const auto& each) { return each.first == key; });

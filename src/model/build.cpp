@@ -3,6 +3,7 @@
 
 #include "convert.hpp"
 #include "language/interpreter.hpp"
+#include "language/visible_names.hpp"
 #include "module.hpp"
 #include "nearest.hpp"
 #include "stack.hpp"
@@ -162,8 +163,18 @@ class Builder {
     module->scopes = scopes_of(context_, path, block.location, "block '" + block.name + "'", block.computation);
     give_modules(*module, spec, context);
     set_parameters(*module, spec, context);
-    fill(*module);
+    inside(*module, spec, [&] { fill(*module); });
     return module;
+  }
+
+  /// Runs `body`, which evaluates lines of the module's block, and adds the place that describes the module to errors.
+  template <class Body>
+  static void inside(const Module& module, const ModuleSpec& spec, const Body& body) {
+    try {
+      body();
+    } catch (const DefinitionError& error) {
+      throw called_from(error, spec.location, "module '" + module.path + "'");
+    }
   }
 
   static bool takes_module(const Block& block, const std::string& name) {
@@ -207,10 +218,9 @@ class Builder {
   /// What to write instead of a parameter that the block does not have: the nearest name, or its parameters.
   static std::string instead_of(const std::string& name, const Block& block) {
     const std::string nearest = now_called(name, block.renamed, settable(block));
-    if (!nearest.empty()) return nearest;
-    std::string list;
-    for (const Parameter& each : block.parameters) list += (list.empty() ? "; it has " : ", ") + each.name;
-    return list;
+    std::vector<std::string> names;
+    for (const Parameter& each : block.parameters) names.push_back(each.name);
+    return nearest.empty() ? nearest_or_all(name, names) : nearest;
   }
 
   void set_parameters(Module& module, const ModuleSpec& spec, const Context& context) {
@@ -226,7 +236,10 @@ class Builder {
       if (given != spec.settings.end())
         module.parameters[parameter.name] = interpreter_.evaluate(given->second, environment(context));
       else if (parameter.initial)
-        module.parameters[parameter.name] = interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
+        inside(module, spec, [&] {
+          module.parameters[parameter.name] =
+              interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
+        });
       else
         fail(spec.location, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");
     }

@@ -9,6 +9,7 @@
 #include "file_blocks.hpp"
 #include "files.hpp"
 #include "hugging_face/mapping.hpp"
+#include "nearest.hpp"
 #include "version_1.hpp"
 #include "xtape/model.hpp"
 
@@ -26,6 +27,16 @@ Function shared_function(const Entries::value_type& entry, const Definition& fil
   Function function = read_functions({entry}, model).front();
   if (file.version == 1) upgrade(function.computation);
   return function;
+}
+
+/// The hint for an error about a file that is not there: a similar name in its directory.
+std::string file_like(const std::filesystem::path& path) {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), none))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());  // a directory has no order
+  return did_you_mean(path.filename().string(), names);
 }
 
 /// Reads files, each one once, and detects files that use each other in a cycle.
@@ -79,7 +90,7 @@ class Reader {
       const std::string beside = path;
       path = (std::filesystem::path(models_directory()) / name).string();
       if (!std::filesystem::is_regular_file(path, none))
-        entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file");
+        entry.fail("cannot find '" + name + "': neither " + beside + " nor " + path + " is a file" + file_like(path));
     }
     return {canonical(path), [path] { return opened(path); }};
   }

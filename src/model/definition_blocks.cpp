@@ -155,6 +155,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
   module.home = &home;
   module.given = node.is_null();
   if (module.given) return module;
+  if (node.is_string()) node.fail("a module is an object: {\"block\": \"" + node.text() + "\"}");
   const JsonNode block = node.at("block");
   module.block = block.text();
   if (!module.block.empty() && module.block[0] == '=')

@@ -42,9 +42,8 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
     if (++count <= most_listed) problems += "\n  " + describe();
   };
   std::map<std::string, const StoredWeight*> found;
-  std::vector<std::string> names;
+  std::vector<std::string> missing;  // which an unexpected one may mean
   std::vector<const StoredWeight*> unexpected, again;
-  for (const Store::Entry& entry : weights) names.push_back(entry.name);
   for (const StoredWeight& each : stored) {
     if (weights.find(each.weight) == nullptr)
       unexpected.push_back(&each);
@@ -54,6 +53,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const Store::Entry& entry : weights) {
     const auto location = found.find(entry.name);
     if (location == found.end()) {
+      missing.push_back(entry.name);
       if (matches_weight(entry.name, may_lack)) continue;
       list([&] { return "missing: " + entry.name + " " + to_string(entry.value.shape()); });
       continue;
@@ -72,7 +72,7 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
       });
   }
   for (const StoredWeight* each : unexpected)
-    list([&] { return "unexpected: " + each->described().name + did_you_mean(each->weight, names); });
+    list([&] { return "unexpected: " + each->described().name + did_you_mean(each->weight, missing); });
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);

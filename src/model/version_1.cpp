@@ -4,8 +4,7 @@ namespace xtape::model {
 
 namespace {
 void upgrade(Expression& expression) {
-  const bool is_scan = expression.form == Form::call && expression.children[0].form == Form::name &&
-                       expression.children[0].text == "scan";
+  const bool is_scan = is_call_of("scan", expression);
   for (Expression& child : expression.children) upgrade(child);
   for (Keyword& each : expression.keywords) {
     upgrade(each.value);

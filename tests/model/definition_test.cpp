@@ -320,7 +320,7 @@ TEST_CASE("weights are saved, loaded and refused by name and shape") {
   CHECK(error_of([&] { other.load_weights(path); }) ==
         "the weights in '" + path +
             "' do not fit model 'small':\n  missing: q.0.w (1,)\n  unexpected: q.w; did you mean "
-            "'p.w'?\n  unexpected: q.bias");
+            "'q.0.w'?\n  unexpected: q.bias");
   CHECK(other.weights().at("p.w").as<float>()[0] == 2);  // nothing has changed
   std::filesystem::remove(path);
 }

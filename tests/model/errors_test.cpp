@@ -32,15 +32,16 @@ std::string with_blocks(const std::string& blocks, const std::string& part, cons
 
 TEST_CASE("a line that cannot be parsed is shown with a caret") {
   CHECK(error_of_line("y = (x + 1") ==
-        "small.json, function 'f', line 9: ')' belongs here\n"
+        "small.json, function 'f', line 9: ')' belongs here, not the end of the line\n"
         "    y = (x + 1\n"
         "              ^");
   CHECK(error_of_line("y = x + * 2") ==
-        "small.json, function 'f', line 9: an expression belongs here\n"
+        "small.json, function 'f', line 9: an expression belongs here, not '*'\n"
         "    y = x + * 2\n"
         "            ^");
   CHECK(error_of_line("y = x ? 1") ==
-        "small.json, function 'f', line 9: this character has no meaning here\n"
+        "small.json, function 'f', line 9: an operator or the end of the line belongs here, not '?': a if c else b "
+        "chooses\n"
         "    y = x ? 1\n"
         "          ^");
   CHECK(error_of_line("y = gelu(x, 'tanh)") ==
@@ -58,7 +59,7 @@ TEST_CASE("a line that cannot be parsed is shown with a caret") {
   CHECK(error_of_line("y = " + std::string(5000, '-') + "x").find("nested more than 200 deep") != std::string::npos);
   CHECK(error_of_line("y = 99999999999999999999").find("this integer is too large") != std::string::npos);
   CHECK(error_of_line("y = x if true") ==
-        "small.json, function 'f', line 9: 'else' belongs here: a if c else b\n"
+        "small.json, function 'f', line 9: 'else' of 'a if c else b' belongs here, not the end of the line\n"
         "    y = x if true\n"
         "                 ^");
   CHECK(error_of_line("y = if true").find("an expression belongs here") != std::string::npos);
@@ -222,7 +223,8 @@ TEST_CASE("a weight that no line uses, and an initialiser that does not exist") 
         "    \"a\": {\"weights\": {\"w\": {\"shape\": [2], \"init\": \"normal\", \"sdt\": 1}},\n"
         "                                                            ^");
   CHECK(load_error(with_blocks(block("{\"shape\": [\"n - 4\"], \"init\": \"zeros\"}"), "{\"block\": \"a\"}")) ==
-        "small.json, block 'a', line 6: a size is at least 1, not 0\n    n - 4\n      ^");
+        "small.json, block 'a', line 6: a size is at least 1, not 0\n    n - 4\n      ^\n"
+        "    from small.json, model, line 10: module 'p'");
 }
 
 TEST_CASE("parts and functions in a circle") {
@@ -231,7 +233,10 @@ TEST_CASE("parts and functions in a circle") {
   CHECK(load_error(with_blocks(a + b, "{\"block\": \"a\"}")) ==
         "small.json, block 'a', line 6: module 'q' contains itself, through block 'a'\n"
         "    \"a\": {\"parts\": {\"q\": {\"block\": \"b\"}}, \"inputs\": [\"x\"], \"result\": \"q(x)\"},\n"
-        "                         ^");
+        "                         ^\n"
+        "    from small.json, block 'b', line 7: module 'p.q.r'\n"
+        "    from small.json, block 'a', line 6: module 'p.q'\n"
+        "    from small.json, model, line 10: module 'p'");
   const Model model = Model::parse(one_function({}, "f(x)"));
   Tape tape;
   CHECK(error_of([&] {
@@ -255,7 +260,7 @@ TEST_CASE("hyper-parameters and their overrides") {
   CHECK(hyper_error("\"n\": 4", {{"n", "2.5"}}) ==
         "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
   CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
-        "override of hyper-parameter 'n': an expression belongs here\n    2 *\n       ^");
+        "override of hyper-parameter 'n': an expression belongs here, not the end of the line\n    2 *\n       ^");
   CHECK(hyper_error("\"n\": \"m + 1\", \"m\": \"n\"", {}) ==
         "small.json, hyper, line 1: 'n' depends on itself\n"
         "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
@@ -275,7 +280,7 @@ TEST_CASE("inputs that do not fit a function") {
   CHECK(error_of([&] { model.signature("g"); }) == "model 'small' has no function 'g'");
   CHECK(error_of([&] {
           model.record(tape, "f", {{"x", tape.input("one", {3})}});
-        }) == "function 'f': input 'x' is float32 (3,), declared float [b, t]: it has 1 axis");
+        }) == "function 'f': input 'x' is float32 (3,), declared float [b, t]: it has 1 axis, not 2");
   CHECK(error_of([&] {
           model.record(tape, "f", {{"x", tape.input("two", {3, 1}, Dtype::int64)}});
         }) == "function 'f': input 'x' is int64 (3, 1), declared float [b, t] (the model is float32)");
@@ -288,12 +293,11 @@ TEST_CASE("sizes that a block declares are checked where it is called") {
   const Model model = Model::parse(with_blocks(a, "{\"block\": \"a\"}"), {}, "small.json");
   Tape tape;
   model.record(tape, "f", {{"x", tape.input("right", {2, 5})}});
-  CHECK(
-      error_of([&] {
-        model.record(tape, "f", {{"x", tape.input("wrong", {2, 3})}});
-      }) ==
-      "small.json, function 'f', line 10: block 'a': input 'x' is float32 (2, 3), declared float [..., width]: axis 1 "
-      "should be width = 5\n    p(x)\n    ^");
+  CHECK(error_of([&] {
+          model.record(tape, "f", {{"x", tape.input("wrong", {2, 3})}});
+        }) ==
+        "small.json, function 'f', line 10: block 'a' (module p): input 'x' is float32 (2, 3), declared float [..., "
+        "width]: axis 1 should be width = 5\n    p(x)\n    ^");
 }
 
 TEST_CASE("a definition with a byte-order mark is read; NUL bytes, no text and deep nesting are one error each") {

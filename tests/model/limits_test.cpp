@@ -115,7 +115,8 @@ TEST_CASE("4,000 nested blocks are refused, 150 are recorded") {
   const std::string error = record_error(chained(4000, "p(x) + 1"));
   CHECK(has(error, "modules are nested more than 200 deep"));
   CHECK(has(error, "small.json, block 'b199', line"));
-  CHECK(error.back() == '^');
+  CHECK(has(error, "\n    …\n    from small.json, model, line "));
+  CHECK(std::count(error.begin(), error.end(), '\n') < 16);  // of a long chain, the first callers and the last one
 }
 
 TEST_CASE("blocks that each apply the next twice stop at the limit of steps, with the part and the line") {

@@ -33,7 +33,8 @@ void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, En
                      why);
   };
   if (open ? shape.size() < named : shape.size() != named)
-    refuse("it has " + std::to_string(shape.size()) + (shape.size() == 1 ? " axis" : " axes"));
+    refuse("it has " + std::to_string(shape.size()) + (shape.size() == 1 ? " axis, not " : " axes, not ") +
+           (open ? "at least " : "") + std::to_string(named));
   std::size_t axis = 0;
   for (const Line& dim : input.dims) {
     if (dim.value.form == Form::ellipsis) {

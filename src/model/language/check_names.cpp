@@ -71,10 +71,20 @@ class Checker {
       if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
       line_->fail(expression.column, names_.unknown(expression.text, {locals_.begin(), locals_.end()}));
     }
+    const bool calls_attribute = expression.form == Form::call && expression.children[0].form == Form::attribute;
+    if (calls_attribute) prefix(expression.children[0]);
     const bool calls_name = expression.form == Form::call && expression.children[0].form == Form::name;
     if (calls_name) callee(expression);
     for (std::size_t i = calls_name ? 1 : 0; i < expression.children.size(); ++i) visit(expression.children[i]);
     for (const Keyword& each : expression.keywords) visit(each.value);
+  }
+
+  /// Of `np.exp`, which is no module, the error says what to call.
+  void prefix(const Expression& callee) {
+    const Expression& object = callee.children[0];
+    if (object.form != Form::name || names_.ops->find(callee.text) == nullptr) return;
+    if (locals_.count(object.text) == 0 && names_.of(object.text) == Meaning::unknown)
+      line_->fail(object.column, "unknown name '" + object.text + "'; an op has no prefix: " + callee.text + "(…)");
   }
 
   void callee(const Expression& call) {

@@ -254,7 +254,8 @@ Value Interpreter::index(const Expression& expression, const At& at) {
     const auto count = static_cast<std::int64_t>(tuple != nullptr ? tuple->size() : module->list->items.size());
     if (item < -count || item >= count)
       fail(at, expression.children[1].column,
-           "there are " + std::to_string(count) + " here, and no index " + std::to_string(item));
+           describe(object) + " has " + std::to_string(count) + (tuple != nullptr ? " elements" : " repeats") +
+               ": there is no index " + std::to_string(item));
     if (item < 0) item += count;
     if (tuple != nullptr) return (*tuple)[item];
     return ModuleReference{module->list, item};
@@ -287,7 +288,7 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
     const At at{line, environment};
     Value value = visit(line.value, at);
     if (line.targets.empty()) {
-      if (!is_requirement(line.value)) fail(at, line.value.column, "a line must assign its value to a name");
+      if (!is_call_of("require", line.value)) fail(at, line.value.column, "a line must assign its value to a name");
       continue;
     }
     if (!line.unpacks) {
@@ -298,7 +299,8 @@ Value Interpreter::compute(const Computation& computation, Environment& environm
     if (tuple == nullptr || tuple->size() != line.targets.size())
       fail(at, line.targets[0].column,
            std::to_string(line.targets.size()) + " names on the left, but the value is " +
-               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " values"));
+               (tuple == nullptr ? describe(value) : std::to_string(tuple->size()) + " values: " + describe(value)) +
+               (is_call_of("scan", line.value) ? ": scan gives the outputs of its cell, then its last states" : ""));
     for (std::size_t i = 0; i < tuple->size(); ++i) environment.locals[line.targets[i].name] = (*tuple)[i];
   }
   Tuple results;

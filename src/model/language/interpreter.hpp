@@ -95,6 +95,15 @@ class Interpreter {
   Value weight(const Weight& weight);
   Location location_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
+  /// Runs `body`, which evaluates lines of another block or function, and adds the line `at` to errors of these.
+  template <class Body>
+  auto called(const At& at, const Body& body) {
+    try {
+      return body();
+    } catch (const DefinitionError& error) {
+      throw called_from(error, location_of(at), at.line.text);
+    }
+  }
   /// Runs `body`, and adds the location and a caret to its errors. A DefinitionError already has both.
   template <class Body>
   auto guarded(const At& at, std::size_t column, const Body& body) {

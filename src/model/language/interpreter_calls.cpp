@@ -8,6 +8,20 @@
 
 namespace xtape::model {
 
+namespace {
+/// Runs `body`, and adds the name of what is called to errors without a location.
+template <class Body>
+auto named(const std::string& callee, const Body& body) {
+  try {
+    return body();
+  } catch (const DefinitionError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(callee + ": " + error.what());
+  }
+}
+}  // namespace
+
 Arguments Interpreter::arguments_of(const Expression& expression, const At& at) {
   Arguments arguments;
   for (std::size_t i = 1; i < expression.children.size(); ++i) {
@@ -45,8 +59,11 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   if (meaning == Meaning::module)
     return call_module({at.environment.module->find_module(name)}, expression, arguments, at);
   if (meaning == Meaning::function)
-    return guarded(at, expression.column,
-                   [&] { return call_function(*context_.definition->find_function(name), arguments); });
+    return guarded(at, expression.column, [&] {
+      return named("function '" + name + "'", [&] {
+        return called(at, [&] { return call_function(*context_.definition->find_function(name), arguments); });
+      });
+    });
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
                      std::all_of(arguments.positional.begin(), arguments.positional.end(),
                                  [](const Arguments::Positional& each) { return each.value.is_number(); });
@@ -86,8 +103,10 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     std::vector<std::string> list;
     for (const auto& each : arguments.positional) list.push_back(describe(each.value));
     for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
-    model::fail(location_of(at), std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
-                                     "\n    called with (" + joined(list) + ")");
+    Location location = location_of(at);
+    location.source = nullptr;  // the line and its caret stand between the message and the operands
+    model::fail(location, std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
+                              "\n    called with (" + joined(list) + ")");
   }
 }
 
@@ -143,7 +162,8 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
   Vars vars;
   for (const auto& each : arguments.positional) collect_vars(each.value, vars);
   for (const auto& each : arguments.named) collect_vars(each.value, vars);
-  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply_block(module, arguments);
+  const auto apply = [&](const Arguments& given) { return called(at, [&] { return apply_block(module, given); }); };
+  if (!spec.checkpoint || tape_->mode() != Mode::train || vars.empty()) return apply(arguments);
   Value result;
   const Inside inside(*this);
   const Vars outputs = checkpoint(
@@ -152,7 +172,7 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
         std::size_t next = 0;
         for (auto& each : replaced.positional) each.value = replace_vars(each.value, inside, next);
         for (auto& each : replaced.named) each.value = replace_vars(each.value, inside, next);
-        result = apply_block(module, replaced);
+        result = apply(replaced);
         Vars results;
         collect_vars(result, results);
         return results;
@@ -164,13 +184,8 @@ Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const 
 
 Value Interpreter::apply_block(const Module& module, const Arguments& arguments) {
   Environment environment{module.block->home, &module, false, {}};
-  try {
-    bind_inputs(module.block->inputs, arguments, context_.dtype, *this, environment);
-  } catch (const DefinitionError&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error("block '" + module.block->name + "': " + error.what());
-  }
+  named("block '" + module.block->name + "' (module " + module.path + ")",
+        [&] { bind_inputs(module.block->inputs, arguments, context_.dtype, *this, environment); });
   if (module.block->from_file != nullptr) return returned_[&module] = apply_file_block(module, environment);
   Value result = compute(module.block->computation, environment, module.scopes);
   if (tape_->mode() == Mode::train) update_weights(module, environment);

@@ -1,6 +1,5 @@
 // scan(cell, x, …, init=…): applies a module step by step along an axis.
 #include "language/interpreter.hpp"
-#include "nearest.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape::model {
@@ -57,8 +56,11 @@ ScanCall scan_call(const Arguments& arguments) {
     } else if (given.name == "checkpoint_every") {
       if (!given.value.is_none()) call.options.checkpoint_every = lengths(given);
     } else {
+      const std::string now = now_called(given.name, {{"alike", "non_sequences"}, {"real", "valid"}}, {});
       throw Error("scan has no '" + given.name + "'" +
-                  did_you_mean(given.name, {"checkpoint_every", "init", "non_sequences", "axis", "reverse", "valid"}));
+                  (now.empty() ? nearest_or_all(given.name, {"init", "non_sequences", "axis", "reverse", "valid",
+                                                             "checkpoint_every"})
+                               : now));
     }
   }
   return call;

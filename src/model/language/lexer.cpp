@@ -36,8 +36,10 @@ class Lexer {
     if (starts_name(c)) return name();
     if (digit(c) || (c == '.' && digit(peek(1)))) return number();
     if (c == '\'' || c == '"') return string();
-    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%",
-                               "@",   "(",  ")",  "[",  "]",  ",",  ".",  ":", "=", "<", ">"})
+    for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "@", "(", ")", "[",
+                               "]", ",", ".", ":", "=", "<", ">",
+                               // Of other languages: the parser says what to write.
+                               "&&", "||", "&", "|", "!", "^", "~", "?", ";", "{", "}"})
       if (text_.compare(at_, std::strlen(symbol), symbol) == 0) {
         const Token token{Token::Kind::symbol, symbol, at_};
         at_ += token.text.size();

@@ -31,4 +31,19 @@ void fail(const Location& location, const std::string& text, std::size_t column,
   fail_with(location, message, "\n" + with_caret(text, column));
 }
 
+DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what) {
+  const std::string from = "\n    from ", left_out = "\n    …";
+  constexpr int most = 8;  // the innermost ones, which are always named
+  std::string text = error.what();
+  int callers = 0;
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) ++callers;
+  if (callers > most) {
+    text.erase(text.rfind(from));
+    if (text.compare(text.size() - left_out.size(), left_out.size(), left_out) != 0) text += left_out;
+  }
+  DefinitionError longer(text + from + to_string(caller) + ": " + printable(what));
+  longer.set_place(error.file(), error.line());
+  return longer;
+}
+
 }  // namespace xtape::model

@@ -31,4 +31,8 @@ std::string to_string(const Location& location);
 [[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column,
                        const std::string& message);
 
+/// The error with one more caller of what it names, as its last line: "    from gpt2.json, function 'logits', line 60:
+/// x = h(x)", where `what` is "x = h(x)". Of a long chain, the first callers and the last one are named.
+DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
+
 }  // namespace xtape::model

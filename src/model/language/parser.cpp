@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -12,6 +13,31 @@ namespace xtape::model {
 
 namespace {
 const std::string too_deep = "this is nested more than " + std::to_string(deepest) + " deep";
+
+/// What to write for what other languages write here; "" if nothing is known.
+std::string instead_of(const Token& token) {
+  static const std::map<std::string, const char*> known = {
+      {"=", "'==' compares; 'name = expression' assigns, at the beginning of a line"},
+      {"is", "'==' compares"},
+      {"^", "'**' is the power"},
+      {"&", "'and' joins flags and bool arrays"},
+      {"&&", "'and' joins flags and bool arrays"},
+      {"|", "'or' joins flags and bool arrays"},
+      {"||", "'or' joins flags and bool arrays"},
+      {"!", "'not' negates"},
+      {"~", "'not' negates"},
+      {"?", "a if c else b chooses"},
+      {":", "a line assigns as in 'name = expression'"},
+      {";", "every line is a string of its own"},
+      {"[", "a tuple is written (a, b)"},
+      {"{", "a tuple is written (a, b)"},
+      {"for", "a module with \"repeat\" is applied several times, and scan steps along an axis"},
+      {"while", "a module with \"repeat\" is applied several times, and scan steps along an axis"},
+      {"lambda", "a block or a function has the lines that are used again"}};
+  const auto found = known.find(token.text);
+  const bool named = token.kind == Token::Kind::name || token.kind == Token::Kind::symbol;
+  return named && found != known.end() ? std::string(": ") + found->second : "";
+}
 
 template <class... Each>
 std::vector<Expression> list_of(Each&&... each) {
@@ -25,7 +51,6 @@ class Parser {
   explicit Parser(Line& line) : line_(line), tokens_(tokens_of(line.text, line.location)) {}
 
   void run(bool may_assign) {
-    if (token().kind == Token::Kind::end) fail(0, "an expression belongs here");
     line_.value = list(Token::Kind::end, "");
     if (token().is("=")) {
       if (!may_assign) fail(token().column, "an expression belongs here, not an assignment");
@@ -33,7 +58,7 @@ class Parser {
       ++at_;
       line_.value = list(Token::Kind::end, "");
     }
-    if (token().kind != Token::Kind::end) fail(token().column, "an operator or the end of the line belongs here");
+    if (token().kind != Token::Kind::end) refuse(token(), "an operator or the end of the line");
   }
 
  private:
@@ -51,8 +76,15 @@ class Parser {
   const Token& token() const { return tokens_[at_]; }
   const Token& take() { return tokens_[at_++]; }
   [[noreturn]] void fail(std::size_t column, const std::string& message) const { line_.fail(column, message); }
-  void expect(const char* symbol) {
-    if (!token().is(symbol)) fail(token().column, std::string("'") + symbol + "' belongs here");
+  /// Throws: `found` stands where `wanted` belongs.
+  [[noreturn]] void refuse(const Token& found, const std::string& wanted) const {
+    const std::string received = found.kind == Token::Kind::end ? "the end of the line" : "'" + found.text + "'";
+    fail(found.column, wanted + " belongs here, not " + received + instead_of(found));
+  }
+  /// Skips the comma after an element of a list, unless the list ends here.
+  void separate(const char* closing) {
+    if (token().is(closing)) return;
+    if (!token().is(",")) refuse(token(), "',' or '" + std::string(closing) + "'");
     ++at_;
   }
 
@@ -105,7 +137,7 @@ class Parser {
     if (!token().is_word("if")) return chosen;
     const std::size_t column = take().column;
     Expression condition = either();
-    if (!token().is_word("else")) fail(token().column, "'else' belongs here: a if c else b");
+    if (!token().is_word("else")) refuse(token(), "'else' of 'a if c else b'");
     ++at_;
     return node(Form::condition, column, "", list_of(std::move(chosen), std::move(condition), expression()));
   }
@@ -191,7 +223,7 @@ class Parser {
         object = index(std::move(object));
       } else if (token().is(".")) {
         ++at_;
-        if (token().kind != Token::Kind::name) fail(token().column, "a name belongs after the dot");
+        if (token().kind != Token::Kind::name) refuse(token(), "a name");
         const Token name = take();
         object = node(Form::attribute, name.column, name.text, list_of(std::move(object)));
       } else {
@@ -215,7 +247,7 @@ class Parser {
         if (!result.keywords.empty()) fail(token().column, "positional arguments must come before named ones");
         result.children.push_back(argument());
       }
-      if (!token().is(")")) expect(",");
+      separate(")");
     }
     ++at_;
     measure(result);
@@ -234,7 +266,7 @@ class Parser {
     ++at_;
     while (!token().is("]")) {
       result.children.push_back(axis());
-      if (!token().is("]")) expect(",");
+      separate("]");
     }
     if (result.children.size() == 1) fail(token().column, "an index belongs here");
     ++at_;
@@ -248,7 +280,7 @@ class Parser {
       ++at_;
       return node(Form::ellipsis, column, "", {});
     }
-    if (at_any({",", "]"})) fail(token().column, "an index or a slice belongs here");
+    if (at_any({",", "]"})) refuse(token(), "an index or a slice");
     const auto bound = [&] {
       return at_any({":", ",", "]"}) ? node(Form::none, token().column, "", {}) : expression();
     };
@@ -279,7 +311,7 @@ class Parser {
         if (first.is("(")) return parenthesis(first);
         [[fallthrough]];
       default:
-        fail(first.column, "an expression belongs here");
+        refuse(first, "an expression");
     }
   }
 
@@ -301,8 +333,7 @@ class Parser {
 
   Expression name(const Token& token) const {
     constexpr std::string_view words[] = {"and", "or", "not", "if", "else"};
-    if (std::find(std::begin(words), std::end(words), token.text) != std::end(words))
-      fail(token.column, "an expression belongs here");
+    if (std::find(std::begin(words), std::end(words), token.text) != std::end(words)) refuse(token, "an expression");
     Expression result = node(Form::name, token.column, token.text, {});
     if (token.text == "true" || token.text == "false") {
       result.form = Form::flag;
@@ -322,7 +353,8 @@ class Parser {
       return node(Form::tuple, first.column, "", {});
     }
     Expression inside = list(Token::Kind::symbol, ")");
-    expect(")");
+    if (!token().is(")")) refuse(token(), "')'");
+    ++at_;
     return inside;
   }
 

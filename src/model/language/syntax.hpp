@@ -86,10 +86,9 @@ void each_expression(const Expression& expression, const Visit& visit) {
 /// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
 Line parse_line(const std::string& text, const Location& location, bool may_assign);
 
-/// Whether this is a call of `require`, the only expression that may be a line without an assignment.
-inline bool is_requirement(const Expression& expression) {
+inline bool is_call_of(const char* name, const Expression& expression) {
   return expression.form == Form::call && expression.children[0].form == Form::name &&
-         expression.children[0].text == "require";
+         expression.children[0].text == name;
 }
 
 /// The expression as source text, with normalised spaces and parentheses.

@@ -12,7 +12,9 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
     return axis.kind == Kind::at || axis.kind == Kind::range;
   });
   const auto rank = static_cast<std::int64_t>(x.rank());
-  if (named > rank) throw ShapeError("the index names " + std::to_string(named) + " axes of " + to_string(x.type()));
+  if (named > rank)
+    throw ShapeError("the index names " + std::to_string(named) + " axes of " + to_string(x.type()) + ", which has " +
+                     std::to_string(rank));
   std::vector<std::int64_t> start, stop, step, drop, fresh;
   const auto take_whole = [&](std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {

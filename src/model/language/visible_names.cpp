@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "joined.hpp"
 #include "language/value.hpp"
 #include "nearest.hpp"
 
@@ -57,7 +58,11 @@ std::vector<std::string> VisibleNames::values() const {
 std::string VisibleNames::unknown(const std::string& name, const std::vector<std::string>& locals) const {
   std::vector<std::string> known = values();
   known.insert(known.end(), locals.begin(), locals.end());
-  return "unknown name '" + name + "'" + did_you_mean(name, known);
+  known.insert(known.end(), {"true", "false", "none", "inf"});
+  const std::string meant = did_you_mean(name, known);
+  const bool may_be_text = meant.empty() && !recording;
+  return "unknown name '" + name + "'" + meant +
+         (may_be_text ? "; text has quotes of its own: \"'" + name + "'\"" : "");
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {
@@ -71,6 +76,11 @@ std::string VisibleNames::unknown_callee(const std::string& name) const {
   return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
 }
 
+std::string nearest_or_all(const std::string& name, const std::vector<std::string>& names) {
+  const std::string meant = did_you_mean(name, names);
+  return meant.empty() && !names.empty() ? "; it has " + xtape::joined(names) : meant;
+}
+
 std::string wrong_keyword(const Op& op, const std::string& name) {
   std::vector<std::string> known;
   add(op.inputs, known);
@@ -79,7 +89,7 @@ std::string wrong_keyword(const Op& op, const std::string& name) {
   if (std::find(known.begin(), known.end(), name) != known.end() ||
       std::any_of(op.attributes.begin(), op.attributes.end(), takes_any))
     return "";
-  return "op '" + op.name + "' has no attribute '" + name + "'" + did_you_mean(name, known);
+  return "op '" + op.name + "' has no attribute '" + name + "'" + nearest_or_all(name, known);
 }
 
 std::string wrong_text(const AttributeSpec& attribute, const std::string& text) {

@@ -49,6 +49,8 @@ struct VisibleNames {
   std::string unknown_callee(const std::string& name) const;
 };
 
+/// "; did you mean 'axis'?" or, if no name is near, all: "; it has x, axis, keepdims"; "" if there is none.
+std::string nearest_or_all(const std::string& name, const std::vector<std::string>& names);
 /// What is wrong with a keyword of a call of `op`; "" if nothing is.
 std::string wrong_keyword(const Op& op, const std::string& name);
 /// What is wrong with a text as a value of the attribute; "" if nothing is.
