@@ -33,8 +33,11 @@ void Model::load_weights(const std::string& path) {
   model::read_weights(weights(), stored, "'" + path + "'", name());
 }
 
-void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
-                         const std::string& model, const std::vector<std::string>& may_lack) {
+std::map<std::string, const model::StoredWeight*> model::check_weights(const Store& weights,
+                                                                       const std::vector<StoredWeight>& stored,
+                                                                       const std::string& where,
+                                                                       const std::string& model,
+                                                                       const std::vector<std::string>& may_lack) {
   constexpr int most_listed = 100;
   std::string problems;
   int count = 0;
@@ -76,6 +79,12 @@ void model::read_weights(const Store& weights, const std::vector<StoredWeight>& 
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
   if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
   if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
+  return found;
+}
+
+void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
+                         const std::string& model, const std::vector<std::string>& may_lack) {
+  const std::map<std::string, const StoredWeight*> found = check_weights(weights, stored, where, model, may_lack);
   std::map<std::string, Array> halves;          // of weights that files hold as other floats
   for (const auto& [name, location] : found) {  // before any weight changes
     location->file->check(location->entry);

@@ -1,5 +1,6 @@
 #include "usage.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace xtape::model {
@@ -67,6 +68,43 @@ class Usage {
   std::set<const ModuleList*> lists_;
 };
 }  // namespace
+
+namespace {
+using Names = std::set<std::string>;
+
+void add_names(const Line& line, Names& names) {
+  each_expression(line.value, [&](const Expression& each) {
+    if (each.form == Form::name) names.insert(each.text);
+  });
+}
+
+void check_inputs_of(const std::vector<Input>& inputs, const Computation& computation, const Block* block) {
+  Names names, sizes;  // of the lines, and those of them that come with a used input
+  for (const Line& line : computation.lines) add_names(line, names);
+  for (const auto& result : computation.results) add_names(result.second, names);
+  if (block != nullptr)
+    for (const auto& update : block->updates) add_names(update.second, names);
+  for (const Input& input : inputs)
+    if (names.count(input.name) != 0)
+      for (const Line& dim : input.dims) add_names(dim, sizes);
+  for (const Input& input : inputs) {
+    const bool gives_size = std::any_of(input.dims.begin(), input.dims.end(), [&](const Line& dim) {
+      const std::string& size = dim.value.text;
+      return dim.value.form == Form::name && names.count(size) != 0 && sizes.count(size) == 0;
+    });
+    if (names.count(input.name) == 0 && !gives_size && input.name[0] != '_')
+      fail(input.location, "input '" + input.name + "' is never used: no line mentions it" +
+                               (block != nullptr ? ", and it is not called '_" + input.name + "'" : ""));
+  }
+}
+}  // namespace
+
+void check_inputs(const Definition& definition) {
+  for (const auto& used : definition.used) check_inputs(*used.file);
+  for (const auto& block : definition.blocks)
+    if (block->from_file == nullptr) check_inputs_of(block->inputs, block->computation, block.get());
+  for (const Function& function : definition.functions) check_inputs_of(function.inputs, function.computation, nullptr);
+}
 
 void check_usage(const Module& root, const Definition& definition) {
   Usage usage;

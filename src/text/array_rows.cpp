@@ -4,6 +4,8 @@
 
 #include "convert.hpp"
 #include "csv_lines.hpp"
+#include "joined.hpp"
+#include "nearest.hpp"
 #include "npz.hpp"
 #include "visit.hpp"
 #include "xtape/safetensors.hpp"
@@ -47,11 +49,15 @@ BatchArrays arrays_of(const std::string& path, const std::vector<std::string>& n
 }
 
 /// The columns of an input, where "*" stands for all numbers that no input names.
-std::vector<std::string> columns_of(const ArrayInput& input, const CsvTable& table,
+std::vector<std::string> columns_of(const std::string& path, const ArrayInput& input, const CsvTable& table,
                                     const std::set<std::string>& named) {
   std::vector<std::string> columns;
   for (const std::string& column : input.columns) {
     if (column != "*") {
+      if (table.columns.find(column) == nullptr)
+        throw FileError(path + " has no column '" + column + "', which input '" + input.name + "' names" +
+                        did_you_mean(column, table.columns.names()) + " (columns: " + joined(table.columns.names()) +
+                        ")");
       columns.push_back(column);
       continue;
     }
@@ -77,7 +83,7 @@ ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& in
   const CsvTable table = read(csv);
   ArrayRows rows;
   for (const ArrayInput& input : inputs) {
-    const std::vector<std::string> columns = columns_of(input, table, named);
+    const std::vector<std::string> columns = columns_of(path, input, table, named);
     if (input.labels) {
       if (!rows.labelled.empty()) throw Error("input '" + input.name + "' is a second one of labels: there can be one");
       rows.labelled = input.name;

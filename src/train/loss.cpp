@@ -71,7 +71,11 @@ RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes
 namespace {
 void try_loss(const Model& model, const BatchArrays& batch) {
   Tape tape(Mode::train);
-  record_loss(model, tape, loss_sizes(model, batch));
+  for (const auto& [name, input] : record_loss(model, tape, loss_sizes(model, batch)).inputs)
+    if (const Array* array = batch.find(name); array != nullptr && array->shape() != input.shape())
+      throw DefinitionError("the model does not fit the data: input '" + name + "' of function 'loss' of model '" +
+                            model.name() + "' is " + to_string(input.type()) + ", the data has " +
+                            to_string(array->shape()));
 }
 }  // namespace
 
@@ -98,6 +102,25 @@ void check_loss(const Model& model, const Batches& batches) {
     batches.validation(index, batch);
     check_longer();
   }
+}
+
+void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels) {
+  const std::vector<std::string> functions = model.functions();
+  if (labels.empty() || std::find(functions.begin(), functions.end(), "logits") == functions.end()) return;
+  const NamedSizes known = loss_sizes(model, batch);
+  NamedSizes sizes;
+  for (const std::string& name : model.signature("logits").sizes) {
+    if (!known.has(name)) return;
+    sizes.add(name, known.at(name));
+  }
+  Tape tape(Mode::eval);
+  const Var logits = model.record(tape, "logits", model.inputs(tape, "logits", sizes))[0].value;
+  const std::int64_t classes = logits.rank() == 0 ? 0 : logits.shape().back();
+  if (classes < static_cast<std::int64_t>(labels.size()))
+    throw DefinitionError("the data has " + std::to_string(labels.size()) +
+                          " labels, but function 'logits' of model '" + model.name() + "' gives " +
+                          to_string(logits.type()) + ": label '" + labels[static_cast<std::size_t>(classes)] +
+                          "' has no logit. Take their number from the data: {\"from\": \"labels\"}");
 }
 
 }  // namespace xtape::train

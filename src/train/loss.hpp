@@ -33,4 +33,7 @@ RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes
 /// batches. Throws the errors of recording.
 void check_loss(const Model& model, const Batches& batches);
 
+/// Checks that `logits`, if it takes what the data has, gives one for each of the labels. Throws DefinitionError.
+void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels);
+
 }  // namespace xtape::train

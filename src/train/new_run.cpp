@@ -58,11 +58,17 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 }
 }  // namespace
 
+Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
+  Model model = new_model(recipe, tokenizers, batches, false);
+  check_loss(model, batches);
+  check_labels(model, batches.blank(), tokenizers.labels);
+  check_watched(model, batches.blank(), recipe.fit.watch);
+  return model;
+}
+
 void write_run(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                const std::vector<ArrayInput>& inputs, const std::string& directory) {
-  const Model model = new_model(recipe, tokenizers, batches, false);
-  check_loss(model, batches);
-  check_watched(model, batches.blank(), recipe.fit.watch);
+  const Model model = checked_model(recipe, tokenizers, batches);
   // Nothing is written before here, so that errors in the recipe leave no directory.
   const std::string beside = directory + ".writing";
   const FileLock lock = locked(beside, directory);

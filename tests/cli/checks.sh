@@ -52,6 +52,36 @@ expect 0 "^nothing to play: 'logits' takes no tokens$" "" check other.json --pla
 sed 's/"logits"/"scores"/' definition.json >other.json
 expect 0 "^nothing to play: there is no function 'logits'$" "" check other.json --play
 
+# Inputs that no line uses, of functions and blocks; one that gives a size is used.
+definition "y = x + sum(zeros((m,)))"
+sed -i 's/"tokens": "int \[b, t\]"/&, "times": "int [m]"/' definition.json
+expect 0 "$no_mistake" "" check definition.json
+definition "y = x"
+sed 's/\["x", "h"\]/["x", "h", "valid"]/' definition.json >other.json
+expect 2 "" "other.json, block 'cell', line 7: input 'valid' is never used: no line mentions it, and it is not called '_valid'" check other.json
+sed 's/\["x", "h"\]/["x", "h", "*_others"]/' definition.json >other.json
+expect 0 "no mistake found" "" check other.json
+sed 's/"tokens": "int \[b, t\]"/&, "mask": "bool [b, t]"/' definition.json >other.json
+expect 2 "" "other.json, function 'logits', line 14: input 'mask' is never used: no line mentions it$" check other.json
+
+# A recipe is checked with its definition and data: columns, sizes, labels.
+printf 'a,b,y\n1,2,3\n4,5,6\n7,8,9\n1,1,1\n' >table.csv
+printf 'one\ta b\ntwo\ta c\nthree\ta b\none\tb c\n' >texts.tsv
+table=(check regression --set data.arrays=table.csv --set data.held_out=1 --set batch.size=2)
+texts=(check classify_texts --set data.table=texts.tsv --set batch.size=2)
+expect 0 "^regression: recipe, data and definition fit: 4,421 parameters, batches of x \(2, 2\), y \(2, 1\)$" "" "${table[@]}"
+expect 0 "^classify_texts: recipe, data and definition fit" "" "${texts[@]}"
+expect 2 "" "table.csv has no column 'z', which input 'y' names \(columns: a, b, y\)$" "${table[@]}" --set 'data.inputs.y=["z"]'
+expect 2 "" "input 'x' of function 'loss' of model 'mlp' is float32 \(2, 5\), the data has \(2, 2\)$" "${table[@]}" --set hyper.in=5
+expect 2 "" "the data has 3 labels, but function 'logits' of model 'text_classifier' gives float32 \(2, 2\): label 'two' has no logit" \
+  "${texts[@]}" --set hyper.classes=2
+expect 2 "" "--play and --with check a definition, and 'regression' is a recipe" "${table[@]}" --play
+
+# Of a published folder, the shapes of the weights are read.
+cp -r "$source/tests/golden/hugging_face/tiny" folder
+sed -i 's/"n_embd": *[0-9]*/"n_embd": 24/' folder/config.json
+expect 2 "" "of another shape: transformer.wpe.weight is \(80, 16\), the model's is \(80, 24\)" check folder
+
 # For every definition and its variants, playing step by step gives the same as playing the whole.
 plays() { expect 0 "^played 'logits'" "" check "$@" --play; }
 gpt2=(gpt2 --set vocab_size=30 --set n_embd=12 --set n_head=3 --set n_layer=2)

@@ -7,9 +7,14 @@
 #include "definition.hpp"
 #include "definition_options.hpp"
 #include "durable.hpp"
+#include "files.hpp"
+#include "hugging_face/folder.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
+#include "new_run.hpp"
+#include "run_options.hpp"
 #include "step_check.hpp"
+#include "usage.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/op/op.hpp"
 
@@ -61,17 +66,38 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   return said.str();
 }
 
+void check_recipe(const CheckArguments& arguments) {
+  if (arguments.play || !arguments.with.empty())
+    throw WrongInput("--play and --with check a definition, and '" + arguments.definition.definition + "' is a recipe");
+  const Recipe recipe = Recipe::load(arguments.definition.definition, parse_settings(arguments.definition.set));
+  if (recipe.from.empty()) model::check_inputs(*model::read_definition(find_definition(recipe.definition)));
+  const train::Texts texts(recipe);
+  const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+  const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
+  const Model model = train::checked_model(recipe, tokenizers, *batches);
+  std::cout << arguments.definition.definition
+            << ": recipe, data and definition fit: " << grouped(model.parameter_count()) << " parameters, batches of "
+            << joined(batches->blank(),
+                      [](const auto& field) { return field.name + " " + to_string(field.value.shape()); })
+            << "\n";
+}
+
 void check(const CheckArguments& arguments) {
   std::string path = arguments.definition.definition;
-  if (!is_hugging_face(path) && !path_exists(path + "/recipe.json")) {
-    path = find_definition(path);
+  const bool folder = is_hugging_face(path), run = path_exists(path + "/recipe.json");
+  if (!folder && !run) {
+    path = find_definition(path, "recipes");
+    const JsonNode root(read_file(path), path, JsonErrors::definition);
+    if (root.has("data")) return check_recipe(arguments);
     const auto definition = model::read_definition(path);
+    model::check_names(*definition, builtin_ops());
+    model::check_inputs(*definition);
     if (definition->model == nullptr) {
-      model::check_names(*definition, builtin_ops());
       std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
       return;
     }
   }
+  if (folder) model::check_hugging_face(path, model_options(arguments.definition, false));
   const Model model = load_model(arguments.definition, false);
   const NamedSizes given = sizes_of(arguments.with);
   check_sizes(model, given);
@@ -92,9 +118,10 @@ void check(const CheckArguments& arguments) {
 }  // namespace
 
 void add_check(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("check", "Check a definition: all names, and all shapes by recording");
+  CLI::App* command = program.add_subcommand(
+      "check", "Check a definition, or a recipe with its data and definition: all names, and all shapes by recording");
   const auto arguments = std::make_shared<CheckArguments>();
-  add_definition(*command, arguments->definition);
+  add_definition(*command, arguments->definition, "; or a recipe, with its settings");
   command->add_option("--with", arguments->with,
                       "Sizes to record for, such as b=2,t=8 (default: different small primes)");
   command->add_flag("--play", arguments->play,

@@ -18,6 +18,9 @@ JsonNode read_config(const std::string& folder);
 /// not the integers from 0.
 std::vector<std::string> class_names(const std::string& folder);
 
+/// Throws what open_hugging_face would, and reads names, shapes and dtypes of the weights only.
+void check_hugging_face(const std::string& folder, ModelOptions options);
+
 /// Like open_hugging_face, with a definition that is given as text; errors call it `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,
                              const ModelOptions& options);

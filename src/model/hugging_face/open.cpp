@@ -263,9 +263,10 @@ struct Folder {
   }
 };
 
-/// The model of an opened folder; the arguments are those of open_hugging_face.
+/// The model of an opened folder; the arguments are those of open_hugging_face. With `checks`, shapes of weights that
+/// are not read are checked too.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
-                 const std::vector<std::string>& initialise) {
+                 const std::vector<std::string>& initialise, bool checks = false) {
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
@@ -281,6 +282,7 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   name_weights(opened.mapping(), model.weights(), stored);
   const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
   model::check_weight_patterns(model, "initialise", initialise);
+  if (checks) model::check_weights(model.weights(), stored, where, model.name(), initialise);
   if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
   return model;
 }
@@ -306,6 +308,11 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
 Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
                                     const std::string& folder, const ModelOptions& options) {
   return read_model(Folder(folder, name, definition_text), folder, options, {});
+}
+
+void model::check_hugging_face(const std::string& folder, ModelOptions options) {
+  options.initialise = false;
+  read_model(Folder(folder, ""), folder, options, {}, true);
 }
 
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition) {
