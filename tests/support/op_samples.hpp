@@ -78,6 +78,8 @@ inline const std::map<std::string, Sample>& samples() {
         {"full", {{{"shape", Sizes{2, 3}}, {"value", 1.5}}}},
         {"glu", {{}, {{f32, {3, 4}}}}},
         {"group_norm", {{{"groups", std::int64_t{3}}}}},
+        {"ragged_dot", {{}, {{f32, {3, 2}}, {f32, {2, 2, 4}}, {i64, {2}}}}},
+        {"ragged_dot_weights", {{}, {{f32, {3, 2}}, {f32, {3, 4}}, {i64, {2}}}}},
         {"index_add", {{}, {{f32, {3, 3}}, {i64, {2}}, {f32, {2, 3}}}}},
         {"choice", {{{"num_samples", std::int64_t{2}}}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"histogram", {{}, {{f32, {3, 3}}, {f32, {3}}}}},

@@ -49,6 +49,14 @@ Var segment_min(const Argument& data, const Var& segment_ids, std::int64_t num_s
 /// exp(data) over the sum of these in the segment, of the shape of data (float). A segment of -inf gives zeros.
 Var segment_softmax(const Argument& data, const Var& segment_ids, std::int64_t num_segments);
 
+// Products of groups of rows, as jax.lax.ragged_dot: mixtures of experts ------------------------------------------------
+// group_sizes [g], integers, has the numbers of rows of the groups, which follow each other. A size below 0, or a sum
+// above m, makes the play throw Error.
+/// y [m, n] of x [m, k] and weights [g, k, n]: y[i] = x[i] weights[j] for each row i of group j; 0 for rows of no group.
+Var ragged_dot(const Argument& x, const Var& weights, const Var& group_sizes);
+/// The gradient for the weights: [g, k, n] of x [m, k] and y [m, n], for each group the sum of x[i]ᵀ y[i] over its rows.
+Var ragged_dot_weights(const Argument& x, const Var& y, const Var& group_sizes);
+
 // Results of a fixed size, since shapes do not depend on values -------------------------------------------------------
 /// The int64 indices [size, rank] of the first `size` elements that are not 0 or are true, in row-major order; rows of
 /// `fill_value` follow if there are fewer. As torch.nonzero_static. Not differentiable.

@@ -90,6 +90,16 @@ Drawn einsum_add(Drawer& d) {
                {{"equation", of_a + "," + of_b + "->" + of_y}}};
 }
 
+/// Groups of equal numbers of rows at most, so that all have rows.
+Drawn ragged(Drawer& d, bool of_weights) {
+  const Ref x = d.any([&](const ValueType& type) { return is_floating(type.dtype) && type.shape.size() == 2; });
+  if (!is_floating(d.type(x).dtype) || d.shape(x).size() != 2) return std::nullopt;
+  const std::int64_t m = d.shape(x)[0], k = d.shape(x)[1], groups = d.random.between(1, 3), n = d.size();
+  if (m * k * n * (groups + 1) > d.most_elements()) return std::nullopt;  // of the expansion
+  const Ref sizes = *d.indices({groups}, m / groups + 1);
+  return Draft{{x, d.fitting(ValueType{d.type(x).dtype, of_weights ? Shape{m, n} : Shape{groups, k, n}}), sizes}};
+}
+
 Drawn matmul(Drawer& d) {
   const Ref a = d.floating(1);
   Shape b{d.shape(a).back()};
@@ -276,6 +286,8 @@ Hints hints_of_products() {
       {"einsum", {einsum, false, true}},
       {"einsum_add", {einsum_add, false, true}},
       {"matmul", {matmul, false, true}},
+      {"ragged_dot", {[](Drawer& d) { return ragged(d, false); }, false, true}},
+      {"ragged_dot_weights", {[](Drawer& d) { return ragged(d, true); }, false, true}},
       {"attention", {[](Drawer& d) { return attention(d, false); }}},
       {"attention_grad", {[](Drawer& d) { return attention(d, true); }, false, true}},
       {"cross_entropy", {cross_entropy, false, true}},

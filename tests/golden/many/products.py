@@ -92,5 +92,13 @@ for shape in TALL + TALL:
     value("matrix_rank", [low], linalg.matrix_rank)
     for name, order in [("fro", "fro"), ("1", 1), ("2", 2), ("nuc", "nuc")]:
         add("matrix_norm", [real(*shape)], lambda t: linalg.matrix_norm(t, order), {"ord": name})
+for rows, k, n, sizes in [(4, 2, 3, [2, 2]), (5, 3, 2, [0, 5]), (5, 2, 2, [3, 0, 1]), (0, 2, 3, [0, 0]), (3, 1, 1, [3]),
+                          (6, 2, 1, [1, 2, 3]), (3, 0, 2, [1, 2]), (2, 2, 0, [1, 1]), (4, 1, 3, [0, 0, 0]), (9, 2, 2, [9, 0])] * 2:
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    spans = [slice(e - s, e) for e, s in zip(ends, sizes)]
+    add("ragged_dot", [real(rows, k), real(len(sizes), k, n), torch.tensor(sizes)],
+        lambda t, w, s: torch.cat([t[i] @ w[j] for j, i in enumerate(spans)] + [0 * t[ends[-1]:, :1].sum(-1, True).expand(-1, n)]))
+    add("ragged_dot_weights", [real(rows, k), real(rows, n), torch.tensor(sizes)],
+        lambda t, y, s: torch.stack([t[i].mT @ y[i] for i in spans]))
 
 finish(__file__)

@@ -1,0 +1,189 @@
+// The kernels of ragged_dot and its gradient for the weights: a product for each group of consecutive rows.
+//
+// The sizes of the groups are known only while playing, and playing plans nothing. So products are planned for some
+// numbers of rows, and a group takes a few of them.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "kernel_form.hpp"
+#include "products/product.hpp"
+
+namespace xtape {
+
+namespace {
+/// Numbers of rows up to `most`, ascending: all up to 8, then four per doubling.
+std::vector<std::int64_t> numbers_of_rows(std::int64_t most) {
+  std::vector<std::int64_t> numbers;
+  std::int64_t rows = 1, step = 1;
+  while (rows <= most) {
+    numbers.push_back(rows);
+    if (rows == 8 * step) step *= 2;
+    if (rows > most - step) break;  // the next number may not fit 64 bits
+    rows += step;
+  }
+  return numbers;
+}
+
+/// An array whose first axis is cut: a piece of it begins `step` bytes after the one before.
+struct Pieces {
+  Layout layout;
+  std::int64_t step;
+  Pieces(const Layout& of, Dtype dtype)
+      : layout(of), step(of.shape[0] > 1 ? of.strides[0] * static_cast<std::int64_t>(size_of(dtype)) : 0) {}
+  /// The layout of `rows` rows.
+  Layout rows(std::int64_t rows) const {
+    Layout some = layout;
+    some.shape[0] = rows;
+    return some;
+  }
+  /// The layout of one element of the first axis.
+  Layout one() const {
+    Layout inner = layout;
+    inner.shape.erase(0);
+    inner.strides.erase(0);
+    return inner;
+  }
+  const std::byte* at(const void* array, std::int64_t index) const {
+    return static_cast<const std::byte*>(array) + index * step;
+  }
+  std::byte* at(void* array, std::int64_t index) const {
+    return static_cast<std::byte*>(array) + index * step;
+  }
+};
+
+/// The numbers of rows of the groups, an input of the kernel.
+class Groups {
+ public:
+  Groups(const char* op, const KernelForm& form)
+      : op_(op),
+        sizes_(form.in[2], form.dtype(2)),
+        count_(form.shape(2)[0]),
+        rows_(form.shape(0)[0]),
+        wide_(form.dtype(2) == Dtype::int64) {}
+  std::int64_t count() const { return count_; }
+
+  std::int64_t size(const void* sizes, std::int64_t group) const {
+    const void* at = sizes_.at(sizes, group);
+    return wide_ ? *static_cast<const std::int64_t*>(at) : *static_cast<const std::int32_t*>(at);
+  }
+  /// The sum of the sizes. Throws Error if one is negative or they are more than the rows.
+  std::int64_t checked_sum(const void* sizes) const {
+    std::int64_t sum = 0;
+    for (std::int64_t group = 0; group < count_; ++group) {
+      const std::int64_t rows = size(sizes, group);
+      if (rows < 0 || rows > rows_ - sum)
+        throw Error(std::string(op_) + ": group " + std::to_string(group) + " has size " + std::to_string(rows) +
+                    ": it must be between 0 and " + std::to_string(rows_ - sum) +
+                    ", the number of rows that the groups before it leave");
+      sum += rows;
+    }
+    return sum;
+  }
+
+ private:
+  const char* op_;
+  Pieces sizes_;
+  std::int64_t count_, rows_;
+  bool wide_;
+};
+
+Product product_of(const KernelForm& form, Dtype dtype) {
+  Product product;
+  product.dtype = dtype;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (form.dtype(i) != dtype) product.narrow[i] = form.dtype(i);
+  product.threads = form.threads;
+  product.precision = form.precision;
+  return product;
+}
+
+/// A product that is planned for a number of rows.
+struct Planned {
+  std::int64_t rows;
+  PlannedProduct product;
+  friend bool operator<(const Planned& a, std::int64_t rows) { return a.rows < rows; }
+};
+
+std::size_t most_scratch(const std::vector<Planned>& planned) {
+  std::size_t most = 0;
+  for (const Planned& each : planned) most = std::max(most, each.product.scratch_bytes);
+  return most;
+}
+
+/// y[i] = x[i] times the matrix of the group of row i. A product may compute rows beyond its group, which the groups
+/// after it, or the zeros, overwrite.
+Kernel make_ragged_dot(const KernelForm& form) {
+  const Groups groups("ragged_dot", form);
+  const Dtype dtype = form.outputs[0].dtype;
+  const Pieces x(form.in[0], form.dtype(0)), weights(form.in[1], form.dtype(1)), y(form.out[0], dtype);
+  const std::int64_t rows = x.layout.shape[0];
+  const std::size_t row_bytes = static_cast<std::size_t>(y.layout.shape[1]) * size_of(dtype);
+  std::vector<Planned> planned;
+  for (const std::int64_t count : numbers_of_rows(rows)) {
+    Product product = product_of(form, dtype);
+    product.a = x.rows(count), product.b = weights.one(), product.c = y.rows(count);
+    product.a_axes = "mk", product.b_axes = "kn", product.c_axes = "mn";
+    planned.push_back({count, make_product(product)});
+  }
+  return {[=](const KernelArguments& arguments) {
+            const void* sizes = arguments.in[2];
+            const std::int64_t sum = groups.checked_sum(sizes);
+            std::int64_t row = 0;
+            for (std::int64_t group = 0; group < groups.count(); ++group)
+              for (const std::int64_t end = row + groups.size(sizes, group); row < end;) {
+                auto which = std::lower_bound(planned.begin(), planned.end(), end - row);
+                if (which == planned.end() || which->rows > rows - row) --which;
+                which->product.run(x.at(arguments.in[0], row), weights.at(arguments.in[1], group),
+                                   y.at(arguments.out[0], row), arguments.scratch);
+                row = std::min(end, row + which->rows);
+              }
+            const std::size_t rest = static_cast<std::size_t>(rows - sum) * row_bytes;
+            if (rest > 0) std::memset(y.at(arguments.out[0], sum), 0, rest);
+          },
+          most_scratch(planned)};
+}
+
+/// dweights[j] = the sum of x[i]' y[i] over the rows i of group j.
+Kernel make_ragged_dot_weights(const KernelForm& form) {
+  const Groups groups("ragged_dot_weights", form);
+  const Dtype dtype = form.outputs[0].dtype;
+  const Pieces x(form.in[0], form.dtype(0)), y(form.in[1], form.dtype(1)), weights(form.out[0], dtype);
+  const std::size_t matrix_bytes = static_cast<std::size_t>(count_of(weights.one().shape)) * size_of(dtype);
+  std::vector<Planned> planned[2];  // the first product of a group overwrites, the others add
+  for (const std::int64_t count : numbers_of_rows(x.layout.shape[0]))
+    for (const bool adds : {false, true}) {
+      Product product = product_of(form, dtype);
+      product.a = x.rows(count), product.b = y.rows(count), product.c = weights.one();
+      product.a_axes = "mk", product.b_axes = "mn", product.c_axes = "kn";
+      product.accumulate = adds;
+      planned[adds].push_back({count, make_product(product)});
+    }
+  return {[=, first = planned[0], others = planned[1]](const KernelArguments& arguments) {
+            const void* sizes = arguments.in[2];
+            groups.checked_sum(sizes);
+            std::int64_t row = 0;
+            for (std::int64_t group = 0; group < groups.count(); ++group) {
+              std::byte* sum = weights.at(arguments.out[0], group);
+              const std::int64_t begin = row, end = row + groups.size(sizes, group);
+              if (begin == end && matrix_bytes > 0) std::memset(sum, 0, matrix_bytes);
+              while (row < end) {
+                const std::vector<Planned>& ways = row == begin ? first : others;
+                auto which = std::lower_bound(ways.begin(), ways.end(), end - row);
+                if (which == ways.end() || which->rows > end - row) --which;
+                which->product.run(x.at(arguments.in[0], row), y.at(arguments.in[1], row), sum, arguments.scratch);
+                row += which->rows;
+              }
+            }
+          },
+          std::max(most_scratch(planned[0]), most_scratch(planned[1]))};
+}
+}  // namespace
+
+KernelList list_ragged() {
+  return {{"ragged_dot", make_ragged_dot}, {"ragged_dot_weights", make_ragged_dot_weights}};
+}
+
+}  // namespace xtape
