@@ -6,7 +6,7 @@
 using namespace xtape;
 
 namespace {
-const double nan = std::numeric_limits<double>::quiet_NaN();
+const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The first row of each group, and the end of the last one.
 Integers starts_of(const Integers& sizes) {
@@ -96,7 +96,7 @@ TEST_CASE("op ragged_dot, op ragged_dot_weights: batches of any operands, with r
 
 TEST_CASE("op ragged_dot: NaN stays in its row and its group") {
   Doubles x = numbers({6, 2}), weights = numbers({3, 2, 2}, 1);
-  x(1, 0) = x(5, 1) = weights(1, 0, 0) = nan;
+  x(1, 0) = x(5, 1) = weights(1, 0, 0) = not_a_number;
   const auto recorded = [&](const Vars& v) { return ragged_dot(v[0], v[1], index(v[0], {3, 0, 1})); };
   CHECK(near(played_one(recorded, {x, weights}), dot_by_loops(x, weights, {3, 0, 1}), 1e-13));
   const auto sums = [&](const Vars& v) { return ragged_dot_weights(v[0], v[0], index(v[0], {3, 0, 1})); };
