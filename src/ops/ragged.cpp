@@ -1,4 +1,6 @@
 // ragged_dot, the products of mixtures of experts, and its gradient for the weights.
+#include "ragged.hpp"
+
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "floating.hpp"
@@ -18,7 +20,8 @@ void require_ranks(const OpCall& call, const char* other, std::size_t rank) {
 std::vector<ValueType> ragged_dot_shape(const OpCall& call) {
   require_ranks(call, "weights [g, k, n]", 3);
   const std::int64_t n = call.shape(1)[2];
-  require_shape(call, 1, {call.shape(2)[0], call.shape(0)[1], n}, "a matrix for each group, with a row for each column of x");
+  require_shape(call, 1, {call.shape(2)[0], call.shape(0)[1], n},
+                "a matrix for each group, with a row for each column of x");
   return {{call.dtype(0), {call.shape(0)[0], n}}};
 }
 
@@ -46,8 +49,8 @@ Vars expand_ragged_dot(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weights = call.inputs[1], &sizes = call.inputs[2];
   const Shape shape = weights.shape();
   const Var nothing = zeros(call.tape, {1, shape[1], shape[2]}, weights.dtype());
-  const Var groups = groups_of_rows(sizes, x.shape()[0]);          // [m]
-  const Var own = take(concat({weights, nothing}, 0), groups);     // [m, k, n]
+  const Var groups = groups_of_rows(sizes, x.shape()[0]);       // [m]
+  const Var own = take(concat({weights, nothing}, 0), groups);  // [m, k, n]
   return {masked_fill(einsum("mk,mkn->mn", x, own), expand_dims(groups == shape[0], -1), 0)};
 }
 
@@ -98,8 +101,11 @@ double ragged_flops(const OpCall& call) {
   return terms * static_cast<double>(call.shape(1).back());
 }
 
-Lowering ragged_lowering() {
-  return {.kernel = kernel_by_name, .strided_in = true, .widens = {0, 1}, .flops = ragged_flops};
+Lowering ragged_lowering(Kernel (*make)(const KernelForm&)) {
+  return {.kernel = [make](const KernelCall& call) { return make(form_of(call, call.attributes)); },
+          .strided_in = true,
+          .widens = {0, 1},
+          .flops = ragged_flops};
 }
 
 const Op& ragged_dot_op() {
@@ -119,7 +125,7 @@ const Op& ragged_dot_op() {
           },
       .batch = batch_ragged_dot,
       .expand = expand_ragged_dot,
-      .lowering = ragged_lowering()};
+      .lowering = ragged_lowering(make_ragged_dot)};
   return entry;
 }
 
@@ -141,7 +147,7 @@ const Op& ragged_dot_weights_op() {
           },
       .batch = batch_ragged_dot_weights,
       .expand = expand_ragged_dot_weights,
-      .lowering = ragged_lowering()};
+      .lowering = ragged_lowering(make_ragged_dot_weights)};
   return entry;
 }
 }  // namespace

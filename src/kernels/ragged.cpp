@@ -1,15 +1,15 @@
-// The kernels of ragged_dot and its gradient for the weights: a product for each group of consecutive rows.
-//
 // The sizes of the groups are known only while playing, and playing plans nothing. So products are planned for some
 // numbers of rows, and a group takes a few of them.
+#include "ragged.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "kernel_form.hpp"
-#include "products/product.hpp"
+#include "kernels.hpp"
+#include "xtape/error.hpp"
 
 namespace xtape {
 
@@ -49,9 +49,7 @@ struct Pieces {
   const std::byte* at(const void* array, std::int64_t index) const {
     return static_cast<const std::byte*>(array) + index * step;
   }
-  std::byte* at(void* array, std::int64_t index) const {
-    return static_cast<std::byte*>(array) + index * step;
-  }
+  std::byte* at(void* array, std::int64_t index) const { return static_cast<std::byte*>(array) + index * step; }
 };
 
 /// The numbers of rows of the groups, an input of the kernel.
@@ -90,31 +88,40 @@ class Groups {
   bool wide_;
 };
 
-Product product_of(const KernelForm& form, Dtype dtype) {
-  Product product;
-  product.dtype = dtype;
-  for (std::size_t i = 0; i < 2; ++i)
-    if (form.dtype(i) != dtype) product.narrow[i] = form.dtype(i);
-  product.threads = form.threads;
-  product.precision = form.precision;
-  return product;
+/// The kernel of an einsum of the inputs 0 and 1 with these layouts. `adds`: onto what the result holds.
+Kernel product(const KernelForm& form, const char* equation, const std::vector<Layout>& operands, bool adds = false) {
+  const auto typed = [](Dtype dtype, const Layout& layout) { return ValueType{dtype, layout.shape}; };
+  const Dtype dtype = form.outputs[0].dtype;
+  const Layout &a = operands[0], &b = operands[1], &c = operands[2];
+  std::vector<ValueType> inputs{typed(form.dtype(0), a), typed(form.dtype(1), b)};
+  std::vector<Layout> in{a, b};
+  if (adds) inputs.push_back(typed(dtype, c)), in.push_back(c);
+  Attributes attributes;
+  attributes.set("equation", std::string(equation));
+  return kernels().make(
+      adds ? "einsum_add" : "einsum",
+      {inputs, {typed(dtype, c)}, attributes, in, {c}, {}, form.threads, form.precision, form.seed, form.site});
 }
 
 /// A product that is planned for a number of rows.
 struct Planned {
   std::int64_t rows;
-  PlannedProduct product;
+  Kernel kernel;
+  void run(const void* a, const void* b, void* c, void* scratch) const {
+    const void* const in[] = {a, b, c};
+    kernel.run({in, &c, scratch});
+  }
   friend bool operator<(const Planned& a, std::int64_t rows) { return a.rows < rows; }
 };
 
 std::size_t most_scratch(const std::vector<Planned>& planned) {
   std::size_t most = 0;
-  for (const Planned& each : planned) most = std::max(most, each.product.scratch_bytes);
+  for (const Planned& each : planned) most = std::max(most, each.kernel.scratch_bytes);
   return most;
 }
+}  // namespace
 
-/// y[i] = x[i] times the matrix of the group of row i. A product may compute rows beyond its group, which the groups
-/// after it, or the zeros, overwrite.
+// A product may compute rows beyond its group, which the groups after it, or the zeros, overwrite.
 Kernel make_ragged_dot(const KernelForm& form) {
   const Groups groups("ragged_dot", form);
   const Dtype dtype = form.outputs[0].dtype;
@@ -122,12 +129,8 @@ Kernel make_ragged_dot(const KernelForm& form) {
   const std::int64_t rows = x.layout.shape[0];
   const std::size_t row_bytes = static_cast<std::size_t>(y.layout.shape[1]) * size_of(dtype);
   std::vector<Planned> planned;
-  for (const std::int64_t count : numbers_of_rows(rows)) {
-    Product product = product_of(form, dtype);
-    product.a = x.rows(count), product.b = weights.one(), product.c = y.rows(count);
-    product.a_axes = "mk", product.b_axes = "kn", product.c_axes = "mn";
-    planned.push_back({count, make_product(product)});
-  }
+  for (const std::int64_t count : numbers_of_rows(rows))
+    planned.push_back({count, product(form, "mk,kn->mn", {x.rows(count), weights.one(), y.rows(count)})});
   return {[=](const KernelArguments& arguments) {
             const void* sizes = arguments.in[2];
             const std::int64_t sum = groups.checked_sum(sizes);
@@ -136,8 +139,8 @@ Kernel make_ragged_dot(const KernelForm& form) {
               for (const std::int64_t end = row + groups.size(sizes, group); row < end;) {
                 auto which = std::lower_bound(planned.begin(), planned.end(), end - row);
                 if (which == planned.end() || which->rows > rows - row) --which;
-                which->product.run(x.at(arguments.in[0], row), weights.at(arguments.in[1], group),
-                                   y.at(arguments.out[0], row), arguments.scratch);
+                which->run(x.at(arguments.in[0], row), weights.at(arguments.in[1], group), y.at(arguments.out[0], row),
+                           arguments.scratch);
                 row = std::min(end, row + which->rows);
               }
             const std::size_t rest = static_cast<std::size_t>(rows - sum) * row_bytes;
@@ -146,7 +149,6 @@ Kernel make_ragged_dot(const KernelForm& form) {
           most_scratch(planned)};
 }
 
-/// dweights[j] = the sum of x[i]' y[i] over the rows i of group j.
 Kernel make_ragged_dot_weights(const KernelForm& form) {
   const Groups groups("ragged_dot_weights", form);
   const Dtype dtype = form.outputs[0].dtype;
@@ -154,13 +156,8 @@ Kernel make_ragged_dot_weights(const KernelForm& form) {
   const std::size_t matrix_bytes = static_cast<std::size_t>(count_of(weights.one().shape)) * size_of(dtype);
   std::vector<Planned> planned[2];  // the first product of a group overwrites, the others add
   for (const std::int64_t count : numbers_of_rows(x.layout.shape[0]))
-    for (const bool adds : {false, true}) {
-      Product product = product_of(form, dtype);
-      product.a = x.rows(count), product.b = y.rows(count), product.c = weights.one();
-      product.a_axes = "mk", product.b_axes = "mn", product.c_axes = "kn";
-      product.accumulate = adds;
-      planned[adds].push_back({count, make_product(product)});
-    }
+    for (const bool adds : {false, true})
+      planned[adds].push_back({count, product(form, "mk,mn->kn", {x.rows(count), y.rows(count), weights.one()}, adds)});
   return {[=, first = planned[0], others = planned[1]](const KernelArguments& arguments) {
             const void* sizes = arguments.in[2];
             groups.checked_sum(sizes);
@@ -173,17 +170,11 @@ Kernel make_ragged_dot_weights(const KernelForm& form) {
                 const std::vector<Planned>& ways = row == begin ? first : others;
                 auto which = std::lower_bound(ways.begin(), ways.end(), end - row);
                 if (which == ways.end() || which->rows > end - row) --which;
-                which->product.run(x.at(arguments.in[0], row), y.at(arguments.in[1], row), sum, arguments.scratch);
+                which->run(x.at(arguments.in[0], row), y.at(arguments.in[1], row), sum, arguments.scratch);
                 row += which->rows;
               }
             }
           },
           std::max(most_scratch(planned[0]), most_scratch(planned[1]))};
 }
-}  // namespace
-
-KernelList list_ragged() {
-  return {{"ragged_dot", make_ragged_dot}, {"ragged_dot_weights", make_ragged_dot_weights}};
-}
-
 }  // namespace xtape
