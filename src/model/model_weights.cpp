@@ -1,6 +1,8 @@
 // A model's weights in files.
 #include <algorithm>
+#include <cstring>
 #include <map>
+#include <numeric>
 
 #include "convert.hpp"
 #include "model_data.hpp"
@@ -20,6 +22,22 @@ void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   else
     convert_floats(file.read(entry), to);
 }
+
+/// The shape of a weight, or of a part of it.
+Shape shape_of(const Array& weight, std::int64_t part) {
+  Shape shape = weight.shape();
+  if (part != model::StoredWeight::whole) shape.erase(0);
+  return shape;
+}
+
+/// The parts in which files have a weight: `whole`, or all indices of its first axis if they have one of these.
+std::vector<std::int64_t> parts_in(const model::FoundWeights& found, const Store::Entry& entry) {
+  const auto first = found.lower_bound({entry.name, 0});
+  if (first == found.end() || first->first.first != entry.name) return {model::StoredWeight::whole};
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(entry.value.shape()[0]));
+  std::iota(parts.begin(), parts.end(), std::int64_t{0});
+  return parts;
+}
 }  // namespace
 
 void Model::save_weights(const std::string& path) const {
@@ -33,47 +51,50 @@ void Model::load_weights(const std::string& path) {
   model::read_weights(weights(), stored, "'" + path + "'", name());
 }
 
-std::map<std::string, const model::StoredWeight*> model::check_weights(const Store& weights,
-                                                                       const std::vector<StoredWeight>& stored,
-                                                                       const std::string& where,
-                                                                       const std::string& model,
-                                                                       const std::vector<std::string>& may_lack) {
+model::FoundWeights model::check_weights(const Store& weights, const std::vector<StoredWeight>& stored,
+                                         const std::string& where, const std::string& model,
+                                         const std::vector<std::string>& may_lack) {
   constexpr int most_listed = 100;
   std::string problems;
   int count = 0;
   const auto list = [&](const auto& describe) {
     if (++count <= most_listed) problems += "\n  " + describe();
   };
-  std::map<std::string, const StoredWeight*> found;
+  FoundWeights found;
   std::vector<std::string> missing;  // which an unexpected one may mean
   std::vector<const StoredWeight*> unexpected, again;
   for (const StoredWeight& each : stored) {
     if (weights.find(each.weight) == nullptr)
       unexpected.push_back(&each);
-    else if (!found.emplace(each.weight, &each).second)
+    else if (!found.emplace(std::pair(each.weight, each.part), &each).second)
       again.push_back(&each);
   }
-  for (const Store::Entry& entry : weights) {
-    const auto location = found.find(entry.name);
-    if (location == found.end()) {
-      missing.push_back(entry.name);
-      if (matches_weight(entry.name, may_lack)) continue;
-      list([&] { return "missing: " + entry.name + " " + to_string(entry.value.shape()); });
-      continue;
+  for (const Store::Entry& entry : weights)
+    for (const std::int64_t part : parts_in(found, entry)) {
+      const auto location = found.find({entry.name, part});
+      if (location == found.end()) {
+        missing.push_back(entry.name);
+        if (matches_weight(entry.name, may_lack)) continue;
+        list([&] {
+          return "missing: " + entry.name + " " + to_string(entry.value.shape()) +
+                 (part == StoredWeight::whole ? "" : ", number " + std::to_string(part) + " of its first axis");
+        });
+        continue;
+      }
+      const ArrayFile::Entry& described = location->second->described();
+      const Shape shape = shape_of(entry.value, part);
+      if (described.shape != shape)
+        list([&] {
+          return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
+                 to_string(shape);
+        });
+      else if (described.dtype != entry.value.dtype() &&
+               !(is_floating(described.dtype) && is_floating(entry.value.dtype())))
+        list([&] {
+          return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
+                 name_of(entry.value.dtype());
+        });
     }
-    const ArrayFile::Entry& described = location->second->described();
-    if (described.shape != entry.value.shape())
-      list([&] {
-        return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
-               to_string(entry.value.shape());
-      });
-    else if (described.dtype != entry.value.dtype() &&
-             !(is_floating(described.dtype) && is_floating(entry.value.dtype())))
-      list([&] {
-        return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
-               name_of(entry.value.dtype());
-      });
-  }
   for (const StoredWeight* each : unexpected)
     list([&] { return "unexpected: " + each->described().name + did_you_mean(each->weight, missing); });
   for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
@@ -84,27 +105,40 @@ std::map<std::string, const model::StoredWeight*> model::check_weights(const Sto
 
 void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                          const std::string& model, const std::vector<std::string>& may_lack) {
-  const std::map<std::string, const StoredWeight*> found = check_weights(weights, stored, where, model, may_lack);
-  std::map<std::string, Array> halves;          // of weights that files hold as other floats
-  for (const auto& [name, location] : found) {  // before any weight changes
+  const FoundWeights found = check_weights(weights, stored, where, model, may_lack);
+  std::map<FoundWeights::key_type, Array> halves;  // of weights that files hold as other floats
+  for (const auto& [place, location] : found) {    // before any weight changes
     location->file->check(location->entry);
-    const Dtype dtype = weights.at(name).dtype();
+    const Dtype dtype = weights.at(place.first).dtype();
     if (!is_half(dtype) || location->described().dtype == dtype) continue;
     Array half = as_half(location->file->read(location->entry), dtype);
     if (!half)
       throw FileError(location->described().name + " in '" + location->file->path() +
                       "' has numbers beyond the range of " + name_of(dtype) + ", as which the weight is stored");
-    halves.emplace(name, std::move(half));
+    halves.emplace(place, std::move(half));
   }
-  for (const Store::Entry& entry : weights) {
-    const auto location = found.find(entry.name);
-    if (location == found.end()) continue;
-    Array shared(entry.value);
-    if (const auto half = halves.find(entry.name); half != halves.end())
-      shared.assign(half->second);
+  for (const auto& [place, location] : found) {
+    Array weight(weights.at(place.first));
+    const bool is_whole = location->part == StoredWeight::whole;
+    Array read = is_whole ? Array(weight) : Array(weight.dtype(), shape_of(weight, location->part));
+    if (const auto half = halves.find(place); half != halves.end())
+      read.assign(half->second);
     else
-      read_into(*location->second->file, location->second->entry, shared);
+      read_into(*location->file, location->entry, read);
+    if (!is_whole) set_part(weight, location->part, read);
   }
+}
+
+Array model::part_of(const Array& array, std::int64_t part) {
+  Array elements(array.dtype(), shape_of(array, part));
+  const auto* first = static_cast<const std::byte*>(array.data());
+  std::memcpy(elements.data(), first + static_cast<std::size_t>(part) * elements.bytes(), elements.bytes());
+  return elements;
+}
+
+void model::set_part(Array& array, std::int64_t part, const Array& elements) {
+  auto* first = static_cast<std::byte*>(array.data());
+  std::memcpy(first + static_cast<std::size_t>(part) * elements.bytes(), elements.data(), elements.bytes());
 }
 
 }  // namespace xtape

@@ -2,17 +2,19 @@
 """Makes decoders/: tiny random models that continue texts, as transformers saves them, and what it computes.
 
 gpt_neox/ and phi/ have rope_parameters, sequential/ and flat/ are a GPT-NeoX without parallel residuals and a Phi in
-the words of transformers 4; opt/ has norms first, late/ is as OPT 350M. expected.safetensors has in float64, computed by
-transformers on those files: tokens, targets, the logits of the last two tokens, the loss, 20 tokens of greedy
-continuation, and for each gradient its sums with cos(i) and sin(i) as weights, under the names of the definition.
+the words of transformers 4; opt/ has norms first, late/ is as OPT 350M; mixtral/ and qwen3_moe/ have experts.
+expected.safetensors has in float64, computed by transformers on those files: tokens, targets, the logits of the last two
+tokens, the loss, 20 tokens of greedy continuation, and for each gradient its sums with cos(i) and sin(i) as weights, under
+the names of the definition.
 
 decoders.py --check PROGRAM reads those folders with the program xtape, has it write them again (xtape export), and
 compares what transformers finds there, and texts of xtape generate. Needs torch and transformers; the tests do not."""
 import json, os, shutil, subprocess, sys, tempfile
 
 import torch, torch.nn.functional as F
-from transformers import (AutoModelForCausalLM, AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM, OPTConfig,
-                          OPTForCausalLM, PhiConfig, PhiForCausalLM)
+from transformers import (AutoModelForCausalLM, AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM, MixtralConfig,
+                          MixtralForCausalLM, OPTConfig, OPTForCausalLM, PhiConfig, PhiForCausalLM, Qwen3MoeConfig,
+                          Qwen3MoeForCausalLM)
 
 from golden import beside, save
 from in_double import in_double
@@ -25,7 +27,9 @@ NAMES = {
     "phi": {"model.": "", "embed_tokens": "embed_in", "lm_head": "embed_out", "final_layernorm": "final_layer_norm",
             "self_attn": "attention", "fc1": "up", "fc2": "down"},
     "opt": {"model.decoder.": "", "self_attn_layer_norm": "attention_norm", "self_attn": "attention", "fc1": "mlp.up",
-            "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"}}
+            "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"},
+    "mixtral": {"model.": "", "mlp.gate": "mlp.router", "experts.down_proj": "experts.down"}}
+NAMES["qwen3_moe"] = NAMES["mixtral"]
 
 
 def models():
@@ -45,6 +49,12 @@ def models():
     yield "late", OPTForCausalLM(OPTConfig(
         **sizes, dropout=0.0, ffn_dim=20, init_std=0.7, word_embed_proj_dim=6, do_layer_norm_before=False,
         tie_word_embeddings=False, pad_token_id=1))
+    yield "mixtral", MixtralForCausalLM(MixtralConfig(
+        **sizes, intermediate_size=20, initializer_range=0.7, num_key_value_heads=1, head_dim=8, num_local_experts=5,
+        num_experts_per_tok=2, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
+    yield "qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
+        **sizes, moe_intermediate_size=12, initializer_range=0.7, num_key_value_heads=1, head_dim=6, num_experts=6,
+        num_experts_per_tok=3, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
 
 
 def folder(name):
@@ -85,6 +95,7 @@ def make_folders():
 def opened(name):
     """The folder's model, that computes in float64 inside in_double()."""
     model = AutoModelForCausalLM.from_pretrained(folder(name), dtype=torch.float32, attn_implementation="eager").eval()
+    model.config._experts_implementation = "eager"  # the others have no float64
     with in_double():
         model = model.double()
         if hasattr(model.base_model, "rotary_emb"):
@@ -103,6 +114,15 @@ def sums(gradient):
     return torch.stack([gradient.flatten() @ torch.cos(i), gradient.flatten() @ torch.sin(i)])
 
 
+def gradients(model):
+    for key, value in model.named_parameters():
+        if key.endswith("experts.gate_up_proj"):  # [expert, gate and up, width]
+            for part, gradient in zip(("gate", "up"), value.grad.chunk(2, 1)):
+                yield key.replace("gate_up_proj", part), gradient
+        else:
+            yield key, value.grad
+
+
 def expect(name, expected):
     model = opened(name)
     tokens, targets = torch.randint(2, V, (B, T)), torch.randint(V, (B, T))
@@ -119,7 +139,7 @@ def expect(name, expected):
     assert (plain(tokens, attention_mask=torch.ones_like(tokens)).logits - logits).abs().max() < 1e-4
     found = {"tokens": tokens, "targets": targets, "logits": logits[:, -2:].detach(), "loss": loss.detach(),
              "continuation": text[0, 6:]}
-    found.update({"grad." + our_name(model, key): sums(value.grad) for key, value in model.named_parameters()})
+    found.update({"grad." + our_name(model, key): sums(gradient) for key, gradient in gradients(model)})
     expected.update({name + "." + key: value for key, value in found.items()})
 
 

@@ -202,6 +202,15 @@ std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& we
   return replaced(weight, mapping.names);
 }
 
+bool is_numbered(const std::string& tensor) {
+  const std::vector<std::string> words = words_of(tensor);
+  return std::find(words.begin(), words.end(), "#") != words.end();
+}
+
+std::string numbered(const std::string& tensor, std::int64_t number) {
+  return replaced(tensor, {{"#", std::to_string(number)}});
+}
+
 std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor) {
   return replaced(tensor, mapping.former);
 }

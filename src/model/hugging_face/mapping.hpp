@@ -2,6 +2,7 @@
 /// hyper-parameters, and from weights to names of tensors.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -65,6 +66,10 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 /// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
 /// corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
+/// Whether a tensor's name has the word "#": then each index of the weight's first axis has a tensor of its own.
+bool is_numbered(const std::string& tensor);
+/// The name with `number` in place of the word "#".
+std::string numbered(const std::string& tensor, std::int64_t number);
 /// The present name of a tensor of a file, without the prefix: each pair of `former` replaces words as above.
 std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor);
 

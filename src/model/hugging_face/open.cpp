@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "definition.hpp"
 #include "durable.hpp"
@@ -212,14 +213,19 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWei
 
 /// Replaces the names of tensors by the names of the weights that they are for, and removes those to be skipped.
 void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
-  std::map<std::string, std::string> ours;
-  for (const Store::Entry& entry : weights) ours.emplace(model::tensor_name(mapping, entry.name), entry.name);
+  std::map<std::string, std::pair<std::string, std::int64_t>> ours;
+  for (const Store::Entry& entry : weights) {
+    const std::string tensor = model::tensor_name(mapping, entry.name);
+    if (!model::is_numbered(tensor)) ours.emplace(tensor, std::pair(entry.name, model::StoredWeight::whole));
+    for (std::int64_t i = 0; model::is_numbered(tensor) && i < entry.value.shape()[0]; ++i)
+      ours.emplace(model::numbered(tensor, i), std::pair(entry.name, i));
+  }
   const auto skipped = [&](const model::StoredWeight& each) {
     return ours.count(each.weight) == 0 && model::matches_any(each.weight, mapping.skip);
   };
   stored.erase(std::remove_if(stored.begin(), stored.end(), skipped), stored.end());
   for (model::StoredWeight& each : stored)
-    if (const auto found = ours.find(each.weight); found != ours.end()) each.weight = found->second;
+    if (const auto found = ours.find(each.weight); found != ours.end()) std::tie(each.weight, each.part) = found->second;
 }
 
 /// Whether an array of two or more axes has this dtype.

@@ -9,6 +9,7 @@
 #include "hugging_face/config.hpp"
 #include "hugging_face/folder.hpp"
 #include "read_back.hpp"
+#include "stored_weights.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
 
@@ -138,8 +139,14 @@ Model write(const Model& model, const std::string& folder, const std::string& li
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
   for (const Store::Entry& entry : model.exported_weights()) {
-    const std::string tensor = model::tensor_name(mapping, entry.name);
-    named.add((model::matches_any(tensor, mapping.without_prefix) ? "" : mapping.prefix) + tensor, Array(entry.value));
+    std::string tensor = model::tensor_name(mapping, entry.name);
+    if (!model::matches_any(tensor, mapping.without_prefix)) tensor = mapping.prefix + tensor;
+    if (!model::is_numbered(tensor)) {
+      named.add(tensor, Array(entry.value));
+      continue;
+    }
+    for (std::int64_t i = 0; i < entry.value.shape()[0]; ++i)
+      named.add(model::numbered(tensor, i), model::part_of(entry.value, i));
   }
   if (!like.empty()) copy_files(like, folder);
   save_arrays(folder + "/model.safetensors", named, {{"format", "pt"}});
