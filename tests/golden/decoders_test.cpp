@@ -1,6 +1,7 @@
 // Models that continue texts, in folders as transformers saves them, against what transformers computes (decoders.py).
 #include <nlohmann/json.hpp>
 
+#include "error_of.hpp"
 #include "fixture.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
@@ -128,4 +129,23 @@ TEST_CASE("decoders in folders: written again in the words that they came in") {
     CHECK(written.size() == read.size());
     for (const Store::Entry& entry : written) CHECK(read.find(entry.name) != nullptr);
   }
+}
+
+TEST_CASE("decoders in folders: experts that are missing, of another shape or too many") {
+  const Decoder& mixtral = decoders[6];
+  const Folder to;
+  std::filesystem::copy_file(mixtral.folder() + "/config.json", to / "config.json");
+  const std::string expert = "model.layers.0.block_sparse_moe.experts.";
+  Store changed;
+  for (const Store::Entry& entry : load_arrays(mixtral.folder() + "/model.safetensors")) {
+    const bool turned = entry.name == expert + "1.w2.weight";
+    changed.add(entry.name == expert + "3.w1.weight" ? expert + "9.w1.weight" : entry.name,
+                turned ? Array(Dtype::float32, {20, 16}) : Array(entry.value));
+  }
+  save_arrays(to / "model.safetensors", changed);
+  const std::string error = test::error_of([&] { mixtral.open(Dtype::float32, to.path()); });
+  CHECK(error.find("missing: layers.0.mlp.experts.gate (5, 20, 16), number 3 of its first axis") != std::string::npos);
+  CHECK(error.find("of another shape: " + expert + "1.w2.weight is (20, 16), the model's is (16, 20)") !=
+        std::string::npos);
+  CHECK(error.find("unexpected: " + expert + "9.w1.weight") != std::string::npos);
 }

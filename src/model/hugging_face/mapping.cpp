@@ -202,9 +202,10 @@ std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& we
   return replaced(weight, mapping.names);
 }
 
-bool is_numbered(const std::string& tensor) {
+std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight) {
   const std::vector<std::string> words = words_of(tensor);
-  return std::find(words.begin(), words.end(), "#") != words.end();
+  if (weight.empty() || std::find(words.begin(), words.end(), "#") == words.end()) return std::nullopt;
+  return weight[0];
 }
 
 std::string numbered(const std::string& tensor, std::int64_t number) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "json_text.hpp"
+#include "xtape/array.hpp"
 
 namespace xtape::model {
 
@@ -66,8 +67,9 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 /// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
 /// corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
-/// Whether a tensor's name has the word "#": then each index of the weight's first axis has a tensor of its own.
-bool is_numbered(const std::string& tensor);
+/// The number of tensors of a weight: with the word "#" in their name, one for each index of the weight's first axis.
+/// nullopt: one tensor has the whole weight.
+std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight);
 /// The name with `number` in place of the word "#".
 std::string numbered(const std::string& tensor, std::int64_t number);
 /// The present name of a tensor of a file, without the prefix: each pair of `former` replaces words as above.

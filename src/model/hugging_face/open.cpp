@@ -216,8 +216,9 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
   std::map<std::string, std::pair<std::string, std::int64_t>> ours;
   for (const Store::Entry& entry : weights) {
     const std::string tensor = model::tensor_name(mapping, entry.name);
-    if (!model::is_numbered(tensor)) ours.emplace(tensor, std::pair(entry.name, model::StoredWeight::whole));
-    for (std::int64_t i = 0; model::is_numbered(tensor) && i < entry.value.shape()[0]; ++i)
+    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
+    if (!count) ours.emplace(tensor, std::pair(entry.name, model::StoredWeight::whole));
+    for (std::int64_t i = 0; i < count.value_or(0); ++i)
       ours.emplace(model::numbered(tensor, i), std::pair(entry.name, i));
   }
   const auto skipped = [&](const model::StoredWeight& each) {

@@ -141,11 +141,9 @@ Model write(const Model& model, const std::string& folder, const std::string& li
   for (const Store::Entry& entry : model.exported_weights()) {
     std::string tensor = model::tensor_name(mapping, entry.name);
     if (!model::matches_any(tensor, mapping.without_prefix)) tensor = mapping.prefix + tensor;
-    if (!model::is_numbered(tensor)) {
-      named.add(tensor, Array(entry.value));
-      continue;
-    }
-    for (std::int64_t i = 0; i < entry.value.shape()[0]; ++i)
+    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
+    if (!count) named.add(tensor, Array(entry.value));
+    for (std::int64_t i = 0; i < count.value_or(0); ++i)
       named.add(model::numbered(tensor, i), model::part_of(entry.value, i));
   }
   if (!like.empty()) copy_files(like, folder);
