@@ -1,5 +1,6 @@
 // Creates a model's modules from its definition.
 #include <algorithm>
+#include <type_traits>
 
 #include "convert.hpp"
 #include "language/interpreter.hpp"
@@ -169,9 +170,9 @@ class Builder {
 
   /// Runs `body`, which evaluates lines of the module's block, and adds the place that describes the module to errors.
   template <class Body>
-  static void inside(const Module& module, const ModuleSpec& spec, const Body& body) {
+  static std::invoke_result_t<Body> inside(const Module& module, const ModuleSpec& spec, const Body& body) {
     try {
-      body();
+      return body();
     } catch (const DefinitionError& error) {
       throw called_from(error, spec.location, "module '" + module.path + "'");
     }
@@ -233,12 +234,15 @@ class Builder {
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };
       const auto given = std::find_if(spec.settings.begin(), spec.settings.end(), same);
+      const auto otherwise = spec.home->defaults.find(parameter.name);
       if (given != spec.settings.end())
         module.parameters[parameter.name] = interpreter_.evaluate(given->second, environment(context));
+      else if (otherwise != spec.home->defaults.end())
+        module.parameters[parameter.name] =
+            inside(module, spec, [&] { return interpreter_.evaluate(otherwise->second, environment(context)); });
       else if (parameter.initial)
-        inside(module, spec, [&] {
-          module.parameters[parameter.name] =
-              interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
+        module.parameters[parameter.name] = inside(module, spec, [&] {
+          return interpreter_.evaluate(*parameter.initial, {block.home, &module, false, {}});
         });
       else
         fail(spec.location, "block '" + block.name + "' needs its parameter '" + parameter.name + "'");

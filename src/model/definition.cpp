@@ -150,8 +150,8 @@ class Reader {
     definition.extended.assign(nodes.begin(), nodes.end() - 1);
     definition.version = version_of(definition.node);
     for (const JsonNode& node : nodes) {
-      node.only({"xtape", "name", "about", "extends", "use", "hyper", "hugging_face", "blocks", "functions", "model",
-                 "renamed", "files"});
+      node.only({"xtape", "name", "about", "extends", "use", "hyper", "defaults", "hugging_face", "blocks", "functions",
+                 "model", "renamed", "files"});
       if (version_of(node) != definition.version)
         definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
                                            ", but a definition can only extend one of its own version");
@@ -182,6 +182,20 @@ class Reader {
     if (definition.version == 1)
       for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);
+    for (const JsonNode& node : nodes)
+      if (node.has("defaults")) read_defaults(definition, node.at("defaults").owned_by("defaults"));
+  }
+
+  static void read_defaults(Definition& definition, const JsonNode& node) {
+    std::vector<std::string> known;
+    for (const std::string& block : definition.block_names())
+      for (const Parameter& each : definition.find_block(block)->parameters) known.push_back(each.name);
+    for (const auto& [name, line] : read_settings(node)) {
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        fail(line.location, "no block of this file or of those that it uses has a parameter '" + name + "'" +
+                                did_you_mean(name, known));
+      definition.defaults[name] = line;
+    }
   }
 
   /// Throws DefinitionError for a new name that is probably a misspelling of an existing one. A misspelt name would

@@ -57,6 +57,9 @@ struct WeightSpec {
   std::optional<Array> value;                          ///< Of a block from a file: the initial value, in place of `init`.
 };
 
+/// Expressions by name.
+using Settings = std::vector<std::pair<std::string, Line>>;
+
 /// The declaration of a module: the block that it instantiates, and its settings.
 struct ModuleSpec {
   std::string name;
@@ -68,7 +71,7 @@ struct ModuleSpec {
   std::optional<Line> choice;  ///< Overrides `block`: gives the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
-  std::vector<std::pair<std::string, Line>> settings;  ///< Values of the block's parameters.
+  Settings settings;                                   ///< Values of the block's parameters.
   std::vector<ModuleSpec> modules;                     ///< Supplied for the block's modules that are declared as null.
 };
 
@@ -128,6 +131,8 @@ struct Definition {
   std::vector<Used> used;
   std::vector<Parameter> hyper;
   Index hyper_index;
+  /// Values of parameters of blocks, by name, for the modules of this file that do not set them.
+  std::map<std::string, Line> defaults;
   std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null without the entry.
   std::vector<std::unique_ptr<Block>> blocks;
   std::map<std::string, const Block*> block_index;  ///< The same by name.

@@ -146,6 +146,18 @@ std::vector<WeightSpec> read_weights(const Entries& entries) {
   return weights;
 }
 
+/// A parameter of a module, or those under "pass".
+void read_setting(const std::string& key, const JsonNode& value, Settings& settings) {
+  if (key != "pass") {
+    settings.emplace_back(key, read_expression(value));
+    return;
+  }
+  for (const JsonNode& each : value.elements()) {
+    check_name(each.text(), each);
+    settings.emplace_back(each.text(), read_expression(each));
+  }
+}
+
 ModuleSpec read_module(const std::string& name, const JsonNode& node, const Definition& home) {
   check_name(name, node);
   ModuleSpec module;
@@ -164,13 +176,6 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
     block.fail("there is no block '" + module.block + "'" + home.instead_of_block(module.block));
   for (const auto& [key, value] : node.entries()) {
     if (key == "block" || key == "about") continue;
-    if (key == "pass") {
-      for (const JsonNode& each : value.elements()) {
-        check_name(each.text(), each);
-        module.settings.emplace_back(each.text(), read_expression(each));
-      }
-      continue;
-    }
     if (key == "repeat")
       module.repeat = read_expression(value);
     else if (key == "when")
@@ -180,7 +185,7 @@ ModuleSpec read_module(const std::string& name, const JsonNode& node, const Defi
     else if (value.is_object())
       module.modules.push_back(read_module(key, value, home));
     else
-      module.settings.emplace_back(key, read_expression(value));
+      read_setting(key, value, module.settings);
   }
   return module;
 }
@@ -238,6 +243,12 @@ Line read_expression(const JsonNode& node) {
   if (!json.is_boolean() && !json.is_number())
     node.fail(std::string("an expression, a number or a flag belongs here, not ") + json.type_name());
   return parse_line(node.source()->spelling(json), location_of(node), false);
+}
+
+Settings read_settings(const JsonNode& node) {
+  Settings settings;
+  for (const auto& [key, value] : node.entries()) read_setting(key, value, settings);
+  return settings;
 }
 
 Renamed read_renamed(const Entries& entries) {

@@ -28,6 +28,8 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
 
 /// Parses a string as an expression; a number or flag is a literal.
 Line read_expression(const JsonNode& node);
+/// The parameters that an entry sets, by name or under "pass".
+Settings read_settings(const JsonNode& node);
 Renamed read_renamed(const Entries& entries);
 /// The index of each element by its name.
 template <class Named>

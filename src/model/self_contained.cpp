@@ -38,6 +38,8 @@ class Writer {
     json.erase("extends");
     if (!definition.used.empty()) json["use"] = Json::array();
     for (const auto& used : definition.used) json["use"].push_back(key_of(*used.file, used.name));
+    json.erase("defaults");
+    for (const auto& [name, line] : definition.defaults) json["defaults"][name] = line.text;
     if (definition.hugging_face) json["hugging_face"] = definition.hugging_face->json;
     for (const auto& block : definition.blocks)
       if (block->from_file != nullptr) json["blocks"][block->name]["onnx"] = key_of(*block);

@@ -245,6 +245,52 @@ TEST_CASE("pass hands parameters and given parts down under their own names") {
   CHECK(refused("\"by\"").find("an array belongs here") != std::string::npos);
 }
 
+TEST_CASE("defaults of a file are the parameters of all its modules that do not set them") {
+  const auto text = [](const std::string& defaults, const std::string& more = "") {
+    return R"json({"xtape": 2, "hyper": {"by": 3, "of_two": 5}, "defaults": )json" + defaults + R"json(, "files": {
+      "scales.json": {"xtape": 2, "blocks": {
+        "scale": {"hyper": {"by": 2, "bias": 0}, "modules": {"again": {"block": "plus"}}, "inputs": ["x"],
+                  "result": "again(x * by + bias)"},
+        "plus": {"hyper": {"bias": 7}, "inputs": ["x"], "result": "x + 0 * bias"}}}}, "use": ["scales.json"], "blocks": {
+      "two": {"hyper": {"bias": null}, "modules": {"inner": null, "set": {"block": "scale", "by": 10}}, "inputs": ["x"],
+              "result": "set(x) + inner(x)"}})json" +
+           more + R"json(, "model": {"modules": {"two": {"block": "two", "bias": "of_two", "inner": {"block": "scale"}},
+      "one": {"block": "scale", "bias": 1}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "two(x) + one(x)"}}}})json";
+  };
+  const auto value = [](const std::string& definition) {
+    Model model = Model::parse(definition);
+    const double first = of_one(model, "f");
+    Model copy = Model::parse(model.definition_text());
+    CHECK(of_one(copy, "f") == first);
+    return first;
+  };
+  CHECK(value(text("{}")) == (10 + 0) + 2 + (2 + 1));
+  CHECK(value(text(R"({"pass": ["by"]})")) == (10 + 0) + 3 + (3 + 1));
+  // A default is worked out where the module stands: `bias` is a parameter of block two. The given module `inner`
+  // stands in the model, which has no `bias`.
+  CHECK(value(text(R"({"by": "2 * by", "bias": 4})")) == (10 + 4) + (6 + 4) + (6 + 1));
+  const auto error = [&](const std::string& defaults) {
+    return test::error_of([&] { Model::parse(text(defaults), {}, "small.json"); });
+  };
+  CHECK(error(R"({"bye": 1})")
+            .find("small.json, defaults, line 1: no block of this file or of those that it uses has a "
+                  "parameter 'bye'; did you mean 'by'?") == 0);
+  CHECK(error(R"({"by": "bz"})").find("unknown name 'bz'; did you mean 'by'?") != std::string::npos);
+  const std::string unknown = error(R"({"pass": ["bias"]})");
+  CHECK(unknown.find("unknown name 'bias'") != std::string::npos);
+  CHECK(unknown.find("\n    from small.json, model, line ") != std::string::npos);
+}
+
+TEST_CASE("a file that extends another adds defaults, and replaces those of the same name") {
+  Model model = Model::parse(R"json({"xtape": 2, "extends": "base.json", "defaults": {"by": 5}, "files": {"base.json": {
+    "xtape": 2, "defaults": {"by": 3, "bias": 1}, "blocks": {
+    "scale": {"hyper": {"by": 2, "bias": 0}, "inputs": ["x"], "result": "x * by + bias"}}, "model": {"modules": {
+    "a": {"block": "scale"}}, "functions": {"f": {"inputs": {"x": "float [n]"}, "result": "a(x)"}}}}}})json");
+  CHECK(of_one(model, "f") == 5 + 1);
+  Model copy = Model::parse(model.definition_text());
+  CHECK(of_one(copy, "f") == 5 + 1);
+}
+
 TEST_CASE("one entry describes several parts, each with weights of its own") {
   const std::string text = R"json({"xtape": 1, "name": "three", "blocks": {"scale": {
     "weights": {"w": {"shape": [], "init": "ones"}}, "inputs": ["x"], "result": "x * w"}},

@@ -142,6 +142,15 @@ void check_shared(Checker& checker, const Block& block) {
   for (const ModuleSpec& module : block.modules) check_module(checker, module);
 }
 
+/// A default may use the hyper-parameters of its file, and parameters of the blocks that have the modules.
+void check_defaults(const Definition& definition, const OpTable& ops) {
+  Names parameters;
+  for (const auto& block : definition.blocks)
+    for (const Parameter& each : block->parameters) parameters.insert(each.name);
+  Checker checker({&definition, nullptr, all_parameters, false, nullptr, &ops});
+  for (const auto& each : definition.defaults) checker.setting(each.second, parameters);
+}
+
 void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
   if (!seen.insert(&definition).second) return;
   for (const auto& used : definition.used) check_file(*used.file, ops, seen);
@@ -152,6 +161,7 @@ void check_file(const Definition& definition, const OpTable& ops, std::set<const
     checker.computation(block->inputs, block->computation);
     for (const auto& each : block->updates) checker.expression(each.second);
   }
+  check_defaults(definition, ops);
   if (definition.model == nullptr) return;
   const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
   Checker shared(names);
