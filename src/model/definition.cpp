@@ -9,6 +9,7 @@
 #include "file_blocks.hpp"
 #include "files.hpp"
 #include "hugging_face/mapping.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "version_1.hpp"
 #include "xtape/model.hpp"
@@ -16,6 +17,13 @@
 namespace xtape::model {
 
 namespace {
+/// A text, or a list of its lines.
+std::string read_about(const JsonNode& node) {
+  return node.is_array() ? joined(
+                               node.elements(), [](const JsonNode& line) { return line.text(); }, " ")
+                         : node.text();
+}
+
 /// The functions that a file provides to the models that use it.
 Entries shared_functions(const Definition& file) {
   std::vector<JsonNode> nodes = file.extended;
@@ -156,7 +164,7 @@ class Reader {
         definition.node.at("extends").fail("it is of version " + std::to_string(version_of(node)) +
                                            ", but a definition can only extend one of its own version");
       if (node.has("name")) definition.name = node.at("name").text();
-      if (node.has("about")) definition.about = node.at("about").text();
+      if (node.has("about")) definition.about = read_about(node.at("about"));
       if (node.has("use"))
         for (const JsonNode& entry : node.at("use").elements()) add_used(definition, entry);
     }

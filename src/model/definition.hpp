@@ -29,6 +29,7 @@ struct Input {
   Location location;
   bool many = false;         ///< Takes all remaining arguments, as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
+  bool optional = false;     ///< The input may be none.
   bool has_dims = false;
   std::vector<Line> dims;  ///< One per axis; an ellipsis matches any number of axes.
 };

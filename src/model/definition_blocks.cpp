@@ -37,10 +37,15 @@ Input read_input(const std::string& text, const JsonNode& node) {
 
 /// "float [b, t, d]", "int", "any [...]".
 void read_type(Input& input, const JsonNode& node) {
-  const std::string& text = node.text();
+  std::string text = node.text();
   const std::size_t bracket = std::min(text.find('['), text.size());
   std::string kind = text.substr(0, bracket);
   kind.erase(kind.find_last_not_of(' ') + 1);
+  input.optional = !kind.empty() && kind.back() == '?';
+  if (input.optional) {
+    text[kind.size() - 1] = ' ';
+    kind.pop_back();
+  }
   const std::vector<std::string> kinds = {"int",      "float",   "bool",  "any",   "float32", "float64",
                                           "bfloat16", "float16", "int32", "int64", "int8"};
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
@@ -75,6 +80,7 @@ std::vector<Input> read_inputs(const JsonNode& node, bool typed) {
       inputs.push_back(read_input(name, type));
       read_type(inputs.back(), type);
       if (typed && inputs.back().many) type.fail("a function takes a fixed number of inputs");
+      if (typed && inputs.back().optional) type.fail("an input of a function is an array: only blocks take none");
       if (typed && (!inputs.back().has_dims || inputs.back().kind == "any"))
         type.fail("an input of a function needs a dtype and its sizes, such as \"int [b, t]\"");
     }

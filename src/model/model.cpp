@@ -286,12 +286,13 @@ NamedVars Model::record(Tape& tape, const std::string& function, const NamedVars
   }
   NamedVars vars;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto* var = results[i].as<Var>();
-    if (var == nullptr) {
+    const std::optional<Operand> result = model::operand_of(results[i]);
+    if (!result) {
       tape.truncate(size);
-      line_of(i).fail(line_of(i).value.column, "result '" + names[i] + "' is not an array but " + describe(results[i]));
+      line_of(i).fail(line_of(i).value.column,
+                      "result '" + names[i] + "' is not an array or a number but " + describe(results[i]));
     }
-    vars.add(names[i], *var);
+    vars.add(names[i], result->is_literal() ? tape.constant(result->literal()) : result->var());
   }
   if (lines != nullptr) *lines = interpreter.recorded_lines();
   return vars;

@@ -2,6 +2,7 @@
 
 #include "durable.hpp"
 #include "files.hpp"
+#include "joined.hpp"
 #include "json_text.hpp"
 #include "language/formula.hpp"
 #include "plan/memory.hpp"
@@ -211,7 +212,13 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("name", recipe.name);
   if (recipe.name.empty() || recipe.name.find('/') != std::string::npos)
     root.fail("name", "must be a name without '/': run directories are named after it");
-  root.read("about", recipe.about);
+  if (root.has("about") && root.value("about").is_array()) {
+    std::vector<std::string> lines;
+    root.read("about", lines);
+    recipe.about = joined(lines, std::identity{}, " ");
+  } else {
+    root.read("about", recipe.about);
+  }
   root.read("definition", recipe.definition);
   root.read("original", recipe.original);
   root.read("initialise", recipe.initialise);

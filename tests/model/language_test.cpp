@@ -139,6 +139,79 @@ TEST_CASE("calls of ops take inputs in order, then attributes in order, or by na
   CHECK(same(f({}, "zeros(shape=(b, t)) + x", table), table));  // in the model's float64
 }
 
+TEST_CASE("a reduction names its axes: those that are not on the right are gone") {
+  const Array2 sums = xt::sum(table, {0}), most = xt::amax(table, {1});
+  CHECK(same(f({}, "sum(x, 'b t -> t')", table), sums));
+  CHECK(same(f({}, "max(x, 'b t -> b')", table), most));
+  CHECK(same(f({}, "sum(x, 'b t -> b', keepdims=true)", table), Array2(xt::sum(table, {1}, xt::keep_dims))));
+  CHECK(same(f({}, "mean(x[:, none], '... t -> ...')[:, 0]", table), Array2(xt::mean(table, {1}))));
+  CHECK(same(f({}, "min(x, '... -> ')", table), Array2(xt::amin(table))));
+  CHECK(same(f({}, "logsumexp(x[none], 'one b t -> b t')", table), table));
+  const std::vector<std::pair<std::string, std::string>> mistakes = {
+      {"sum(x, 'b t d -> b')", "'b t d' names 3 axes, not the 2 of float64 (2, 3)"},
+      {"sum(x, 'b t d ... -> b')", "names at least 3 axes, not the 2"},
+      {"sum(x, 'b t -> t b')", "'b' stands on the right, but not in this place of the left"},
+      {"sum(x, 'b t -> n')", "'n' stands on the right"},
+      {"sum(x, 'b b -> b')", "'b' stands twice on the left"},
+      {"sum(x, 'b t -> b t')", "'b t -> b t' reduces no axis"},
+      {"sum(x, 'b t -> b', axis=0)", "'axis' is given twice"},
+      {"softmax(x, 'b t -> b')", "op 'softmax' cannot take 'b t -> b' here"}};
+  for (const auto& [call, wanted] : mistakes) {
+    CAPTURE(call);
+    CHECK(test::error_of([&, &call = call] { f({}, call, table); }).find(wanted) != std::string::npos);
+  }
+}
+
+TEST_CASE("ranges of tuples, pi, comparisons with none, and modules chosen by a line") {
+  CHECK(number("(1, 2, 3, 4)[1:3][0] * 10 + (1, 2, 3, 4)[:-1][-1]") == 23);
+  CHECK(number("(1, 2, 3, 4)[::-1][0] + (1, 2, 3, 4)[3:0:-2][1]") == 6);
+  CHECK(number("1 if x.shape[:1] + (3,) == x.shape else 0") == 1);
+  CHECK(number("0 if (1, 2)[5:] == () else 1") == 0);
+  CHECK(test::error_of([] { number("(1, 2)[::0][0]"); }).find("a step cannot be 0") != std::string::npos);
+  CHECK(number("2 * pi") == 2 * std::acos(-1.0));
+  CHECK(same(f({"pi = x * 3"}, "pi", table), 3 * table));
+  CHECK(number("1 if x != none else 0") == 1);
+  CHECK(number("1 if x == none or none != none else 0") == 0);
+}
+
+TEST_CASE("an input of a type with ? may be none, and a mask that is none masks nothing") {
+  const auto model = [](const std::string& call, const std::string& type = "bool? [b, t]") {
+    return Model::parse(R"json({"xtape": 2, "name": "small", "hyper": {"both": true}, "blocks": {
+      "masked": {"inputs": {"x": "float [b, t]", "mask": ")json" +
+                            type + R"json("}, "result": "masked_fill(x, mask, 9)"},
+      "twice": {"inputs": ["x", "mask"], "result": "2 * x"}},
+      "model": {"modules": {"m": {"block": "masked"}, "n": {"block": "twice"}}, "functions": {
+      "f": {"inputs": {"x": "float [b, t]"}, "do": ["chosen = m if both else n"],
+            "result": {"y": ")json" +
+                            call + R"json(", "count": "b", "half": "t / 2.0"}}}}})json",
+                        in_float64());
+  };
+  const auto results = [&](const std::string& call) {
+    return test::play(model(call), "f", {{"b", 2}, {"t", 3}}, {ArrayView(table)});
+  };
+  CHECK(same(results("m(x, none) + n(x, none)")[0], 3 * table));
+  CHECK(same(results("m(x, x > 2) + 0 * n(x, none)")[0], xt::where(table > 2., 9., table)));
+  // A line that chooses a module, and results that are numbers, which become arrays.
+  const auto chosen = results("chosen(x, none)");
+  CHECK(same(chosen[0], table));
+  CHECK((chosen[1].dimension() == 0 && chosen[1]() == 2));
+  CHECK((chosen[2].dimension() == 0 && chosen[2]() == 1.5));
+  const auto error = [&](const std::string& call, const std::string& type = "bool? [b, t]") {
+    return test::error_of([&] {
+      const Model made = model(call, type);
+      Tape tape;
+      made.record(tape, "f", made.inputs(tape, "f", {{"b", 2}, {"t", 3}}));
+    });
+  };
+  CHECK(error("m(x, none) + n(x, none)", "bool [b, t]").find("input 'mask' is none, declared bool [b, t]") !=
+        std::string::npos);
+  CHECK(error("m(x, x) + n(x, none)").find("input 'mask' is float64 (2, 3), declared bool? [b, t]") !=
+        std::string::npos);
+  CHECK(error("m(x, x[0] > 1) + n(x, none)").find("declared bool? [b, t]: it has 1 axis, not 2") != std::string::npos);
+  CHECK(error("(x, none)").find("result 'y' is not an array or a number but (float64 (2, 3), none)") !=
+        std::string::npos);
+}
+
 namespace {
 /// The error of a model of two layers, which scan a cell and apply a block of the library, with this line in the layer,
 /// this result of the cell, and this line in the function that `loss` calls.

@@ -199,7 +199,8 @@ TEST_CASE("what does not fit together is refused, with the line and the reason")
   CHECK(
       holds(refusal({{"heads", "3"}}), "block 'multi_head' (module encoder.0.self_attention.sublayer.attention), line "));
   CHECK(refusal({{"heads", "3"}, {"attention", "single_head"}}).empty());
-  CHECK(holds(refusal({{"target_vocab_size", "12"}}), "shared_embeddings needs equal vocabularies"));
+  CHECK(
+      holds(refusal({{"target_vocab_size", "12"}}), "shared_embeddings needs source_vocab_size == target_vocab_size"));
   CHECK(refusal({{"target_vocab_size", "12"}, {"shared_embeddings", "false"}}).empty());
   CHECK(holds(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 5), "more tokens than max_positions"));
   CHECK(refusal({{"positions", "learned"}, {"max_positions", "4"}}, 4).empty());

@@ -6,14 +6,6 @@
 namespace xtape::model {
 
 namespace {
-std::optional<Operand> operand_of(const Value& value) {
-  if (const auto* var = value.as<Var>()) return Operand(*var);
-  if (const auto* integer = value.as<std::int64_t>()) return Operand(*integer);
-  if (const auto* number = value.as<double>()) return Operand(*number);
-  if (const auto* flag = value.as<bool>()) return Operand(*flag);
-  return std::nullopt;
-}
-
 bool holds_vars(const Value& value) {
   Vars vars;
   collect_vars(value, vars);
@@ -39,6 +31,10 @@ class OpBinder {
     if (value.as<ModuleReference>() != nullptr)
       throw BindingError{argument.column, describe(value) + " is not an array: call it, or name one of its weights"};
     const bool text = value.as<std::string>() != nullptr;
+    if (text && names_axes(op_, *value.as<std::string>())) {
+      axes(*value.as<std::string>(), argument.column);
+      return;
+    }
     if (!text && next_input_ < op_.inputs.size() && takes(op_.inputs[next_input_], value)) {
       fill(next_input_, value, argument.column);
       if (op_.inputs[next_input_].arity != Arity::many || value.as<Tuple>() != nullptr) ++next_input_;
@@ -56,6 +52,17 @@ class OpBinder {
     }
     throw BindingError{argument.column,
                        "op '" + op_.name + "' cannot take " + describe(value) + " here: it takes " + signature()};
+  }
+
+  /// The attribute "axis" of a reduction, from a pattern.
+  void axes(const std::string& pattern, std::size_t column) {
+    if (inputs_[0].empty() || inputs_[0][0].is_literal())
+      throw BindingError{column, "the names of axes follow their array: op '" + op_.name + "' takes " + signature()};
+    try {
+      named({"axis", column, reduction_axes(pattern, inputs_[0][0].var())});
+    } catch (const Error& error) {
+      throw BindingError{column, error.what()};
+    }
   }
 
   static bool takes(const InputSpec& spec, const Value& value) {

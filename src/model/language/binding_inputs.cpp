@@ -10,7 +10,7 @@ namespace xtape::model {
 namespace {
 std::string declared(const Input& input) {
   const std::string list = joined(input.dims, [](const Line& dim) { return to_source(dim.value); });
-  return input.kind + (input.has_dims ? " [" + list + "]" : "");
+  return input.kind + (input.optional ? "?" : "") + (input.has_dims ? " [" + list + "]" : "");
 }
 
 bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
@@ -55,7 +55,7 @@ void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, En
 
 void check(const Input& input, const Value& value, Dtype model_dtype, Interpreter& interpreter,
            Environment& environment) {
-  if (input.kind == "any" && !input.has_dims) return;
+  if ((input.kind == "any" && !input.has_dims) || (input.optional && value.is_none())) return;
   const auto* var = value.as<Var>();
   if (var == nullptr) throw Error("input '" + input.name + "' is " + describe(value) + ", declared " + declared(input));
   if (!accepts(input.kind, var->dtype(), model_dtype))

@@ -90,7 +90,8 @@ class Checker {
   void callee(const Expression& call) {
     const Expression& callee = call.children[0];
     const Meaning meaning = names_.of_callee(callee.text);
-    if (meaning == Meaning::unknown) line_->fail(callee.column, names_.unknown_callee(callee.text));
+    if (meaning == Meaning::unknown && locals_.count(callee.text) == 0)
+      line_->fail(callee.column, names_.unknown_callee(callee.text));
     if (meaning == Meaning::op)
       if (const Op* op = names_.ops->find(callee.text)) attributes(*op, call);
   }

@@ -139,7 +139,8 @@ VisibleNames Interpreter::names_in(const Environment& environment) const {
 bool Interpreter::knows(const std::string& name, const Environment& environment) const {
   VisibleNames names = names_in(environment);
   names.recording = false;
-  return environment.locals.count(name) != 0 || names.of(name) != Meaning::unknown;
+  const Meaning meaning = names.of(name);
+  return environment.locals.count(name) != 0 || (meaning != Meaning::unknown && meaning != Meaning::pi);
 }
 
 Value Interpreter::name(const Expression& expression, const At& at) {
@@ -158,6 +159,8 @@ Value Interpreter::name(const Expression& expression, const At& at) {
       return context_.hyper.at(environment.home).at(name);
     case Meaning::training:
       return tape_->mode() == Mode::train;
+    case Meaning::pi:
+      return 3.14159265358979323846;
     default:
       break;
   }
@@ -243,9 +246,18 @@ Value Interpreter::index(const Expression& expression, const At& at) {
              ? "an index must be known while recording: take(x, indices, axis=0) indexes by an array"
              : "an integer belongs here, not " + describe(value));
   };
+  if (const auto* tuple = object.as<Tuple>();
+      tuple != nullptr && expression.children.size() == 2 && expression.children[1].form == Form::range) {
+    const auto& bounds = expression.children[1].children;
+    const std::int64_t step = integer(bounds[2], 1), first = step > 0 ? 0 : open_end;
+    if (step == 0) fail(at, bounds[2].column, "a step cannot be 0");
+    return slice_of(*tuple, integer(bounds[0], first), integer(bounds[1], open_end), step);
+  }
   if (object.as<Tuple>() != nullptr || object.as<ModuleReference>() != nullptr) {
     if (expression.children.size() != 2 || expression.children[1].form == Form::range)
-      fail(at, expression.column, describe(object) + " takes one integer as an index");
+      fail(at, expression.column,
+           describe(object) + " takes one integer as an index" +
+               (object.as<Tuple>() != nullptr ? ", or one range" : ""));
     std::int64_t item = integer(expression.children[1], 0);
     const auto* tuple = object.as<Tuple>();
     const auto* module = object.as<ModuleReference>();

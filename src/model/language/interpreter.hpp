@@ -47,7 +47,7 @@ class Interpreter {
   std::int64_t integer(const Line& line, const Environment& environment);
   double number(const Line& line, const Environment& environment);
   bool flag(const Line& line, const Environment& environment);
-  /// Whether `name` has a value in `environment`, apart from weights and modules.
+  /// Whether `name` has a value in `environment`, apart from weights, modules and pi.
   bool knows(const std::string& name, const Environment& environment) const;
 
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
@@ -157,6 +157,10 @@ struct BindingError {
   std::size_t column;
   std::string message;
 };
+/// Whether the text, as an argument of `op`, names the axes of a reduction: "b t d -> b d".
+bool names_axes(const Op& op, const std::string& text);
+/// The axes of x that a pattern such as "b t d -> b d" reduces. Throws Error.
+Tuple reduction_axes(const std::string& pattern, const Var& x);
 /// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
 OpCall bind_op(const Op& op, const Arguments& arguments);
 

@@ -42,7 +42,10 @@ Arguments Interpreter::arguments_of(const Expression& expression, const At& at) 
 
 Value Interpreter::call(const Expression& expression, const At& at) {
   const Expression& callee = expression.children[0];
-  if (callee.form != Form::name) {
+  const auto local = at.environment.locals.find(callee.text);
+  const bool chosen = callee.form == Form::name && local != at.environment.locals.end() &&
+                      local->second.as<ModuleReference>() != nullptr;
+  if (callee.form != Form::name || chosen) {
     const Value object = visit(callee, at);
     const auto* module = object.as<ModuleReference>();
     if (module == nullptr) fail(at, callee.column, describe(object) + " cannot be called");
@@ -90,6 +93,9 @@ Value Interpreter::require(const Expression& expression, const At& at) {
 Value Interpreter::call_op(const Op& op, const Expression& expression, const Arguments& arguments, const At& at) {
   if (!tape_)
     fail(at, expression.column, "op '" + op.name + "' gives an array: only sizes and numbers are allowed here");
+  const auto& given = arguments.positional;
+  if (op.name == "masked_fill" && given.size() > 1 && given[0].value.as<Var>() && given[1].value.is_none())
+    return given[0].value;  // a mask that is none masks nothing
   try {
     const OpCall bound = bind_op(op, arguments);
     const Vars outputs = apply(*tape_, op, bound.operands, bound.attributes);

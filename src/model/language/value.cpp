@@ -36,6 +36,14 @@ std::string describe(const Value& value) {
   return std::visit(Describe{}, value.held);
 }
 
+std::optional<Operand> operand_of(const Value& value) {
+  if (const auto* var = value.as<Var>()) return Operand(*var);
+  if (const auto* integer = value.as<std::int64_t>()) return Operand(*integer);
+  if (const auto* number = value.as<double>()) return Operand(*number);
+  if (const auto* flag = value.as<bool>()) return Operand(*flag);
+  return std::nullopt;
+}
+
 std::int64_t elements_of(const Value& value, int depth) {
   const auto* tuple = value.as<Tuple>();
   if (tuple == nullptr) return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,6 +48,9 @@ using Values = std::map<std::string, Value>;
 /// The value in an error message: "float32 (2, 3)", "7", "'tanh'", "none". Long tuples and texts are truncated.
 std::string describe(const Value& value);
 
+/// An array, number or flag as the operand of an op; nothing for any other value.
+std::optional<Operand> operand_of(const Value& value);
+
 /// The number of elements of a tuple, including those of nested tuples; 0 for any other value. Throws Error if tuples
 /// are nested more than `deepest` deep.
 std::int64_t elements_of(const Value& value, int depth = 0);
@@ -62,6 +66,9 @@ Value unary(const std::string& symbol, const Value& a);
 /// Applies sqrt, exp, log, abs, floor, min or max to plain numbers. Throws Error.
 Value number_function(const std::string& name, const std::vector<Value>& arguments);
 bool is_number_function(const std::string& name);
+
+/// The elements of tuple[start:stop:step], as op `slice` takes them.
+Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step);
 
 /// One axis of an index: an integer, a range, an ellipsis, or none (a new axis).
 struct AxisIndex {

@@ -77,10 +77,7 @@ bool compare(const std::string& symbol, const T& a, const T& b) {
 }
 
 Operand operand(const std::string& symbol, const Value& value, const Value& a, const Value& b) {
-  if (const auto* var = value.as<Var>()) return *var;
-  if (const auto* integer = value.as<std::int64_t>()) return *integer;
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* flag = value.as<bool>()) return *flag;
+  if (const std::optional<Operand> found = operand_of(value)) return *found;
   cannot(symbol, a, b);
 }
 
@@ -123,6 +120,7 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
   const bool sums = symbol == "+" || symbol == "-";
   if (sums && b.is_none() && (a.as<Var>() != nullptr || a.is_number())) return a;
   if (symbol == "+" && a.is_none() && (b.as<Var>() != nullptr || b.is_number())) return b;
+  if ((a.is_none() || b.is_none()) && (symbol == "==" || symbol == "!=")) return same(a, b) == (symbol == "==");
   if (a.as<Var>() != nullptr || b.as<Var>() != nullptr) {
     if (a.is_none() || b.is_none()) cannot(symbol, a, b);
     return vars(symbol, a, b);

@@ -6,6 +6,19 @@
 
 namespace xtape::model {
 
+Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step) {
+  const auto count = static_cast<std::int64_t>(tuple.size());
+  const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? count : count - 1;
+  const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + count : at, low, high); };
+  const std::int64_t last = stop == open_end ? (step > 0 ? high : low) : place(stop);
+  Tuple elements;
+  for (std::int64_t i = place(start); step > 0 ? i < last : i > last; i += step) {
+    elements.push_back(tuple[static_cast<std::size_t>(i)]);
+    if (step > count || step < -count) break;  // the next one is beyond the end, perhaps beyond all integers
+  }
+  return elements;
+}
+
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   using Kind = AxisIndex::Kind;
   const auto named = std::count_if(axes.begin(), axes.end(), [](const AxisIndex& axis) {

@@ -9,7 +9,7 @@
 namespace xtape::model {
 
 namespace {
-const std::string training = "training";
+const std::string training = "training", pi = "pi";
 /// Functions of values that are no ops: they record several calls.
 const std::vector<std::string> derivatives = {"grad", "jvp", "hvp", "jacobian", "hessian"};
 
@@ -27,7 +27,8 @@ Meaning VisibleNames::of(const std::string& name) const {
     if (recording && block->module_index.count(name) != 0) return Meaning::module;
   }
   if (home != nullptr && home->hyper_index.count(name) != 0) return Meaning::hyper;
-  return recording && name == training ? Meaning::training : Meaning::unknown;
+  if (recording && name == training) return Meaning::training;
+  return name == pi ? Meaning::pi : Meaning::unknown;
 }
 
 Meaning VisibleNames::of_callee(const std::string& name) const {
@@ -52,6 +53,7 @@ std::vector<std::string> VisibleNames::values() const {
   }
   if (home != nullptr) add(home->hyper, names);
   if (recording) names.push_back(training);
+  names.push_back(pi);
   return names;
 }
 

@@ -19,6 +19,7 @@ enum class Meaning : std::uint8_t {
   module,
   hyper,
   training,
+  pi,
   function,
   require,
   scan,
