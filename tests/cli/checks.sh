@@ -108,5 +108,23 @@ plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope
 for model in gpt_neox phi opt; do plays $model --set vocab_size=20 --set d_model=16 --set heads=2 --set layers=2; done
 plays mixtral "${llama[@]:1}" --set num_experts=5
 plays qwen3_moe "${llama[@]:1}" --set head_dim=4 --set num_experts=5 --set used_experts=3
+# Blocks that read the last positions, fewer and more of them than a piece has.
+cat >recent.json <<'EOF'
+{
+  "xtape": 2, "name": "recent", "use": ["blocks/linear.json", "blocks/recent.json"],
+  "model": {
+    "modules": {
+      "word": {"block": "embedding", "rows": 7, "width": 4}, "shift": {"block": "previous"},
+      "far": {"block": "previous", "distance": 6}, "conv": {"block": "causal_convolution", "width": 4}
+    },
+    "functions": {"logits": {
+      "inputs": {"tokens": "int [b, t]"},
+      "do": ["x = word(tokens)", "y = 0.5 * x + tanh(conv(x)) * shift(x) + far(x)", "y = y + tanh(conv(y))"],
+      "result": "einsum('b t d, vocab d -> b t vocab', y, word.weight)"
+    }}
+  }
+}
+EOF
+plays recent.json
 plays transformer_lm "${transformer[@]}" --set vocab_size=20 --set layers=2
 finish

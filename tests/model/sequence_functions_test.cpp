@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "definitions.hpp"
 #include "sequence_models.hpp"
+#include "source_root.hpp"
 
 using namespace xtape;
 using namespace xtape::test::sequences;
@@ -112,4 +114,36 @@ TEST_CASE("transformer_lm: more tokens than max_positions are refused") {
   };
   CHECK(refusal("4").empty());
   CHECK(refusal("3").find("more tokens than max_positions") != std::string::npos);
+}
+
+TEST_CASE("recent, previous and causal_convolution: the values of the last positions, zeros before the first") {
+  Model model = Model::parse(R"json({"xtape": 2, "name": "recent", "use": [")json" + source_root() +
+                                 R"json(/models/blocks/recent.json"], "model": {"modules": {
+    "recent": {"block": "recent", "size": 3}, "before": {"block": "previous"}, "far": {"block": "previous", "distance": 4},
+    "conv": {"block": "causal_convolution", "width": 2, "size": 3}}, "functions": {
+    "f": {"inputs": {"x": "float [b, t, 2]"},
+          "result": {"recent": "recent(x)", "before": "before(x)", "far": "far(x)", "conv": "conv(x)"}}}}})json",
+                             test::in_float64());
+  Values x = xt::cos(xt::arange<double>(12)), weight = xt::sin(xt::arange<double>(6));
+  x.reshape({2, 3, 2});
+  weight.reshape({2, 1, 3});
+  const Values bias{0.5, -0.25};
+  model.weight("conv.weight").assign(ArrayView(weight));
+  model.weight("conv.bias").assign(ArrayView(bias));
+  const std::vector<Values> found = test::play(model, "f", {{"b", 2}, {"t", 3}}, {ArrayView(x)});
+  const auto at = [&](std::size_t b, std::size_t t, std::size_t back, std::size_t d) {
+    return t < back ? 0 : x(b, t - back, d);
+  };
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t t = 0; t < 3; ++t)
+      for (std::size_t d = 0; d < 2; ++d) {
+        double sum = bias(d);
+        for (std::size_t k = 0; k < 3; ++k) {
+          CHECK(found[0](b, t, d, k) == at(b, t, 2 - k, d));
+          sum += weight(d, 0, k) * at(b, t, 2 - k, d);
+        }
+        CHECK(found[1](b, t, d) == at(b, t, 1, d));
+        CHECK(found[2](b, t, d) == 0);
+        CHECK(std::abs(found[3](b, t, d) - sum) < 1e-14);
+      }
 }
