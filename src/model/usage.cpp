@@ -34,7 +34,8 @@ class Usage {
     for (std::size_t i = 0; i < module.modules.size(); ++i) {
       const ModuleSpec& declared = module.block->modules[i];
       if (lists_.count(&module.modules[i]) == 0)
-        fail(declared.location, "module '" + declared.name + "' is never used: no line mentions it");
+        fail(declared.location, "module '" + (module.path.empty() ? "" : module.path + ".") + declared.name +
+                                    "' is never used: no line mentions it");
       for (const auto& item : module.modules[i].items) check(*item);
     }
   }

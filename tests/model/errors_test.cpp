@@ -147,7 +147,7 @@ TEST_CASE("assignments fit their values") {
   CHECK(error_of_line("a, b = x").find("2 names on the left, but the value is float32 (2, 3)") != std::string::npos);
   CHECK(error_of_line("softmax(x)").find("a line must assign its value to a name") != std::string::npos);
   CHECK(error_of_line("require(t > 3, 'too short')") ==
-        "small.json, function 'f', line 9: too short\n"
+        "small.json, function 'f', line 9: too short (t = 3)\n"
         "    require(t > 3, 'too short')\n"
         "              ^");
   CHECK(error_of_line("require(t == 3, 'too short')") == "");

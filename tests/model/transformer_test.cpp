@@ -195,7 +195,8 @@ TEST_CASE("the Transformer's first weights") {
 }
 
 TEST_CASE("what does not fit together is refused, with the line and the reason") {
-  CHECK(holds(refusal({{"heads", "3"}}), "heads must divide d_model\n    require(d_model % heads == 0"));
+  CHECK(holds(refusal({{"heads", "3"}}),
+              "heads must divide d_model (d_model = 8, heads = 3)\n    require(d_model % heads == 0"));
   CHECK(
       holds(refusal({{"heads", "3"}}), "block 'multi_head' (module encoder.0.self_attention.sublayer.attention), line "));
   CHECK(refusal({{"heads", "3"}, {"attention", "single_head"}}).empty());

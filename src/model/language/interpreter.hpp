@@ -75,6 +75,7 @@ class Interpreter {
   bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
+  std::string values_in(const Expression& expression, const At& at);
   /// The module that a call of `scan` or `vmap` names first. Throws Error if it names none.
   struct GivenModule {
     const Module& module;

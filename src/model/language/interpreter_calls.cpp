@@ -79,6 +79,21 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   fail(at, callee.column, names.unknown_callee(name));
 }
 
+/// " (d_model = 8, heads = 3)": the numbers, texts and flags that the names of an expression mean.
+std::string Interpreter::values_in(const Expression& expression, const At& at) {
+  std::vector<std::string> names, values;
+  each_expression(expression, [&](const Expression& each) {
+    if (each.form != Form::name || !knows(each.text, at.environment) ||
+        std::find(names.begin(), names.end(), each.text) != names.end())
+      return;
+    names.push_back(each.text);
+    const Value value = name(each, at);
+    if (value.is_number() || value.as<bool>() != nullptr || value.as<std::string>() != nullptr)
+      values.push_back(each.text + " = " + describe(value));
+  });
+  return values.empty() ? "" : " (" + joined(values) + ")";
+}
+
 /// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
 Value Interpreter::require(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
@@ -86,7 +101,8 @@ Value Interpreter::require(const Expression& expression, const At& at) {
   if (given.size() != 2 || !arguments.named.empty() || given[0].value.as<bool>() == nullptr ||
       given[1].value.as<std::string>() == nullptr)
     fail(at, expression.column, "require takes a condition that is known while recording, and a message");
-  if (!*given[0].value.as<bool>()) fail(at, given[0].column, *given[1].value.as<std::string>());
+  if (!*given[0].value.as<bool>())
+    fail(at, given[0].column, *given[1].value.as<std::string>() + values_in(expression.children[1], at));
   return None{};
 }
 
