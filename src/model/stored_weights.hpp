@@ -32,8 +32,9 @@ using FoundWeights = std::map<std::pair<std::string, std::int64_t>, const Stored
 FoundWeights check_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                            const std::string& model, const std::vector<std::string>& may_lack = {});
 /// Reads every weight of `weights` from its array or arrays in `stored` into its existing memory; floating dtypes are
-/// converted. A weight that is missing keeps its value. Throws as check_weights does, and FileError if an array does not match its
-/// checksum, or has finite numbers beyond the range of a half. No weight has changed after an error of these kinds.
+/// converted. A weight that is missing keeps its value. Throws as check_weights does, and FileError if an array does not
+/// match its checksum, or has finite numbers beyond the range of a half. No weight has changed after an error of these
+/// kinds.
 void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 
