@@ -104,6 +104,14 @@ RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, cons
   return play_on(tape, arguments, arrays_among(wanted_by(tape.tape, tape.inputs), inputs, arguments.in));
 }
 
+std::vector<Feed> feeds_of(const RecordedPlay& play) {
+  std::vector<Feed> feeds;
+  for (const ValueId input : play.tape.inputs())
+    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
+      feeds.emplace_back(var, *play.inputs.find(var.node().name));
+  return feeds;
+}
+
 namespace {
 /// Refuses arguments that would have no effect.
 void check_arguments(const PlayArguments& arguments, Kind kind) {

@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "xtape/inspect.hpp"
+#include "xtape/player.hpp"
 
 namespace xtape::cli {
 
@@ -37,6 +38,8 @@ RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, bool plays = true);
 /// The same on arrays among `inputs`, which are those of a file.
 RecordedPlay play_of(const SavedTape& tape, const PlayArguments& arguments, const Store& inputs);
+/// The arrays of the play's inputs, to feed its player.
+std::vector<Feed> feeds_of(const RecordedPlay& play);
 /// Sets threads and precision as the arguments say.
 void set_options(const PlayArguments& arguments, RecordedPlay& play);
 

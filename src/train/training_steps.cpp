@@ -73,15 +73,7 @@ void TrainingSteps::forget_seconds() {
 
 std::vector<TrainingProfile::Step> TrainingSteps::profile() const {
   std::vector<TrainingProfile::Step> steps;
-  for (const auto& each : steps_) {
-    const Player& player = each->player;
-    const std::int64_t plays = player.measured();
-    const auto times = static_cast<double>(plays);
-    for (std::size_t i = 0; plays > 0 && i < player.seconds().size(); ++i) {
-      const Plan::Step& step = player.plan().steps[i];
-      steps.push_back({step.op, step.module, plays, player.seconds()[i], step.flops * times, step.bytes * times});
-    }
-  }
+  for (const auto& each : steps_) add_measured(each->player, steps);
   return steps;
 }
 
@@ -90,6 +82,15 @@ std::vector<Plan::Fusion> TrainingSteps::fusions() const {
   for (const auto& each : steps_)
     if (most == nullptr || each->player.measured() > most->measured()) most = &each->player;
   return most == nullptr ? std::vector<Plan::Fusion>() : most->plan().fusions;
+}
+
+void add_measured(const Player& player, std::vector<TrainingProfile::Step>& steps) {
+  const std::int64_t plays = player.measured();
+  const auto times = static_cast<double>(plays);
+  for (std::size_t i = 0; plays > 0 && i < player.seconds().size(); ++i) {
+    const Plan::Step& step = player.plan().steps[i];
+    steps.push_back({step.op, step.module, plays, player.seconds()[i], step.flops * times, step.bytes * times});
+  }
 }
 
 }  // namespace xtape::train

@@ -18,6 +18,9 @@ struct TrainingNotes {
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
+/// Adds the times of the steps of a player's plan, over all plays that it measured.
+void add_measured(const Player& player, std::vector<TrainingProfile::Step>& steps);
+
 class TrainingSteps {
  public:
   /// `trained` are the weights to differentiate by; gradients have the same order.

@@ -35,6 +35,13 @@ PYTHON
 expect 0 "^y: float32 \([0-9, ]+\) .* …$" "" run "$file" --in in.safetensors
 expect 0 "^1 arrays match, 0 differ$" "" diff "$file" y.safetensors --in in.safetensors
 expect 0 "^all within rounding" "" shadow "$file" --in in.safetensors
+expect 0 "^[0-9.]+ ms per play, the mean of 2$" "" profile "$file" --in in.safetensors --steps 2
+holds "a profile of an ONNX file lists the rules" grep -q "^rule attention: 1$" out
+expect 0 " /encoder/linear1/MatMul$" "" profile "$file" --in in.safetensors --steps 1 --sites
+expect 0 '"plays": 1,' "" profile "$file" --in in.safetensors --steps 1 --json
+expect 2 "" "input 'x' is not given" profile "$file" --with b=4,t=5
+expect 2 "" "one play has no update" profile "$file" --in in.safetensors --ranks 2
+expect 2 "" "a floating scalar as the first output, not float32" explain "$file" --in in.safetensors
 
 # As a saved tape.
 expect 0 "" "" show "$file" --with b=4,t=5 --save saved

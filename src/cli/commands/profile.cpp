@@ -1,5 +1,6 @@
-/// xtape profile: measures the time of a recipe's updates by op or by module.
+/// xtape profile: measures the time of a recipe's updates, or of plays of a tape, by op or by module.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,17 +12,17 @@
 
 #include "durable.hpp"
 #include "files.hpp"
+#include "play_of.hpp"
 #include "run_options.hpp"
+#include "training_steps.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
 namespace {
 
 struct ProfileArguments {
-  std::string recipe;
-  std::vector<std::string> set;
+  PlayArguments play;
   std::int64_t steps = 5;
-  std::string threads;
   bool sites = false;
   bool json = false;
   std::string trace;
@@ -100,7 +101,8 @@ double rate(double amount, double seconds) {
   return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
-void print_table(const TrainingProfile& profile, const std::vector<Row>& rows) {
+/// `unit` is what was measured: "update" or "play".
+void print_table(const TrainingProfile& profile, const std::vector<Row>& rows, const char* unit) {
   const auto updates = static_cast<double>(profile.updates);
   const auto number = [](double value, int decimals) {
     char text[32];
@@ -110,7 +112,7 @@ void print_table(const TrainingProfile& profile, const std::vector<Row>& rows) {
   const auto cell = [](const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
   };
-  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms per update, the mean of " << profile.updates << '\n'
+  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms per " << unit << ", the mean of " << profile.updates << '\n'
             << "        ms   share    calls  GFLOP/s    GB/s\n";
   for (const Row& row : rows)
     std::cout << cell(number(1e3 * row.seconds / updates, 3), 10)
@@ -134,9 +136,9 @@ void print_rules(const TrainingProfile& profile) {
 }
 
 void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bool sites,
-                const nlohmann::ordered_json& prediction) {
+                const nlohmann::ordered_json& prediction, const char* unit) {
   const auto updates = static_cast<double>(profile.updates);
-  nlohmann::ordered_json json = {{"updates", profile.updates}, {"ms", 1e3 * profile.seconds / updates}};
+  nlohmann::ordered_json json = {{std::string(unit) + "s", profile.updates}, {"ms", 1e3 * profile.seconds / updates}};
   for (const Row& row : rows)
     json["rows"].push_back({{sites ? "site" : "op", row.name},
                             {"ms", 1e3 * row.seconds / updates},
@@ -164,48 +166,83 @@ void write_trace(const Trace& trace, const std::string& path) {
               << " events of the last updates; use fewer --steps\n";
 }
 
-void profile_recipe(const ProfileArguments& arguments) {
+void print(const TrainingProfile& found, const std::vector<Row>& rows, const ProfileArguments& arguments,
+           const char* unit, const nlohmann::ordered_json& prediction = {}) {
+  if (arguments.json) return print_json(found, rows, arguments.sites, prediction, unit);
+  print_table(found, rows, unit);
+  print_rules(found);
+}
+
+void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
   const Recipe recipe = as_wrong_input([&] {
-    std::vector<Setting> settings = parse_settings(arguments.set);
-    if (!arguments.threads.empty()) settings.push_back({"threads", arguments.threads});
-    return Recipe::load(arguments.recipe, settings);
+    std::vector<Setting> settings = parse_settings(arguments.play.set);
+    if (arguments.play.threads > 0) settings.push_back({"threads", std::to_string(arguments.play.threads)});
+    if (!arguments.play.precision.empty()) settings.push_back({"precision", arguments.play.precision});
+    return Recipe::load(arguments.play.what, settings);
   });
   const Network network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
     throw WrongInput(
         std::to_string(network.ranks) +
         " ranks need at least as many shards of a batch: --set batch.shards=" + std::to_string(network.ranks));
-  const auto trace = arguments.trace.empty() ? nullptr : std::make_shared<Trace>();
   const TrainingProfile found = profile(recipe, arguments.steps, trace);
-  if (trace) write_trace(*trace, arguments.trace);
   const UpdatePrediction expected = predict_update(found, network);
   std::vector<Row> rows = rows_of(found, arguments.sites);
   for (const Row& row : rows_outside(found)) rows.push_back(row);
-  if (arguments.json) {
-    print_json(found, rows, arguments.sites,
-               arguments.ranks > 0 ? json_of(expected, arguments.ranks) : nlohmann::ordered_json());
-  } else {
-    print_table(found, rows);
-    print_rules(found);
-    if (arguments.ranks > 0) {
-      std::cout << std::flush;
-      print_prediction(expected, arguments);
-    }
+  print(found, rows, arguments, "update",
+        arguments.ranks > 0 ? json_of(expected, arguments.ranks) : nlohmann::ordered_json());
+  if (arguments.json || arguments.ranks == 0) return;
+  std::cout << std::flush;
+  print_prediction(expected, arguments);
+}
+
+/// Measures plays of a tape, after as many to warm up.
+void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
+  if (arguments.ranks > 0) throw WrongInput("--ranks is for recipes: one play has no update");
+  RecordedPlay play = play_of(arguments.play);
+  play.options.profile = true;
+  play.options.trace = trace;
+  Player player(play.tape, play.outputs, play.options);
+  const std::vector<Feed> feeds = feeds_of(play);
+  for (std::int64_t i = 0; i < arguments.steps; ++i) player.play(feeds, play.step);
+  player.forget_seconds();
+  TrainingProfile found;
+  found.updates = arguments.steps;
+  if (trace) trace->set_on(true);
+  for (std::int64_t i = 0; i < arguments.steps; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    player.play(feeds, play.step);
+    found.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
+  if (trace) trace->set_on(false);
+  train::add_measured(player, found.steps);
+  found.fusions = player.plan().fusions;
+  std::vector<Row> rows = rows_of(found, arguments.sites);
+  double rest = found.seconds;
+  for (const Row& row : rows) rest -= row.seconds;
+  rows.push_back({"(rest)", rest});
+  print(found, rows, arguments, "play");
+}
+
+void run(const ProfileArguments& arguments) {
+  const auto trace = arguments.trace.empty() ? nullptr : std::make_shared<Trace>();
+  const Kind kind = as_wrong_input([&] { return kind_of(arguments.play.what); });
+  kind == Kind::recipe ? profile_recipe(arguments, trace) : profile_play(arguments, trace);
+  if (trace) write_trace(*trace, arguments.trace);
 }
 
 }  // namespace
 
 void add_profile(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("profile", "Measure the time of a recipe's updates by op");
+  CLI::App* command = program.add_subcommand("profile", "Measure the time of a recipe's updates, or of plays of a tape, by op");
   const auto arguments = std::make_shared<ProfileArguments>();
-  command->add_option("RECIPE", arguments->recipe, "A recipe file")->required();
-  add_settings(*command, arguments->set);
-  command->add_option("--steps", arguments->steps, "The number of updates to measure, after as many to warm up")
+  add_play(*command, arguments->play);
+  command->get_option("PLAY")->description(
+      "A recipe, whose updates are measured; or what xtape explain plays, such as an ONNX file or a saved tape");
+  command->add_option("--steps", arguments->steps, "The number of updates or plays to measure, after as many to warm up")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  add_threads(*command, arguments->threads);
-  command->add_flag("--sites", arguments->sites, "Group by modules of the definition instead of ops");
+  command->add_flag("--sites", arguments->sites, "Group by modules, or nodes of an ONNX file, instead of ops");
   command->add_option("--ranks", arguments->ranks, "Predict the time on this many equal hosts, with one rank each")
       ->check(CLI::PositiveNumber);
   command->add_option("--bandwidth", arguments->bandwidth, "Of the network between hosts, in each direction")
@@ -218,7 +255,7 @@ void add_profile(CLI::App& program) {
       ->add_option("--trace", arguments->trace,
                    "Write when each step ran to this file, for Perfetto or chrome://tracing")
       ->type_name("FILE.json");
-  command->callback([arguments] { profile_recipe(*arguments); });
+  command->callback([arguments] { run(*arguments); });
 }
 
 }  // namespace xtape::cli

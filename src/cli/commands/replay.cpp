@@ -128,13 +128,9 @@ void run_whole(const ReplayArguments& arguments) {
     play.inputs = inputs;
   }
   Player player(play.tape, play.outputs, play.options);
-  std::vector<Feed> feeds;
-  for (const ValueId input : play.tape.inputs())
-    if (const Var var = play.tape.var(input); play.inputs.has(var.node().name))
-      feeds.emplace_back(var, *play.inputs.find(var.node().name));
   std::size_t failing = 0;
   try {
-    player.play(feeds, play.step);
+    player.play(feeds_of(play), play.step);
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Range range = range_of(player.view(play.outputs[i]));
       if (range.all_finite()) continue;
