@@ -108,6 +108,8 @@ plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope
 for model in gpt_neox phi opt; do plays $model --set vocab_size=20 --set d_model=16 --set heads=2 --set layers=2; done
 plays mixtral "${llama[@]:1}" --set num_experts=5
 plays qwen3_moe "${llama[@]:1}" --set head_dim=4 --set num_experts=5 --set used_experts=3
+mamba2=(mamba2 --set vocab_size=20 --set d_model=16 --set head_dim=8 --set state=5 --set layers=2)
+plays "${mamba2[@]}" --set groups=2 --set chunk_size=4
 # Blocks that read the last positions, fewer and more of them than a piece has.
 cat >recent.json <<'EOF'
 {

@@ -2,7 +2,8 @@
 """Makes decoders/: tiny random models that continue texts, as transformers saves them, and what it computes.
 
 gpt_neox/ and phi/ have rope_parameters, sequential/ and flat/ are a GPT-NeoX without parallel residuals and a Phi in
-the words of transformers 4; opt/ has norms first, late/ is as OPT 350M; mixtral/ and qwen3_moe/ have experts.
+the words of transformers 4; opt/ has norms first, late/ is as OPT 350M; mixtral/ and qwen3_moe/ have experts; mamba2/ has
+two whole chunks and a part, two groups, and time steps at both limits.
 expected.safetensors has in float64, computed by transformers on those files: tokens, targets, the logits of the last two
 tokens, the loss, 20 tokens of greedy continuation, and for each gradient its sums with cos(i) and sin(i) as weights, under
 the names of the definition.
@@ -12,9 +13,9 @@ compares what transformers finds there, and texts of xtape generate. Needs torch
 import json, os, shutil, subprocess, sys, tempfile
 
 import torch, torch.nn.functional as F
-from transformers import (AutoModelForCausalLM, AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM, MixtralConfig,
-                          MixtralForCausalLM, OPTConfig, OPTForCausalLM, PhiConfig, PhiForCausalLM, Qwen3MoeConfig,
-                          Qwen3MoeForCausalLM)
+from transformers import (AutoModelForCausalLM, AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM, Mamba2Config,
+                          Mamba2ForCausalLM, MixtralConfig, MixtralForCausalLM, OPTConfig, OPTForCausalLM, PhiConfig,
+                          PhiForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 from golden import beside, save
 from in_double import in_double
@@ -30,6 +31,7 @@ NAMES = {
             "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"},
     "mixtral": {"model.": "", "mlp.gate": "mlp.router", "experts.down_proj": "experts.down"}}
 NAMES["qwen3_moe"] = NAMES["mixtral"]
+NAMES["mamba2"] = {"backbone.": ""}
 
 
 def models():
@@ -55,6 +57,10 @@ def models():
     yield "qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
         **sizes, moe_intermediate_size=12, initializer_range=0.7, num_key_value_heads=1, head_dim=6, num_experts=6,
         num_experts_per_tok=3, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
+    del sizes["num_attention_heads"], sizes["max_position_embeddings"]
+    yield "mamba2", Mamba2ForCausalLM(Mamba2Config(
+        **sizes, initializer_range=0.7, num_heads=4, head_dim=8, state_size=6, n_groups=2, chunk_size=4, conv_kernel=3,
+        time_step_limit=(0.02, 1.5)))
 
 
 def folder(name):
@@ -179,6 +185,7 @@ def check_text(program, name, model):
         tokenizer = AutoTokenizer.from_pretrained(made)
         prompt = tokenizer("a stitch in", return_tensors="pt").input_ids
         tokens = model.generate(prompt, attention_mask=torch.ones_like(prompt), do_sample=False, max_new_tokens=12,
+                                use_cache=False,  # steps of Mamba2 disregard time_step_limit
                                 eos_token_id=281, pad_token_id=0)[0]
         expected = tokenizer.decode(tokens, skip_special_tokens=True)
         made_text = subprocess.run([program, "generate", made, "--prompt", "a stitch in", "--tokens", "12",

@@ -52,7 +52,8 @@ struct Decoder {
 const std::vector<Decoder> decoders{{"gpt_neox", "gpt_neox"}, {"sequential", "gpt_neox"},
                                     {"phi", "phi"},           {"flat", "phi"},
                                     {"opt", "opt"},           {"late", "opt"},
-                                    {"mixtral", "mixtral"},   {"qwen3_moe", "qwen3_moe"}};
+                                    {"mixtral", "mixtral"},   {"qwen3_moe", "qwen3_moe"},
+                                    {"mamba2", "mamba2"}};
 
 }  // namespace
 

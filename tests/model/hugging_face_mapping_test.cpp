@@ -28,6 +28,8 @@ const std::string mapping_text = R"json({
     "factor": {"keys": ["rope_parameters.factor", "rope_scaling.factor"], "default": 1.0},
     "gated": {"keys": "projection", "values": {"relu": "false", "gated-gelu": "true"}, "default": "relu"},
     "rate": {"keys": "drop", "default": null},
+    "low": {"keys": "limits.0", "default": -1.0},
+    "high": {"keys": "limits.1", "default": null},
     "cap": {"keys": "logit_cap", "values": {"null": 0.0}, "default": 30.0}
   },
   "config": {"rope_parameters.rope_type": "default"},
@@ -42,7 +44,7 @@ std::string definition_text(const std::string& entry) {
   return R"json({
   "xtape": 1,
   "name": "small",
-  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0},
+  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0, "low": 0.0, "high": 8.0},
   "hugging_face": )json" +
          entry + R"json(,
   "blocks": {
@@ -187,6 +189,23 @@ TEST_CASE("numbers that are not finite are read and written as Python's json spe
   CHECK(small.open().hyper().number("cap") == -HUGE_VAL);
   put("NaN");
   CHECK(small.complaint().find("'logit_cap' must be a number, a flag or a text, not NaN") != std::string::npos);
+}
+
+TEST_CASE("keys lead into lists, and infinity may be an object, as transformers 5 writes it") {
+  const Config infinity = {{"__float__", "Infinity"}}, limits = Config::array({0.25, infinity});
+  const Small small(config_with("/limits", limits));
+  CHECK(small.open().hyper().number("low") == 0.25);
+  CHECK(small.open().hyper().number("high") == HUGE_VAL);
+  CHECK(hugging_face_warnings(small.folder.path(), small.definition).empty());
+  CHECK(small.saved(small.folder.path())["limits"] == limits);
+  ModelOptions options;
+  options.hyper = {{"high", "2.0"}};
+  CHECK(small.saved(small.folder.path(), options)["limits"] == Config::array({0.25, 2.0}));
+  CHECK(small.saved("", options)["limits"] == Config::array({0.25, 2.0}));
+  CHECK(Small(config_with("/limits", Config::array({0.25}))).open().hyper().number("high") == 8);
+  CHECK(Small(least()).open().hyper().number("low") == -1);
+  small.put(config_with("/limits", Config::array({0.25, Config{{"__float__", "many"}}})));
+  CHECK(small.complaint().find("'limits.1'") != std::string::npos);
 }
 
 TEST_CASE("words of a config may be flags, and what is fixed may lie inside an object") {

@@ -46,23 +46,43 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
         std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
     if (value.is_object() && holds_known)
       collect(mapping, known, value, key + ".", unlisted);
-    else
+    else if (!value.is_array() || !holds_known)
       unlisted.push_back(key);
   }
 }
 }  // namespace
 
+bool is_element(const std::string& word) {
+  return !word.empty() && word.size() < 6 && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key) {
   const auto [word, rest] = cut(key);
-  if (!config.has(word)) return std::nullopt;
-  return rest.empty() ? config.at(word) : find_key(config.at(word), rest);
+  std::optional<JsonNode> found;
+  if (config.is_array() && is_element(word)) {
+    const std::vector<JsonNode> elements = config.elements();
+    if (const std::size_t i = std::stoul(word); i < elements.size()) found = elements[i];
+  } else if (config.has(word)) {
+    found = config.at(word);
+  }
+  return found && !rest.empty() ? find_key(*found, rest) : found;
 }
 
 const Json* find_key(const Json& config, const std::string& key) {
   const auto [word, rest] = cut(key);
-  const auto found = config.is_object() ? config.find(word) : config.end();
-  if (found == config.end()) return nullptr;
-  return rest.empty() ? &*found : find_key(*found, rest);
+  const Json* found = nullptr;
+  if (config.is_array() && is_element(word)) {
+    if (const std::size_t i = std::stoul(word); i < config.size()) found = &config[i];
+  } else if (config.is_object() && config.contains(word)) {
+    found = &config.at(word);
+  }
+  return found != nullptr && !rest.empty() ? find_key(*found, rest) : found;
+}
+
+Json plain(const Json& value) {
+  const bool made = value.is_object() && value.size() == 1 && value.contains("__float__");
+  const Json number = made && value["__float__"].is_string() ? word_of(value["__float__"].get<std::string>()) : Json();
+  return number.is_number() ? number : value;
 }
 
 Json word_of(const std::string& text) {
@@ -99,12 +119,15 @@ std::vector<std::string> class_names(const std::string& folder) {
 
 void set_key(Json& config, const std::string& key, Json value) {
   const auto [word, rest] = cut(key);
-  Json& location = config[word];
+  const bool element = config.is_array() && is_element(word);
+  Json& location = element ? config[std::stoul(word)] : config[word];
   if (rest.empty()) {
     location = std::move(value);
     return;
   }
-  if (!location.is_object()) location = Json::object();
+  const bool list = is_element(cut(rest).first) && (location.is_array() || location.is_null());
+  if (list && location.is_null()) location = Json::array();
+  if (!list && !location.is_object()) location = Json::object();
   set_key(location, rest, std::move(value));
 }
 

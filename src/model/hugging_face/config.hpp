@@ -1,4 +1,5 @@
-/// Keys of a config.json. Dots separate the keys of nested objects: "rope_parameters.rope_theta".
+/// Keys of a config.json. Dots separate the keys of nested objects and the numbers of elements of lists:
+/// "rope_parameters.rope_theta", "time_step_limit.1".
 #pragma once
 
 #include <optional>
@@ -14,6 +15,12 @@ namespace xtape::model {
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
+/// Whether a word of a key is the number of an element of a list.
+bool is_element(const std::string& word);
+
+/// The value itself, or the number that transformers 5 writes as {"__float__": "Infinity"}.
+Json plain(const Json& value);
+
 /// The value of config.json that the text of a mapping means: null, a flag or a number, else a string.
 Json word_of(const std::string& text);
 /// Whether the text of a mapping means `value`.
@@ -21,7 +28,7 @@ bool is_word(const Json& value, const std::string& text);
 /// A text without quotes, a flag, or a number as an expression: "inf". NaN, which no expression is, is "NaN".
 std::string to_text(const Json& value);
 
-/// Sets a key, and creates the objects that contain it.
+/// Sets a key, and creates the objects and lists that contain it.
 void set_key(Json& config, const std::string& key, Json value);
 
 /// Removes a key, and the objects that become empty.

@@ -39,14 +39,15 @@ std::string quoted(const std::vector<std::string>& keys) {
 /// The text of an override for a value in a config.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
   if (setting.count && node.is_object()) return std::to_string(node.entries().size());
+  const Json value = model::plain(node.json());
   for (const auto& [theirs, ours] : setting.values)
-    if (model::is_word(node.json(), theirs)) return ours;
-  const bool scalar = node.is_string() || node.json().is_number() || node.json().is_boolean();
-  const std::string text = model::to_text(node.json());
+    if (model::is_word(value, theirs)) return ours;
+  const bool scalar = value.is_string() || value.is_number() || value.is_boolean();
+  const std::string text = model::to_text(value);
   if (!scalar || text == "NaN")
-    node.fail("'" + key + "' must be a number, a flag or a text, not " + (scalar ? text : node.json().dump()));
+    node.fail("'" + key + "' must be a number, a flag or a text, not " + (scalar ? text : value.dump()));
   if (setting.lists_words())
-    node.fail("'" + key + "' is " + node.json().dump() + "; the definition supports " +
+    node.fail("'" + key + "' is " + value.dump() + "; the definition supports " +
               joined(setting.values, [](const auto& word) { return word.first; }));
   return text;
 }

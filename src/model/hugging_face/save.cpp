@@ -62,7 +62,8 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
 }
 
 /// Whether `theirs` is the config's value for the model's `value`.
-bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const Json& value) {
+bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const Json& value) {
+  const Json theirs = model::plain(config);
   if (setting.count && theirs.is_object()) return value == theirs.size();
   for (const auto& word : setting.values)
     if (model::is_word(theirs, word.first)) return model::is_word(value, word.second);
@@ -71,7 +72,7 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& theirs, const
 
 /// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
 /// keys. Changes nothing if the config already has the value. A key in a nested object, or of a count, is not added if
-/// the value is the one that applies without it.
+/// the value is the one that applies without it; the elements of a list are always written.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
@@ -83,7 +84,8 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
   const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
   for (const std::string& each : setting.keys)
     if (each != key) model::erase_key(config, each);
-  const bool optional = setting.count || key.find('.') != std::string::npos;
+  const std::size_t dot = key.rfind('.');
+  const bool optional = setting.count || (dot != std::string::npos && !model::is_element(key.substr(dot + 1)));
   if (there == setting.keys.end() && optional && setting.missing && means(setting, *setting.missing, value)) return;
   model::set_key(config, key, word_for(setting, model));
 }
