@@ -89,5 +89,6 @@ def run(number, snippet, target, workplace):
     place = workplace.new()
     workplace.prepare(place, snippet.needs())
     code, output = workplace.run(place, [str(target), str(number)])
+    snippet.printed = output
     if code != 0:
         raise Failed(f"exit code {code}\n{output[-2000:]}")

@@ -81,6 +81,8 @@ def tested(snippet, workplace):
         raise Skipped(snippet.clauses["skip"])
     if "from" in snippet.clauses:
         return from_file(snippet, workplace)
+    if "printed" in snippet.clauses:
+        return printed_by_cpp(snippet)
     return {"json": json_snippet, "sh": commands, "text": printed}[snippet.kind](snippet, workplace)
 
 
@@ -91,6 +93,15 @@ def attempt(work, *words):
         return "failed", str(failure)
     except Skipped as reason:
         return "skipped", str(reason)
+
+
+def printed_by_cpp(snippet):
+    output = snippet.before.printed
+    if output is None:
+        raise Failed("the C++ before it is not run")
+    if not fits(snippet.text, output):
+        raise Failed(f"the C++ before it prints\n{output}")
+    return "compared"
 
 
 def test_cpp(snippets, workplace):
@@ -135,10 +146,12 @@ def main():
                 if each.kind == "cpp" and not each.fault and not {"from", "skip"} & each.clauses.keys()]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as workers:
         workplace = Workplace(source, build, program, folder)
-        others = [each for each in snippets if not any(each is one for one in compiled)]
+        texts = [each for each in snippets if "printed" in each.clauses and not each.fault]
+        others = [each for each in snippets if not any(each is one for one in compiled + texts)]
         programs = workers.submit(test_cpp, compiled, workplace)
         outcomes = [(each, workers.submit(attempt, tested, each, workplace)) for each in others]
         outcomes = programs.result() + [(each, done.result()) for each, done in outcomes]
+        outcomes += [(each, attempt(tested, each, workplace)) for each in texts]  # of programs that have run
     outcomes += test_names(source, program) + test_reference(source)
     totals, kinds = collections.Counter(), collections.Counter()
     for snippet, (outcome, note) in outcomes:

@@ -6,6 +6,7 @@ A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence has thes
   from FILE           its text stands in FILE; `…` stands for anything
   in FRAME            the snippet is a piece of tests/docs/frames/FRAME.json
   output of COMMAND   COMMAND prints the text; `…` stands for anything
+  printed             the C++ snippet before it prints the text; `…` stands for anything
   skip REASON         the snippet is not run"""
 import dataclasses, pathlib, re
 
@@ -13,7 +14,7 @@ KINDS = ("cpp", "json", "sh", "text")
 BROKEN = "tests/docs/broken.md"
 FENCE = re.compile(r"^ *(```+|~~~+)(.*)$")
 COMMENT = re.compile(r"^ *<!-- snippet: (.*) -->$")
-CLAUSE = re.compile(r"(needs|continues|from|in|output of|skip)(?: (.+))?$")
+CLAUSE = re.compile(r"(needs|continues|from|in|output of|printed|skip)(?: (.+))?$")
 
 
 @dataclasses.dataclass
@@ -24,7 +25,8 @@ class Snippet:
     text: str = ""
     clauses: dict = dataclasses.field(default_factory=dict)
     fault: str = ""  # why it cannot be tested at all
-    before: "Snippet | None" = None  # what it continues
+    before: "Snippet | None" = None  # what it continues, or what prints it
+    printed: str | None = None  # what it has printed, once it has run
 
     def __str__(self):
         return f"{self.file}, line {self.line} ({self.kind or 'no kind'})"
@@ -41,7 +43,7 @@ class Snippet:
 def read_clauses(comment, snippet):
     for clause in comment.split("; "):
         match = CLAUSE.match(clause.strip())
-        if match is None or (match[2] is None) != (match[1] == "continues"):
+        if match is None or (match[2] is None) != (match[1] in ("continues", "printed")):
             snippet.fault = f"the comment has no clause '{clause.strip()}'"
         else:
             snippet.clauses[match[1]] = match[2] or ""
@@ -63,8 +65,9 @@ def snippets_of(file, text):
                 snippet.fault = f"a fence is of the kind {', '.join(KINDS)}, not '{snippet.kind}'"
             if comment is not None:
                 read_clauses(comment, snippet)
-            if "continues" in snippet.clauses:
-                snippet.before = next((each for each in reversed(found) if each.kind == snippet.kind), None)
+            if {"continues", "printed"} & snippet.clauses.keys():
+                kind = "cpp" if "printed" in snippet.clauses else snippet.kind
+                snippet.before = next((each for each in reversed(found) if each.kind == kind), None)
                 if snippet.before is None:
                     snippet.fault = "there is no snippet to continue"
             found.append(snippet)
