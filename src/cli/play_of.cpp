@@ -112,8 +112,6 @@ std::vector<Feed> feeds_of(const RecordedPlay& play) {
   return feeds;
 }
 
-namespace {
-/// Refuses arguments that would have no effect.
 void check_arguments(const PlayArguments& arguments, Kind kind) {
   const bool trains = kind == Kind::recipe || kind == Kind::run;
   const bool is_tape = kind == Kind::tape || kind == Kind::onnx;
@@ -127,6 +125,7 @@ void check_arguments(const PlayArguments& arguments, Kind kind) {
   refuse(arguments.step.has_value() && !is_tape, "--step");
 }
 
+namespace {
 RecordedPlay named_play(const PlayArguments& arguments, bool plays) {
   const Kind kind = kind_of(arguments.what);
   check_arguments(arguments, kind);

@@ -31,6 +31,8 @@ struct PlayArguments {
 SavedTape tape_at(const std::string& path, const PlayArguments& arguments);
 /// Adds the arguments; --in, --seed and --step only if the command plays.
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays = true);
+/// Refuses arguments that would have no effect on what is of this kind: throws WrongInput.
+void check_arguments(const PlayArguments& arguments, Kind kind);
 /// Of a recipe: the first play of its training; of a run: the next one. With `plays` false, inputs may be missing.
 /// Throws WrongInput, also for arguments that do not go with the kind.
 RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);

@@ -91,6 +91,8 @@ holds "shapes share the memory of a recipe" python3 "$source/scripts/memory_limi
 needs_nothing
 expect 2 "" "no_such_recipe" profile no_such_recipe.json
 expect 2 "" "steps" profile "$recipe" --steps 0
+expect 2 "" "is a recipe, which takes no --in$" profile "$recipe" --in inputs.safetensors
+expect 2 "" "is a recipe, which takes no --with$" profile "$recipe" --with b=2
 holds "a profile leaves no files" [ ! -e runs ]
 
 # Ctrl-C saves a checkpoint; resuming gives the same losses as an uninterrupted run.

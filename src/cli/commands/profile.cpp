@@ -112,7 +112,8 @@ void print_table(const TrainingProfile& profile, const std::vector<Row>& rows, c
   const auto cell = [](const std::string& text, std::size_t width) {
     return std::string(width - std::min(width, text.size()), ' ') + text;
   };
-  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms per " << unit << ", the mean of " << profile.updates << '\n'
+  std::cout << number(1e3 * profile.seconds / updates, 3) << " ms per " << unit << ", the mean of " << profile.updates
+            << '\n'
             << "        ms   share    calls  GFLOP/s    GB/s\n";
   for (const Row& row : rows)
     std::cout << cell(number(1e3 * row.seconds / updates, 3), 10)
@@ -174,6 +175,7 @@ void print(const TrainingProfile& found, const std::vector<Row>& rows, const Pro
 }
 
 void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
+  check_arguments(arguments.play, Kind::recipe);
   const Recipe recipe = as_wrong_input([&] {
     std::vector<Setting> settings = parse_settings(arguments.play.set);
     if (arguments.play.threads > 0) settings.push_back({"threads", std::to_string(arguments.play.threads)});
@@ -234,12 +236,14 @@ void run(const ProfileArguments& arguments) {
 }  // namespace
 
 void add_profile(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("profile", "Measure the time of a recipe's updates, or of plays of a tape, by op");
+  CLI::App* command =
+      program.add_subcommand("profile", "Measure the time of a recipe's updates, or of plays of a tape, by op");
   const auto arguments = std::make_shared<ProfileArguments>();
   add_play(*command, arguments->play);
   command->get_option("PLAY")->description(
       "A recipe, whose updates are measured; or what xtape explain plays, such as an ONNX file or a saved tape");
-  command->add_option("--steps", arguments->steps, "The number of updates or plays to measure, after as many to warm up")
+  command
+      ->add_option("--steps", arguments->steps, "The number of updates or plays to measure, after as many to warm up")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command->add_flag("--sites", arguments->sites, "Group by modules, or nodes of an ONNX file, instead of ops");
