@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/onnx.hpp"
 #include "xtape/safetensors.hpp"
@@ -85,6 +86,27 @@ TEST_CASE("an ONNX file as a block computes what OnnxModel records, with weights
     CHECK(same(model.weights().at("net." + weight.name), weight.value));
     CHECK(same(found.at("net." + weight.name), Array(player.view(vars[++i]))));
   }
+}
+
+TEST_CASE("a definition that extends another changes the outputs of its ONNX block") {
+  const test::Folder folder;
+  folder.write("whole.json", definition("encoder.onnx"));
+  const auto changed = [&](const std::string& change) {
+    return R"({"xtape": 2, "name": "cut", "extends": ")" + (folder / "whole.json") +
+           R"(", "blocks": {"network": {"change": )" + change + "}}}";
+  };
+  const Array x = load_arrays(golden + "encoder.safetensors").at("x");
+  const std::string value = "/encoder/Relu_output_0";
+  const Model cut = parsed(changed(R"({"outputs": [")" + value + "\"]}"));
+  CHECK(cut.weights().size() < parsed(definition("encoder.onnx")).weights().size());
+  Tape tape(Mode::eval);
+  const Var input = tape.input("x", x.shape());
+  const Var y = open_onnx(golden + "encoder.onnx").record(tape, {input}, {value})[0];
+  Player player(tape, {y});
+  player.play({{input, x}});
+  CHECK(same(played(cut, x).at("y"), Array(player.view(y))));
+  CHECK(contains(error_of(changed(R"({"outputs": ["Relu"]})")), "there is no value 'Relu'"));
+  CHECK(contains(error_of(changed(R"({"result": "x"})")), "block 'network'"));
 }
 
 TEST_CASE("modules of one ONNX block have weights of their own, and the sites of nodes begin with their paths") {
