@@ -174,7 +174,7 @@ template <class T>
 struct XtensorOf;
 
 template <class E, class = void>
-struct HasStrides : std::false_type {};
+struct HasStrides : std::false_type {};  ///< Whether E has strides(), as xtensor's arrays have.
 template <class E>
 struct HasStrides<E, std::void_t<decltype(std::declval<const E&>().strides())>> : std::true_type {};
 

@@ -31,17 +31,17 @@ struct Half {
   explicit Half(T value) : Half(static_cast<float>(value)) {}
   operator float() const { return Format::value_of(bits); }  // NOLINT: exact, so it converts by intent
 };
-using bfloat16 = Half<BrainFormat>;  // NOLINT(readability-identifier-naming): the names of the types in the field
-using float16 = Half<IeeeFormat>;    // NOLINT(readability-identifier-naming)
+using bfloat16 = Half<BrainFormat>;  ///< 8 bits of mantissa. NOLINT(readability-identifier-naming): as in the field
+using float16 = Half<IeeeFormat>;    ///< 11 bits of mantissa. NOLINT(readability-identifier-naming)
 static_assert(sizeof(bfloat16) == 2 && sizeof(float16) == 2, "arrays hold halves without gaps");
 
 namespace half {
-inline std::uint32_t bits_of(float value) {
+inline std::uint32_t bits_of(float value) {  ///< The bits of a float32.
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
-inline float float_of(std::uint32_t bits) {
+inline float float_of(std::uint32_t bits) {  ///< The float32 of these bits.
   float value;
   std::memcpy(&value, &bits, sizeof value);
   return value;

@@ -69,19 +69,19 @@ Initialiser identity(double gain = 1);
 Initialiser from(const ArrayView& values);
 
 // The names of PyTorch and NumPy.
-inline Initialiser xavier_uniform(double gain = 1) {
+inline Initialiser xavier_uniform(double gain = 1) {  ///< PyTorch's name of glorot_uniform.
   return glorot_uniform(gain);
 }
-inline Initialiser xavier_normal(double gain = 1) {
+inline Initialiser xavier_normal(double gain = 1) {  ///< PyTorch's name of glorot_normal.
   return glorot_normal(gain);
 }
-inline Initialiser kaiming_uniform(double gain = 1) {
+inline Initialiser kaiming_uniform(double gain = 1) {  ///< PyTorch's name of he_uniform.
   return he_uniform(gain);
 }
-inline Initialiser kaiming_normal(double gain = 1) {
+inline Initialiser kaiming_normal(double gain = 1) {  ///< PyTorch's name of he_normal.
   return he_normal(gain);
 }
-inline Initialiser eye(double gain = 1) {
+inline Initialiser eye(double gain = 1) {  ///< NumPy's name of identity.
   return identity(gain);
 }
 

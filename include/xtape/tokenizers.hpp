@@ -13,7 +13,7 @@ class SentencePieceProcessor;
 
 namespace xtape {
 
-using Tokens = std::vector<std::int32_t>;
+using Tokens = std::vector<std::int32_t>;  ///< Numbers of tokens, as tokenizers give them.
 
 /// The largest vocabulary that options may ask for.
 inline constexpr std::int64_t most_pieces = std::int64_t{1} << 20;

@@ -1,4 +1,4 @@
-"""The reference: which page has which public header, and the ops by family, from the headers that declare them.
+"""The reference: which page has which public header, which names have a comment, and the ops by family.
 usage: reference.py SOURCE_ROOT, which writes docs/ops_by_family.md"""
 import pathlib, re, sys
 
@@ -18,6 +18,26 @@ def misplaced(source):
     return sorted([f"include/xtape/{name} is on no page" for name in headers - set(listed)] +
                   [f"{name} is no public header" for name in set(listed) - headers] +
                   [f"{name} is on several pages" for name in set(listed) if listed.count(name) > 1])
+
+
+DECLARED = re.compile(r"^(?:template <.*> )?(?:\[\[nodiscard\]\] |inline |constexpr |static )*"
+                      r"(?:(?:class|struct|enum class|enum|using) (\w+)\b(?!:)|(?!return )\w[\w:<>,&* ]*[ &*](\w+)\()")
+FORWARD = re.compile(r"^(?:class|struct|enum class) \w+;")
+
+
+def names(source):
+    """The names that public headers declare outside of classes; whether a comment in its paragraph is about each."""
+    found = {}
+    for header in sorted((source / "include" / "xtape").rglob("*.hpp")):
+        text = re.sub(r"^namespace detail \{$.*?^\}  // namespace detail$", "", header.read_text(), flags=re.M | re.S)
+        for paragraph in text.split("\n\n"):
+            told = "///" in paragraph or "deprecated(" in paragraph
+            for line in paragraph.split("\n"):
+                match = DECLARED.match(line)
+                if match and (told or not FORWARD.match(line)):
+                    name = match[1] or match[2]
+                    found[name] = found.get(name, False) or told
+    return found
 
 
 def ops(source):

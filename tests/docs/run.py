@@ -5,11 +5,11 @@ A snippet passes where its text stands in the file that it is from; where C++ co
 finds no mistake in a definition, and `xtape train` trains by a recipe; where all of its commands succeed; where a
 command prints its text. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md
 pass where they fail. A document as a whole passes where the files and options that it names are there. The reference
-passes where it has every public header."""
+passes where it has every public header, name and command, and every key of recipes."""
 import collections, concurrent.futures, json, os, pathlib, re, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import cpp, names, reference
+import commands, cpp, names, recipe_keys, reference
 from snippets import BROKEN, Snippet, all_snippets, documents, fits, read
 from workplace import Failed, Skipped, Workplace
 
@@ -53,7 +53,7 @@ def json_snippet(snippet, workplace):
     return "trained" if recipe else "checked"
 
 
-def commands(snippet, workplace):
+def run_commands(snippet, workplace):
     place = workplace.new()
     workplace.prepare(place, snippet.needs())
     code, output = workplace.run(place, ["bash", "-euc", "\n".join(each.text for each in snippet.chain())])
@@ -83,7 +83,7 @@ def tested(snippet, workplace):
         return from_file(snippet, workplace)
     if "printed" in snippet.clauses:
         return printed_by_cpp(snippet)
-    return {"json": json_snippet, "sh": commands, "text": printed}[snippet.kind](snippet, workplace)
+    return {"json": json_snippet, "sh": run_commands, "text": printed}[snippet.kind](snippet, workplace)
 
 
 def attempt(work, *words):
@@ -130,11 +130,16 @@ def test_names(source, program):
     return outcomes
 
 
-def test_reference(source):
-    """The outcome of the reference: every public header is on one page, and the page of families is as the ops are."""
+def test_reference(source, program):
+    """The outcome of the reference: every public header is on one page, every public name has a comment, every command an
+    example, every key of recipes an entry, and pages that scripts write are as these write them."""
     wrong = reference.misplaced(source)
-    if reference.page(source) != read(source, reference.PAGE):
-        wrong.append(f"{reference.PAGE} is not what tests/docs/reference.py writes")
+    wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
+    wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
+    wrong += [f"{recipe_keys.PAGE} says nothing about {key}" for key in recipe_keys.untold(source)]
+    for writer in (reference, recipe_keys):
+        if writer.page(source) != read(source, writer.PAGE):
+            wrong.append(f"{writer.PAGE} is not what tests/docs/{writer.__name__}.py writes")
     outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")
     return [(Snippet("docs/reference", 1, "reference"), outcome)]
 
@@ -152,7 +157,7 @@ def main():
         outcomes = [(each, workers.submit(attempt, tested, each, workplace)) for each in others]
         outcomes = programs.result() + [(each, done.result()) for each, done in outcomes]
         outcomes += [(each, attempt(tested, each, workplace)) for each in texts]  # of programs that have run
-    outcomes += test_names(source, program) + test_reference(source)
+    outcomes += test_names(source, program) + test_reference(source, program)
     totals, kinds = collections.Counter(), collections.Counter()
     for snippet, (outcome, note) in outcomes:
         if snippet.file == BROKEN:

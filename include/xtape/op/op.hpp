@@ -26,7 +26,7 @@ enum class Accept : std::uint8_t {
 /// The number of operands that an input takes: 1, 0 or 1, or any. `optional` inputs and one of `many` come last.
 enum class Arity : std::uint8_t { one, optional, many };
 
-struct InputSpec {
+struct InputSpec {  ///< An input of an op: its name, the dtypes that it takes, and how many operands.
   std::string name;
   Accept accept = Accept::value;
   Arity arity = Arity::one;

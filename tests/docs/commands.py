@@ -1,0 +1,26 @@
+"""The commands of the program: each has a section in docs/program.md, with an example whose output is compared."""
+import re, subprocess
+
+from snippets import snippets_of
+
+PAGE = "docs/program.md"
+
+
+def commands(program):
+    helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
+    return re.findall(r"^  ([a-z]\w*)", helped.split("Subcommands:")[1], re.M)
+
+
+def without_example(source, program):
+    text = (source / PAGE).read_text()
+    sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
+    return [name for name in commands(program) if not shown(name, sections.get(name, ""))]
+
+
+def shown(name, section):
+    """Whether the section runs `xtape NAME`, and shows the command beside what it prints."""
+    for snippet in snippets_of(PAGE, section):
+        command = snippet.clauses.get("output of", "")
+        if re.search(rf"\bxtape {name}\b", command) and f"\n    {command}\n" in section:
+            return True
+    return False

@@ -1,0 +1,1 @@
+printf 'the dog sees the old house\n' >reference.en
