@@ -28,6 +28,16 @@ Workload gpt(const std::string& name, std::int64_t vocabulary, const std::string
           {}};
 }
 
+/// Bytes, by a Mamba-2 with chunks of a size.
+Workload mamba2(const std::string& chunk_size) {
+  return {"mamba2-" + chunk_size,
+          "mamba2",
+          {{"vocab_size", "256"}, {"d_model", "256"}, {"layers", "4"}, {"state", "64"}, {"chunk_size", chunk_size}},
+          {{"b", 4}, {"t", 512}},
+          256,
+          {}};
+}
+
 Workload decoding(Workload w) {
   w.decodes = true;
   return w;
@@ -96,7 +106,9 @@ long peak_mebibytes() {
 }
 
 Workload workload_named(const std::string& name) {
-  for (const Workload& w : all_workloads()) {
+  std::vector<Workload> workloads = all_workloads();
+  for (const char* chunk_size : {"64", "256"}) workloads.push_back(mamba2(chunk_size));
+  for (const Workload& w : workloads) {
     if (name == w.name) return w;
   }
   throw Error("there is no workload '" + name + "'");

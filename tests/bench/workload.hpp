@@ -22,7 +22,7 @@ struct Workload {
 };
 
 std::vector<Workload> all_workloads();
-Workload workload_named(const std::string& name);
+Workload workload_named(const std::string& name);  ///< One of them, or mamba2-64, mamba2-256.
 xtape::Model make_model(const Workload& workload);
 xtape::Array random_tokens(const xtape::Shape& shape, std::int64_t vocabulary, std::mt19937_64& generator);
 long peak_mebibytes();  ///< Of this process so far.
