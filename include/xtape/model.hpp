@@ -49,7 +49,9 @@ struct ModelOptions {
 /// The resolved hyper-parameters of a model.
 class Hyper {
  public:
-  using Value = std::variant<bool, std::int64_t, double, std::string>;
+  using Scalar = std::variant<bool, std::int64_t, double, std::string>;
+  using List = std::vector<Scalar>;  ///< A tuple of the definition, such as a word for each layer.
+  using Value = std::variant<bool, std::int64_t, double, std::string, List>;
   bool has(const std::string& name) const { return items_.has(name); }
   /// The value. All throw Error if there is no such name (with the nearest one) or the value is of another type.
   std::int64_t integer(const std::string& name) const;

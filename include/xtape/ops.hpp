@@ -202,8 +202,9 @@ Var linspace(Tape tape, double start, double stop, std::int64_t steps, std::opti
 /// (Tape::set_past): [b, t], past[row] + 0, 1 …
 Var positions(const Argument& tokens, std::int64_t axis = -1);
 /// bool [t, t] (query, key), true where key > query: what a query must not see. t is the size of `tokens` along `axis`.
-/// If `tokens` has a past: [b, 1, t, capacity], for queries at past[row] + 0, 1 … and the keys in a cache.
-Var causal_mask(const Argument& tokens, std::int64_t axis = -1);
+/// If `tokens` has a past: [b, 1, t, capacity], for queries at past[row] + 0, 1 … and the keys in a cache. With a
+/// `window`, also true where key <= query - window (sliding windows: Beltagy et al., 2020). Throws Error if it is negative.
+Var causal_mask(const Argument& tokens, std::int64_t axis = -1, std::int64_t window = 0);
 // Random ops draw anew for every step of a play (see Player::play), and for every call by its site.
 /// Uniform over [low, high), of a float dtype. Throws Error unless low <= high and both are finite.
 Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1,

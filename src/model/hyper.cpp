@@ -96,8 +96,9 @@ class Resolver {
     if (text != nullptr && takes_text(parameter)) return *text;
     Value value = Interpreter(context_).evaluate(*waiting.line(), {&definition_, nullptr, false, {}});
     if (text != nullptr) value = overridden(parameter, value);
-    if (!value.is_number() && value.as<bool>() == nullptr && value.as<std::string>() == nullptr)
-      fail(parameter.location, "a hyper-parameter is a number, a flag or a string, not " + describe(value));
+    if (!hyper_value(value))
+      fail(parameter.location, "a hyper-parameter is a number, a flag, a string or a tuple of these, not " +
+                                   describe(value));
     return value;
   }
 

@@ -66,10 +66,7 @@ Hyper hyper_of(const model::ModelContext& context) {
   Hyper hyper;
   for (const model::Parameter& each : context.definition->hyper) {
     const model::Value& value = context.hyper.at(context.definition.get()).at(each.name);
-    if (const auto* flag = value.as<bool>()) hyper.set(each.name, *flag);
-    if (const auto* integer = value.as<std::int64_t>()) hyper.set(each.name, *integer);
-    if (const auto* number = value.as<double>()) hyper.set(each.name, *number);
-    if (const auto* text = value.as<std::string>()) hyper.set(each.name, *text);
+    hyper.set(each.name, *model::hyper_value(value));
   }
   return hyper;
 }

@@ -13,7 +13,7 @@ namespace xtape {
 
 namespace {
 const char* kind_of(const Hyper::Value& value) {
-  constexpr const char* names[] = {"a flag", "an integer", "a number", "a string"};
+  constexpr const char* names[] = {"a flag", "an integer", "a number", "a string", "a list"};
   return names[value.index()];
 }
 
@@ -67,6 +67,12 @@ std::string to_string(const Hyper::Value& value) {
       return {shortest, std::to_chars(shortest, shortest + sizeof shortest, number).ptr};
     }
     std::string operator()(const std::string& text) const { return "'" + text + "'"; }
+    std::string operator()(const Hyper::List& list) const {
+      std::string all;
+      for (const Hyper::Scalar& each : list) all += std::visit(*this, each) + ", ";
+      if (list.size() > 1) all.resize(all.size() - 2);
+      return "(" + all + ")";
+    }
   };
   return std::visit(Text{}, value);
 }

@@ -6,6 +6,7 @@
 #include "definition_blocks.hpp"
 #include "file_blocks.hpp"
 #include "hugging_face/mapping.hpp"
+#include "language/interpreter.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {
@@ -15,10 +16,8 @@ namespace {
 Json json_of(const Value& value) {
   if (const auto* flag = value.as<bool>()) return *flag;
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
-  if (const auto* text = value.as<std::string>()) return xtape::to_string(Hyper::Value(*text));
-  const double number = value.number();
-  if (!std::isfinite(number)) return xtape::to_string(Hyper::Value(number));
-  return number;
+  if (const auto* number = value.as<double>(); number != nullptr && std::isfinite(*number)) return *number;
+  return xtape::to_string(*hyper_value(value));
 }
 
 class Writer {

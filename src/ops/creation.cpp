@@ -132,35 +132,37 @@ const Op& eye_op() {
 
 /// How an op on positions is recorded: for t positions from 0 on, and for t positions that follow a past.
 struct PlacesMeaning {
-  std::function<Var(const Tape&, std::int64_t t)> from_start;
-  std::function<Var(const Var& past, std::int64_t t)> from_past;
+  std::function<Var(const Tape&, std::int64_t t, const Attributes&)> from_start;
+  std::function<Var(const Var& past, std::int64_t t, const Attributes&)> from_past;
 };
 
 /// An op that uses only the size of its argument along an axis, and in mode predict the argument's past. It is recorded
-/// as `meaning`.
+/// as `meaning`, which reads the attributes, `more` than the axis.
 Op of_length(const char* name, const char* doc, std::function<ValueType(std::int64_t)> type,
-             const PlacesMeaning& meaning) {
+             const PlacesMeaning& meaning, const std::vector<AttributeSpec>& more = {}) {
   Op op;
   op.name = name;
   op.doc = doc;
   op.inputs = {{"tokens", Accept::any}};
   op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is counted.", std::int64_t{-1}}};
+  op.attributes.insert(op.attributes.end(), more.begin(), more.end());
   op.shape = [type](const OpCall& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
   };
   op.expand = [meaning](const ExpandCall& call) {
-    return Vars{meaning.from_start(call.tape, call.inputs[0].size(call.attributes().get<std::int64_t>("axis")))};
+    const Attributes& attributes = call.attributes();
+    return Vars{meaning.from_start(call.tape, call.inputs[0].size(attributes.get<std::int64_t>("axis")), attributes)};
   };
   op.record = [meaning](Tape& tape, const Op&, const Vars& inputs, const Attributes& attributes) {
     const Var& tokens = inputs[0];
     const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), tokens.rank());
     const Var past = tape.past_of(tokens);
-    if (past.empty()) return Vars{meaning.from_start(tape, tokens.shape()[axis])};
+    if (past.empty()) return Vars{meaning.from_start(tape, tokens.shape()[axis], attributes)};
     if (axis == 0 || tokens.size(0) != past.size(0))
       throw ShapeError("tokens that continue " + std::to_string(past.size(0)) +
                        " rows must have the rows along axis 0 " + "and the positions along another axis; got " +
                        to_string(tokens.shape()) + " and axis " + std::to_string(axis));
-    return Vars{meaning.from_past(past, tokens.shape()[axis])};
+    return Vars{meaning.from_past(past, tokens.shape()[axis], attributes)};
   };
   op.differentiable = false;
   return op;
@@ -175,31 +177,43 @@ const Op& positions_op() {
       [](std::int64_t t) {
         return ValueType{Dtype::int64, {t}};
       },
-      {[](const Tape& tape, std::int64_t t) { return iota(tape, {t}); },
-       [](const Var& past, std::int64_t t) {
+      {[](const Tape& tape, std::int64_t t, const Attributes&) { return iota(tape, {t}); },
+       [](const Var& past, std::int64_t t, const Attributes&) {
          return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
        }});
   return entry;
+}
+
+/// True for keys after a query, and with a window also for keys before it: a key that is `window` or more before. A
+/// window of all keys hides none of these.
+Var hidden_keys(const Var& keys, const Var& queries, const Attributes& attributes) {
+  const auto window = attributes.get<std::int64_t>("window");
+  if (window < 0) throw Error("window must be at least 1, or 0 for no window; got " + std::to_string(window));
+  const Var later = keys > queries;
+  return window == 0 || window >= keys.size(-1) ? later : later | (keys <= queries - window);
 }
 
 const Op& causal_mask_op() {
   static const Op entry = of_length(
       "causal_mask",
       "bool [t, t], true where the second index is larger than the first: each position is kept from seeing later "
-      "ones. t is the size of the argument along `axis`; its values are not used. Recorded as a comparison of iotas. "
+      "ones. With a window, position i sees i - window + 1 … i only. t is the size of the argument along `axis`; its "
+      "values are not used. Recorded as a comparison of iotas. "
       "In mode predict, if the argument has a past: bool [b, 1, t, capacity], for queries at the positions past[row], "
       "past[row] + 1 … and cached keys. Positions that a cache does not hold yet are masked too.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },
-      {[](const Tape& tape, std::int64_t t) {
-         return iota(tape, {1, t}, 1) > iota(tape, {t, 1}, 0);
+      {[](const Tape& tape, std::int64_t t, const Attributes& attributes) {
+         return hidden_keys(iota(tape, {1, t}, 1), iota(tape, {t, 1}, 0), attributes);
        },
-       [](const Var& past, std::int64_t t) {
+       [](const Var& past, std::int64_t t, const Attributes& attributes) {
          const Tape tape = past.tape();
          const Var queries = reshape(past, {past.size(0), 1, 1, 1}) + iota(tape, {1, 1, t, 1}, 2);
-         return iota(tape, {1, 1, 1, tape.capacity()}, 3) > queries;
-       }});
+         return hidden_keys(iota(tape, {1, 1, 1, tape.capacity()}, 3), queries, attributes);
+       }},
+      {{"window", AttributeType::integer, "How many positions each sees, itself included; 0: all before it.",
+        std::int64_t{0}}});
   return entry;
 }
 }  // namespace
@@ -230,8 +244,8 @@ Var eye(Tape tape, std::int64_t rows, std::int64_t columns, std::optional<Dtype>
 Var positions(const Argument& tokens, std::int64_t axis) {
   return apply(positions_op(), {tokens}, {{"axis", axis}})[0];
 }
-Var causal_mask(const Argument& tokens, std::int64_t axis) {
-  return apply(causal_mask_op(), {tokens}, {{"axis", axis}})[0];
+Var causal_mask(const Argument& tokens, std::int64_t axis, std::int64_t window) {
+  return apply(causal_mask_op(), {tokens}, {{"axis", axis}, {"window", window}})[0];
 }
 
 void list_creation(OpTable& table) {

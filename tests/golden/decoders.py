@@ -3,19 +3,22 @@
 
 gpt_neox/ and phi/ have rope_parameters, sequential/ and flat/ are a GPT-NeoX without parallel residuals and a Phi in
 the words of transformers 4; opt/ has norms first, late/ is as OPT 350M; mixtral/ and qwen3_moe/ have experts; mamba2/ has
-two whole chunks and a part, two groups, and time steps at both limits.
+two whole chunks and a part, two groups, and time steps at both limits; mistral/, gemma2/ and gemma3/ have windows of three
+tokens, earlier/ is a Gemma 3 in the words of transformers 4. decoders.py NAME… makes these folders only.
 expected.safetensors has in float64, computed by transformers on those files: tokens, targets, the logits of the last two
 tokens, the loss, 20 tokens of greedy continuation, and for each gradient its sums with cos(i) and sin(i) as weights, under
 the names of the definition.
 
 decoders.py --check PROGRAM reads those folders with the program xtape, has it write them again (xtape export), and
 compares what transformers finds there, and texts of xtape generate. Needs torch and transformers; the tests do not."""
-import json, os, shutil, subprocess, sys, tempfile
+import json, os, shutil, subprocess, sys, tempfile, zlib
 
 import torch, torch.nn.functional as F
-from transformers import (AutoModelForCausalLM, AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM, Mamba2Config,
-                          Mamba2ForCausalLM, MixtralConfig, MixtralForCausalLM, OPTConfig, OPTForCausalLM, PhiConfig,
-                          PhiForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
+from safetensors.torch import load_file
+from transformers import (AutoModelForCausalLM, AutoTokenizer, Gemma2Config, Gemma2ForCausalLM, Gemma3ForCausalLM,
+                          Gemma3TextConfig, GPTNeoXConfig, GPTNeoXForCausalLM, Mamba2Config, Mamba2ForCausalLM,
+                          MistralConfig, MistralForCausalLM, MixtralConfig, MixtralForCausalLM, OPTConfig, OPTForCausalLM,
+                          PhiConfig, PhiForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM)
 
 from golden import beside, save
 from in_double import in_double
@@ -29,7 +32,8 @@ NAMES = {
             "self_attn": "attention", "fc1": "up", "fc2": "down"},
     "opt": {"model.decoder.": "", "self_attn_layer_norm": "attention_norm", "self_attn": "attention", "fc1": "mlp.up",
             "fc2": "mlp.down", "q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "output"},
-    "mixtral": {"model.": "", "mlp.gate": "mlp.router", "experts.down_proj": "experts.down"}}
+    "mixtral": {"model.": "", "mlp.gate": "mlp.router", "experts.down_proj": "experts.down"},
+    "mistral": {"model.": ""}, "gemma2": {"model.": ""}, "gemma3_text": {"model.": ""}}
 NAMES["qwen3_moe"] = NAMES["mixtral"]
 NAMES["mamba2"] = {"backbone.": ""}
 
@@ -51,6 +55,20 @@ def models():
     yield "late", OPTForCausalLM(OPTConfig(
         **sizes, dropout=0.0, ffn_dim=20, init_std=0.7, word_embed_proj_dim=6, do_layer_norm_before=False,
         tie_word_embeddings=False, pad_token_id=1))
+    windows = dict(sizes, intermediate_size=20, num_key_value_heads=1, head_dim=6, sliding_window=3, pad_token_id=1)
+    plain = {"rope_type": "default", "rope_theta": 300.0}
+    slower = {"full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 500.0},
+              "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}
+    yield "mistral", MistralForCausalLM(MistralConfig(**windows, initializer_range=0.7, rope_parameters=plain))
+    yield "gemma2", Gemma2ForCausalLM(Gemma2Config(
+        **windows, initializer_range=0.1, query_pre_attn_scalar=5, attn_logit_softcapping=2.0,
+        final_logit_softcapping=3.0, rope_parameters=plain))
+    yield "gemma3", Gemma3ForCausalLM(Gemma3TextConfig(
+        **windows, initializer_range=0.1, query_pre_attn_scalar=5, rope_parameters=slower,
+        layer_types=["full_attention", "sliding_attention"]))
+    yield "earlier", Gemma3ForCausalLM(Gemma3TextConfig(
+        **windows, initializer_range=0.1, query_pre_attn_scalar=5, rope_parameters=slower, sliding_window_pattern=2,
+        final_logit_softcapping=3.0))
     yield "mixtral", MixtralForCausalLM(MixtralConfig(
         **sizes, intermediate_size=20, initializer_range=0.7, num_key_value_heads=1, head_dim=8, num_local_experts=5,
         num_experts_per_tok=2, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
@@ -79,22 +97,32 @@ def rewrite_config(name, change):
 def in_old_words(words):
     """As transformers 4 wrote it."""
     rope = words.pop("rope_parameters")
+    if "full_attention" in rope:
+        words.pop("layer_types")
+        words.update({"rope_theta": rope["full_attention"]["rope_theta"], "sliding_window_pattern": 2,
+                      "rope_local_base_freq": rope["sliding_attention"]["rope_theta"],
+                      "rope_scaling": {"rope_type": "linear", "factor": rope["full_attention"]["factor"]},
+                      "torch_dtype": words.pop("dtype"), "transformers_version": "4.50.0"})
+        return
     phi = words["model_type"] == "phi"
     words.update({"partial_rotary_factor" if phi else "rotary_pct": rope["partial_rotary_factor"],
                   "rope_theta" if phi else "rotary_emb_base": rope["rope_theta"], "torch_dtype": words.pop("dtype"),
                   "rope_scaling": None, "transformers_version": "4.43.0"})
 
 
-def make_folders():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    torch.manual_seed(3)
+def make_folders(names):
     for name, model in models():
+        if name not in names:
+            continue
+        shutil.rmtree(folder(name), ignore_errors=True)
+        torch.manual_seed(zlib.crc32(name.encode()))
+        model.apply(model._init_weights)
         with torch.no_grad():  # norms and biases not at their start, so that every term shows
             for value in model.parameters():
                 if value.dim() == 1:
                     value.add_(0.2 * torch.randn_like(value))
         model.save_pretrained(folder(name))
-    for name in "sequential", "flat":
+    for name in {"sequential", "flat", "earlier"} & names:
         rewrite_config(name, in_old_words)
 
 
@@ -150,11 +178,13 @@ def expect(name, expected):
 
 
 def main():
-    make_folders()
-    expected = {}
-    for name in sorted(os.listdir(FOLDER)):
+    names = set(sys.argv[1:]) or {name for name, _ in models()}
+    make_folders(names)
+    file = os.path.join(FOLDER, "expected.safetensors")
+    expected = {key: value.clone() for key, value in load_file(file).items()} if os.path.exists(file) else {}
+    for name in sorted(names):
         expect(name, expected)
-    save(os.path.join(FOLDER, "expected.safetensors"), expected)
+    save(file, expected)
     print({key: value.tolist() for key, value in expected.items() if key.endswith(("loss", "continuation"))})
 
 

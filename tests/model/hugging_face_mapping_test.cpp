@@ -30,7 +30,9 @@ const std::string mapping_text = R"json({
     "rate": {"keys": "drop", "default": null},
     "low": {"keys": "limits.0", "default": -1.0},
     "high": {"keys": "limits.1", "default": null},
-    "cap": {"keys": "logit_cap", "values": {"null": 0.0}, "default": 30.0}
+    "cap": {"keys": "logit_cap", "values": {"null": 0.0}, "default": 30.0},
+    "kinds": {"keys": "layer_types", "values": {"sliding_attention": "local", "full_attention": "all"}, "default": null},
+    "sizes": {"keys": "layer_sizes", "default": [1, 2.5]}
   },
   "config": {"rope_parameters.rope_type": "default"},
   "ignored": ["summary_*"],
@@ -44,7 +46,8 @@ std::string definition_text(const std::string& entry) {
   return R"json({
   "xtape": 1,
   "name": "small",
-  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0, "low": 0.0, "high": 8.0},
+  "hyper": {"width": null, "theta": 5.0, "factor": 2.0, "gated": false, "rate": 0.5, "cap": 1.0, "low": 0.0, "high": 8.0,
+             "kinds": "('local',) + ('all',) * 2", "sizes": "(7,)"},
   "hugging_face": )json" +
          entry + R"json(,
   "blocks": {
@@ -140,6 +143,40 @@ TEST_CASE("what a config leaves out is what the mapping states, or else an error
   ModelOptions options;  // what the caller gives needs no key
   options.hyper = {{"width", "3"}};
   CHECK(small.open(options).hyper().integer("width") == 3);
+}
+
+TEST_CASE("a list of a config becomes a tuple, and the reverse") {
+  const auto text = [](const Model& model, const char* name) { return to_string(model.hyper().at(name)); };
+  const Config plain{{"model_type", "small"}, {"sizes", {{"width", 3}}}};
+  Small small(plain);
+  CHECK(text(small.open(), "kinds") == "('local', 'all', 'all')");
+  CHECK(text(small.open(), "sizes") == "(1, 2.5)");
+  Config config = plain;
+  config["layer_types"] = {"full_attention", "sliding_attention"};
+  config["layer_sizes"] = {4};
+  small.put(config);
+  const Model model = small.open();
+  CHECK(text(model, "kinds") == "('all', 'local')");
+  CHECK(text(model, "sizes") == "(4,)");
+  CHECK(text(Model::parse(model.definition_text()), "kinds") == "('all', 'local')");
+  const auto written = [&](const Model& from, const std::string& like) {
+    const Folder to;
+    save_hugging_face(from, to.path(), like);
+    return Config::parse(std::ifstream(to / "config.json"));
+  };
+  CHECK(written(model, "")["layer_types"] == config["layer_types"]);
+  CHECK(written(model, small.folder.path())["layer_sizes"] == config["layer_sizes"]);
+  ModelOptions other;
+  other.hyper = {{"kinds", "('all',)"}};
+  CHECK(written(small.open(other), small.folder.path())["layer_types"] == Config{"full_attention"});
+  config["layer_types"] = {"full_attention", "chunked"};
+  small.put(config);
+  CHECK_THROWS_WITH_AS(small.open(),
+                       Contains("'layer_types' is \"chunked\"; the definition supports sliding_attention, full_attention"),
+                       DefinitionError);
+  config["layer_types"] = {{1}};
+  small.put(config);
+  CHECK_THROWS_WITH_AS(small.open(), Contains("an element of 'layer_types' is a number, a flag or a text"), DefinitionError);
 }
 
 TEST_CASE("null in a config is a value: that of the entry's values, or an error") {

@@ -47,6 +47,28 @@ TEST_CASE("sizes and numbers are worked out while recording") {
   CHECK(std::isinf(number("-inf")));
 }
 
+TEST_CASE("tuples are joined, repeated and cut as in Python") {
+  const auto says = [](const std::string& hyper) {
+    return to_string(Model::parse(R"({"xtape": 2, "name": "tuples", "hyper": {"t": ")" + hyper +
+                                  R"("}, "model": {"functions": {"f": {"inputs": {"x": "float [1]"}, "result": "x"}}}})")
+                         .hyper()
+                         .at("t"));
+  };
+  CHECK(says("(('a', 'b') * 3)[:5]") == "('a', 'b', 'a', 'b', 'a')");
+  CHECK(says("(1, 2.5, true, 4)[-3:-1]") == "(2.5, true)");
+  CHECK(says("(1, 2)[1:]") == "(2,)");
+  CHECK(says("(1, 2)[2:1]") == "()");
+  CHECK(says("(1, 2)[-5:7]") == "(1, 2)");
+  CHECK(says("(1, 2) * 0 + (3,)") == "(3,)");
+  CHECK_THROWS_WITH_AS(says("(1, 2) * -1"), doctest::Contains("a tuple cannot be repeated -1 times"), DefinitionError);
+  CHECK_THROWS_WITH_AS(says("(1, 2) * 2 ** 40"), doctest::Contains("the tuple would have more than 1048576 elements"),
+                       DefinitionError);
+  CHECK_THROWS_WITH_AS(says("(1, 2)[::2]"), doctest::Contains("a range of a tuple has no step"), DefinitionError);
+  CHECK_THROWS_WITH_AS(says("((1, 2), 3)"),
+                       doctest::Contains("a hyper-parameter is a number, a flag, a string or a tuple of these, not ((1, 2), 3)"),
+                       DefinitionError);
+}
+
 TEST_CASE("flags and strings choose attributes") {
   const Array2 tanh_form = f({}, "gelu(x, approximate=form)", table);
   CHECK(same(tanh_form, f({}, "gelu(x, 'tanh')", table)));

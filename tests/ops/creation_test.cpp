@@ -98,6 +98,27 @@ TEST_CASE("op causal_mask: true where the key comes after the query") {
   CHECK(causal_mask(predicting.source).shape() == Shape{2, 2});
 }
 
+TEST_CASE("op causal_mask: with a window, also true where the key is a window or more before the query") {
+  Tape tape;
+  const Var tokens = tape.input("tokens", {2, 4}, Dtype::int32);
+  Predicting predicting;  // queries at 0 and 1, and at 3 and 4, of 5 keys
+  const std::vector<std::int64_t> first_query{0, 3};
+  for (const std::int64_t window : {1, 2, 3, 4, 5, 100}) {
+    CAPTURE(window);
+    const auto hidden = [&](std::int64_t query, std::int64_t key) { return key > query || key <= query - window; };
+    const auto mask = fast(causal_mask(tokens, -1, window)).to<bool>();
+    for (std::int64_t query = 0; query < 4; ++query)
+      for (std::int64_t key = 0; key < 4; ++key) CHECK(mask(query, key) == hidden(query, key));
+    const auto later = predicting.played(causal_mask(predicting.tokens, -1, window)).to<bool>();
+    for (std::int64_t row = 0; row < 2; ++row)
+      for (std::int64_t query = 0; query < 2; ++query)
+        for (std::int64_t key = 0; key < 5; ++key)
+          CHECK(later(row, 0, query, key) == hidden(first_query[row] + query, key));
+  }
+  CHECK_THROWS_WITH_AS(causal_mask(tokens, -1, -2),
+                       doctest::Contains("window must be at least 1, or 0 for no window; got -2"), Error);
+}
+
 TEST_CASE("op full: integers are exact, and the error for a value that does not fit names a dtype that does") {
   Tape tape;
   constexpr std::int64_t odd = 9007199254740993;  // 2^53 + 1, which a double cannot represent

@@ -14,13 +14,14 @@ constexpr double masked_out = std::numeric_limits<double>::infinity();
 
 /// Attention as in definitions, with q, k and v split from one product.
 struct RecordedAttention {
-  explicit RecordedAttention(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk") : tape(mode) {
+  explicit RecordedAttention(Mode mode, const std::string& scores_equation = "bqhe,bkhe->bhqk", std::int64_t window = 0)
+      : tape(mode) {
     x = tape.parameter("x", normal_array({2, 9, 12}, 1));
     w = tape.parameter("w", normal_array({12, 36}, 2));
     const Vars parts =
         unstack(rearrange(einsum("btd,df->btf", x, w), "b t (n h e) -> n b t h e", {{"n", 3}, {"h", 3}}), 0);
     const Var scores = einsum(scores_equation, parts[0], parts[1]) / 2.0;
-    weights = softmax(masked_fill(scores, causal_mask(iota(tape, {2, 9}, 1)), -masked_out));
+    weights = softmax(masked_fill(scores, causal_mask(iota(tape, {2, 9}, 1), -1, window), -masked_out));
     heads = einsum("bhqk,bkhe->bqhe", dropout(weights, 0.2), parts[2]);
     loss = sum(square(heads) * tape.parameter("m", normal_array({2, 9, 3, 4}, 3)));
   }
@@ -40,6 +41,17 @@ TEST_CASE("products, mask, softmax and dropout become attention, forward and bac
     const Vars gradients = grad(r.loss, {r.x, r.w});
     CHECK(fused_attention(r.tape, {r.loss, gradients[0], gradients[1]}) == Count{1, 1});
   }
+}
+
+TEST_CASE("attention with a sliding window is fused, and equals its parts") {
+  RecordedAttention r(Mode::train, "bqhe,bkhe->bhqk", 3);
+  const Vars gradients = grad(r.loss, {r.x, r.w});
+  const Vars outputs{r.heads, gradients[0], gradients[1]};
+  CHECK(fused_attention(r.tape, outputs) == Count{1, 1});
+  Player fast(r.tape, outputs), by_parts(r.tape, outputs, {.passes = Passes::reference()});
+  fast.play();
+  by_parts.play();
+  for (const Var& output : outputs) CHECK(xt::allclose(fast.view(output).to<double>(), by_parts.view(output).to<double>()));
 }
 
 TEST_CASE("attention is not fused if its weights are an output") {

@@ -36,9 +36,19 @@ std::string quoted(const std::vector<std::string>& keys) {
   return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
 }
 
-/// The text of an override for a value in a config.
+/// The text of an override for a value in a config. A list becomes a tuple of what its elements become.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
   if (setting.count && node.is_object()) return std::to_string(node.entries().size());
+  if (node.is_array()) {
+    std::string tuple;
+    for (const JsonNode& each : node.elements()) {
+      if (each.is_array() || each.is_object()) each.fail("an element of '" + key + "' is a number, a flag or a text");
+      const std::string text = override_for(setting, key, each);
+      const bool word = setting.lists_words() ? model::word_of(text).is_string() : each.is_string();
+      tuple += (word ? to_string(Hyper::Value(text)) : text) + ", ";
+    }
+    return "(" + tuple + ")";
+  }
   const Json value = model::plain(node.json());
   for (const auto& [theirs, ours] : setting.values)
     if (model::is_word(value, theirs)) return ours;

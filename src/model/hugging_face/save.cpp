@@ -41,13 +41,28 @@ void copy_files(const std::string& from, const std::string& to) {
   }
 }
 
+struct AsJson {
+  template <class T>
+  Json operator()(const T& held) const {
+    return held;
+  }
+  Json operator()(const Hyper::List& list) const {
+    Json all = Json::array();
+    for (const Hyper::Scalar& each : list) all.push_back(std::visit(*this, each));
+    return all;
+  }
+};
 Json json_of(const Hyper::Value& value) {
-  return std::visit([](const auto& held) { return Json(held); }, value);
+  return std::visit(AsJson{}, value);
 }
 
 /// The config's value for the model's value of a hyper-parameter.
-Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
-  const Json value = json_of(model.hyper().at(setting.hyper));
+Json word_for(const HuggingFaceMapping::Setting& setting, const Json& value, const Model& model) {
+  if (value.is_array()) {
+    Json all = Json::array();
+    for (const Json& each : value) all.push_back(word_for(setting, each, model));
+    return all;
+  }
   if (setting.count) {
     Json labels = Json::object();  // as transformers names them
     for (std::int64_t i = 0; i < value.get<std::int64_t>(); ++i)
@@ -65,6 +80,9 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Model& model) {
 bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const Json& value) {
   const Json theirs = model::plain(config);
   if (setting.count && theirs.is_object()) return value == theirs.size();
+  if (theirs.is_array() && value.is_array())
+    return std::equal(theirs.begin(), theirs.end(), value.begin(), value.end(),
+                      [&](const Json& word, const Json& each) { return means(setting, word, each); });
   for (const auto& word : setting.values)
     if (model::is_word(theirs, word.first)) return model::is_word(value, word.second);
   return !setting.lists_words() && theirs == value;
@@ -87,7 +105,7 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
   const std::size_t dot = key.rfind('.');
   const bool optional = setting.count || (dot != std::string::npos && !model::is_element(key.substr(dot + 1)));
   if (there == setting.keys.end() && optional && setting.missing && means(setting, *setting.missing, value)) return;
-  model::set_key(config, key, word_for(setting, model));
+  model::set_key(config, key, word_for(setting, value, model));
 }
 
 Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json config) {

@@ -144,6 +144,9 @@ class Interpreter {
   std::map<std::string, std::vector<std::string>> application_lines_;  ///< As in RecordedLines.
 };
 
+/// The value as one of a hyper-parameter: a number, a flag, a text, or a tuple of these. Empty for any other.
+std::optional<Hyper::Value> hyper_value(const Value& value);
+
 /// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the
 /// arguments. Throws ShapeError, DtypeError or Error if the arguments do not fit.
 void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,

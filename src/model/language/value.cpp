@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "language/interpreter.hpp"
 #include "module.hpp"
 #include "xtape/model.hpp"
 
@@ -34,6 +35,26 @@ std::string describe(const Value& value) {
     std::string operator()(const ModuleReference& module) const { return "module '" + module.list->spec->name + "'"; }
   };
   return std::visit(Describe{}, value.held);
+}
+
+std::optional<Hyper::Value> hyper_value(const Value& value) {
+  if (const auto* flag = value.as<bool>()) return *flag;
+  if (const auto* integer = value.as<std::int64_t>()) return *integer;
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* text = value.as<std::string>()) return *text;
+  const auto* tuple = value.as<Tuple>();
+  if (tuple == nullptr) return std::nullopt;
+  Hyper::List list;
+  for (const Value& each : *tuple) {
+    const bool scalar = each.is_number() || each.as<bool>() != nullptr || each.as<std::string>() != nullptr;
+    if (!scalar) return std::nullopt;
+    std::visit(
+        [&](const auto& held) {
+          if constexpr (std::is_constructible_v<Hyper::Scalar, decltype(held)>) list.emplace_back(held);
+        },
+        each.held);
+  }
+  return list;
 }
 
 std::optional<Operand> operand_of(const Value& value) {

@@ -102,6 +102,16 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
   return symbol == "and" ? logical_and(a.var(), b.var()) : logical_or(a.var(), b.var());
 }
 
+Value repeated(const Tuple& tuple, std::int64_t times) {
+  constexpr std::int64_t longest = 1 << 20;
+  if (times < 0) throw Error("a tuple cannot be repeated " + std::to_string(times) + " times");
+  if (!tuple.empty() && times > longest / static_cast<std::int64_t>(tuple.size()))
+    throw Error("the tuple would have more than " + std::to_string(longest) + " elements");
+  Tuple all;
+  for (std::int64_t i = 0; i < times && !tuple.empty(); ++i) all.insert(all.end(), tuple.begin(), tuple.end());
+  return all;
+}
+
 bool same(const Value& a, const Value& b) {
   const auto* i = a.as<std::int64_t>();
   const auto* j = b.as<std::int64_t>();
@@ -145,6 +155,7 @@ Value binary(const std::string& symbol, const Value& a, const Value& b) {
     joined.insert(joined.end(), b.as<Tuple>()->begin(), b.as<Tuple>()->end());
     return joined;
   }
+  if (symbol == "*" && a.as<Tuple>() && b.as<std::int64_t>()) return repeated(*a.as<Tuple>(), *b.as<std::int64_t>());
   cannot(symbol, a, b);
 }
 
