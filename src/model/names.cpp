@@ -70,7 +70,7 @@ std::string to_string(const Hyper::Value& value) {
     std::string operator()(const Hyper::List& list) const {
       std::string all;
       for (const Hyper::Scalar& each : list) all += std::visit(*this, each) + ", ";
-      if (list.size() > 1) all.resize(all.size() - 2);
+      if (!list.empty()) all.resize(all.size() - (list.size() == 1 ? 1 : 2));  // (4,) and (4, 5)
       return "(" + all + ")";
     }
   };

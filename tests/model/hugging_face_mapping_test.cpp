@@ -253,7 +253,7 @@ TEST_CASE("words of a config may be flags, and what is fixed may lie inside an o
   CHECK_THROWS_WITH_AS(Small(config_with("/rope_parameters/rope_type", "yarn")).open(),
                        Contains("'rope_parameters.rope_type' is \"yarn\", but "), DefinitionError);
   CHECK_THROWS_WITH_AS(Small(config_with("/sizes/width", Config::array({1}))).open(),
-                       Contains("'sizes.width' must be a number, a flag or a text, not [1]"), DefinitionError);
+                       Contains("an integer belongs here, not (1,)"), DefinitionError);
 }
 
 TEST_CASE("a folder is written in the spelling that the one it came from used") {

@@ -102,7 +102,7 @@ TEST_CASE("a config that asks for what the definition cannot do is refused, with
   holds(complaint("activation_function", "quick_gelu"),
         "'activation_function' is \"quick_gelu\"; the definition supports gelu_new, gelu_pytorch_tanh, gelu, relu");
   holds(complaint("add_cross_attention", true), "'add_cross_attention' is true, but " + gpt2 + " supports only false");
-  holds(complaint("n_layer", nlohmann::json::array({1})), "'n_layer' must be a number, a flag or a text, not [1]");
+  holds(complaint("n_layer", nlohmann::json::array({1})), "is an integer, and cannot be (1,)");
   holds(complaint("n_layer", 2.5), "hyper-parameter 'n_layer'");
   const Folder folder(published);
   with(folder, "model_type", "no_such_model");

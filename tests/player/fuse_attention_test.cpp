@@ -48,10 +48,13 @@ TEST_CASE("attention with a sliding window is fused, and equals its parts") {
   const Vars gradients = grad(r.loss, {r.x, r.w});
   const Vars outputs{r.heads, gradients[0], gradients[1]};
   CHECK(fused_attention(r.tape, outputs) == Count{1, 1});
-  Player fast(r.tape, outputs), by_parts(r.tape, outputs, {.passes = Passes::reference()});
+  PlayerOptions reference;
+  reference.passes = Passes::reference();
+  Player fast(r.tape, outputs), by_parts(r.tape, outputs, reference);
   fast.play();
   by_parts.play();
-  for (const Var& output : outputs) CHECK(xt::allclose(fast.view(output).to<double>(), by_parts.view(output).to<double>()));
+  for (const Var& output : outputs)
+    CHECK(xt::allclose(fast.view(output).to<double>(), by_parts.view(output).to<double>()));
 }
 
 TEST_CASE("attention is not fused if its weights are an output") {
