@@ -318,13 +318,13 @@ class Array {
   /// bytes, ShapeError as checked_bytes does.
   Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape);
 
-  explicit operator bool() const { return bytes_ != nullptr; }
-  Dtype dtype() const { return dtype_; }
-  const Shape& shape() const { return shape_; }
-  std::int64_t count() const { return count_of(shape_); }
-  std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype_); }
-  void* data() { return bytes_.get(); }
-  const void* data() const { return bytes_.get(); }
+  explicit operator bool() const { return held_ != nullptr; }
+  Dtype dtype() const { return held_ ? held_->dtype : Dtype::float32; }
+  const Shape& shape() const { return held_ ? held_->shape : no_shape; }
+  std::int64_t count() const { return count_of(shape()); }
+  std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype()); }
+  void* data() { return held_ ? held_->bytes.get() : nullptr; }
+  const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
   // The following throw Error if the array is empty.
 
   /// The first element, and a copy as an xtensor array. Both throw DtypeError unless T is the array's element type.
@@ -346,11 +346,11 @@ class Array {
   /// Valid as long as a handle on the elements. Throws as `as`.
   template <class T>
   typename XtensorOf<T>::view tensor() {
-    return XtensorOf<T>::over(as<T>(), shape_);
+    return XtensorOf<T>::over(as<T>(), shape());
   }
   template <class T>
   typename XtensorOf<const T>::view tensor() const {
-    return XtensorOf<const T>::over(as<T>(), shape_);
+    return XtensorOf<const T>::over(as<T>(), shape());
   }
 #if defined(__cpp_lib_span)
   /// The elements in row-major order. Throws as `as`.
@@ -381,9 +381,13 @@ class Array {
   friend class ArrayView;
   void require_memory() const;
 
-  std::shared_ptr<std::byte> bytes_;
-  Dtype dtype_ = Dtype::float32;
-  Shape shape_;
+  struct Held {
+    std::shared_ptr<std::byte> bytes;
+    Dtype dtype;
+    Shape shape;
+  };
+  static inline const Shape no_shape = {};
+  std::shared_ptr<const Held> held_;  // one pointer, because every node of a tape has an Array
 };
 
 template <>

@@ -19,6 +19,7 @@
 #include "xtape/literal.hpp"
 #include "xtape/shared_list.hpp"
 #include "xtape/site.hpp"
+#include "xtape/small_vector.hpp"
 
 namespace xtape {
 
@@ -42,12 +43,14 @@ inline bool operator!=(ValueId a, ValueId b) {
 inline bool operator<(ValueId a, ValueId b) {
   return a.node != b.node ? a.node < b.node : a.output < b.output;
 }
+/// The inputs of a node. Few nodes have more than three.
+using ValueIds = SmallVector<ValueId, 3>;
 
 /// A node of a tape.
 struct Node {
   const Op* op = nullptr;
   Attributes attributes;
-  std::vector<ValueId> inputs;
+  ValueIds inputs;
   SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
   bool fused = false;                ///< Recorded by `grad` or `scan`, which applied a rule.

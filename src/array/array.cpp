@@ -249,7 +249,7 @@ ArrayView::ArrayView(const void* data, Dtype dtype, const Layout& layout)
 ArrayView::ArrayView(const Array& array) : ArrayView(array.data(), array.dtype(), Layout::dense(array.shape())) {}
 
 ArrayView::ArrayView(Array&& array) : ArrayView(std::as_const(array)) {
-  owner_ = std::move(array.bytes_);
+  owner_ = std::move(array.held_);
 }
 
 void ArrayView::copy_to(void* destination) const {
@@ -317,23 +317,29 @@ double ArrayView::element(const Shape& index) const {
   return visit_elements(one, [](const auto* element) { return static_cast<double>(*element); });
 }
 
+namespace {
+[[noreturn]] void throw_empty() {
+  throw Error("the array is empty: it has no memory");
+}
+}  // namespace
+
 Array::Array(Dtype dtype, const Shape& shape)
-    : bytes_(allocate_zeroed(static_cast<std::size_t>(checked_bytes(dtype, shape)))), dtype_(dtype), shape_(shape) {}
+    : Array(allocate_zeroed(static_cast<std::size_t>(checked_bytes(dtype, shape))), dtype, shape) {}
 
 Array::Array(const ArrayView& values) : Array(values.dtype(), values.shape()) {
-  values.copy_to(bytes_.get());
+  values.copy_to(data());
 }
 
-Array::Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape)
-    : bytes_(std::move(memory)), dtype_(dtype), shape_(shape) {
+Array::Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape) {
   checked_bytes(dtype, shape);
-  require_memory();
-  if (reinterpret_cast<std::uintptr_t>(bytes_.get()) % 64 != 0)
+  if (!memory) throw_empty();
+  if (reinterpret_cast<std::uintptr_t>(memory.get()) % 64 != 0)
     throw Error("the memory of an array must be aligned to 64 bytes");
+  held_ = std::make_shared<const Held>(Held{std::move(memory), dtype, shape});
 }
 
 void Array::require_memory() const {
-  if (!bytes_) throw Error("the array is empty: it has no memory");
+  if (!held_) throw_empty();
 }
 
 Array Array::clone() const {
@@ -343,22 +349,21 @@ Array Array::clone() const {
 
 Array Array::first(const Shape& shape) {
   require_memory();
-  if (checked_bytes(dtype_, shape) > static_cast<std::int64_t>(bytes()))
-    throw ShapeError("an array of shape " + to_string(shape_) + " has fewer elements than shape " + to_string(shape));
-  Array part = *this;
-  part.shape_ = shape;
-  return part;
+  if (checked_bytes(dtype(), shape) > static_cast<std::int64_t>(bytes()))
+    throw ShapeError("an array of shape " + to_string(this->shape()) + " has fewer elements than shape " +
+                     to_string(shape));
+  return {held_->bytes, dtype(), shape};
 }
 
 void Array::assign(const ArrayView& values) {
   require_memory();
-  if (values.dtype() != dtype_)
+  if (values.dtype() != dtype())
     throw DtypeError(std::string("cannot assign ") + name_of(values.dtype()) + " values to an array of " +
-                     name_of(dtype_));
-  if (values.shape() != shape_)
+                     name_of(dtype()));
+  if (values.shape() != shape())
     throw ShapeError("cannot assign values of shape " + to_string(values.shape()) + " to an array of shape " +
-                     to_string(shape_));
-  values.copy_to(bytes_.get());
+                     to_string(shape()));
+  values.copy_to(data());
 }
 
 }  // namespace xtape

@@ -112,7 +112,7 @@ class Recorder {
 
   /// Sets the nodes and results of the group's body, and `inputs` to the values that it reads. The inputs of members
   /// become values of the body.
-  void lay_out(std::int32_t group, std::vector<ValueId>& inputs) {
+  void lay_out(std::int32_t group, ValueIds& inputs) {
     nodes_.clear();
     inside_.clear();
     given_.clear();
@@ -140,7 +140,7 @@ class Recorder {
   }
 
   /// An equal body, or a new one of the members.
-  std::shared_ptr<const Tape> body(const std::vector<ValueId>& inputs, const Site& site) {
+  std::shared_ptr<const Tape> body(const ValueIds& inputs, const Site& site) {
     std::uint64_t hash = results_.size();
     bool random = false;  // draws by its own site
     for (const std::int32_t member : nodes_) {
@@ -173,7 +173,7 @@ class Recorder {
   }
 
   /// Whether a body has the nodes and results that were laid out.
-  bool is_of(const Tape& body, const std::vector<ValueId>& inputs) const {
+  bool is_of(const Tape& body, const ValueIds& inputs) const {
     if (body.size() != nodes_.size() || body.results() != results_) return false;
     auto input = inputs.begin();
     for (std::size_t i = 0; i < nodes_.size(); ++i) {

@@ -104,8 +104,9 @@ Users::Users(const Program& program) : slices_(program.tape, {}) {
     for (const ValueId& input : program.node(index).inputs) users_[slices_[input].end++] = index;
 }
 
-Vars Rewriter::vars(const std::vector<ValueId>& old) const {
+Vars Rewriter::vars(std::span<const ValueId> old) const {
   Vars vars;
+  vars.reserve(old.size());
   for (const ValueId& id : old) vars.push_back(var(id));
   return vars;
 }

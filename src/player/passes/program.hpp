@@ -97,7 +97,7 @@ class Rewriter {
     return may_be_replaced ? now_[old] : old;
   }
   Var var(ValueId old) const { return program_.var(now(old)); }
-  Vars vars(const std::vector<ValueId>& old) const;
+  Vars vars(std::span<const ValueId> old) const;
   /// Adds the nodes recorded since the last call, in place of node `index` and in its region.
   void close(std::int32_t index) { close(index, program_.regions[index]); }
   /// The same in a new region, for nodes that come from a body.

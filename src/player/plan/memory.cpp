@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <memory_resource>
 #include <numeric>
 #include <set>
 
@@ -179,8 +180,9 @@ class Gaps {
     by_size_.erase({bytes, offset});
   }
 
-  std::map<std::size_t, std::size_t> by_offset_;
-  std::set<std::pair<std::size_t, std::size_t>> by_size_;  // (bytes, offset)
+  std::pmr::unsynchronized_pool_resource entries_;  // their memory: a plan adds and removes one for each buffer
+  std::pmr::map<std::size_t, std::size_t> by_offset_{&entries_};
+  std::pmr::set<std::pair<std::size_t, std::size_t>> by_size_{&entries_};  // (bytes, offset)
   std::size_t total_ = 0;
 };
 /// Places buffers in order of their first step, each in the smallest gap that holds it (best fit).
