@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-using Parts = std::vector<Term::Part>;
+using Parts = Term::Parts;
 
 /// What remains to be matched: a function that outlives the call that it is passed to.
 class Next {

@@ -89,7 +89,7 @@ bool before(const Term::Part& a, const Term::Part& b) {
 
 /// Multiplies a product by a part. Exponents of equal terms are added if that does not change the domain: x * x is
 /// x ** 2, but sqrt(x) * sqrt(x) is not x.
-void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
+void multiply_into(Term::Parts& parts, const Term::Part& part) {
   for (Term::Part& other : parts)
     if (other.term == part.term && is_whole(other.factor) && is_whole(part.factor) &&
         (other.factor > 0) == (part.factor > 0)) {
@@ -100,7 +100,7 @@ void multiply_into(std::vector<Term::Part>& parts, const Term::Part& part) {
 }
 
 /// Adds a part to a sum. Coefficients of equal terms are added if nothing cancels: x - x is not 0 if x is infinite.
-void add_into(std::vector<Term::Part>& parts, const Term::Part& part) {
+void add_into(Term::Parts& parts, const Term::Part& part) {
   for (Term::Part& other : parts)
     if (other.term == part.term && other.factor * part.factor > 0) {
       other.factor += part.factor;
@@ -173,7 +173,7 @@ std::optional<double> TermTable::number_of(TermId id) const {
   return std::nullopt;
 }
 
-TermId TermTable::product_of(double number, std::vector<Term::Part> parts, const ValueType& type) {
+TermId TermTable::product_of(double number, Term::Parts parts, const ValueType& type) {
   if (parts.empty()) return this->number(number, type);
   if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
     return parts[0].term;
@@ -245,7 +245,7 @@ TermId TermTable::product(TermId a, TermId b, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
   double number = 1;
-  std::vector<Term::Part> parts;
+  Term::Parts parts;
   parts.reserve(2);
   const auto parts_of = [&](TermId id) {
     return (*this)[id].kind == Term::Kind::product ? (*this)[id].parts.size() : 1;
@@ -283,7 +283,7 @@ TermId TermTable::power(TermId a, double exponent) {
   const bool moderate = base.number == 1 || is_moderate(base.number, base.type.dtype);
   if (moderate && std::all_of(base.parts.begin(), base.parts.end(), multiplies) &&
       (is_whole(exponent) || base.number > 0)) {
-    std::vector<Term::Part> parts = base.parts;
+    Term::Parts parts = base.parts;
     for (Term::Part& part : parts) part.factor *= exponent;
     return product_of(std::pow(base.number, exponent), std::move(parts), base.type);
   }

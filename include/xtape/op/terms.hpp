@@ -33,12 +33,14 @@ struct Term {
     double factor = 1;  ///< The coefficient in a sum, the exponent in a product; else 1.
   };
 
+  using Parts = SmallVector<Part, 2>;
+
   // What matching looks at first is side by side in memory.
   Kind kind = Kind::value;
   std::int32_t output = 0;
   const Op* op = nullptr;  ///< Of a call; of `reshaped`, the op that reshapes.
   double number = 0;
-  std::vector<Part> parts = {};  ///< Sorted by number in sums, products and contractions.
+  Parts parts = {};  ///< Sorted by number in sums, products and contractions.
   ValueId value = {};
   std::uint64_t draws = 0;     ///< Of a call of a random op: the key of its site, so that other draws are other terms.
   Attributes attributes = {};  ///< Of `op`.
@@ -101,7 +103,7 @@ class TermTable {
 
  private:
   TermId intern(Term term);
-  TermId product_of(double number, std::vector<Term::Part> parts, const ValueType& type);
+  TermId product_of(double number, Term::Parts parts, const ValueType& type);
   TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
   static constexpr std::size_t together = 16;  // terms of a block, whose memory stays where it is
