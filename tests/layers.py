@@ -11,7 +11,7 @@ from pathlib import Path
 from counted import holds, report
 
 PUBLIC = {
-    "array": ["array", "attributes", "communicator", "error", "half", "literal", "minibatches", "mpi", "named", "npy", "owner", "precision", "safetensors", "shared_list", "xtensor"],
+    "array": ["array", "attributes", "communicator", "error", "half", "literal", "minibatches", "mpi", "named", "npy", "owner", "precision", "safetensors", "shared_list", "small_vector", "xtensor"],
     "kernels": ["op/kernel"],
     "tape": ["file_block", "index", "op/call", "op/lowering", "op/op", "op/terms", "site", "tape"],
     "ops": ["custom_gradient", "linear_solve", "loops", "ops", "ops/activations", "ops/convolution", "ops/elementwise", "ops/indexing", "ops/linear_algebra", "ops/losses", "ops/order", "ops/random", "ops/reductions", "ops/resampling", "scan"],
