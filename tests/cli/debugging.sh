@@ -3,6 +3,7 @@
 # usage: debugging.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export XTAPE_MODELS="$source/models"
+SOURCE="$source"
 NEEDS="$source/tests/docs/needs"
 . "$NEEDS/story.sh"
 
