@@ -110,8 +110,8 @@ void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predicti
     const std::int64_t width = rows == 0 ? 0 : array.count() / rows;
     const std::vector<std::string> own = numbered(name, width, array.shape().size() > 1 && width != 1);
     names.insert(names.end(), own.begin(), own.end());
-    visit_elements(array, [&](const auto* elements) {
-      for (std::int64_t i = 0; i < array.count(); ++i)
+    visit_elements(array, [&, count = array.count()](const auto* elements) {
+      for (std::int64_t i = 0; i < count; ++i)
         made.rows[static_cast<std::size_t>(i / width)].push_back(text_of(elements[i]));
     });
   }
