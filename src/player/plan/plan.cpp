@@ -108,7 +108,8 @@ class Planner {
     }
     const int buffer = places_.make_buffer({index, 0}, Buffer::Role::value, kind, bytes);
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
-    Array given = held ? node.storage : Array();
+    Array given;
+    if (held) given = node.storage;
     if (kind == BufferKind::carry)
       given = options_.carries[carry - program_.carries.begin()].memory;
     if (!given) require_memory(node, type, memory_limit_);
