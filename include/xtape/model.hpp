@@ -65,7 +65,7 @@ class Hyper {
  private:
   Named<Value> items_;
 };
-std::string to_string(const Hyper::Value& value);  ///< As an expression: strings are quoted.
+std::string to_string(const Hyper::Value& value);  ///< As an expression: strings are quoted and escaped.
 
 /// A declared input of a function of a model.
 struct FunctionInput {

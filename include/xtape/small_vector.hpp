@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,7 +19,7 @@ namespace xtape {
 /// A list like std::vector that allocates only for more than `few` elements. A copy has elements of its own.
 template <class T, std::size_t few>
 class SmallVector {
-  static_assert(std::is_trivially_copyable<T>::value, "the elements are copied as bytes");
+  static_assert(std::is_trivially_copyable<T>::value, "a move leaves the elements of the source as they are");
 
  public:
   using value_type = T;
@@ -64,9 +66,10 @@ class SmallVector {
   T& back() { return end()[-1]; }
   const T& back() const { return end()[-1]; }
 
-  /// Makes room for `count` elements.
+  /// Makes room for `count` elements, at most 2^32 - 1: more raise std::length_error.
   void reserve(std::size_t count) {
     if (count <= capacity_) return;
+    if (count > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("SmallVector: too many elements");
     auto larger = std::make_unique<T[]>(count);
     std::copy(begin(), end(), larger.get());
     far_ = std::move(larger);
@@ -75,11 +78,6 @@ class SmallVector {
   void push_back(T item) {
     if (size_ == capacity_) reserve(std::size_t{2} * capacity_);
     data()[size_++] = item;
-  }
-  void resize(std::size_t count, T item = T()) {
-    reserve(count);
-    if (count > size_) std::fill(end(), data() + count, item);
-    size_ = static_cast<std::uint32_t>(count);
   }
   template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
   void assign(Iterator first, Iterator last) {

@@ -66,7 +66,14 @@ std::string to_string(const Hyper::Value& value) {
       char shortest[32];
       return {shortest, std::to_chars(shortest, shortest + sizeof shortest, number).ptr};
     }
-    std::string operator()(const std::string& text) const { return "'" + text + "'"; }
+    std::string operator()(const std::string& text) const {
+      std::string quoted = "'";
+      for (const char c : text) {
+        if (c == '\'' || c == '\\') quoted += '\\';
+        quoted += c;
+      }
+      return quoted + "'";
+    }
     std::string operator()(const Hyper::List& list) const {
       std::string all;
       for (const Hyper::Scalar& each : list) all += std::visit(*this, each) + ", ";

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+
+#include "xtape/array.hpp"
 
 namespace bench {
 
@@ -22,6 +25,14 @@ double best_of(double limit, const F& run) {
     best = std::min(best, seconds() - start);
   }
   return best * 1e3;
+}
+
+/// 0.1 sin(step · i): numbers that the benchmarks' Python programs make too.
+inline xtape::Array waves(const xtape::Shape& shape, double step) {
+  xtape::Array array(xtape::Dtype::float32, shape);
+  for (std::int64_t i = 0; i < array.count(); ++i)
+    array.as<float>()[i] = static_cast<float>(0.1 * std::sin(step * static_cast<double>(i)));
+  return array;
 }
 
 }  // namespace bench

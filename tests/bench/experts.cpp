@@ -1,7 +1,6 @@
 // A step of a mixture of 16 experts, 4 for each token: value and gradients. experts.py computes the same with PyTorch.
 //
 // usage: experts [TOKENS] [WIDTH] [EXPERT_WIDTH] [THREADS]
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,15 +14,6 @@
 
 using namespace xtape;
 
-namespace {
-Array waves(const Shape& shape, double step) {
-  Array array(Dtype::float32, shape);
-  for (std::int64_t i = 0; i < array.count(); ++i)
-    array.as<float>()[i] = static_cast<float>(0.1 * std::sin(step * static_cast<double>(i)));
-  return array;
-}
-}  // namespace
-
 int main(int argc, char** argv) {
   const auto number = [&](int i, std::int64_t otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
   const std::int64_t tokens = number(1, 512), width = number(2, 512), hidden = number(3, 1024), experts = 16, used = 4;
@@ -32,10 +22,10 @@ int main(int argc, char** argv) {
   for (const bool dense : {false, true}) {
     Tape tape;
     const Var x = tape.input("x", {tokens, width});
-    const Var router = tape.parameter("router", waves({width, experts}, 0.71)),
-              gate = tape.parameter("gate", waves({experts, width, hidden}, 1.71)),
-              up = tape.parameter("up", waves({experts, width, hidden}, 2.71)),
-              down = tape.parameter("down", waves({experts, hidden, width}, 3.71));
+    const Var router = tape.parameter("router", bench::waves({width, experts}, 0.71)),
+              gate = tape.parameter("gate", bench::waves({experts, width, hidden}, 1.71)),
+              up = tape.parameter("up", bench::waves({experts, width, hidden}, 2.71)),
+              down = tape.parameter("down", bench::waves({experts, hidden, width}, 3.71));
     const auto best = top_k(softmax(matmul(x, router)), used);
     const Var share = best.first / sum(best.first, {-1}, true), chosen = best.second;  // [t, used]
     Var y;
@@ -55,7 +45,7 @@ int main(int argc, char** argv) {
     Vars outputs{loss};
     for (const Var& gradient : grad(loss, {x, router, gate, up, down})) outputs.push_back(gradient);
     Player player(tape, outputs, options);
-    Array fed = waves({tokens, width}, 0.37);
+    Array fed = bench::waves({tokens, width}, 0.37);
     for (std::int64_t i = 0; i < fed.count(); ++i) fed.as<float>()[i] *= 100;
     const double least = bench::best_of(2, [&] { player.play({{x, fed}}); });
     std::printf("xtape, %s: %.1f ms; loss %.6f, gradients %.6f %.6f\n", dense ? "all experts" : "chosen experts", least,

@@ -3,7 +3,6 @@
 //
 // usage: graph [NODES] [EDGES] [THREADS]
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -18,14 +17,6 @@
 using namespace xtape;
 
 namespace {
-/// Numbers that graph.py has, too.
-Array waves(const Shape& shape, double step) {
-  Array array(Dtype::float32, shape);
-  for (std::int64_t i = 0; i < array.count(); ++i)
-    array.as<float>()[i] = static_cast<float>(0.1 * std::sin(step * static_cast<double>(i)));
-  return array;
-}
-
 Array ends(std::int64_t edges, std::int64_t nodes, std::int64_t factor) {
   Array array(Dtype::int64, {edges});
   for (std::int64_t i = 0; i < edges; ++i) array.as<std::int64_t>()[i] = i * factor % nodes;
@@ -46,7 +37,7 @@ int main(int argc, char** argv) {
   for (const Shape& shape :
        {Shape{features, hidden}, Shape{features, hidden}, Shape{hidden, classes}, Shape{hidden, classes}})
     weights.push_back(tape.parameter("w" + std::to_string(weights.size()),
-                                     waves(shape, 0.71 + static_cast<double>(weights.size()))));
+                                     bench::waves(shape, 0.71 + static_cast<double>(weights.size()))));
   const Var ones_of_edges = ones(tape, {edges, 1}, Dtype::float32);
   const Var counts = maximum(segment_sum(ones_of_edges, receivers, nodes), 1);
   const auto layer = [&](const Var& h, const Var& own, const Var& sent) {
@@ -60,7 +51,7 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < weights.size(); ++i) outputs.push_back(weights[i] - 0.1 * gradients[i]);
 
   Player player(tape, outputs, options);
-  const Array fed = waves({nodes, features}, 0.37);
+  const Array fed = bench::waves({nodes, features}, 0.37);
   double best = 1e9;
   for (int round = 0; round < 20; ++round) {
     const double begin = bench::seconds();

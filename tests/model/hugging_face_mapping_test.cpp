@@ -169,6 +169,11 @@ TEST_CASE("a list of a config becomes a tuple, and the reverse") {
   ModelOptions other;
   other.hyper = {{"kinds", "('all',)"}};
   CHECK(written(small.open(other), small.folder.path())["layer_types"] == Config{"full_attention"});
+  config["layer_sizes"] = {"it's", R"(a\b)", "', 'c"};  // texts, not parts of an expression
+  small.put(config);
+  const Model quoting = small.open();
+  CHECK(text(quoting, "sizes") == R"(('it\'s', 'a\\b', '\', \'c'))");
+  CHECK(text(Model::parse(quoting.definition_text()), "sizes") == text(quoting, "sizes"));
   config["layer_types"] = {"full_attention", "chunked"};
   small.put(config);
   CHECK_THROWS_WITH_AS(small.open(),

@@ -57,6 +57,7 @@ TEST_CASE("tuples are joined, repeated and cut as in Python") {
   CHECK(says("(('a', 'b') * 3)[:5]") == "('a', 'b', 'a', 'b', 'a')");
   CHECK(says("(1, 2.5, true, 4)[-3:-1]") == "(2.5, true)");
   CHECK(says("(1, 2)[1:]") == "(2,)");
+  CHECK(says(R"(('it\\'s', 'a'))") == R"(('it\'s', 'a'))");
   CHECK(says("(1, 2)[2:1]") == "()");
   CHECK(says("(1, 2)[-5:7]") == "(1, 2)");
   CHECK(says("(1, 2) * 0 + (3,)") == "(3,)");

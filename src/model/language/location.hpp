@@ -32,7 +32,7 @@ std::string to_string(const Location& location);
                        const std::string& message);
 
 /// The error with one more caller of what it names, as its last line: "    from gpt2.json, function 'logits', line 60:
-/// x = h(x)", where `what` is "x = h(x)". Of a long chain, the first callers and the last one are named.
+/// x = h(x)", where `what` is "x = h(x)". A long chain keeps its first callers and its last one.
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
 
 }  // namespace xtape::model

@@ -17,7 +17,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Of the names on the left, those that are not on the right, where they stand in the same order.
+/// Whether each name on the left is missing on the right, which has the rest in the same order.
 std::vector<bool> reduced(const std::vector<std::string>& left, const std::vector<std::string>& right) {
   std::vector<bool> gone;
   std::size_t next = 0;
