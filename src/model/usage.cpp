@@ -68,9 +68,7 @@ class Usage {
   std::set<const Weight*> weights_;
   std::set<const ModuleList*> lists_;
 };
-}  // namespace
 
-namespace {
 using Names = std::set<std::string>;
 
 void add_names(const Line& line, Names& names) {
@@ -80,7 +78,7 @@ void add_names(const Line& line, Names& names) {
 }
 
 void check_inputs_of(const std::vector<Input>& inputs, const Computation& computation, const Block* block) {
-  Names names, sizes;  // of the lines, and those of them that come with a used input
+  Names names, sizes;  // that the lines mention; that used inputs give
   for (const Line& line : computation.lines) add_names(line, names);
   for (const auto& result : computation.results) add_names(result.second, names);
   if (block != nullptr)
@@ -98,13 +96,19 @@ void check_inputs_of(const std::vector<Input>& inputs, const Computation& comput
                                (block != nullptr ? ", and it is not called '_" + input.name + "'" : ""));
   }
 }
-}  // namespace
 
-void check_inputs(const Definition& definition) {
-  for (const auto& used : definition.used) check_inputs(*used.file);
+void check_file_inputs(const Definition& definition, std::set<const Definition*>& seen) {
+  if (!seen.insert(&definition).second) return;
+  for (const auto& used : definition.used) check_file_inputs(*used.file, seen);
   for (const auto& block : definition.blocks)
     if (block->from_file == nullptr) check_inputs_of(block->inputs, block->computation, block.get());
   for (const Function& function : definition.functions) check_inputs_of(function.inputs, function.computation, nullptr);
+}
+}  // namespace
+
+void check_inputs(const Definition& definition) {
+  std::set<const Definition*> seen;
+  check_file_inputs(definition, seen);
 }
 
 void check_usage(const Module& root, const Definition& definition) {
