@@ -251,8 +251,9 @@ struct TokenizerSettings {
 /// A recipe: a model, data, and how to train. Its paths are absolute.
 struct Recipe {
   struct Data {
-    /// The files of a split: one, for pairs one or two parallel ones; empty if the split has none.
-    using Files = std::vector<std::string>;
+    /// The files of a split, read one after the other: each entry has one file, or for pairs one or two parallel ones.
+    /// Empty if the split has none.
+    using Files = std::vector<std::vector<std::string>>;
     std::string kind;  ///< "text", "documents", "pairs", "table", "images" or "arrays".
     Files training, validation, test;
     double split = 0.9;            ///< Without validation files: the share of the training data that trains …

@@ -89,12 +89,19 @@ void resolve_files(Json& root, const fs::path& directory, const std::vector<Sett
       bool set = false;
       for (const Setting& each : settings) {
         set = set || each.key == key || each.key == "data";
-        if (each.key == key && !value->is_string()) *value = each.value;  // a path that is also valid JSON, as "2020"
+        if (each.key == key && !value->is_string() && !value->is_array())
+          *value = each.value;  // a path that is also valid JSON, as "2020"
       }
-      if (*value == "-")
-        *value = train::standard_input;
-      else if (value->is_string() && !in_folder)
-        *value = resolved(key, value->get<std::string>(), set ? working_directory() : directory);
+      const auto resolve = [&](Json& file) {
+        if (file == "-")
+          file = train::standard_input;
+        else if (file.is_string() && !in_folder)
+          file = resolved(key, file.get<std::string>(), set ? working_directory() : directory);
+      };
+      if (value->is_array())
+        std::for_each(value->begin(), value->end(), resolve);
+      else
+        resolve(*value);
     }
 }
 

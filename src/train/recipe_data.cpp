@@ -20,22 +20,38 @@ void read_split(Section& section, Data& data) {
   section.exclude("held_out", "split");
 }
 
-/// The files of a split ("", "validation_" or "test_"): under the kind's key, or for pairs under "source" and "target".
-Data::Files read_files(Section& section, const Data& data, const std::string& key, const std::string& part) {
+/// The file or the list of files under a key; none if it is missing.
+std::vector<std::string> read_list(Section& section, const Data& data, const std::string& key) {
   std::string folder;
   section.read("folder", folder);
+  std::vector<std::string> files;
+  if (!section.has(key)) return files;
+  if (!section.value(key).is_array()) {
+    section.read(key, files.emplace_back());
+  } else {
+    if (!data.has_tokens())
+      section.fail(key, "must be one file: only texts, documents, pairs and tables may have several");
+    section.read(key, files);
+    if (files.empty()) section.fail(key, "must be a file, or a list with at least one, not []");
+  }
+  for (std::string& file : files)
+    if (file != standard_input) file = (std::filesystem::path(folder) / file).string();
+  return files;
+}
+
+/// The files of a split ("", "validation_" or "test_"): under the kind's key, or for pairs under "source" and "target".
+Data::Files read_files(Section& section, const Data& data, const std::string& key, const std::string& part) {
   Data::Files files;
-  const auto read = [&](const std::string& name) {
-    if (!section.has(name)) return;
-    section.read(name, files.emplace_back());
-    if (files.back() != standard_input) files.back() = (std::filesystem::path(folder) / files.back()).string();
-  };
-  read(part + key);
+  for (const std::string& file : read_list(section, data, part + key)) files.push_back({file});
   if (!data.has_pairs()) return files;
-  section.exclude(part + "source", part + key);
-  if (section.has(part + "source") || section.has(part + "target")) section.need({part + "source", part + "target"});
-  read(part + "source");
-  read(part + "target");
+  const std::string source = part + "source", target = part + "target";
+  section.exclude(source, part + key);
+  if (section.has(source) || section.has(target)) section.need({source, target});
+  const std::vector<std::string> sources = read_list(section, data, source), targets = read_list(section, data, target);
+  if (sources.size() != targets.size())
+    section.fail(target, "must have as many files as '" + source + "', " + std::to_string(sources.size()) + ", not " +
+                             std::to_string(targets.size()));
+  for (std::size_t i = 0; i < sources.size(); ++i) files.push_back({sources[i], targets[i]});
   return files;
 }
 
@@ -92,7 +108,7 @@ void read_columns(Section section, Data& data) {
 void table_data(Section& section, Data& data) {
   section.need({"columns"});
   read_columns(section.section("columns"), data);
-  std::string delimiter = data.training[0].find(".csv") != std::string::npos ? "," : "\t";
+  std::string delimiter = data.training[0][0].find(".csv") != std::string::npos ? "," : "\t";
   section.read("delimiter", delimiter);
   if (delimiter.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
   data.table.delimiter = delimiter[0];
@@ -143,7 +159,7 @@ void array_data(Section& section, Data& data) {
   const auto labelled = [](const ArrayInput& input) { return input.labels; };
   if (std::count_if(data.inputs.begin(), data.inputs.end(), labelled) > 1)
     section.fail("inputs", "can have labels once");
-  const std::string& file = data.training[0];
+  const std::string& file = data.training[0][0];
   if (file.ends_with(".npz") || file.ends_with(".safetensors")) return;
   if (data.inputs.empty())
     section.fail("",

@@ -245,8 +245,9 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   train::check_agreement(group, recipe);
   ranks::check_shards(recipe.trainer.shards, group.size());
   if (group.size() > 1 && group.rank() > 0)
-    for (const std::string& file : recipe.data.training)
-      if (file == train::standard_input) throw Error("only a single process can read its data from a pipe");
+    for (const std::vector<std::string>& files : recipe.data.training)
+      if (std::count(files.begin(), files.end(), train::standard_input) > 0)
+        throw Error("only a single process can read its data from a pipe");
   if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
   train::Texts texts(recipe);
   train::check_agreement(group, texts);

@@ -7,6 +7,7 @@
 #include "checksum.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "joined.hpp"
 #include "json_text.hpp"
 #include "process_memory.hpp"
 
@@ -23,6 +24,20 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
     if (!column.name.empty()) take(column, field);
     field += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
   }
+}
+
+/// The files of a split, for errors.
+std::string named(const Recipe::Data::Files& files) {
+  std::vector<std::string> names;
+  for (const std::vector<std::string>& part : files) names.insert(names.end(), part.begin(), part.end());
+  return joined(names);
+}
+
+/// Appends the rows of one file to those of the files before it.
+void append(TableTexts more, TableTexts& columns) {
+  columns.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i)
+    std::move(more[i].begin(), more[i].end(), std::back_inserter(columns[i]));
 }
 
 /// Removes the images from `first` on, and returns them.
@@ -98,37 +113,48 @@ Texts::Texts(const Recipe& recipe) {
   const Recipe::Data& data = recipe.data;
   if (!data.no_more.empty()) throw Error(data.no_more);
   if (data.kind.empty() || data.training.empty()) throw Error("the recipe has no data: Recipe::load reads a whole one");
-  for (const std::string& file : data.training)
-    if (!path_exists(file))
-      throw FileError("cannot read " + file +
-                      ": No such file or directory; give its directory with --set data.folder=DIRECTORY");
+  for (const std::vector<std::string>& files : data.training)
+    for (const std::string& file : files)
+      if (!path_exists(file))
+        throw FileError("cannot read " + file +
+                        ": No such file or directory; give its directory with --set data.folder=DIRECTORY");
   training_ = read(data, data.training);
   if (data.validation.empty())
     split(data);
   else
     validation_ = read(data, data.validation);
   if (!data.test.empty()) test_ = read(data, data.test);
-  if (data.has_rows() && training_.size() == 0)
-    throw Error("the training split has no rows: " + data.training[0]);
+  if (data.has_rows() && training_.size() == 0) throw Error("the training split has no rows: " + named(data.training));
 }
 
 Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& files) {
   Split split;
-  split.files = files;
+  for (const std::vector<std::string>& part : files) read_part(data, part, split);
+  return split;
+}
+
+void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split) {
+  const std::size_t before = split.size();
+  Part part = {files, 0, 1};
   if (data.has_images()) split.images = read_images(files[0], data.channels);
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
-  if (data.kind == "text") split.text = read_text(files[0], data.reading);
-  if (data.kind == "documents") split.columns = {split_documents(read_text(files[0], data.reading), data.separator)};
+  if (data.kind == "text") {
+    if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // the words of two files stay apart
+    split.text += read_text(files[0], data.reading);
+  }
+  if (data.kind == "documents")
+    append({split_documents(read_text(files[0], data.reading), data.separator)}, split.columns);
   if (data.kind == "table") {
-    split.columns = read_table(files[0], data.table);
-    split.first += static_cast<std::size_t>(data.table.skip_lines);
+    append(read_table(files[0], data.table), split.columns);
+    part.first += static_cast<std::size_t>(data.table.skip_lines);
   }
   if (data.has_pairs()) {
     PairTexts pairs =
         files.size() == 1 ? read_pairs(files[0], data.reading) : read_pairs(files[0], files[1], data.reading);
-    split.columns = {std::move(pairs.source), std::move(pairs.target)};
+    append({std::move(pairs.source), std::move(pairs.target)}, split.columns);
   }
-  return split;
+  part.rows = split.size() - before;
+  split.parts.push_back(std::move(part));
 }
 
 std::uint64_t Texts::checksum() const {
@@ -148,7 +174,7 @@ std::uint64_t Texts::checksum() const {
 }
 
 void Texts::split(const Recipe::Data& data) {
-  validation_ = {"", {}, {}, {}, training_.files, training_.first};
+  validation_ = {"", {}, {}, {}, training_.parts, 0};
   if (!data.has_rows()) {
     TextSplit texts = split_text(training_.text, data.split);
     training_.text = std::move(texts.training);
@@ -160,7 +186,7 @@ void Texts::split(const Recipe::Data& data) {
   const std::size_t trained = held_out == 0      ? static_cast<std::size_t>(static_cast<double>(count) * data.split)
                               : held_out < count ? count - held_out
                                                  : 0;
-  validation_.first += trained;
+  validation_.skipped = trained;
   if (data.has_images()) validation_.images = cut_off(training_.images, trained);
   if (data.has_arrays()) validation_.arrays = cut_off(training_.arrays, trained);
   for (std::vector<std::string>& column : training_.columns) {
@@ -171,7 +197,7 @@ void Texts::split(const Recipe::Data& data) {
 }
 
 const Texts::Split& Texts::evaluated(bool on_test) const {
-  if (on_test && test_.files.empty())
+  if (on_test && test_.parts.empty())
     throw Error("the data has no test split: give its files with --set data.test_…=FILE");
   return on_test ? test_ : validation_;
 }
@@ -226,8 +252,10 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
     columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
   const char* unit = data.kind == "documents" ? ", text " : ", line ";
-  const auto place = [files = split.files, first = split.first, unit](std::size_t row, std::size_t column) {
-    return files[std::min(column, files.size() - 1)] + unit + std::to_string(first + row);
+  const auto place = [parts = split.parts, skipped = split.skipped, unit](std::size_t row, std::size_t column) {
+    auto part = parts.begin();
+    for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
+    return part->files[std::min(column, part->files.size() - 1)] + unit + std::to_string(part->first + row);
   };
   return rows_of(columns, max_length, place);
 }
@@ -237,7 +265,7 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
   if (recipe.data.kind == "text") {
     const Tokenizer& tokenizer = *tokenizers.target;
     require_memory_left(sizeof(Tokens::value_type) * (training_.text.size() + other.text.size()),
-                        "a token for each byte of " + training_.files[0]);
+                        "a token for each byte of " + named(recipe.data.training));
     const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
                                         recipe.data.consecutive};
     return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);

@@ -35,6 +35,12 @@ class Texts {
   PairTexts answers(const Recipe& recipe, bool on_test) const;
 
  private:
+  /// The rows of a file, or of two parallel ones.
+  struct Part {
+    std::vector<std::string> files;
+    std::size_t rows = 0;
+    std::size_t first = 1;  // the number of the first row in the files
+  };
   /// A split: one text, or rows of texts by column.
   struct Split {
     std::string text;
@@ -42,10 +48,11 @@ class Texts {
     Images images;
     ArrayRows arrays;
     std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
-    std::vector<std::string> files;  // one per column, or one for all columns
-    std::size_t first = 1;           // the number of its first row in the files
+    std::vector<Part> parts;   // one after the other
+    std::size_t skipped = 0;  // rows at the beginning of the parts that another split has
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
+  static void read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split);
   /// Moves the end of the training split to the validation split.
   void split(const Recipe::Data& data);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;

@@ -62,7 +62,7 @@ TEST_CASE("the recipe's settings of documents") {
   const tiny::Directory directory;
   const std::string path = directory.write("recipe.json", documents_recipe);
   CHECK(Recipe::load(path).data.separator == DocumentEnd::line);
-  CHECK(Recipe::load(path).data.training == std::vector<std::string>{directory / "texts.txt"});
+  CHECK(Recipe::load(path).data.training == Recipe::Data::Files{{directory / "texts.txt"}});
   CHECK_THROWS_WITH_AS(Recipe::load(path, {{"data.separator", "page"}}),
                        doctest::Contains("'data.separator' must be \"blank_line\" or \"line\""), DefinitionError);
   texts(directory);

@@ -105,7 +105,7 @@ TEST_CASE("data can come through a pipe, which is read once") {
   Run other = Run::create(tiny::load(directory), directory / "other");
   CHECK(other.train());
   CHECK(metrics(directory / "run") == metrics(directory / "other"));
-  CHECK(tiny::load(directory, {{"data.text", "-"}}).data.training == std::vector<std::string>{"/dev/stdin"});
+  CHECK(tiny::load(directory, {{"data.text", "-"}}).data.training == Recipe::Data::Files{{"/dev/stdin"}});
 }
 
 TEST_CASE("hyper-parameters are computed from the data") {

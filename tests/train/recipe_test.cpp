@@ -31,7 +31,7 @@ TEST_CASE("all keys of a recipe are read") {
   CHECK(recipe.hyper[0].from_data);
   CHECK(recipe.hyper[0].text == "vocabulary");
   CHECK(recipe.data.kind == "documents");
-  CHECK(recipe.data.training == Recipe::Data::Files{directory / "sums.txt"});
+  CHECK(recipe.data.training == Recipe::Data::Files{{directory / "sums.txt"}});
   CHECK(recipe.data.held_out == 20);
   CHECK(recipe.data.prompt_end == "=");
   CHECK(recipe.batch_size == 8);
@@ -101,18 +101,18 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   text.replace(text.find("[\"exact_match\"]"), 15, "[]");
   const std::string path = directory.write("recipe.json", text);
   const std::string base = tiny::fs::path(directory / "").parent_path().parent_path().string();
-  CHECK(Recipe::load(path).data.training.at(0) == base + "/some/words.txt");
-  CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.training.at(0) ==
+  CHECK(Recipe::load(path).data.training.at(0).at(0) == base + "/some/words.txt");
+  CHECK(Recipe::load(path, {Setting::parse("data.text=a/b.txt")}).data.training.at(0).at(0) ==
         (tiny::fs::current_path() / "a/b.txt").string());
-  CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.training.at(0) == "/a/b.txt");
-  CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.training.at(0) ==
+  CHECK(Recipe::load(path, {Setting::parse("data.text=/a/b.txt")}).data.training.at(0).at(0) == "/a/b.txt");
+  CHECK(Recipe::load(path, {Setting::parse(R"(data={"kind": "text", "text": "a/b.txt"})")}).data.training.at(0).at(0) ==
         (tiny::fs::current_path() / "a/b.txt").string());
   CHECK(Recipe::load(path, {Setting::parse("data.split=0.5")}).data.split == 0.5);
   CHECK(Recipe::load(path, {Setting::parse("data.split=0.5"), Setting::parse("data.split=null")}).data.split == 0.9);
   CHECK(Recipe::load(path, {Setting::parse("data.validation_text=null")}).data.validation.empty());
   CHECK_THROWS_WITH_AS(Recipe::load(path, {Setting::parse("data.text=null")}),
                        doctest::Contains("needs the key 'text'"), DefinitionError);
-  CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.training.at(0) ==
+  CHECK(Recipe::load(path, {Setting::parse("data.text=2020")}).data.training.at(0).at(0) ==
         (tiny::fs::current_path() / "2020").string());
   const Recipe bytes =
       Recipe::load(path, {Setting::parse(R"(tokenizer={"kind": "gpt2", "vocab": "v.json", "merges": "/a/m.txt"})"),
@@ -121,7 +121,7 @@ TEST_CASE("paths in the file are relative to it, those of settings to the workin
   CHECK(bytes.tokenizer.merges == "/a/m.txt");
   CHECK(bytes.tokenizer.gpt2.end_in_text);
   text.replace(text.find("../some/words.txt"), 17, "words.txt");  // missing, but resolved
-  CHECK(Recipe::load(directory.write("recipe.json", text)).data.training.at(0) == directory / "words.txt");
+  CHECK(Recipe::load(directory.write("recipe.json", text)).data.training.at(0).at(0) == directory / "words.txt");
 }
 
 TEST_CASE("a wrong recipe is one error that names the key and the nearest known key") {
@@ -226,7 +226,7 @@ TEST_CASE("a recipe for sentence pairs") {
        {"measure", R"(["bleu"])"},
        {"search", R"({"beam_size": 5, "length_penalty": "power", "alpha": 0.8, "max_length": 90})"}});
   CHECK(recipe.data.has_pairs());
-  CHECK(recipe.data.training[0] == directory / "corpus/a.gz");
+  CHECK(recipe.data.training[0][0] == directory / "corpus/a.gz");
   CHECK(recipe.data.max_length == 40);
   CHECK(!recipe.tokenizer.joint);
   CHECK(recipe.tokenizer.pieces.model == "bpe");
@@ -252,17 +252,43 @@ TEST_CASE("the files of pairs: two or one for each split, in a folder or next to
   const Recipe::Data two = data({{"data", R"({"kind": "parallel", "folder": "/corpus", "source": "a.gz", "target": "b",
     "validation_source": "c", "validation_target": "d", "test_source": "/e", "test_target": "-"})"}});
   CHECK(two.kind == "pairs");  // the present name of the kind
-  CHECK(two.training == Files{"/corpus/a.gz", "/corpus/b"});
-  CHECK(two.validation == Files{"/corpus/c", "/corpus/d"});
-  CHECK(two.test == Files{"/e", "/dev/stdin"});
+  CHECK(two.training == Files{{"/corpus/a.gz", "/corpus/b"}});
+  CHECK(two.validation == Files{{"/corpus/c", "/corpus/d"}});
+  CHECK(two.test == Files{{"/e", "/dev/stdin"}});
   const std::string here = tiny::fs::current_path().string();
   const Recipe::Data one = data({{"data", R"({"kind": "pairs", "pairs": "a.tsv", "test_pairs": "b.tsv"})"}});
-  CHECK(one.training == Files{here + "/a.tsv"});
+  CHECK(one.training == Files{{here + "/a.tsv"}});
   CHECK(one.validation.empty());
   CHECK(one.split == 0.9);
-  CHECK(one.test == Files{here + "/b.tsv"});
-  CHECK(data({{"data.folder", "/some"}}).training == Files{"/some/sums.txt"});
-  CHECK(data({{"data.folder", "some"}, {"data.text", "other.txt"}}).training == Files{here + "/some/other.txt"});
+  CHECK(one.test == Files{{here + "/b.tsv"}});
+  CHECK(data({{"data.folder", "/some"}}).training == Files{{"/some/sums.txt"}});
+  CHECK(data({{"data.folder", "some"}, {"data.text", "other.txt"}}).training == Files{{here + "/some/other.txt"}});
+}
+
+TEST_CASE("lists of files, next to the recipe, in a folder or set") {
+  const tiny::Directory directory;
+  using Files = Recipe::Data::Files;
+  const auto data = [&](std::vector<Setting> settings) {
+    settings.push_back({"measure", "null"});
+    return tiny::load(directory, settings).data;
+  };
+  const std::string here = tiny::fs::current_path().string();
+  CHECK(data({{"data.text", R"(["a", "/b", "-"])"}}).training == Files{{here + "/a"}, {"/b"}, {"/dev/stdin"}});
+  CHECK(data({{"data.folder", "/some"}, {"data.text", R"(["a", "/b"])"}}).training == Files{{"/some/a"}, {"/b"}});
+  CHECK(data({{"data", R"({"kind": "pairs", "folder": "/c", "source": ["a", "b"], "target": ["d", "e"],
+                          "test_pairs": ["f", "g"]})"}})
+            .training == Files{{"/c/a", "/c/d"}, {"/c/b", "/c/e"}});
+  CHECK(data({{"data", R"({"kind": "table", "table": ["/a.csv", "/b.csv"], "columns": {"x": "label"}})"}}).training ==
+        Files{{"/a.csv"}, {"/b.csv"}});
+  const auto says = [&](const std::string& setting, const std::string& words) {
+    CHECK_THROWS_WITH_AS(data({Setting::parse(setting)}), doctest::Contains(words.c_str()), DefinitionError);
+  };
+  says("data.text=[]", "must be a file, or a list with at least one, not []");
+  says("data.text=[\"a\", 3]", "must be a list of strings, not [");
+  says(R"(data={"kind": "pairs", "source": ["a", "b"], "target": "c"})",
+       "'data.target' must have as many files as 'source', 2, not 1");
+  says(R"(data={"kind": "images", "images": ["a", "b"]})",
+       "must be one file: only texts, documents, pairs and tables may have several");
 }
 
 TEST_CASE("errors in recipes for pairs") {
