@@ -149,7 +149,8 @@ struct Column {
     text,    ///< Texts to read: int64 [b, t], the tokens from start to end, padded.
     target,  ///< Texts to produce: "tokens" without the last token and "targets" without the first, int64 [b, t].
     label,   ///< One of a list of names, as its index: int64 [b].
-    number   ///< Numbers: float32 [b], or [b, width].
+    number,  ///< Numbers: float32 [b], or [b, width].
+    tags     ///< A label for each word of a text: int64 [b, t], aligned with its tokens, ignored_target elsewhere.
   };
   std::string name;  ///< Of the array; for targets in messages only.
   Kind kind = Kind::text;
@@ -227,6 +228,16 @@ struct TableOptions {
 /// Reads a file with a row per line, plain or compressed by gzip. Throws FileError, with the line if one is wrong.
 TableTexts read_table(const std::string& path, const TableOptions& options = {});
 
+/// Sentences whose words have labels.
+struct SentenceTexts {
+  TableTexts columns;              ///< By column, then sentence: the fields of its words, joined by spaces.
+  std::vector<std::size_t> lines;  ///< By sentence: the number of its first line in the file.
+};
+/// Reads a file with a word and its labels per line, as the shared tasks of CoNLL have them. Blank lines separate
+/// sentences, and lines of the word -DOCSTART- are skipped. The delimiter ' ' stands for any number of spaces and tabs.
+/// Throws FileError, with the line if it has another number of fields, or a field that is empty or has a space.
+SentenceTexts read_sentences(const std::string& path, const TableOptions& options = {});
+
 /// Sentences and their translations: target[i] is that of source[i].
 struct PairTexts {
   std::vector<std::string> source;
@@ -265,13 +276,14 @@ PromptSplit split_prompt(const std::string& text, const std::string& prompt_end)
 struct ColumnTexts {
   Column column;
   const std::vector<std::string>* texts = nullptr;   ///< One per row; for several numbers, a pointer to `width` lists.
-  const Tokenizer* tokenizer = nullptr;              ///< For texts and targets.
+  const Tokenizer* tokenizer = nullptr;              ///< For texts, targets and tags.
   std::string prompt_end = "";                       ///< For targets: see split_prompt; empty: nothing is given.
-  const std::vector<std::string>* labels = nullptr;  ///< For labels: the names, sorted.
+  const std::vector<std::string>* labels = nullptr;  ///< For labels and tags: the names, sorted.
 };
 /// Converts texts to rows; those with an empty text, or one of more than `max_length` tokens between start and end (0:
 /// any number), are left out. Throws Error, with the text's `place`, if it cannot be encoded, a target lacks
-/// `prompt_end`, a label is unknown, or a number is not finite. The rows keep `place`.
+/// `prompt_end`, a label is unknown, a number is not finite, or a text has not one token for each tag. The rows keep
+/// `place`.
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place);
 
 /// Single texts, each a target, for language models. Throws as rows_of.

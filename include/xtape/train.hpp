@@ -254,7 +254,7 @@ struct Recipe {
     /// The files of a split, read one after the other: each entry has one file, or for pairs one or two parallel ones.
     /// Empty if the split has none.
     using Files = std::vector<std::vector<std::string>>;
-    std::string kind;  ///< "text", "documents", "pairs", "table", "images" or "arrays".
+    std::string kind;  ///< "text", "documents", "pairs", "table", "tags", "images" or "arrays".
     Files training, validation, test;
     double split = 0.9;            ///< Without validation files: the share of the training data that trains …
     std::int64_t held_out = 0;     ///< … or, if above 0, the number of last rows that do not.
@@ -262,8 +262,8 @@ struct Recipe {
     bool consecutive = false;      ///< For "text": see TextBatches.
     DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
     std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
-    std::vector<Column> columns;                      ///< For "table"; columns without a name are skipped.
-    TableOptions table;                               ///< For "table".
+    std::vector<Column> columns;                      ///< For "table" and "tags"; those without a name are skipped.
+    TableOptions table;                               ///< For "table" and "tags".
     ImageOptions images;                              ///< For "images".
     std::int64_t channels = 3;                        ///< For "images" in folders.
     std::vector<ArrayInput> inputs;                   ///< For "arrays"; empty: all arrays of the file.

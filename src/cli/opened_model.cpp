@@ -42,7 +42,7 @@ void OpenedModel::open_run(Use use, const std::string& path, const std::string& 
     throw WrongInput(path + " is a run on data of kind '" + data.kind + "': it was not trained to translate");
   if (use == Use::texts && data.has_pairs())
     throw WrongInput(path + " is a run on sentence pairs: use xtape translate");
-  if (use == Use::texts && (data.kind == "table" || !data.has_tokens()))
+  if (use == Use::texts && (data.kind == "table" || data.kind == "tags" || !data.has_tokens()))
     throw WrongInput(path + " is a run on " + (data.kind == "table" ? "a table" : data.kind) +
                      ": it was not trained to continue texts");
 }

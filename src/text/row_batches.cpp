@@ -116,6 +116,7 @@ struct RowBatches::Data {
       const Shape of_tokens = {cut.rows, cut.lengths[i]};
       switch (column.kind) {
         case Column::Kind::text:
+        case Column::Kind::tags:
           give(column.name, Dtype::int64, of_tokens);
           break;
         case Column::Kind::target:
@@ -166,7 +167,8 @@ struct RowBatches::Data {
       if (from.prompt > 1)
         std::fill_n(targets.as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
     } else {
-      const std::int32_t filling = column.kind == Column::Kind::label ? ignored_target : column.pad;
+      const bool labels = column.kind == Column::Kind::label || column.kind == Column::Kind::tags;
+      const std::int32_t filling = labels ? ignored_target : column.pad;
       write(batch.at(column.name), row, begin, end, std::int64_t{filling});
     }
   }

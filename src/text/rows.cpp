@@ -3,7 +3,9 @@
 
 #include "fields.hpp"
 #include "process_memory.hpp"
+#include "sentences.hpp"
 #include "utf8.hpp"
+#include "words.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -36,10 +38,19 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
   return {{static_cast<std::int32_t>(found - labels.begin())}, {}, 0};
 }
 
+Cell tags_cell(const ColumnTexts& column, const std::string& text) {
+  Cell cell;
+  cell.tokens.assign(tokens_before(*column.tokenizer), ignored_target);
+  for (const std::string& tag : words_in(text)) cell.tokens.push_back(label_cell(*column.labels, tag).tokens[0]);
+  cell.tokens.push_back(ignored_target);
+  return cell;
+}
+
 Cell cell_of(const ColumnTexts& column, std::size_t row) {
   if (column.column.kind == Column::Kind::target) return target_cell(column, column.texts[0][row]);
   if (column.column.kind == Column::Kind::text) return {source_of(*column.tokenizer, column.texts[0][row]), {}, 0};
   if (column.column.kind == Column::Kind::label) return label_cell(*column.labels, column.texts[0][row]);
+  if (column.column.kind == Column::Kind::tags) return tags_cell(column, column.texts[0][row]);
   Cell cell;
   for (std::int64_t i = 0; i < std::max<std::int64_t>(1, column.column.width); ++i)
     cell.numbers.push_back(number_of<float>(column.texts[i][row]));
@@ -53,12 +64,28 @@ void check(const std::vector<ColumnTexts>& columns, std::int64_t max_length) {
   for (const ColumnTexts& each : columns) {
     const std::string column = "column '" + each.column.name + "' has ";
     if (each.texts == nullptr) throw Error(column + "no texts");
-    if (holds_text(each.column) && each.tokenizer == nullptr) throw Error(column + "no tokenizer");
-    if (each.column.kind == Column::Kind::label && each.labels == nullptr) throw Error(column + "no labels");
+    const bool tags = each.column.kind == Column::Kind::tags;
+    if ((tags || holds_text(each.column)) && each.tokenizer == nullptr) throw Error(column + "no tokenizer");
+    if ((tags || each.column.kind == Column::Kind::label) && each.labels == nullptr) throw Error(column + "no labels");
     if (each.texts->size() != columns[0].texts->size())
       throw Error(column + std::to_string(each.texts->size()) + " texts, and column '" + columns[0].column.name + "' " +
                   std::to_string(columns[0].texts->size()));
   }
+}
+
+/// Throws Error unless all texts of a row with tags have a token for each tag.
+template <class Place>
+void check_tags(const std::vector<ColumnTexts>& columns, const std::vector<Cell>& cells, const Place& place) {
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    for (std::size_t k = 0; k < columns.size(); ++k) {
+      if (columns[i].column.kind != Column::Kind::tags || columns[k].column.kind != Column::Kind::text) continue;
+      const std::size_t frame = tokens_before(*columns[i].tokenizer) + 1;
+      try {
+        check_one_token_a_word(*columns[k].tokenizer, cells[k].tokens.size(), cells[i].tokens.size() - frame);
+      } catch (const Error& error) {
+        throw Error(place(k) + ": " + error.what());
+      }
+    }
 }
 
 /// The memory of the cells, if each byte of a text becomes a token.
@@ -69,6 +96,13 @@ std::size_t most_bytes_of(const std::vector<ColumnTexts>& columns) {
   return bytes;
 }
 }  // namespace
+
+void check_one_token_a_word(const Tokenizer& tokenizer, std::size_t tokens, std::size_t words) {
+  const std::size_t frame = tokens_before(tokenizer) + 1;
+  if (tokens != words + frame)
+    throw Error("the tokenizer makes " + std::to_string(tokens - frame) + " tokens of " + std::to_string(words) +
+                " words: tags need one that makes a token of each word, such as that of kind \"words\"");
+}
 
 PromptSplit split_prompt(const std::string& text, const std::string& prompt_end) {
   const std::size_t found = text.find(prompt_end);
@@ -131,6 +165,7 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
       kept = kept && (!holds_text(columns[i].column) || fits(cells.back(), columns[i]));
     }
     if (!kept) continue;
+    check_tags(columns, cells, [&](std::size_t i) { return place ? place(row, i) : "row " + std::to_string(row + 1); });
     made.rows.push_back(std::move(cells));
     if (place) made.texts.push_back(static_cast<std::uint32_t>(row));
   }

@@ -1,5 +1,8 @@
 // Files of rows, one per line, split into fields.
+#include <sstream>
+
 #include "fields.hpp"
+#include "sentences.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -9,29 +12,80 @@ namespace {
   throw FileError(path + ", line " + std::to_string(line) + ": " + message);
 }
 
+/// The lines of a file whose fields are a table.
+std::vector<std::string> lines_of_table(const std::string& path, const TableOptions& options) {
+  if (options.columns < 1) throw Error("a table must have at least one column");
+  if (options.skip_lines < 0) throw Error("skip_lines must not be negative, got " + std::to_string(options.skip_lines));
+  return read_lines(path, options.reading);
+}
+
+/// The fields of a line. `fields` splits it. Throws FileError if they are not as many as the columns.
+template <class Split>
+std::vector<std::string> fields_at(const std::string& path, std::size_t line, const TableOptions& options,
+                                   const Split& split) {
+  std::vector<std::string> fields;
+  try {
+    fields = split();
+  } catch (const Error& error) {
+    fail(path, line, error.what());
+  }
+  if (fields.size() < options.columns || (fields.size() > options.columns && !options.more)) {
+    const std::string parted = options.delimiter == '\t'  ? "tabs"
+                               : options.delimiter == ' ' ? "spaces or tabs"
+                                                          : std::string("'") + options.delimiter + "'";
+    fail(path, line,
+         "a row must have " + std::to_string(options.columns) + " fields separated by " + parted + ", got " +
+             (fields.size() > options.columns ? "more" : std::to_string(fields.size())));
+  }
+  return fields;
+}
 }  // namespace
 
 TableTexts read_table(const std::string& path, const TableOptions& options) {
-  if (options.columns < 1) throw Error("a table must have at least one column");
-  if (options.skip_lines < 0) throw Error("skip_lines must not be negative, got " + std::to_string(options.skip_lines));
-  const std::vector<std::string> lines = read_lines(path, options.reading);
+  const std::vector<std::string> lines = lines_of_table(path, options);
   TableTexts table(options.columns);
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
-    std::vector<std::string> fields;
-    try {
-      fields = fields_of(lines[i], options.delimiter, options.columns);
-    } catch (const Error& error) {
-      fail(path, i + 1, error.what());
-    }
-    if (fields.size() < options.columns || (fields.size() > options.columns && !options.more)) {
-      const std::string parted = options.delimiter == '\t' ? "tabs" : std::string("'") + options.delimiter + "'";
-      fail(path, i + 1,
-           "a row must have " + std::to_string(options.columns) + " fields separated by " + parted + ", got " +
-               (fields.size() > options.columns ? "more" : std::to_string(fields.size())));
-    }
+    std::vector<std::string> fields =
+        fields_at(path, i + 1, options, [&] { return fields_of(lines[i], options.delimiter, options.columns); });
     for (std::size_t column = 0; column < options.columns; ++column) table[column].push_back(std::move(fields[column]));
   }
   return table;
+}
+
+std::vector<std::string> fields_of_word(const std::string& line, char delimiter, std::size_t most) {
+  if (delimiter != ' ') return fields_of(line, delimiter, most);
+  std::vector<std::string> fields;
+  std::istringstream stream(line);
+  for (std::string field; stream >> field;) fields.push_back(std::move(field));
+  return fields;
+}
+
+SentenceTexts read_sentences(const std::string& path, const TableOptions& options) {
+  const std::vector<std::string> lines = lines_of_table(path, options);
+  SentenceTexts made;
+  made.columns.resize(options.columns);
+  bool inside = false;  // a sentence
+  for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
+    if (is_blank(lines[i])) {
+      inside = false;
+      continue;
+    }
+    const std::vector<std::string> fields =
+        fields_at(path, i + 1, options, [&] { return fields_of_word(lines[i], options.delimiter, options.columns); });
+    if (fields[0] == document_start) continue;
+    if (!inside) made.lines.push_back(i + 1);
+    for (std::size_t column = 0; column < options.columns; ++column) {
+      const std::string& field = fields[column];
+      if (field.empty() || field.find_first_of(" \t") != std::string::npos)
+        fail(path, i + 1, "field " + std::to_string(column + 1) + " is " + shown(field) + ": it must be one word");
+      if (inside)
+        made.columns[column].back() += ' ' + field;
+      else
+        made.columns[column].push_back(field);
+    }
+    inside = true;
+  }
+  return made;
 }
 
 PairTexts read_pairs(const std::string& path, const ReadOptions& options) {

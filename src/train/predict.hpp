@@ -37,6 +37,8 @@ class RowPredictor {
   BatchArrays text_rows(const std::string& file, const std::vector<std::string>& lines, std::size_t skipped) const;
   /// The inputs among the arrays of a file, .npz or .safetensors.
   BatchArrays rows(const std::string& file) const;
+  /// The label of each word of sentences: for a run on tags.
+  std::vector<std::vector<std::string>> tags(const std::vector<std::vector<std::string>>& sentences) const;
   /// One prediction for each row. Throws Error if the results of the functions are not one for each row and label.
   Predictions predict(const BatchArrays& rows) const;
 

@@ -3,7 +3,9 @@
 
 #include "csv_lines.hpp"
 #include "fields.hpp"
+#include "joined.hpp"
 #include "predict.hpp"
+#include "sentences.hpp"
 
 namespace xtape::train {
 
@@ -79,6 +81,34 @@ BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<
       if (fields.size() == some || taken[i]) read.push_back(fields[i]);
   }
   return field_rows(file, rows, skipped);
+}
+
+std::vector<std::vector<std::string>> RowPredictor::tags(
+    const std::vector<std::vector<std::string>>& sentences) const {
+  if (sentences.empty()) return {};
+  const Tokenizer& tokenizer = run_.tokenizer();
+  std::vector<Tokens> texts;
+  for (const std::vector<std::string>& words : sentences) {
+    texts.push_back(source_of(tokenizer, joined(words, {}, " ")));
+    check_one_token_a_word(tokenizer, texts.back().size(), words.size());
+  }
+  const Array tokens = token_array(texts, std::max(0, tokenizer.pad()), length_unit);
+  const Array logits = run_.model().play("logits", {{columns().at(0).name, tokens}})[0].value;
+  const auto labels = static_cast<std::int64_t>(run_.labels().size());
+  if (logits.shape() != Shape{tokens.shape()[0], tokens.shape()[1], labels} || logits.dtype() != Dtype::float32)
+    throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for tokens " +
+                to_string(tokens.shape()) + " and " + std::to_string(labels) + " labels");
+  std::vector<std::vector<std::string>> found;
+  const float* row = logits.as<float>();  // [b, t, labels]
+  for (const std::vector<std::string>& words : sentences) {
+    std::vector<std::string>& tags = found.emplace_back();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const float* scores = row + static_cast<std::int64_t>(i + tokens_before(tokenizer)) * labels;
+      tags.push_back(run_.labels()[static_cast<std::size_t>(std::max_element(scores, scores + labels) - scores)]);
+    }
+    row += tokens.shape()[1] * labels;
+  }
+  return found;
 }
 
 BatchArrays RowPredictor::text_rows(const std::string& file, const std::vector<std::string>& lines,

@@ -82,7 +82,7 @@ fs::path working_directory() {
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
   for (const std::string part : {"", "validation_", "test_"})
-    for (const char* name : {"text", "pairs", "source", "target", "table", "images", "arrays"}) {
+    for (const char* name : {"text", "pairs", "source", "target", "table", "tags", "images", "arrays"}) {
       const std::string key = "data." + part + name;
       Json* value = find(root, key);
       if (value == nullptr) continue;

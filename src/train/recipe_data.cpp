@@ -30,7 +30,7 @@ std::vector<std::string> read_list(Section& section, const Data& data, const std
     section.read(key, files.emplace_back());
   } else {
     if (!data.has_tokens())
-      section.fail(key, "must be one file: only texts, documents, pairs and tables may have several");
+      section.fail(key, "must be one file: only texts, documents, pairs, tables and tags may have several");
     section.read(key, files);
     if (files.empty()) section.fail(key, "must be a file, or a list with at least one, not []");
   }
@@ -79,22 +79,30 @@ void document_data(Section& section, Data& data) {
   section.read("prompt_end", data.prompt_end);
 }
 
+/// A column that a recipe describes by a word. Fails if data of this kind cannot have it.
+Column column_of(Section& section, const std::string& name, const Json& value, const Data& data) {
+  using Kind = Column::Kind;
+  const bool tags = data.kind == "tags";
+  if (value == "skip") return {""};
+  if (value == "text") return {name, Kind::text};
+  if (tags && value == "tags") return {name, Kind::tags};
+  if (!tags && value == "label") return {name, Kind::label};
+  if (!tags && value == "number") return {name, Kind::number};
+  if (tags || !value.is_object() || value.size() != 1 || !value.contains("numbers"))
+    section.fail(name, std::string("must be \"text\", ") +
+                           (tags ? R"("tags")" : R"("label", "number", {"numbers": COUNT})") + " or \"skip\", not " +
+                           value.dump());
+  Column column = {name, Kind::number};
+  section.section(name).read("numbers", column.width, {1, 1 << 16});
+  return column;
+}
+
 /// Reads the columns of a table, in the order of its fields.
 void read_columns(Section section, Data& data) {
   using Kind = Column::Kind;
   data.table.columns = 0;
   for (const auto& [name, value] : section.json().items()) {
-    Column column = {name};
-    if (value.is_object() && value.size() == 1 && value.contains("numbers")) {
-      column.kind = Kind::number;
-      section.section(name).read("numbers", column.width, {1, 1 << 16});
-    } else if (value == "skip") {
-      column.name.clear();
-    } else if (value == "text" || value == "label" || value == "number") {
-      column.kind = value == "text" ? Kind::text : value == "label" ? Kind::label : Kind::number;
-    } else {
-      section.fail(name, R"(must be "text", "label", "number", {"numbers": COUNT} or "skip", not )" + value.dump());
-    }
+    Column column = column_of(section, name, value, data);
     const auto labels = [](const Column& each) { return each.kind == Kind::label; };
     if (column.kind == Kind::label && std::any_of(data.columns.begin(), data.columns.end(), labels))
       section.fail(name, "is a second column of labels: a table can have only one");
@@ -105,16 +113,40 @@ void read_columns(Section section, Data& data) {
   if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "must have a column to read");
 }
 
-void table_data(Section& section, Data& data) {
-  section.need({"columns"});
-  read_columns(section.section("columns"), data);
-  std::string delimiter = data.training[0][0].find(".csv") != std::string::npos ? "," : "\t";
-  section.read("delimiter", delimiter);
-  if (delimiter.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
-  data.table.delimiter = delimiter[0];
+/// The character between the fields of a line.
+void read_delimiter(Section& section, std::string usual, char& delimiter) {
+  section.read("delimiter", usual);
+  if (usual.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
+  delimiter = usual[0];
+}
+
+void read_header(Section& section, Data& data) {
   bool header = false;
   section.read("header", header);
   data.table.skip_lines = header ? 1 : 0;
+}
+
+/// Lines of a word and its tag, unless the recipe has other columns.
+void tags_data(Section& section, Data& data) {
+  data.columns = {{"tokens", Column::Kind::text}, {"tags", Column::Kind::tags}};
+  if (section.has("columns")) {
+    data.columns.clear();
+    read_columns(section.section("columns"), data);
+    for (const auto& [kind, name] : {std::pair(Column::Kind::text, "text"), {Column::Kind::tags, "tags"}})
+      if (std::count_if(data.columns.begin(), data.columns.end(),
+                        [&](const Column& each) { return !each.name.empty() && each.kind == kind; }) != 1)
+        section.fail("columns", std::string("must have one column \"") + name + "\"");
+  }
+  data.table.columns = data.columns.size();
+  read_delimiter(section, " ", data.table.delimiter);
+  read_header(section, data);
+}
+
+void table_data(Section& section, Data& data) {
+  section.need({"columns"});
+  read_columns(section.section("columns"), data);
+  read_delimiter(section, data.training[0][0].find(".csv") != std::string::npos ? "," : "\t", data.table.delimiter);
+  read_header(section, data);
 }
 
 void image_data(Section& section, Data& data) {
@@ -164,10 +196,7 @@ void array_data(Section& section, Data& data) {
   if (data.inputs.empty())
     section.fail("",
                  R"(needs the key 'inputs' for a file of comma-separated values, such as {"x": "*", "y": "price"})");
-  std::string delimiter = file.find(".tsv") != std::string::npos ? "\t" : ",";
-  section.read("delimiter", delimiter);
-  if (delimiter.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
-  data.csv.separator = delimiter[0];
+  read_delimiter(section, file.find(".tsv") != std::string::npos ? "\t" : ",", data.csv.separator);
   section.read("header", data.csv.header);
   section.read("max_line", data.reading.max_line);
   data.csv.reading = data.reading;
@@ -209,7 +238,7 @@ Recipe::Data read_data(Section section) {
   if (data.kind == "parallel")  // the former name, in recipes of old runs
     data.kind = "pairs";
   else
-    section.read("kind", data.kind, {"text", "documents", "pairs", "table", "images", "arrays"});
+    section.read("kind", data.kind, {"text", "documents", "pairs", "table", "tags", "images", "arrays"});
   read_all_files(section, data);
   if (!data.has_tokens()) {
     data.has_images() ? image_data(section, data) : array_data(section, data);
@@ -221,6 +250,7 @@ Recipe::Data read_data(Section section) {
   if (data.kind == "text") text_data(section, data);
   if (data.kind == "documents") document_data(section, data);
   if (data.kind == "table") table_data(section, data);
+  if (data.kind == "tags") tags_data(section, data);
   if (data.has_rows()) {
     section.read("max_length", data.max_length, {0, longest_row});
     section.read("longest_row", data.longest_row, {0, most_batch_tokens});
@@ -239,7 +269,7 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
   std::vector<std::string> names = {"vocabulary", "columns"};
   if (data.has_pairs()) names.insert(names.end(), {"source_vocabulary", "target_vocabulary"});
   for (const Column& column : data.columns)
-    if (column.kind == Column::Kind::label) names.emplace_back("labels");
+    if (column.kind == Column::Kind::label || column.kind == Column::Kind::tags) names.emplace_back("labels");
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include "joined.hpp"
 #include "json_text.hpp"
 #include "process_memory.hpp"
+#include "words.hpp"
 
 namespace xtape::train {
 
@@ -135,7 +136,7 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
 
 void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split) {
   const std::size_t before = split.size();
-  Part part = {files, 0, 1};
+  Part part = {files, 0, 1, {}};
   if (data.has_images()) split.images = read_images(files[0], data.channels);
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") {
@@ -147,6 +148,11 @@ void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& 
   if (data.kind == "table") {
     append(read_table(files[0], data.table), split.columns);
     part.first += static_cast<std::size_t>(data.table.skip_lines);
+  }
+  if (data.kind == "tags") {
+    SentenceTexts sentences = read_sentences(files[0], data.table);
+    append(std::move(sentences.columns), split.columns);
+    part.lines = std::move(sentences.lines);
   }
   if (data.has_pairs()) {
     PairTexts pairs =
@@ -230,9 +236,12 @@ Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
   made.source = one ? made.target : make_tokenizer(recipe, lines_for(recipe, true));
   for_each_column(recipe.data, [&](const Column& column, std::size_t field) {
     const std::vector<std::string>& texts = training_.columns[field];
-    if (column.kind != Column::Kind::label) return;
-    const std::set<std::string> labels(texts.begin(), texts.end());
-    made.labels.assign(labels.begin(), labels.end());
+    std::set<std::string> labels;
+    if (column.kind == Column::Kind::label) labels.insert(texts.begin(), texts.end());
+    if (column.kind == Column::Kind::tags)
+      for (const std::string& tags : texts)
+        for (const std::string& tag : words_in(tags)) labels.insert(tag);
+    if (!labels.empty()) made.labels.assign(labels.begin(), labels.end());
   });
   return made;
 }
@@ -248,14 +257,16 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
     columns = {{{"source", Kind::text}, &split.columns[0], tokenizers.source.get()},
                {{"target", Kind::target}, &split.columns[1], tokenizers.target.get()}};
   for_each_column(data, [&](const Column& column, std::size_t field) {
-    const Tokenizer* tokenizer = column.kind == Kind::text ? tokenizers.target.get() : nullptr;
+    const bool of_words = column.kind == Kind::text || column.kind == Kind::tags;
+    const Tokenizer* tokenizer = of_words ? tokenizers.target.get() : nullptr;
     columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
   const char* unit = data.kind == "documents" ? ", text " : ", line ";
   const auto place = [parts = split.parts, skipped = split.skipped, unit](std::size_t row, std::size_t column) {
     auto part = parts.begin();
     for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
-    return part->files[std::min(column, part->files.size() - 1)] + unit + std::to_string(part->first + row);
+    return part->files[std::min(column, part->files.size() - 1)] + unit +
+           std::to_string(part->lines.empty() ? part->first + row : part->lines[row]);
   };
   return rows_of(columns, max_length, place);
 }

@@ -39,7 +39,8 @@ class Texts {
   struct Part {
     std::vector<std::string> files;
     std::size_t rows = 0;
-    std::size_t first = 1;  // the number of the first row in the files
+    std::size_t first = 1;                // the number of the first row in the files
+    std::vector<std::size_t> lines = {};  // of all rows, if they do not follow each other
   };
   /// A split: one text, or rows of texts by column.
   struct Split {

@@ -53,6 +53,19 @@ printf 'English\tthe dog\n\nein haus\n' | "$xtape" predict classes >out 2>err
 holds "predictions of texts, with targets or without" [ "$(cut -f 1 out | tr '\n' ' ')" = "label English $(sed -n 3p out | cut -f 1) German " ]
 holds "classify and predict agree" [ "$(tail -n 1 out)" = "$("$xtape" classify classes <<<'ein haus')" ]
 expect 2 "" "standard input, line 2: a row must have 2 fields, or without targets 1, got more" predict classes <<<$'a\na\tb\tc'
+
+# Labels of words.
+for _ in $(seq 20); do printf 'we O\ncan V\n\nthe O\ncan N\nagain O\n\n'; done >tags.txt
+expect 0 "^tagged: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/tag_words.json" --out tagged --set data.tags=tags.txt \
+  --set epochs=20 --set batch.size=8
+expect 0 "^accuracy 1$" "" eval tagged
+printf 'the\ncan\tX\nagain\n\n\nwe O\r\ncan' | "$xtape" predict tagged >out 2>err
+holds "words are labelled" [ "$(tr '\t\n' ' /' <out)" = "the O/can N/again O//we O/can V//" ]
+holds "blank lines alone are no sentences" [ -z "$("$xtape" predict tagged <<<'')" ]
+expect 2 "" "standard input, line 3: a line must be a word, or have 2 fields, not more" predict tagged <<<$'the\n\nwe O O'
+expect 2 "" "is a run on tags: it was not trained to continue texts" generate tagged --prompt a --tokens 1
+expect 2 "" "tagged is not a run on a table with one text and one label per row" classify tagged <<<'we can'
+
 printf ' \thund\n' | cat labelled.tsv - >unlabelled.tsv
 expect 2 "" "unlabelled.tsv, line 81: column 'label': the label is empty" train "$recipes/classify_texts.json" --out none \
   --set data.table=unlabelled.tsv --set data.held_out=2 --set data.split=null

@@ -6,7 +6,7 @@ PAGE = "docs/recipe_keys.md"
 # The sections that the functions of the readers read. All other functions of recipe_data.cpp read `data`.
 SECTIONS = {"read_batch": "batch", "read_options": "optimizer", "read_optimizer": "optimizer", "read_group": "optimizer.groups",
             "read_privacy": "privacy", "read_schedule": "schedule", "read_tokenizer": "tokenizer", "read_search": "search",
-            "read_columns": "data.columns"}
+            "column_of": "data.columns"}
 INTERNAL = {"original", "longest_row"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")

@@ -318,6 +318,11 @@ std::vector<Row> rows_of_texts(World& w) {
          BatchArrays b;
          World::row_batches().validation_sample(UINT64_MAX, b);
        }},
+      {"read_sentences", "no such file", "/nowhere", [] { read_sentences("/nowhere"); }},
+      {"read_sentences", "no columns", "",
+       [&w] { CHECK_THROWS_AS(read_sentences(w.folder.write("t", "a\tb\n"), {.columns = 0}), Error); }},
+      {"read_sentences", "a field of two words", "",
+       [&w] { CHECK_THROWS_AS(read_sentences(w.folder.write("t", "a b\tc\n")), FileError); }},
       {"read_table", "no such file", "/nowhere", [] { read_table("/nowhere"); }},
       {"read_table", "no columns", "",
        [&w] { CHECK_THROWS_AS(read_table(w.folder.write("t", "a\tb\n"), {.columns = 0}), Error); }},

@@ -64,7 +64,8 @@ TEST_CASE("a list of files trains like one file with their contents") {
 TEST_CASE("a document ends with its file") {
   const tiny::Directory directory;
   const std::vector<Setting> settings = {
-      {"data", R"({"kind": "documents", "text": ["a.txt", "b.txt"], "split": 0.67, "folder": ")" + directory / "" + "\"}"},
+      {"data", R"({"kind": "documents", "text": ["a.txt", "b.txt"], "split": 0.67})"},
+      {"data.folder", directory / ""},
       {"measure", "null"}, {"batch", R"({"size": 1})"}};
   const Recipe recipe = tiny::load(directory, settings);
   directory.write("a.txt", "1+1=2\n\n1+2=\n3");

@@ -44,6 +44,7 @@ const std::map<std::string, std::int64_t> parameters = {
     {"adder", gpt(said, 128, 2)},
     {"cifar10_resnet", 269'722 - 3 * 9 * 16 + said * 9 * 16 + linear(64, said) - linear(64, 10)},
     {"classify_texts", said * 64 + linear(64, 64) + linear(64, said)},
+    {"tag_words", said * 64 + 2 * gates(4, 64, 64) + linear(128, said)},
     {"dates_gru", gru(64, 128) + linear(128, said)},
     {"dates_lstm", lstm(128, 1)},
     {"digits", said * 9 * 16 + 9 * 16 * 32 + 2 * (16 + 32) + linear(32 * (said / 4) * (said / 4), said)},

@@ -1,5 +1,6 @@
-/// xtape predict: what the model of a run predicts for the rows of a table, for arrays or for images.
+/// xtape predict: what the model of a run predicts for the rows of a table, for words, arrays or images.
 #include <algorithm>
+#include <iostream>
 #include <memory>
 
 #include "batch_shards.hpp"
@@ -7,6 +8,7 @@
 #include "lines.hpp"
 #include "predictions.hpp"
 #include "run_options.hpp"
+#include "sentences.hpp"
 
 namespace xtape::cli {
 namespace {
@@ -17,10 +19,6 @@ struct PredictArguments {
   std::int64_t max_line = 0;
   std::vector<std::string> files;
 };
-
-bool is_blank(const std::string& line) {
-  return line.find_first_not_of(" \t") == std::string::npos;
-}
 
 /// Reads lines in parts. For arrays each part begins with the header.
 void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
@@ -40,6 +38,51 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
     if (data.has_arrays() && std::all_of(read.begin(), read.end(), is_blank)) continue;
     printer.print(as_wrong_input([&] { return predictor.rows(file, part, before); }));
   }
+}
+
+/// The word of a line of a sentence, which may lack the other fields.
+std::string word_of(const std::string& line, const Recipe::Data& data, const std::string& place) {
+  const std::vector<std::string> fields = fields_of_word(line, data.table.delimiter, data.table.columns);
+  if (fields.size() == 1) return fields[0];
+  if (fields.size() != data.table.columns)
+    throw Error(place + ": a line must be a word, or have " + std::to_string(data.table.columns) + " fields, not " +
+                (fields.size() > data.table.columns ? "more" : std::to_string(fields.size())));
+  const auto text = std::find_if(data.columns.begin(), data.columns.end(), [](const Column& each) {
+    return !each.name.empty() && each.kind == Column::Kind::text;
+  });
+  return fields[static_cast<std::size_t>(text - data.columns.begin())];
+}
+
+/// Prints words and their labels, and a blank line after each sentence. Sentences that have come are played together.
+void predict_tags(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
+                  const std::string& file) {
+  std::vector<std::vector<std::string>> sentences(1);
+  std::size_t number = 0;
+  const auto print = [&](bool all) {
+    std::vector<std::string> last;
+    if (!all || sentences.back().empty()) last = std::move(sentences.back()), sentences.pop_back();
+    const auto tags = as_wrong_input([&] { return predictor.tags(sentences); });
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      for (std::size_t k = 0; k < sentences[i].size(); ++k) std::cout << sentences[i][k] << '\t' << tags[i][k] << '\n';
+      std::cout << '\n';
+    }
+    std::cout << std::flush;
+    if (interrupted()) throw Interrupted();
+    sentences = {std::move(last)};
+  };
+  for (std::vector<std::string> read; !(read = lines.next(1024)).empty();) {
+    for (const std::string& line : read) {
+      const std::string place = file + ", line " + std::to_string(++number);
+      if (is_blank(line)) {
+        if (!sentences.back().empty()) sentences.emplace_back();
+      } else {
+        sentences.back().push_back(as_wrong_input([&] { return word_of(line, data, place); }));
+      }
+      if (sentences.size() > rows_at_once) print(false);
+    }
+    if (sentences.size() > 1) print(false);
+  }
+  if (!sentences.back().empty()) print(true);
 }
 
 void predict_arrays(const train::RowPredictor& predictor, const std::string& file, PredictionPrinter& printer) {
@@ -66,12 +109,16 @@ void predict(const PredictArguments& arguments) {
     return predict_arrays(predictor, file, printer);
   if (data.has_arrays() && data.inputs.empty())
     throw WrongInput(arguments.run + " is a run on arrays without names of columns: give a file of arrays");
+  const auto predict_from = [&](InputLines& lines) {
+    if (data.kind == "tags") return predict_tags(predictor, data, lines, file);
+    predict_lines(predictor, data, lines, file, printer);
+  };
   if (arguments.files.empty()) {
     InputLines lines(arguments.max_line);
-    return predict_lines(predictor, data, lines, file, printer);
+    return predict_from(lines);
   }
   InputLines lines(file, arguments.max_line);
-  predict_lines(predictor, data, lines, file, printer);
+  predict_from(lines);
 }
 
 }  // namespace
@@ -79,12 +126,13 @@ void predict(const PredictArguments& arguments) {
 void add_predict(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "predict",
-      "Predict for the rows of a table, or images, with a run's model: a line of numbers or labels for each");
+      "Predict for the rows of a table, words, or images, with a run's model: a line of numbers or labels for each");
   const auto arguments = std::make_shared<PredictArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
   command->add_option("FILE", arguments->files,
                       "A table with the columns of the training data, which may lack the targets (default: the "
-                      "standard input); a file of arrays; for a run on images: PNG or PNM files");
+                      "standard input); words, with blank lines between sentences, for a run on tags; a file of arrays; for a run on "
+                      "images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
   command->callback([arguments] { predict(*arguments); });
