@@ -77,7 +77,7 @@ class Shape {
  public:
   static constexpr std::size_t max_rank = 10;
 
-  Shape() = default;  ///< Of rank 0.
+  Shape() = default;  ///< Rank 0.
   // The constructors throw ShapeError for more than max_rank entries.
   Shape(std::initializer_list<std::int64_t> sizes) : Shape(sizes.begin(), sizes.end()) {}
   template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
@@ -144,7 +144,7 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
 std::int64_t count_of(const Shape& shape);          ///< Elements; 1 for rank 0. Requires what checked_bytes checks.
 std::string to_string(const Shape& shape);          ///< "(2, 3)", "(2,)", "()".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-Strides dense_strides(const Shape& shape);          ///< Of a row-major array without gaps.
+Strides dense_strides(const Shape& shape);          ///< Strides of a row-major array without gaps.
 
 /// NumPy broadcasting: the shape that all of `shapes` broadcast to. Throws ShapeError, which names the shapes.
 Shape broadcast_shapes(const std::vector<Shape>& shapes);

@@ -27,7 +27,7 @@ struct ArrayRows {
   std::string labelled = {};             ///< … and its name.
   std::string file = {};                 ///< Where the rows come from …
   std::size_t first = 0;                 ///< … and how many of its rows come before these.
-  std::vector<ArrayInput> inputs = {};   ///< Of a CSV file: what the arrays were made of, all columns by name.
+  std::vector<ArrayInput> inputs = {};   ///< For a CSV file: the columns of each array, by name.
   std::size_t size() const;
   std::string place(std::size_t row) const;  ///< "train.npz, row 12".
 };
@@ -41,7 +41,7 @@ ArrayRows read_array_rows(const std::string& path, const std::vector<ArrayInput>
 
 struct ArrayBatchesOptions {
   std::int64_t rows = 64;  ///< The most rows of a batch.
-  std::uint64_t seed = 0;  ///< Of the data order.
+  std::uint64_t seed = 0;  ///< Determines the data order.
 };
 
 /// Batches of arrays. An epoch has all rows once, in batches whose sizes differ by one at most.

@@ -15,7 +15,7 @@ struct BleuOptions {
 
 struct Bleu {
   double score = 0;                       ///< 0 to 100.
-  std::array<double, 4> precisions = {};  ///< Of n-grams of 1 to 4 words, in percent.
+  std::array<double, 4> precisions = {};  ///< For n-grams of 1 to 4 words, in percent.
   double brevity_penalty = 0;             ///< 0 to 1.
   std::int64_t hypothesis_length = 0;  ///< In words.
   std::int64_t reference_length = 0;

@@ -25,7 +25,7 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
-  virtual int rank() const = 0;  ///< Of this process: 0 to size() - 1.
+  virtual int rank() const = 0;  ///< The rank of this process: 0 to size() - 1.
   virtual int size() const = 0;
   virtual std::string host(int rank) const = 0;  ///< The name of the host of a rank.
 

@@ -19,7 +19,7 @@ struct CsvOptions {
   /// Empty fields and "NA", "N/A", "nan", "NaN", "null" and "?" are NaN, and empty labels have the index -1; else
   /// they are errors.
   bool missing = false;
-  Dtype dtype = Dtype::float32;  ///< Of numbers: float32 or float64.
+  Dtype dtype = Dtype::float32;  ///< The dtype of numbers: float32 or float64.
   ReadOptions reading = {};
 };
 

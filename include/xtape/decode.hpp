@@ -38,8 +38,8 @@ struct GenerateOptions {
   Sampling sampling;
   /// Called by `generate` with each new token; returning true ends the generation.
   std::function<bool(std::int32_t)> each;
-  std::int64_t samples = 1;     ///< Of generate_batch: continuations per prompt.
-  std::int64_t batch_size = 8;  ///< Of generate_batch: rows at a time. Up to 8 rows read the weights once.
+  std::int64_t samples = 1;     ///< For generate_batch: continuations per prompt.
+  std::int64_t batch_size = 8;  ///< For generate_batch: rows at a time. Up to 8 rows read the weights once.
 };
 
 /// Continues `prompt` with the model's function `logits(tokens)`, floats [b, t, classes] in mode predict, and returns
@@ -91,7 +91,7 @@ double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length);
 struct SearchOptions {
   std::int64_t beam_size = 1;  ///< Hypotheses per source that are extended at each step. 1: greedy.
   LengthPenalty length_penalty = LengthPenalty::none;
-  double alpha = 0.6;             ///< Of the length penalty.
+  double alpha = 0.6;             ///< The exponent of the length penalty.
   std::int64_t max_length = 256;  ///< The most tokens of a hypothesis, the end token included.
   /// If one of these is not 0, hypotheses also have at most length_factor * (tokens of the source) + length_extra
   /// tokens, but may always have one.

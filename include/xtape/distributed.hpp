@@ -15,7 +15,7 @@
 namespace xtape {
 
 struct DistributedOptions {
-  OptimizerOptions optimizer;                  ///< Of weights that no group matches.
+  OptimizerOptions optimizer;                  ///< For weights that no group matches.
   std::int64_t shards = 1;                     ///< Into how many parts the batch of an update is cut.
   std::int64_t micro_batches = 1;              ///< Plays per shard, at most; their gradients are added in order.
   std::shared_ptr<Communicator> communicator;  ///< Null: this process alone.
@@ -27,7 +27,7 @@ struct DistributedOptions {
 /// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has
 /// its own by (seed, weight, element, update).
 struct GradientNoise {
-  double deviation = 0;  ///< Of each element of the sums; 0: no noise.
+  double deviation = 0;  ///< Standard deviation for each element of the sums; 0: no noise.
   std::uint64_t seed = 0;
   std::uint64_t update = 0;
 };
@@ -72,8 +72,8 @@ class DistributedOptimizer {
 
   /// The bytes that gradients take: those of a play, partial sums over shards, and what other ranks send.
   std::size_t gradient_bytes() const;
-  std::size_t moment_bytes() const;  ///< Of this rank.
-  /// Of both, what takes no memory yet, because nothing was written there.
+  std::size_t moment_bytes() const;  ///< The bytes of this rank.
+  /// The part of both that takes no memory yet, because nothing was written there.
   std::size_t absent_bytes() const;
   /// The state of the optimiser, as of Optimizer::state; with several ranks, only "updates".
   const Store& state() const;

@@ -25,7 +25,7 @@ class Error : public std::runtime_error {
   const std::string& op() const;             ///< The op that failed: "matmul".
   const std::string& file() const;           ///< The file of the program or definition.
   std::int32_t line() const;                 ///< The line in that file, from 1.
-  const std::vector<Shape>& shapes() const;  ///< Of the operands, if an op refused to be recorded.
+  const std::vector<Shape>& shapes() const;  ///< The shapes of the operands, if an op refused to be recorded.
 
   // A caller that knows more about the failed call catches the error by reference, adds the op or the location, and
   // rethrows with `throw;`, so that the error keeps its type.

@@ -12,7 +12,7 @@ namespace xtape {
 
 /// What a block says about its file.
 struct BlockFile {
-  std::string path;                  ///< Of the file; if `bytes` is not empty, the name for errors.
+  std::string path;                  ///< The path of the file; if `bytes` is not empty, the name for errors.
   std::string bytes;                 ///< Not empty: what FileBlock::without_weights gave, in place of the file.
   Store weights;                     ///< With `bytes`: arrays of the shapes of all weights of the file.
   std::vector<std::string> outputs;  ///< Values of the file by name; empty: its outputs.

@@ -17,10 +17,10 @@ struct GradcheckReport {
   std::string message;  ///< The worst input and element, with both values; empty if worst is 0.
 };
 struct GradcheckOptions {
-  double step = 1e-6;         ///< Of the central difference, to each side.
+  double step = 1e-6;         ///< The step of the central difference, to each side.
   double tolerance = 1e-6;    ///< On GradcheckReport::worst.
   bool second = false;        ///< Whether to check the gradient of the gradient instead.
-  std::uint64_t seed = 0;     ///< Of the random cotangents.
+  std::uint64_t seed = 0;     ///< Determines the random cotangents.
 };
 /// Checks the gradients of `function` at `points`, one float64 array per input, against central differences of the
 /// function's float64 outputs, weighted by random cotangents; outputs of other dtypes are ignored. `function` is called

@@ -23,12 +23,12 @@ std::string to_string(const ImageShape& shape);  ///< "3 channels of 32 x 48 (he
 /// Images of one shape. Their pixels are bytes, 0 (black) to 255, channel by channel, row by row.
 struct Images {
   ImageShape shape;
-  std::vector<std::uint8_t> pixels;  ///< Of all images, one after the other.
+  std::vector<std::uint8_t> pixels;  ///< The pixels of all images, one after the other.
   std::vector<std::int64_t> labels;  ///< One for each image: an index in `names`.
-  std::vector<std::string> names;    ///< Of the labels.
+  std::vector<std::string> names;    ///< The names of the labels.
   /// Where the images come from: one file for each, or one for all.
   std::vector<std::string> files;
-  std::size_t first = 0;  ///< Of one file for all: how many of its images come before these.
+  std::size_t first = 0;  ///< If one file has all images: the number of its images before these.
   std::size_t size() const { return labels.size(); }
   std::string place(std::size_t image) const;  ///< "digits.safetensors, image 12", or the file of the image.
 };
@@ -57,7 +57,7 @@ Array image_array(const Images& images, const ImageOptions& options);
 
 struct ImageBatchesOptions {
   std::int64_t rows = 64;  ///< The most images of a batch.
-  std::uint64_t seed = 0;  ///< Of the data order and of the variation.
+  std::uint64_t seed = 0;  ///< Determines the data order and the variation.
   ImageOptions images = {};
 };
 

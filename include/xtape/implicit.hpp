@@ -12,7 +12,7 @@ namespace xtape {
 struct RootOptions {
   double rtol = 1e-6;            ///< Newton's method ends if its step is at most rtol |x|,
   double atol = 1e-6;            ///< or |f(x)| before the step is at most atol.
-  std::int64_t max_steps = 50;   ///< Of Newton's method.
+  std::int64_t max_steps = 50;   ///< For Newton's method.
   LinearSolveOptions linear = {};  ///< The systems with the Jacobian of f: of each step, and of derivatives.
   /// Records the root from the guess, in place of Newton's method. Its ops need no gradients.
   std::function<Vars(const Vars& guess)> solver = {};

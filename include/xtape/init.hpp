@@ -26,7 +26,7 @@ struct Initialiser {
 
   std::string name = "zeros";  ///< zeros, ones, constant, normal, uniform, glorot_uniform, …
   Settings settings;           ///< Those that are given; others have their defaults.
-  Array values;                ///< Of init::from: the elements; else empty.
+  Array values;                ///< For init::from: the elements; else empty.
 };
 
 /// Fills `array` (float32 or float64; float32 gets the float64 numbers, rounded) with the numbers of (seed, name).

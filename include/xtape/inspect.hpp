@@ -32,7 +32,7 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;
-  NamedVars outputs;  ///< Of the play, in its order.
+  NamedVars outputs;  ///< The outputs of the play, in its order.
 };
 /// Throws FileError, with file and line, if the folder is not a saved play.
 SavedPlay load_play(const std::string& path);
@@ -41,7 +41,7 @@ bool is_saved_play(const std::string& path);
 
 /// What numbers an array has. Of booleans, true counts as 1.
 struct Range {
-  double min = 0, max = 0;  ///< Of the finite elements; 0 if there are none.
+  double min = 0, max = 0;  ///< Over the finite elements; 0 if there are none.
   std::int64_t count = 0;
   std::int64_t zeros = 0, nans = 0, positive_infinities = 0, negative_infinities = 0;
 
@@ -61,10 +61,9 @@ struct Cause {
   Range range;
   std::vector<std::int64_t> element = {};  ///< The index of the first element that is enough for the failure, or empty.
   std::string number = "";                 ///< This element: "-inf", "88.9".
-  /// Of a scan: the indices along its axis of the steps in whose computation the call is a cause, the last played
-  /// first.
+  /// Inside a scan: the indices along its axis of the steps in which the call is a cause, the last played first.
   std::vector<std::int64_t> time_steps = {};
-  std::string row = "";  ///< Of an element of a batch: where its row comes from, "train.csv, line 12".
+  std::string row = "";  ///< For an element of a batch: the place of its row, "train.csv, line 12".
 };
 
 /// A play that went wrong: a call that made NaN or an infinity, or that threw an error.
@@ -74,15 +73,15 @@ struct Failure {
   std::string op;
   std::string call;  ///< The op that was called, which may be recorded as other ops: "pow" of a node "sqrt".
   std::string node;  ///< "#12 exp", as in the printed tape of the caller.
-  std::string type;  ///< Of the output, "float32 (2, 3)".
+  std::string type;  ///< The type of the output, "float32 (2, 3)".
   std::string site;
   bool backward = false;  ///< The node belongs to the gradient of the first output.
   /// No call makes the numbers that are not finite: `node`, an output of the play, gets them from a literal or a mask.
   bool passed_on = false;
   std::vector<std::int64_t> time_steps =
-      {};                             ///< Of each scan around the call, the outermost first: an index along its axis.
+      {};                             ///< For each scan around the call, the outermost first: an index along its axis.
   std::vector<std::int64_t> element;  ///< The index of the first element that fails.
-  Range range;                        ///< Of the output.
+  Range range;                        ///< The range of the output.
   /// Where it came from: an operand of the call that made it fail, the operand of the call that computed this one, and
   /// so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its elements; among
   /// several, or if there is none, the operand with the largest numbers is followed, and no literal beside other
@@ -103,7 +102,7 @@ struct Capsule {
   Tape tape;
   NamedVars operands;  ///< Parameters, named as in the printed tape.
   NamedVars outputs;   ///< The outputs of the failing call.
-  /// Of the outputs of the call in the play, node by node, in which it failed; empty if the call throws.
+  /// Digests of the outputs of the call when it failed in a play node by node; empty if the call throws.
   std::vector<std::uint64_t> digests = {};
   // How it was played, on any number of threads:
   std::string version, instruction_set;
@@ -129,12 +128,12 @@ std::optional<Capsule> find_failure(const RecordedPlay& play);
 /// How a capsule is played again.
 struct ReplayOptions {
   int threads = 0;         ///< 0: all cores.
-  bool reference = false;  ///< By the definitions of the ops: Passes::reference().
+  bool reference = false;  ///< Plays the definitions of the ops: Passes::reference().
   bool float64 = false;    ///< With all floats as float64.
 };
 struct Replay {
   std::string error;       ///< What the call throws; "" if it throws nothing.
-  Store outputs;           ///< By the names of the capsule's outputs; empty if it throws.
+  Store outputs;           ///< Named like the capsule's outputs; empty if it throws.
   bool fails = false;      ///< Whether it throws or an output is not finite.
   bool same_bits = false;  ///< Whether the outputs have the digests of the capsule, or the error is the same.
 };
@@ -153,16 +152,16 @@ struct NodeError {
   std::string type;
   std::int64_t elements = 0;
   double total = 0;  ///< Against a play that is all in float64.
-  /// By this node alone: against the node in float64, on the operands that it had.
+  /// The error that this node alone makes: against the node in float64, on the operands that it had.
   double made = 0;
-  double inherited = 0;      ///< By the errors of its operands: between these two plays in float64.
+  double inherited = 0;      ///< The error from its operands: between these two plays in float64.
   double of_operands = 0;    ///< The largest total error of its operands.
   std::int64_t output = -1;  ///< Its index among the outputs of the play; -1: it is none of them.
-  std::int64_t flipped = 0;  ///< Of outputs that are not floats: elements that differ in float64.
+  std::int64_t flipped = 0;  ///< For outputs that are not floats: elements that differ in float64.
   /// Elements that are finite in only one of the play and the play in float64. They do not count in the errors.
   std::int64_t overflows = 0;
-  /// Of a call inside a scan: the step that adds most, in the order of playing, whose error this is, and the number of
-  /// steps; -1 outside scans.
+  /// Inside a scan: the step that adds most, in the order of playing, whose error this is, and the number of steps; -1
+  /// outside scans.
   std::int64_t time_step = -1, time_steps = 0;
   double rms = 0;          ///< The root mean square of the values in float64; 0 of a view of exact values.
   double operand_rms = 0;  ///< The largest rms of the operands; of a view, that of its operand.
@@ -186,7 +185,7 @@ struct FlowStep {
   std::string node;  ///< "#12 add", as in the printed tape.
   std::string site;
   std::string type;
-  double norm = 0;   ///< Of the gradient of the loss with respect to the value: the root of its sum of squares.
+  double norm = 0;   ///< The norm of the gradient of the loss with respect to the value.
   double zeros = 0;  ///< The fraction of this gradient's elements that are 0.
 };
 /// A place where a gradient ends.
@@ -201,7 +200,7 @@ struct GradientFlow {
   double norm = 0;
   std::vector<FlowStep> uses;  ///< The calls that read the value; `norm` is of the part that flows back through each.
   std::vector<FlowStep> path;  ///< From the value to the loss, always through the use with the largest part.
-  std::vector<FlowCut> cuts;   ///< Of the ways from the value that do not reach the loss, or bring nothing back.
+  std::vector<FlowCut> cuts;   ///< The ways from the value that do not reach the loss, or bring nothing back.
 };
 /// Explains the gradient of the play's first output, which must be a floating scalar, with respect to `value`.
 GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);

@@ -15,7 +15,7 @@ namespace xtape {
 /// How rows are put in batches.
 struct BatchOptions {
   std::int64_t size = 32;  ///< Rows of a batch.
-  std::uint64_t seed = 0;  ///< Of the order.
+  std::uint64_t seed = 0;  ///< Determines the order.
   bool shuffle = true;     ///< In a new order each epoch, by seed and epoch; else in the order of the arrays.
   bool drop_last = false;  ///< Without the last batch of an epoch if it has fewer rows; else it is shorter.
 };

@@ -29,8 +29,8 @@ struct ModelOptions {
   /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"); if the
   /// default is a string, it is taken literally.
   std::vector<std::pair<std::string, std::string>> hyper;
-  std::uint64_t seed = 0;        ///< Of the initial weights. Each weight draws by its own name.
-  Dtype dtype = Dtype::float32;  ///< Of weights and of inputs declared "float": float32 or float64.
+  std::uint64_t seed = 0;        ///< Determines the initial weights. Each weight draws by its own name.
+  Dtype dtype = Dtype::float32;  ///< The dtype of weights and of inputs declared "float": float32 or float64.
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
@@ -55,7 +55,7 @@ class Hyper {
   bool has(const std::string& name) const { return items_.has(name); }
   /// The value. All throw Error if there is no such name (with the nearest one) or the value is of another type.
   std::int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;  ///< Of an integer too.
+  double number(const std::string& name) const;  ///< Also for an integer.
   bool flag(const std::string& name) const;
   const std::string& text(const std::string& name) const;
   const Value& at(const std::string& name) const;
@@ -88,7 +88,7 @@ struct RecordedLines {
   /// several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a line of a function assigns, each
   /// in the last application. Values inside scans and checkpoints are not among them.
   NamedVars values;
-  /// By the path of a module, the lines that applied it.
+  /// The lines that applied a module, by its path.
   std::map<std::string, std::vector<std::string>> applied;
   /// In mode train, the new values of weights that blocks update themselves ("update"), by the paths of the weights.
   NamedVars updates = {};

@@ -54,7 +54,7 @@ Var conv_transpose2d(const Parameters& p, const Argument& x, std::int64_t out, c
 // Norms, with weight and bias -----------------------------------------------------------------------------------------
 Var layer_norm(const Parameters& p, const Argument& x, double epsilon = 1e-5, bool with_bias = true);
 Var rms_norm(const Parameters& p, const Argument& x, double epsilon = 1e-6);  ///< Without bias.
-/// Of the channels of x [b, channels, ...], as all here.
+/// Normalises the channels of x [b, channels, ...], as all functions here do.
 Var group_norm(const Parameters& p, const Argument& x, std::int64_t groups, double epsilon = 1e-5);
 /// Normalises by the batch in mode train, and records the updates of the statistics running_mean and running_var
 /// (Parameters::update assigns them); else by these. `momentum` is the part of the batch in them.
@@ -72,7 +72,7 @@ struct RecurrentOptions {
   Var valid = {};              ///< bool [b, t], false where rows are padded: see ScanOptions.
   bool reverse = false;        ///< From the last step to the first.
   bool bidirectional = false;  ///< Two layers, in the scopes "forward" and "backward".
-  double forget_bias = 0;      ///< Of lstm: added before the sigmoid of the forget gate.
+  double forget_bias = 0;      ///< For lstm: added before the sigmoid of the forget gate.
   bool recurrent_bias = true;  ///< Whether the product with the state has a bias too, as in PyTorch.
 };
 /// h' = tanh(W x + b + U h + c), with input.weight [units, in] and recurrent.weight [units, units] (Elman, 1990).
@@ -86,14 +86,14 @@ Recurrence gru(const Parameters& p, const Argument& x, std::int64_t units, const
 struct AttentionOptions {
   Var mask = {};        ///< bool, true where a query must not attend to a key; broadcasts to [b, heads, query, key].
   bool causal = false;  ///< Queries do not attend to later keys.
-  double dropout_rate = 0;  ///< Of the attention weights.
-  bool with_bias = true;    ///< Of all four maps.
+  double dropout_rate = 0;  ///< For the attention weights.
+  bool with_bias = true;    ///< For all four maps.
   bool cached = false;      ///< In mode predict, queries also attend to the keys of earlier pieces.
 };
 /// Linear maps query, key, value and output, of q [b, query, width], k and v [b, key, ...].
 Var multi_head_attention(const Parameters& p, const Argument& q, const Var& k, const Var& v, std::int64_t heads,
                          const AttentionOptions& options = {});
-/// Of x to itself.
+/// Attention of x to itself.
 Var multi_head_attention(const Parameters& p, const Argument& x, std::int64_t heads,
                          const AttentionOptions& options = {});
 /// Sines and cosines of the positions of tokens [b, t]: [t, width] (section 3.5). No parameters.

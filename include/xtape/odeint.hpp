@@ -10,7 +10,7 @@ namespace xtape {
 
 /// How a solution is differentiated.
 enum class OdeGradient : std::uint8_t {
-  /// By another equation, solved backward in time (Chen et al., 2018, Neural ordinary differential equations). Memory
+  /// Solves another equation backward in time (Chen et al., 2018, Neural ordinary differential equations). Memory
   /// does not grow with the number of steps. The state is computed backward too. Where the equation forgets its past
   /// (stiff, dissipative), errors grow on the way back; if they exceed 100 tolerances, the gradient is NaN. Use `steps`
   /// there.

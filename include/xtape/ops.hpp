@@ -62,8 +62,8 @@ Var exp(const Argument& x);       ///< e ** x.
 Var expm1(const Argument& x);     ///< e ** x - 1, accurate near 0.
 Var log(const Argument& x);       ///< The natural logarithm; -inf at 0, NaN where x < 0.
 Var log1p(const Argument& x);     ///< log(1 + x), accurate near 0.
-Var sin(const Argument& x);       ///< Of x in radians.
-Var cos(const Argument& x);       ///< Of x in radians.
+Var sin(const Argument& x);       ///< x is in radians.
+Var cos(const Argument& x);       ///< x is in radians.
 Var tanh(const Argument& x);      ///< The hyperbolic tangent.
 Var erf(const Argument& x);       ///< The error function.
 Var sigmoid(const Argument& x);   ///< 1 / (1 + exp(-x)).
@@ -163,8 +163,8 @@ Var variance(const Argument& x, const Axes& axis = {}, bool keepdims = false, st
 #endif
 /// log(sum(exp(x))) without overflow (float). -inf, with gradient 0, if all elements are -inf or there are none.
 Var logsumexp(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-Var any(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< Of bool; false if empty.
-Var all(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< Of bool; true if empty.
+Var any(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< x is bool; false if empty.
+Var all(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< x is bool; true if empty.
 /// The int64 index of the largest element: the first of equal ones, or of NaNs. Not differentiable. Throws ShapeError
 /// over no elements, DtypeError for bool.
 Var argmax(const Argument& x, std::int64_t axis = -1, bool keepdims = false);
@@ -181,7 +181,7 @@ Var ones(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullop
 /// `value` everywhere. Throws DtypeError if `dtype` cannot hold it.
 Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtype> dtype = std::nullopt,
          Caller caller = Caller::here());
-Var zeros_like(const Argument& x);  ///< Of the shape and dtype of x.
+Var zeros_like(const Argument& x);  ///< Has the shape and dtype of x.
 Var ones_like(const Argument& x);   ///< The same.
 /// Each element is its index along `axis`. Throws DtypeError for bool, or if `dtype` cannot hold the last index.
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64,
@@ -299,7 +299,7 @@ Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const 
 }
 /// [..., classes]: 1 at the class of each index, else 0; an index outside [0, classes) gives zeros. Not differentiable.
 Var one_hot(const Argument& indices, std::int64_t classes, std::optional<Dtype> dtype = std::nullopt);
-// Of matrices [..., i, j] of any dtype: x where j - i <= diagonal (tril) or j - i >= diagonal (triu), else 0.
+// For matrices [..., i, j] of any dtype: x where j - i <= diagonal (tril) or j - i >= diagonal (triu), else 0.
 Var tril(const Argument& x, std::int64_t diagonal = 0);
 Var triu(const Argument& x, std::int64_t diagonal = 0);
 

@@ -21,7 +21,7 @@ struct OptimizerOptions {
     adamw  ///< Loshchilov and Hutter, 2019: decoupled decay, w -= rate * weight_decay * w.
   };
   Kind kind = Kind::adamw;
-  double momentum = 0;    ///< Of sgd, in [0, 1): v = momentum * v + g, w -= rate * v …
+  double momentum = 0;    ///< For sgd, in [0, 1): v = momentum * v + g, w -= rate * v …
   bool nesterov = false;  ///< … or w -= rate * (g + momentum * v) (Sutskever et al., 2013).
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -152,9 +152,9 @@ struct ScheduleOptions {
   double rate = 1e-3;
   double final_rate = 0;
   std::int64_t warmup = 0;   ///< In steps. noam needs at least 1; 4000 is the published value.
-  std::int64_t steps = 0;    ///< Of linear and cosine: the step at which final_rate is reached.
+  std::int64_t steps = 0;    ///< For linear and cosine: the step at which final_rate is reached.
   std::int64_t epochs = 0;   ///< The same in epochs, if steps is 0. A Trainer makes steps of it.
-  std::int64_t width = 512;  ///< Of noam: d_model.
+  std::int64_t width = 512;  ///< For noam: d_model.
 };
 
 /// The learning rate of step `step` >= 1. Throws Error for options out of range.

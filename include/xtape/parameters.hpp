@@ -30,11 +30,11 @@ class Player;
 /// A handle: copies and scopes share everything. For one thread at a time.
 class Parameters {
  public:
-  /// Of a new store. `seed` determines the numbers of init::normal and others.
+  /// Makes parameters in a new store. `seed` determines the numbers of init::normal and others.
   Parameters(const Tape& tape, std::uint64_t seed);
-  /// Of `store`, which must outlive this. Finds its arrays, and makes those that it lacks.
+  /// Finds the arrays of `store`, which must outlive this, and makes those that it lacks.
   Parameters(const Tape& tape, Store& store, std::uint64_t seed);
-  /// Of the arrays that `store` has now. Makes none: a name that it lacks is an Error.
+  /// Finds the arrays that `store` has now, and makes none: a name that it lacks is an Error.
   Parameters(const Tape& tape, const Store& store);
   Parameters(const Parameters&) = default;
   Parameters& operator=(const Parameters&) = default;

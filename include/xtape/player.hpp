@@ -50,8 +50,8 @@ void repack(PackedWeights& weights);
 
 struct PlayerOptions {
   int threads = 0;                           ///< 0: omp_get_max_threads(). Results do not depend on it.
-  std::uint64_t seed = 0;                    ///< Of all random ops.
-  Precision precision = Precision::float32;  ///< Of products of float32 arrays.
+  std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
+  Precision precision = Precision::float32;  ///< For products of float32 arrays.
   Passes passes;
   std::vector<Carry> carries;                  ///< The states; those of caches are Tape::states().
   std::shared_ptr<Arena> arena;                ///< Null: the player has its own.
@@ -67,7 +67,7 @@ struct PlayerOptions {
 /// The hash of a value of a play. Two runs are compared value by value without keeping arrays.
 struct Digest {
   std::string node;     ///< "#12 add", named as Plan::Buffer; of a source its name.
-  int output = 0;       ///< Of the step that computed it.
+  int output = 0;       ///< The index among the outputs of the step that computed it.
   std::string op;       ///< The step: "einsum", "add+gelu"; of a source "input", "carry" or "parameter".
   std::string site;
   std::string type;
@@ -108,7 +108,7 @@ struct Plan {
     std::string site;
     std::string outputs;  ///< Their types.
     std::string module;   ///< The path of its module: "h.0.attn"; empty outside definitions.
-    double flops = 0;     ///< Of products, also inside scans: 2 for each term of each sum.
+    double flops = 0;     ///< For products, also inside scans: 2 for each term of each sum.
     double bytes = 0;     ///< Read and written: each element of an operand or result once; in scans, at every step.
     double seconds = 0;   ///< Predicted from these two, with fixed constants: for comparing plans.
     bool again = false;   ///< Runs again because its results were not kept (PlayerOptions::memory).
@@ -127,7 +127,7 @@ struct Plan {
   struct Fusion {
     std::string rule;
     std::string place;  ///< "#12 einsum", as buffers are named: the last of the calls that the fused call replaces.
-    std::string site;   ///< Of that call.
+    std::string site;   ///< The site of that call.
     std::string miss;   ///< Why the rule was not applied; empty if it was.
   };
   std::vector<Step> steps;
@@ -136,7 +136,7 @@ struct Plan {
   std::size_t arena_bytes = 0;      ///< Temporaries and scratch; their lifetimes decide what shares memory.
   std::size_t scratch_bytes = 0;    ///< The largest scratch of a step, in the arena.
   std::size_t output_bytes = 0;     ///< Outputs and carries.
-  std::size_t sum_bytes = 0;        ///< Of Trainer::plan: partial sums of gradients.
+  std::size_t sum_bytes = 0;        ///< For Trainer::plan: partial sums of gradients.
   std::size_t constant_bytes = 0;   ///< Constants and the copies of fed inputs.
   std::size_t parameter_bytes = 0;  ///< Owned by stores, not by the player.
   std::size_t peak_bytes() const { return arena_bytes + output_bytes + sum_bytes + constant_bytes + parameter_bytes; }
@@ -146,7 +146,7 @@ std::ostream& operator<<(std::ostream& out, const Plan& plan);
 /// The memory and the predicted time of a plan.
 struct MemoryPoint {
   std::size_t bytes = 0;        ///< Plan::peak_bytes.
-  std::size_t arena_bytes = 0;  ///< Of these, the arena.
+  std::size_t arena_bytes = 0;  ///< The part of `bytes` in the arena.
   double seconds = 0;           ///< The sum of Plan::Step::seconds.
   std::int64_t again = 0;       ///< How many steps run again.
 };

@@ -54,7 +54,7 @@ class Predictor {
   /// or one is out of range.
   void select(const std::vector<std::int32_t>& rows);
 
-  std::int64_t rows() const;                      ///< Of the batch; 0 before the first one.
+  std::int64_t rows() const;                      ///< The rows of the batch; 0 before the first one.
   const std::vector<std::int64_t>& past() const;  ///< Per row: its number of positions so far.
   std::int64_t capacity() const;                  ///< Positions per row that the caches hold now.
   std::int64_t planned() const;                   ///< Players planned so far.

@@ -17,17 +17,17 @@ struct TrainingProfile {
     std::string module;  ///< The path of its module, also for gradients; "" outside modules.
     std::int64_t calls = 0;
     double seconds = 0;
-    double flops = 0;  ///< Of all calls, as in Plan::Step; also bytes.
+    double flops = 0;  ///< The sum over all calls, as in Plan::Step; also bytes.
     double bytes = 0;
   };
   std::vector<Step> steps;
-  std::vector<Plan::Fusion> fusions;  ///< Of the plan that was played most.
+  std::vector<Plan::Fusion> fusions;  ///< The fusions of the plan that was played most.
   std::int64_t updates = 0;
   double seconds = 0;              ///< Wall time of all updates, of which …
   double batch_seconds = 0;        ///< … is for making batches, and …
   double optimizer_seconds = 0;    ///< … this for clipping and changing the weights.
   std::int64_t shards = 1;         ///< Parts into which the batch of an update is cut.
-  std::int64_t trained_bytes = 0;  ///< Of the weights that are trained.
+  std::int64_t trained_bytes = 0;  ///< The bytes of the weights that are trained.
 };
 
 /// Equal hosts, each with one rank, and the network between them.
@@ -41,10 +41,10 @@ struct Network {
 struct UpdatePrediction {
   double plays = 0;           ///< Forward and backward, of the rank with the most shards.
   double reduce_scatter = 0;  ///< Sending gradients, most of it during the plays.
-  double update = 0;          ///< Of one rank's share of the weights.
+  double update = 0;          ///< For one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  double seconds = 0;   ///< Of the update: max(plays, reduce_scatter and the plays before it) and the rest.
+  double seconds = 0;   ///< The whole update: max(plays, reduce_scatter and the plays before it) and the rest.
   double speed_up = 1;  ///< Over one rank.
 };
 /// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.

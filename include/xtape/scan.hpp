@@ -11,7 +11,7 @@
 namespace xtape {
 
 struct ScanOptions {
-  std::int64_t axis = 1;  ///< Of the steps, in inputs and stacked outputs; negative: from the back.
+  std::int64_t axis = 1;  ///< The axis of the steps, in inputs and stacked outputs; negative: from the back.
   bool reverse = false;   ///< From the last index to the first; each output keeps the index of its step.
   /// Which steps are valid, for padded sequences: bool, [b, t] with axis 1. Its shape without the axis of the steps
   /// must be the leading sizes of every state and of every step's outputs. Where it is false, a step leaves the states

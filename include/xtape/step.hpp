@@ -24,7 +24,7 @@ class Objective {
             class = std::enable_if_t<!std::is_convertible<F, Var>::value && !std::is_convertible<F, Vars>::value>>
   Objective(F function) : function_(Compiled::function_of(std::move(function))) {}  // NOLINT: converts by intent
 
-  const Vars& results() const { return results_; }                  ///< Of a tape; else empty.
+  const Vars& results() const { return results_; }                  ///< For a loss on a tape; else empty.
   const Compiled::Function& function() const { return function_; }  ///< Else null.
 
  private:
@@ -88,8 +88,8 @@ class Step {
   double norm() const;           ///< The global norm of its gradients, before clipping; 0 before.
   /// A result of the last call, computed before its update; valid until the next one. Throws Error before the first.
   ArrayView view(std::size_t result) const;
-  ArrayView view(const Var& result, Caller caller = Caller::here()) const;  ///< Of a loss on a tape.
-  const Player& player() const;                                             ///< Of the last call.
+  ArrayView view(const Var& result, Caller caller = Caller::here()) const;  ///< For a loss on a tape.
+  const Player& player() const;                                             ///< The player of the last call.
   const Optimizer& optimizer() const;  ///< For its state: to continue from a checkpoint, write to these arrays.
 
  private:

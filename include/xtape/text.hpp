@@ -56,7 +56,7 @@ using Batch [[deprecated("write BatchArrays")]] = BatchArrays;
 struct RowDraws {
   std::int64_t batches = 0;   ///< So many batches in a row hold one draw; 0: rows are not drawn so.
   std::int64_t expected = 0;  ///< Rows of a draw, on average.
-  std::int64_t rows = 0;      ///< Of the training split.
+  std::int64_t rows = 0;      ///< The rows of the training split.
   /// The probability of a row.
   double rate() const { return rows == 0 ? 0 : static_cast<double>(expected) / static_cast<double>(rows); }
 };
@@ -99,7 +99,7 @@ class Batches {
 struct TextBatchesOptions {
   std::int64_t rows = 1;
   std::int64_t block_size = 64;  ///< Tokens per row.
-  std::uint64_t seed = 0;        ///< Of the data order.
+  std::uint64_t seed = 0;        ///< Determines the data order.
   bool consecutive = false;      ///< See TextBatches.
 };
 
@@ -152,7 +152,7 @@ struct Column {
     number,  ///< Numbers: float32 [b], or [b, width].
     tags     ///< A label for each word of a text: int64 [b, t], aligned with its tokens, ignored_target elsewhere.
   };
-  std::string name;  ///< Of the array; for targets in messages only.
+  std::string name;  ///< The name of the array; for targets in messages only.
   Kind kind = Kind::text;
   std::int32_t pad = 0;    ///< Pads the tokens of texts.
   std::int64_t width = 0;  ///< Numbers per row; 0: one, without an axis.
@@ -165,9 +165,9 @@ using TextPlace = std::function<std::string(std::size_t row, std::size_t column)
 struct DataRows {
   /// One row in one column.
   struct Cell {
-    Tokens tokens;               ///< Of a text or target; of a label, its index only.
-    std::vector<float> numbers;  ///< Of a column of numbers.
-    std::size_t prompt = 0;      ///< Of a target: the number of tokens at its start that are given, not predicted.
+    Tokens tokens;               ///< The tokens of a text or target; for a label, its index only.
+    std::vector<float> numbers;  ///< For a column of numbers.
+    std::size_t prompt = 0;      ///< For a target: the number of given tokens at its start, which are not predicted.
   };
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;    ///< One cell per column.
@@ -179,7 +179,7 @@ struct RowBatchesOptions {
   std::int64_t rows = 64;   ///< Rows per batch, if tokens is 0.
   std::int64_t tokens = 0;  ///< If not 0: as many rows as have at most this many tokens in any column, at least one.
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this, so that there are few shapes.
-  std::uint64_t seed = 0;   ///< Of the data order.
+  std::uint64_t seed = 0;   ///< Determines the data order.
   /// Not 0: training batches are draws, each in so many batches, of `rows` * `draws` rows on average.
   std::int64_t draws = 0;
 };
@@ -201,7 +201,7 @@ class RowBatches : public Batches {
   std::int64_t rows() const override;
   std::int64_t columns() const override;
   BatchArrays blank()
-      const override;  ///< Of the shape with the most elements; others may have more rows or longer ones.
+      const override;  ///< Has the shape with the most elements; others may have more rows or longer ones.
   std::int64_t epoch_batches() const override;
   RowDraws draws() const override;
   void training(std::uint64_t index, BatchArrays& batch) const override;
@@ -230,8 +230,8 @@ TableTexts read_table(const std::string& path, const TableOptions& options = {})
 
 /// Sentences whose words have labels.
 struct SentenceTexts {
-  TableTexts columns;              ///< By column, then sentence: the fields of its words, joined by spaces.
-  std::vector<std::size_t> lines;  ///< By sentence: the number of its first line in the file.
+  TableTexts columns;              ///< The fields of the words, joined by spaces: columns[column][sentence].
+  std::vector<std::size_t> lines;  ///< The number of the first line of each sentence in the file.
 };
 /// Reads a file with a word and its labels per line, as the shared tasks of CoNLL have them. Blank lines separate
 /// sentences, and lines of the word -DOCSTART- are skipped. The delimiter ' ' stands for any number of spaces and tabs.

@@ -214,7 +214,7 @@ class PublishedTokenizer : public Tokenizer {
   std::int32_t start() const override { return published_.start; }
   std::int32_t end() const override { return published_.end; }
   bool begins() const override { return published_.begins; }
-  std::int32_t token_of(const std::string& piece) const;  ///< Of a piece or special token; -1 if it is neither.
+  std::int32_t token_of(const std::string& piece) const;  ///< The token of a piece or special token; -1 for others.
   std::int32_t template_start() const;  ///< The special token that the template puts before a text; -1: none.
   std::int32_t template_end() const;    ///< The same after a text.
   std::string to_json() const override;

@@ -41,7 +41,7 @@ struct StepReport {
   double norm = 0;          ///< The global norm of the gradient of that mean, before clipping.
   std::int64_t tokens = 0;  ///< Counted targets.
   double seconds = 0;       ///< Wall time of the update.
-  double waiting = 0;       ///< Of these, seconds spent waiting for other ranks.
+  double waiting = 0;       ///< The part of these seconds that was spent waiting for other ranks.
 };
 
 /// The results of an evaluation.
@@ -53,15 +53,15 @@ struct Evaluation {
   std::optional<double> accuracy;     ///< The share of targets that are the most likely token, by `accuracy`.
   std::optional<double> exact_match;  ///< The share of greedy answers that are exactly right, if the recipe asks …
   std::int64_t questions = 0;         ///< … and the number of these answers.
-  std::optional<double> bleu;         ///< Of greedy answers, if the recipe asks for it.
-  std::optional<double> epsilon;      ///< Of all updates so far, if the training is private.
+  std::optional<double> bleu;         ///< The BLEU of greedy answers, if the recipe asks for it.
+  std::optional<double> epsilon;      ///< For all updates so far, if the training is private.
 };
 
 /// What a module returns in a play, and the gradient of the mean loss by it; of absolute values. A number that the
 /// module has nothing for is empty.
 struct ModuleStatistics {
   std::string module;            ///< "h.0.attn".
-  double largest = 0, mean = 0;  ///< Of the first result of floats.
+  double largest = 0, mean = 0;  ///< For the first result of floats.
   double zeros = 0;              ///< The share of its elements that are 0.
   std::optional<double> gradient_largest, gradient_mean, gradient_zeros;
   std::optional<double> saturated;    ///< The share of results of its own tanh and sigmoid beyond 0.99 of the range.
@@ -83,7 +83,7 @@ struct UpdatePart {
 
 /// How a Trainer trains.
 struct TrainerOptions {
-  OptimizerOptions optimizer;  ///< Of weights that no group matches.
+  OptimizerOptions optimizer;  ///< For weights that no group matches.
   ScheduleOptions schedule;
   /// Micro-batches per update, which equals an update on all of them at once: 1 to 1,048,576.
   std::int64_t accumulate = 1;
@@ -93,12 +93,12 @@ struct TrainerOptions {
   /// The other processes ("ranks") that train with this one; null: none. All of them make the same calls with the same
   /// model, batches and options, and get the same results. There are at most as many ranks as shards.
   std::shared_ptr<Communicator> communicator;
-  Precision precision = Precision::float32;  ///< Of products, in updates; weights and moments stay float32.
+  Precision precision = Precision::float32;  ///< For products, in updates; weights and moments stay float32.
   double clip = 0;                           ///< The global norm to which gradients are clipped; 0: no clipping.
   /// Needs batches that are draws of rows (Batches::draws), of `accumulate` batches each. Losses of updates are then
   /// means over rows, each with its mean loss, and gradients are divided by the expected number of rows.
   PrivacyOptions privacy = {};
-  std::uint64_t seed = 0;                    ///< Of the random ops.
+  std::uint64_t seed = 0;                    ///< Determines the random ops.
   int threads = 0;                           ///< 0: omp_get_max_threads().
   bool profile = false;                      ///< Measures the time of every op, for Trainer::profile.
   /// The most bytes that the process may have resident, with everything that it holds already; 0: any number. Updates
@@ -172,11 +172,11 @@ class Trainer {
     std::function<void(std::int64_t step, const std::vector<ModuleStatistics>&)> statistics;
     std::function<void(std::int64_t step, const std::vector<WatchedValue>&)> watched;
     std::function<bool()> stop;  ///< Called after every update and its evaluation; returning true ends the training.
-    std::function<bool()> save;  ///< Of Run::train: called after every update; returning true writes a checkpoint.
+    std::function<bool()> save;  ///< For Run::train: called after every update; returning true writes a checkpoint.
     /// Also called within updates and evaluations, between plays; returning true ends the training at once. An
     /// unfinished update has no effect; an unfinished evaluation is made again when the training continues.
     std::function<bool()> interrupt;
-    /// Of Run::train: called with a sentence about something that went wrong and does no harm, such as an old
+    /// For Run::train: called with a sentence about something that went wrong and does no harm, such as an old
     /// checkpoint that cannot be removed.
     std::function<void(const std::string& sentence)> warning;
   };
@@ -268,7 +268,7 @@ struct Recipe {
     std::int64_t channels = 3;                        ///< For "images" in folders.
     std::vector<ArrayInput> inputs;                   ///< For "arrays"; empty: all arrays of the file.
     CsvOptions csv;                                   ///< For "arrays" in files of comma-separated values.
-    ReadOptions reading;                              ///< Of all files.
+    ReadOptions reading;                              ///< For all files.
     std::int64_t max_length = 0;                      ///< Rows with a text of more tokens do not train; 0: all do.
     /// The most tokens of a row, recorded in a run's recipe; 0: found in the data.
     std::int64_t longest_row = 0;
@@ -285,7 +285,7 @@ struct Recipe {
   std::string name;
   std::string about;
   std::string definition;               ///< May be empty with `from`: then the folder's config names it.
-  std::string original;                 ///< Of a run: the file that its definition was copied from; may be empty.
+  std::string original;                 ///< For a run: the file that its definition was copied from; may be empty.
   std::string from;                     ///< A Hugging Face folder whose model the run starts from; empty: a new model.
   std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack, as for open_hugging_face.
   std::vector<HyperSetting> hyper;
@@ -339,10 +339,10 @@ struct Translation {
 /// The attention weights of every layer and head, with the tokens of both axes.
 struct Attention {
   struct Side {
-    std::string text;                 ///< Of which text: "source", "target" or, in runs on single texts, "text".
+    std::string text;                 ///< "source", "target" or, in runs on single texts, "text".
     std::vector<std::string> tokens;  ///< As Tokenizer::pieces.
   };
-  std::string name;  ///< Of the result of the function `attention`.
+  std::string name;  ///< The name of the result of the function `attention`.
   Array weights;     ///< float32 [layers, heads, queries, keys].
   /// The tokens that attend, and those attended to. Target queries that attend to the source are labelled with the
   /// tokens that the model produces there; elsewhere, the target has the tokens that it reads, the start token first.
@@ -381,7 +381,7 @@ class Run {
   const Tokenizer& tokenizer() const;
   const Tokenizer& source_tokenizer() const;       ///< For pairs, that of sources; else the same.
   const std::vector<std::string>& labels()
-      const;  ///< Of a table or arrays with labels, or images: their names by index.
+      const;  ///< For a table, tags or arrays with labels, or images: their names by index.
   const Batches& batches();                        ///< Read from the data at the first call.
   std::int64_t columns();          ///< The most tokens of a row: the most that the model has seen at once.
   std::int32_t end_token() const;  ///< The token that ends rows, or -1.

@@ -21,7 +21,7 @@ struct KernelCall : OpCall {
   /// Per input: whether it keeps its value after `prepare`. True inside a scan's body, and for packed weights.
   std::vector<bool> fixed;
   int threads = 1;          ///< The most threads that the kernel may use, the calling one included.
-  Precision precision = Precision::float32;  ///< To what a float32 product may round its factors.
+  Precision precision = Precision::float32;  ///< The precision to which a float32 product may round its factors.
   std::uint64_t seed = 0;   ///< The player's seed; random kernels combine it with site.key and KernelArguments::step.
 };
 

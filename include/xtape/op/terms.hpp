@@ -38,14 +38,14 @@ struct Term {
   // What matching looks at first is side by side in memory.
   Kind kind = Kind::value;
   std::int32_t output = 0;
-  const Op* op = nullptr;  ///< Of a call; of `reshaped`, the op that reshapes.
+  const Op* op = nullptr;  ///< The op of a call; for `reshaped`, the op that reshapes.
   double number = 0;
   Parts parts = {};  ///< Sorted by number in sums, products and contractions.
   ValueId value = {};
-  std::uint64_t draws = 0;     ///< Of a call of a random op: the key of its site, so that other draws are other terms.
-  Attributes attributes = {};  ///< Of `op`.
+  std::uint64_t draws = 0;     ///< For a call of a random op: the key of its site, so that other draws are other terms.
+  Attributes attributes = {};  ///< The attributes of `op`.
   std::string text = {};
-  ValueType type = {};  ///< Of the value that the term describes.
+  ValueType type = {};  ///< The type of the value that the term describes.
 };
 
 /// A hash of the values; equal for equal attributes.
@@ -66,7 +66,7 @@ class TermTable {
     return blocks_[static_cast<std::size_t>(id) / together][static_cast<std::size_t>(id) % together];
   }
   std::size_t size() const { return size_; }
-  const std::vector<const Op*>& ops() const { return ops_; }  ///< Of the terms, each once.
+  const std::vector<const Op*>& ops() const { return ops_; }  ///< The ops of the terms, each once.
 
   // `type` is always the type of the result.
 
@@ -76,7 +76,7 @@ class TermTable {
   TermId call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
               std::int32_t output = 0, std::uint64_t draws = 0);
 
-  // Of floats only: integers wrap, so that these simplifications are not valid for them.
+  // For floats only: integers wrap, so these simplifications are not valid for them.
 
   /// a_factor * a + b_factor * b; the operands broadcast.
   TermId sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type);

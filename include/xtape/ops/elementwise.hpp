@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-// Of x's dtype; integers stay what they are. Not differentiable.
+// The results have x's dtype; integers stay unchanged. Not differentiable.
 Var round(const Argument& x);  ///< The nearest whole number; of two equally near ones the even one.
 Var ceil(const Argument& x);   ///< The smallest whole number >= x.
 Var trunc(const Argument& x);  ///< x rounded towards 0.
@@ -56,7 +56,7 @@ Var isfinite(const Argument& x);
 /// finite number of the dtype. No gradient flows to replaced elements.
 Var nan_to_num(const Argument& x, double nan = 0, double posinf = std::numeric_limits<double>::infinity(),
                double neginf = -std::numeric_limits<double>::infinity());
-Var logical_xor(const Argument& a, const Var& b);  ///< Of bool: whether exactly one is true.
+Var logical_xor(const Argument& a, const Var& b);  ///< bool: whether exactly one is true.
 
 // Integers, in two's complement; DtypeError for others. Not differentiable.
 Var bitwise_and(const Operand& a, const Operand& b);

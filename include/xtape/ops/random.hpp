@@ -7,7 +7,7 @@
 /// deviations, exponential ones 16.6 / rate. float64 has 2^53: 8.7 and 36.7. No draw is infinite or NaN where the
 /// parameters are right; parameters are not checked.
 ///
-/// Of other distributions: low + (high - low) * uniform(…) has gradients by its bounds, `bernoulli` and `categorical`
+/// Other distributions: low + (high - low) * uniform(…) has gradients by its bounds, `bernoulli` and `categorical`
 /// are in xtape/ops.hpp.
 #pragma once
 
