@@ -20,10 +20,10 @@ std::string kind_text(Kind kind);  ///< "a recipe", "a saved tape".
 
 struct PlayArguments {
   std::string what;                         ///< A recipe, a run, a capsule, a saved play or a tape from a file.
-  std::string in;                           ///< Of a tape from a file: the file with its inputs.
-  std::string with;                         ///< Of an ONNX model: its open sizes.
+  std::string in;                           ///< For a tape from a file: the file with its inputs.
+  std::string with;                         ///< For an ONNX model: its open sizes.
   std::vector<std::string> set;             ///< Settings of a recipe or run.
-  std::optional<std::uint64_t> seed, step;  ///< Of the random numbers of a tape from a file.
+  std::optional<std::uint64_t> seed, step;  ///< For the random numbers of a tape from a file.
   int threads = 0;
   std::string precision;
 };
@@ -33,7 +33,7 @@ SavedTape tape_at(const std::string& path, const PlayArguments& arguments);
 void add_play(CLI::App& command, PlayArguments& arguments, bool plays = true);
 /// Refuses arguments that would have no effect on what is of this kind: throws WrongInput.
 void check_arguments(const PlayArguments& arguments, Kind kind);
-/// Of a recipe: the first play of its training; of a run: the next one. With `plays` false, inputs may be missing.
+/// For a recipe, the first play of its training; for a run, the next one. With `plays` false, inputs may be missing.
 /// Throws WrongInput, also for arguments that do not go with the kind.
 RecordedPlay play_of(const PlayArguments& arguments, bool plays = true);
 /// The play of a tape, on the arrays of the file `arguments.in`. Throws WrongInput.

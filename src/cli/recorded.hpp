@@ -12,9 +12,9 @@ namespace xtape::cli {
 struct RecordedTape {
   Tape tape;
   NamedVars inputs;
-  NamedVars weights;  ///< Of a tape from a file, its parameters; of a function, empty until add_gradients.
+  NamedVars weights;  ///< For a tape from a file, its parameters; for a function, empty until add_gradients.
   NamedVars outputs;
-  RecordedLines lines;  ///< Of a function.
+  RecordedLines lines;  ///< For a function.
 };
 
 /// What the options of `show` and `run` say about the tape.
@@ -22,7 +22,7 @@ struct RecordedOptions {
   DefinitionOptions definition;
   std::string function, weights, mode = "eval";
   bool grad = false;
-  InputSizes sizes;  ///< Of an ONNX model.
+  InputSizes sizes;  ///< For an ONNX model.
   /// Instead of `weights`: gives arrays, of which those with names of weights are taken. Either all weights are among
   /// them, or none: then they are initial.
   std::function<Store(const Store& weights)> weights_among;

@@ -13,7 +13,7 @@ namespace xtape::decode {
 struct StepCheck {
   std::string unfit;  ///< Why the function cannot be played piece by piece; empty if it can.
   std::int64_t rows = 0;
-  std::int64_t tokens = 0;           ///< Of a row.
+  std::int64_t tokens = 0;           ///< The tokens of a row.
   std::vector<std::int64_t> pieces;  ///< The number of tokens of each piece.
   double difference = 0;  ///< The largest between pieces and whole, relative to the largest magnitude of the whole.
 };

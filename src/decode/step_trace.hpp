@@ -14,7 +14,7 @@ struct Traced {
   std::string function;
   std::string stepped;      ///< The input that is divided into pieces.
   std::string tokens_size;  ///< The name of its length in the signature.
-  NamedSizes sizes;         ///< Of the whole.
+  NamedSizes sizes;         ///< The sizes of the whole.
   NamedArrays inputs;       ///< The arrays of the whole.
   double tolerance = 0;     ///< The allowed difference, relative to the largest magnitude of the same value.
 };

@@ -25,7 +25,7 @@ struct ExampleFactor {
 struct ExampleProduct {
   ExampleFactor a, b;
   std::string result;
-  Shape shape;  ///< Of the result.
+  Shape shape;  ///< The shape of the result.
 };
 
 /// The product that computes `x`: an einsum, or what is added to zeros at indices, under a transpose.

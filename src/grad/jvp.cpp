@@ -101,8 +101,8 @@ class Tangents {
     return Tangents(tape_, size).run(outputs, varying, tangents);
   }
 
-  /// By the gradient rule: gradients of cotangents u are linear in u, so the derivative of <gradient(u), tangents> by u
-  /// is the Jacobian times the tangents, for any u. Nothing if the rule declines. What depends on u is not needed by the
+  /// Uses the gradient rule. Gradients of cotangents u are linear in u, so the derivative of <gradient(u), tangents> by
+  /// u is the Jacobian times the tangents, for any u. Nothing if the rule declines. What depends on u is not needed by the
   /// result, and no player computes it.
   std::optional<Vars> transposed(GradientCall& call, const Vars& given, const std::vector<bool>& needs) {
     const std::size_t size = tape_.size();

@@ -35,7 +35,7 @@ struct CausingValue {
 struct Causes {
   std::vector<CausingValue> values;
   NodeByNode::Values arrays;
-  std::vector<Array> outputs;  ///< Of the failing node; empty if it throws.
+  std::vector<Array> outputs;  ///< The outputs of the failing node; empty if it throws.
   Kinds failures;              ///< Their elements that fail.
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);

@@ -14,7 +14,7 @@ struct Trial {
   std::vector<std::int32_t> makers;   ///< The nodes that made NaN or infinities, of those that were mended.
   std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. The others made -inf only, as masks do.
   std::set<std::int32_t> passing;     ///< The nodes whose outputs were not finite, after mending.
-  Kinds outputs;                      ///< Of the outputs of the program.
+  Kinds outputs;                      ///< The kinds of the outputs of the program.
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 

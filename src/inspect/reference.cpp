@@ -109,7 +109,7 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
 /// What computes a value without passing values that match.
 struct Way {
   std::vector<std::string> calls;  ///< Line by line.
-  std::set<std::string> modules;   ///< Of the calls, and of the values that match where it begins.
+  std::set<std::string> modules;   ///< The modules of the calls, and of the values that match where it begins.
 };
 
 /// Adds a node to the calls: to the last one if that is on the same line.

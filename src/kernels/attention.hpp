@@ -13,11 +13,11 @@
 namespace xtape {
 
 struct AttentionPlan {
-  Dtype dtype = Dtype::float32;  ///< Of the results, and of the operands but those of `narrow`.
-  /// Of q, k, v and dy: a half or int8, if the operand of a float32 attention is stored so.
+  Dtype dtype = Dtype::float32;  ///< For the results, and for the operands except those of `narrow`.
+  /// For q, k, v and dy: a half or int8, if the operand of a float32 attention is stored so.
   std::array<std::optional<Dtype>, 4> narrow = {};
   std::int64_t queries = 1, keys = 1;
-  std::int64_t width = 1, value_width = 1;  ///< Of a query or key; of a value and of the output.
+  std::int64_t width = 1, value_width = 1;  ///< The elements of a query or key; those of a value and of the output.
 
   /// The strides of a head's matrix: from query to query or key to key, and from element to element.
   struct Matrix {
@@ -30,7 +30,7 @@ struct AttentionPlan {
   /// The heads of all batch entries: strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;
 
-  Precision precision = Precision::float32;  ///< Of the products.
+  Precision precision = Precision::float32;  ///< The precision of the products.
   double scale = 1;                          ///< The factor of the scores.
   bool masked = false;                       ///< Whether there is a mask, the last input.
   double rate = 0;                           ///< The dropout rate of the weights; 0: no dropout.

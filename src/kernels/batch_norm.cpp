@@ -29,7 +29,7 @@ struct Channels {
     group = std::clamp<std::int64_t>(read_on / places, 1, std::min(most, shared));
   }
   bool in_rows() const { return places >= 16; }
-  double count() const { return static_cast<double>(examples * places); }  ///< Of the elements of a channel.
+  double count() const { return static_cast<double>(examples * places); }  ///< The number of elements of a channel.
 
   /// Calls each(first, last) for the channels of each group.
   template <class Each>

@@ -13,7 +13,7 @@ TileFunction tile_of(double (*function)(double), Dtype dtype);
 TileFunction tile_of(double (*function)(double, double), Dtype dtype);
 /// function(order, x) of each x.
 TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype);
-/// Of two integers of `dtype`, int32 or int64, computed in int64: the result is cut to the dtype.
+/// A function of two integers of `dtype`, int32 or int64, computed in int64: the result is cut to the dtype.
 TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype);
 
 /// The inverse of erf; +-inf at +-1, NaN beyond. From the approximation of Winitzki (2008) by Halley's method.

@@ -147,7 +147,7 @@ void require_in_range(const char* op, const Index* indices, std::int64_t count, 
 }
 
 /// The kernel of an op with the indices as input 1: checks them, and calls run(arguments, indices, picking, threads).
-/// By slice, each index selects a slice of x; else, one element.
+/// With `by_slice`, each index selects a slice of x; else, one element.
 template <class Run>
 Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, const Run& run) {
   const Shape& x = form.shape(0);

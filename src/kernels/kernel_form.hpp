@@ -23,7 +23,7 @@ struct KernelForm {
   const std::vector<bool>& fixed;  ///< As KernelCall::fixed.
   int threads = 1;
   Precision precision = Precision::float32;
-  std::uint64_t seed = 0;  ///< Of the player.
+  std::uint64_t seed = 0;  ///< The seed of the player.
   std::uint64_t site = 0;  ///< The key of the call's site.
 
   const Shape& shape(std::size_t input) const { return inputs[input].shape; }

@@ -14,18 +14,18 @@ namespace xtape {
 /// it keeps from step to step.
 struct LoopKernel {
   struct Operand {
-    std::int32_t number = -1;  ///< Of the kernel's inputs, which its outputs follow; -1: in scratch.
+    std::int32_t number = -1;  ///< Among the kernel's inputs, which its outputs follow; -1: in scratch.
     std::size_t offset = 0;    ///< In scratch, in bytes.
   };
   struct Loop {
     TileFunction run;               ///< Is given all its elements at once, and never throws.
     std::vector<Operand> operands;  ///< Inputs, then outputs; at most `most_operands`.
     std::size_t inputs = 0;
-    std::int64_t count = 0;  ///< Of elements.
+    std::int64_t count = 0;  ///< The number of elements.
   };
   static constexpr std::size_t most_operands = 16;
 
-  std::int32_t inputs = 0;  ///< Of the kernel.
+  std::int32_t inputs = 0;  ///< The number of inputs of the kernel.
   std::vector<Loop> loops = {};
 
   void operator()(const KernelArguments& arguments) const;

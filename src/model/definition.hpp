@@ -37,7 +37,7 @@ struct Input {
 /// Lines to record in order, then the results.
 struct Computation {
   std::vector<Line> lines;
-  std::vector<std::pair<std::string, Line>> results;  ///< By name; unnamed results are one line with the name "".
+  std::vector<std::pair<std::string, Line>> results;  ///< With names; unnamed results are one line named "".
 };
 
 /// A parameter of a block, or a hyper-parameter of a file.
@@ -53,9 +53,9 @@ struct WeightSpec {
   std::vector<Line> shape;
   std::string init;
   std::optional<Line> choice;                          ///< Overrides `init`: gives the initialiser's name.
-  std::vector<std::pair<std::string, Line>> settings;  ///< Of the initialiser; with a `choice`, of any initialiser.
+  std::vector<std::pair<std::string, Line>> settings;  ///< Settings of the initialiser; with a `choice`, of any.
   std::optional<Line> when;                            ///< If false, the model does not have the weight.
-  std::optional<Array> value;                          ///< Of a block from a file: the initial value, in place of `init`.
+  std::optional<Array> value;                          ///< For a block from a file: the initial value.
 };
 
 /// Expressions by name.

@@ -17,8 +17,8 @@ namespace xtape::model {
 /// Where a computation stands in the file that its definition was copied from.
 struct OriginalPlace {
   std::string file;
-  std::map<std::int32_t, std::int32_t> lines;  ///< By the lines of the copy.
-  std::map<std::int32_t, std::string> files;   ///< Of the lines that stand in another file, by the same.
+  std::map<std::int32_t, std::int32_t> lines;  ///< Keys are the lines of the copy.
+  std::map<std::int32_t, std::string> files;   ///< The same for the files of lines that stand in another file.
 };
 
 /// What all modules of a model share.
@@ -30,7 +30,7 @@ struct ModelContext {
   bool initialise = true;
   std::int64_t max_steps = 0;
   std::map<const Definition*, Values> hyper;                   ///< The resolved hyper-parameters of each file.
-  std::map<const Computation*, OriginalPlace> originals = {};  ///< Of a copy: see find_original.
+  std::map<const Computation*, OriginalPlace> originals = {};  ///< For a copy: see find_original.
   Store store;
 };
 
@@ -58,7 +58,7 @@ struct GivenModule {
 /// The scopes of the nodes that a computation records. A block that a file changes has lines of several files.
 struct LineScopes {
   std::shared_ptr<const Scope> main;
-  std::map<const Line*, std::shared_ptr<const Scope>> others = {};  ///< Of the lines in other files.
+  std::map<const Line*, std::shared_ptr<const Scope>> others = {};  ///< The scopes of lines in other files.
 
   const std::shared_ptr<const Scope>& of(const Line& line) const {
     const auto found = others.find(&line);

@@ -31,7 +31,7 @@ Array as_half(const Array& weight, Dtype dtype);
 /// scales have size 1 along the other axes. Throws Error, which has the name, if a number is not finite.
 struct Quantised {
   Array numbers;  ///< int8.
-  Array scale;    ///< Of the weight's dtype.
+  Array scale;    ///< Has the weight's dtype.
 };
 Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels);
 

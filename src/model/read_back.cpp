@@ -86,7 +86,7 @@ std::optional<Played> first_played(const Model& model) {
   return std::nullopt;
 }
 
-/// By how much `b` differs from `a`, relative in norm; 0 for the same bits.
+/// The norm of `b` - `a` relative to that of `a`; 0 for the same bits.
 double distance(const Array& a, const Array& b) {
   if (a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0) return 0;
   Tape tape;

@@ -51,7 +51,7 @@ class NodeCall {
   const Vars& all();             ///< At least one, none missing; else Error.
   Array known(std::size_t i);    ///< The value of an input; Error unless it is known while recording.
   Integers known_integers(std::size_t i);
-  // Of arrays of one element; else Error.
+  // The value of an array of one element; else Error.
   std::int64_t known_integer(std::size_t i);
   double known_number(std::size_t i);
   /// The value of a var of one element; Error, with its name `what`, unless it is known while recording.

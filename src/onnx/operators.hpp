@@ -17,7 +17,7 @@ struct Operator {
 };
 using Operators = std::vector<Operator>;
 
-// By family; each is in the file of its name.
+// A function for each family, in the file of its name.
 const Operators& attention_operators();
 const Operators& elementwise_operators();
 const Operators& constant_operators();

@@ -85,7 +85,7 @@ struct WriteCall {
   GraphWriter& graph;
   const xtape::Node& node;
   Names inputs;
-  std::vector<ValueType> types;  ///< Of the inputs.
+  std::vector<ValueType> types;  ///< The types of the inputs.
   std::vector<bool> wanted;      ///< Per output: whether something reads it.
   const WriterRow* row = nullptr;
 
@@ -114,7 +114,7 @@ struct WriteCall {
   /// only.
   std::string where(const std::string& condition, const std::string& a, const std::string& b, Dtype dtype) const;
   std::string list(const Integers& numbers) const;               ///< An int64 array of one axis.
-  std::string scalar(const Literal& number, Dtype dtype) const;  ///< Of rank 0.
+  std::string scalar(const Literal& number, Dtype dtype) const;  ///< An array of rank 0.
   std::string reshaped(const std::string& value, const Shape& shape) const;
   std::string transposed(const std::string& value, const Integers& axes) const;
 };
@@ -129,7 +129,7 @@ struct WriterRow {
 };
 using WriterRows = std::vector<WriterRow>;
 
-// By family; each is in the file of its name in writers/.
+// A function for each family, in the file of its name in writers/.
 const WriterRows& elementwise_writers();
 const WriterRows& reduction_writers();
 const WriterRows& shape_writers();

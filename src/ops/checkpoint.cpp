@@ -71,7 +71,7 @@ class ExtendedBody {
   Vars outer_;
 };
 
-/// Of the vars, those that are marked.
+/// The vars that are marked.
 Vars chosen(const Vars& vars, const std::vector<bool>& marked) {
   Vars some;
   for (std::size_t i = 0; i < vars.size(); ++i)

@@ -54,7 +54,7 @@ struct Places {
   }
 };
 
-/// Of a `set`: to `part` where no later index is equal, and to x where there is none.
+/// The gradients of a `set`: to `part` where no later index is equal, and to x where no index is.
 Vars gradient_of_set(const GradientCall& call, const Places& at) {
   const Var &indices = at.indices, &part = call.inputs[2], dy = call.cotangent();
   const Tape tape = part.tape();

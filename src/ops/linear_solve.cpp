@@ -208,7 +208,7 @@ Vars solve(const ExpandCall& call) {
   const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
                                                 : gmres(systems, b, bound, options, max_steps);
   const Var residual = b - systems.product(states[0]);
-  // Of the squares: ten times the bound of the residual, or half of the digits.
+  // For the squares: ten times the bound of the residual, or half of the digits.
   const Var allowed = maximum(100 * bound, precision_of(b.dtype()) * square_norm);
   const Var is_solved = less_equal(states[3], bound) & less_equal(dot(residual, residual), allowed);
   return systems.parts(where(is_solved, states[0] * scale, std::nan("")));

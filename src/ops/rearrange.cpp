@@ -99,9 +99,9 @@ void check_same_names(const std::string& text, const std::vector<Atom>& from, co
 
 /// The arguments of the three steps.
 struct Steps {
-  Shape apart;     ///< Of the first reshape: every group split into single axes.
-  Axes order;      ///< Of the transpose.
-  Shape together;  ///< Of the last reshape: the shape of the result.
+  Shape apart;     ///< The shape of the first reshape: every group split into single axes.
+  Axes order;      ///< The order of the transpose.
+  Shape together;  ///< The shape of the result, by the last reshape.
 };
 
 Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& shape) {

@@ -41,7 +41,7 @@ void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& 
 
 /// What a function that records a scan needs besides the options of `scan`.
 struct ScanKind {
-  const char* name = "scan";   ///< Of the function, for errors.
+  const char* name = "scan";   ///< The name of the function, for errors.
   std::int64_t length = 0;     ///< Steps, if there is no sequence to tell.
   bool conditional = false;    ///< The first sequence, or state if there is none, says whether a step takes place.
   bool stacks_states = false;  ///< The states after every step are further outputs, stacked.
@@ -162,7 +162,7 @@ struct RecordedStep {
   }
   Tape tape;
   ScanStep step;
-  Vars inputs, results;  ///< Of the body.
+  Vars inputs, results;  ///< The inputs and results of the body.
   std::size_t first_state, first_non_sequence;
 };
 

@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// Of the array x without its first `k` axes, which are one: row-major indices from those [..., k] of the axes.
+/// Row-major indices into the first k axes of x, taken as one axis, from the indices [..., k] of these axes.
 Var flat_indices(const Var& indices, const Shape& x) {
   Var flat;
   const Vars along = unstack(indices, -1);
@@ -42,7 +42,7 @@ Vars expand_scatter_nd(const ExpandCall& call) {
   return {reshape(y, x.shape())};
 }
 
-/// Of the part of x that the indices reach.
+/// Expands the op on the part of x that the indices reach.
 Vars expand_scatter_reduce(const ExpandCall& call) {
   const Var &x = call.inputs[0], &indices = call.inputs[1];
   const auto axis = static_cast<std::int64_t>(normal_axis(integer_of(call, "axis"), x.rank()));

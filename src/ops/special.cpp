@@ -91,7 +91,7 @@ std::vector<Op> special_ops() {
   return ops;
 }
 
-/// Of two floats.
+/// A function of two floats.
 Op special(const char* name, const char* inputs, Two function, const char* doc) {
   Op op = binary(name, doc, nullptr);
   op.inputs = inputs_of(inputs);

@@ -71,8 +71,8 @@ double tiles_of(const Shape& x, const Shape& weight, const Integers& before, con
   return tiles;
 }
 
-/// Of the products: 16 multiplications for a tile of 2 x 2 results; for two along one axis 4 of each three elements of
-/// the window, and one more than the elements of the rest.
+/// Counts the products: 16 multiplications for a tile of 2 x 2 results; for two along one axis 4 for each three elements
+/// of the window, and one more than the elements of the rest.
 double winograd_flops(const OpCall& call) {
   const Shape &y = call.outputs[0].shape, &weight = call.shape(1);
   double products = static_cast<double>(y[0] * y[1]) * static_cast<double>(call.shape(0)[1]);

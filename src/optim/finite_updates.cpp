@@ -86,7 +86,7 @@ bool PieceOptimizer::stays_finite(double norm) {
       next.first = within(std::max(bounds.first, gradient));
       next.second = within(std::max(bounds.second, gradient * gradient));
       within(std::sqrt(next.second) * within(1 / std::sqrt(step.correction2)));
-      // By the inequality of Cauchy and Schwarz: b1 m + (1 - b1) g is at most that many roots of b2 v + (1 - b2) g^2.
+      // The inequality of Cauchy and Schwarz: b1 m + (1 - b1) g is at most that many roots of b2 v + (1 - b2) g^2.
       const double rest1 = 1 - step.beta1, rest2 = 1 - step.beta2;
       next.ratio =
           std::sqrt(step.beta1 * step.beta1 * bounds.ratio * bounds.ratio / step.beta2 + rest1 * rest1 / rest2);

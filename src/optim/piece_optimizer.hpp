@@ -45,9 +45,9 @@ inline constexpr std::int64_t most_updates = std::int64_t{1} << 62;
 /// How large weights and moments are: the largest absolute values, or numbers above them.
 struct Magnitudes {
   double weight = 0;
-  double first = 0;   ///< Of first moments or velocities.
-  double second = 0;  ///< Of second moments.
-  double ratio = 0;   ///< Of a first moment to the root of its second moment, apart from tiny first moments.
+  double first = 0;   ///< The largest first moment or velocity.
+  double second = 0;  ///< The largest second moment.
+  double ratio = 0;   ///< The largest ratio of a first moment to the root of its second moment, apart from tiny ones.
 };
 
 class PieceOptimizer {
@@ -98,7 +98,7 @@ class PieceOptimizer {
   /// Whether an update by scaled gradients of this norm keeps weights and moments finite, judged by bounds on both. It
   /// needs no pass over them, and `true` is certain. The update must follow: the bounds become those after it.
   bool stays_finite(double norm);
-  std::vector<Magnitudes> magnitudes() const;  ///< By group, of the owned pieces: a pass over them.
+  std::vector<Magnitudes> magnitudes() const;  ///< The magnitudes of each group in the owned pieces: a pass over them.
   /// Makes the update on copies. Returns a sentence that names the first weight or moment that it would make NaN or
   /// infinite; "" if there is none.
   std::string overflow(const PieceGradients& gradients) const;

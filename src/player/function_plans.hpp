@@ -32,7 +32,7 @@ class FunctionPlans {
   ~FunctionPlans();
   /// The plan for arguments of these types, which lives until clear().
   FunctionPlan& plan_for(const std::vector<ArrayView>& arguments);
-  std::size_t size() const;  ///< Of all copies.
+  std::size_t size() const;  ///< The number of plans of all copies.
   void clear();              ///< Copies keep the plans that they have played.
 
  private:

@@ -16,7 +16,7 @@ void name_call(Error& error, const Site& site);
 Kernel make_kernel(const KernelCall& call, const Site& site);
 
 struct ReadyStep {
-  const Kernel* kernel = nullptr;  ///< Of the executable.
+  const Kernel* kernel = nullptr;  ///< A kernel of the executable.
   const void* const* in = nullptr;  ///< The addresses of the inputs.
   void* const* out = nullptr;       ///< The addresses of the outputs.
   void* scratch = nullptr;

@@ -28,7 +28,7 @@ struct GradientLayout {
   std::vector<int> owner;              ///< Per piece: its rank.
   std::vector<std::size_t> weight_at;  ///< Per weight: its first byte, a multiple of 64.
   std::vector<Bucket> buckets;
-  std::size_t bytes = 0;  ///< Of all gradients.
+  std::size_t bytes = 0;  ///< The bytes of all gradients.
 };
 
 /// `order`: the indices of the weights in the order in which their gradients are computed.

@@ -30,14 +30,14 @@ class GradientSum {
   /// Adds up piece `index`, which this rank owns, over all shards, and writes the sum to place(index).
   void sum(std::size_t index);
   void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
-  std::size_t bytes() const;         ///< Of all memory for gradients.
-  std::size_t absent_bytes() const;  ///< Of these, what takes no memory yet, because nothing was written there.
+  std::size_t bytes() const;         ///< All memory for gradients.
+  std::size_t absent_bytes() const;  ///< The part that takes no memory yet, because nothing was written there.
 
  private:
   /// A subtree of the sum that some rank has computed.
   struct Term {
     Shards shards;
-    const std::byte* memory;  ///< Of all gradients; of those that this rank owns, if it was sent.
+    const std::byte* memory;  ///< All gradients, or those that this rank owns, if it was sent.
     bool sent;
   };
   std::byte* slot(int index) const { return slots_.get() + static_cast<std::size_t>(index) * layout_.bytes; }
@@ -68,7 +68,7 @@ class GradientSum {
   std::size_t owned_bytes_ = 0;
   std::vector<Array> received_;             // per term that is sent: the bytes that this rank owns
   std::vector<std::vector<Array>> arrays_;  // per slot: the gradients by weight
-  // Of the present update:
+  // The current update:
   std::int64_t present_ = 0;
   TreeStack stack_{1};
   std::int64_t next_shard_ = 0;

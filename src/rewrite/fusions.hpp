@@ -75,7 +75,7 @@ class Fusions {
 
   TapeSegment stretch_;
   CanonicalForm form_;
-  /// By the kind of the pattern's root; those with the most nodes first.
+  /// The rules for each kind of a pattern's root; those with the most nodes first.
   std::array<std::vector<std::pair<const FusionRule*, const RulePattern*>>,
              static_cast<std::size_t>(Term::Kind::call) + 1>
       rules_;

@@ -25,7 +25,7 @@ inline constexpr int deepest_body = 64;
 /// a double.
 Json json_of(const Attribute& value);
 Attribute attribute_of(const JsonNode& node);
-Dtype dtype_of(const JsonNode& node);  ///< Of the name of a dtype.
+Dtype dtype_of(const JsonNode& node);  ///< The dtype with this name.
 /// A number with a point or exponent; {"number": "inf"} or "-inf"; a NaN by its bits, {"bits": "7ff8000000000000"}.
 Json json_of(double number);
 /// The element of an array of rank 0.

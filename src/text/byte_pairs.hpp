@@ -15,8 +15,8 @@ struct BytePairOptions {
   bool byte_fallback = false;  ///< Characters that are not pieces become the pieces of their bytes.
   bool fuse_unknown = false;   ///< Neighbouring unknown characters are one token.
   std::int32_t unknown = -1;   ///< The token of other characters; -1: they are left out.
-  std::string prefix = {};     ///< Of the pieces of characters that do not begin a word.
-  std::string suffix = {};     ///< Of the pieces of characters that end a word.
+  std::string prefix = {};     ///< Begins pieces of characters that do not begin a word.
+  std::string suffix = {};     ///< Ends pieces of characters that end a word.
 };
 
 class BytePairs : public WordModel {

@@ -13,7 +13,7 @@ namespace xtape {
 /// A part of a template: special tokens, or a text.
 struct TemplatePart {
   Tokens tokens;      ///< Empty: a text.
-  bool second;        ///< Of a text: whether it is the second of the pair.
+  bool second;        ///< For a text: whether it is the second of the pair.
   std::int32_t type;  ///< The type of its tokens.
 };
 

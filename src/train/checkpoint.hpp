@@ -28,7 +28,7 @@ struct State {
   std::int64_t stale = 0;          ///< Evaluations since the best one.
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
-  UpdatePrivacy privacy = {};      ///< Of all updates.
+  UpdatePrivacy privacy = {};      ///< The privacy of all updates.
   bool evaluation_due = false;     ///< This step is to be evaluated, and its evaluation was not completed.
 };
 

@@ -59,7 +59,7 @@ class Evaluator {
     std::size_t item = 0;
     FailedPlay play;
   };
-  /// Of a batch that this rank has played; null if that did not fail.
+  /// The failure of a batch that this rank has played; null if there is none.
   const FailedPlay* failure_of(std::size_t item) const;
   std::optional<Failing> failed_;  // the first that is not finite since the restart, or the one that threw
 };

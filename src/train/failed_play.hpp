@@ -13,8 +13,8 @@ namespace xtape::train {
 
 /// The folders that failures are written to; "": none.
 struct FailureFolders {
-  std::string capsule;  ///< Of a capsule.
-  std::string play;     ///< Of the play as a whole.
+  std::string capsule;  ///< The folder of the capsule.
+  std::string play;     ///< The folder of the whole play.
 };
 
 struct FailedPlay {

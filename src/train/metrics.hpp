@@ -13,9 +13,9 @@ namespace xtape::train {
 /// A line of the file.
 struct Measured {
   std::int64_t step = 0;
-  std::vector<std::pair<std::string, double>> numbers;  ///< By key, without values that were not finite.
+  std::vector<std::pair<std::string, double>> numbers;  ///< With their keys, without values that were not finite.
   const double* find(const std::string& key) const;     ///< Null if there is no number of that key.
-  /// Of a line of statistics: the numbers by module, by key; NaN if a number was not finite.
+  /// For a line of statistics: the numbers by module, by key; NaN if a number was not finite.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
 };
 

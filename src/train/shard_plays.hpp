@@ -15,7 +15,7 @@ namespace xtape::train {
 struct ShardPlay {
   std::int64_t shard;
   std::size_t own;       ///< The index of the shard among those of this rank.
-  std::uint64_t cursor;  ///< Of the micro-batch.
+  std::uint64_t cursor;  ///< The cursor of the micro-batch.
   std::uint64_t draw;    ///< The random step. With one shard it is the cursor.
   BatchArrays batch;     ///< The rows of the shard.
   bool first, last;      ///< Whether it is the first and the last play of the shard.

@@ -12,7 +12,7 @@ struct TrainingNotes {
   Loss loss;
   std::vector<CarriedState> states;
   NamedVars updates;  ///< The new values of weights that the definition updates itself.
-  /// Of the sum of losses, by trained weight; an empty Var for a weight that it does not depend on. In a private
+  /// Gradients of the sum of losses, by trained weight; an empty Var for a weight that does not affect it. In a private
   /// training, sums of the clipped gradients of rows.
   Vars gradients;
 };

@@ -11,7 +11,7 @@ namespace xtape::cli {
 struct DiffArguments {
   PlayArguments first;
   std::string second;
-  RecordedOptions recorded;  ///< Of definitions: the function to record; empty: they are not definitions.
+  RecordedOptions recorded;  ///< For definitions: the function to record; empty: they are not definitions.
   double tolerance = 1e-4;
 };
 

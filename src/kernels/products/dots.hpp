@@ -14,8 +14,8 @@ namespace xtape {
 
 /// c[i, j] = the sum over all runs of a[i] * b[j], `length` terms each, which lie next to each other in a and b.
 struct DotsPlan {
-  std::array<std::vector<std::int64_t>, 2> lines;   ///< Of a and of b: where they begin.
-  std::array<std::vector<std::int64_t>, 2> places;  ///< Of the lines of a and of b, in c: element [i, j] is at their sum.
+  std::array<std::vector<std::int64_t>, 2> lines;   ///< Where the lines of a and of b begin.
+  std::array<std::vector<std::int64_t>, 2> places;  ///< The places of both lines in c: element [i, j] is at their sum.
   std::array<std::vector<std::int64_t>, 2> runs;    ///< In a and in b, from the beginning of a line.
   std::int64_t length = 0;
   bool swapped = false;  ///< a is the second operand of the product.

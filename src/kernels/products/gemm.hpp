@@ -19,7 +19,7 @@ struct GemmPlan {
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
-  Narrow narrow = {};  ///< Of a and b.
+  Narrow narrow = {};  ///< The narrow types of a and b.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
   /// If >= 0: the operand (0: a, 1: b) whose offsets and strides are those of a dense copy that is not made: its
   /// elements are read from where `gathered_from` has them.

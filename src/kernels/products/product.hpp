@@ -20,13 +20,13 @@ using Narrow = std::array<std::optional<Dtype>, 2>;
 /// operand selects its diagonal. Every label of c appears once in c, and in a or b; every label that c lacks appears in
 /// both a and b. Axes of equal labels have equal sizes. The elements of c must not overlap each other, a or b.
 struct Product {
-  Dtype dtype = Dtype::float32;  ///< Of all three; not boolean.
+  Dtype dtype = Dtype::float32;  ///< The dtype of all three; not boolean.
   Layout a, b, c;                ///< Including their offsets.
   std::string a_axes, b_axes, c_axes;
   Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
   bool accumulate = false;  ///< Adds to c instead of overwriting it.
   int threads = 1;
-  /// Of a and b: a half or int8, if the operand of a float32 product is stored so. It is widened as it is read.
+  /// For a and b: a half or int8, if the operand of a float32 product is stored so. It is widened as it is read.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };

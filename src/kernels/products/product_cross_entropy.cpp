@@ -22,7 +22,7 @@ struct LogitsProduct {
   std::int64_t terms = 0;
   bool classes_first = true;  ///< The weight is [classes, terms]; if false, [terms, classes].
   bool biased = false;
-  Precision precision = Precision::float32;  ///< Of the products.
+  Precision precision = Precision::float32;  ///< The precision of the products.
   int threads = 1;
 };
 

@@ -29,10 +29,10 @@ struct Lines {
 /// Numbers as they are.
 template <class T>
 struct Plain {
-  using Number = T;  ///< Of the operands, unless they are narrow.
+  using Number = T;  ///< The type of the operands, unless they are narrow.
   using Part = T;
   using Sum = T;
-  static constexpr std::int64_t terms = 1;  ///< Of a part.
+  static constexpr std::int64_t terms = 1;  ///< The number of terms of a part.
   static constexpr bool must_pack = false;  ///< Whether operands cannot be read in place.
 
   static xsimd::batch<T> add_product(const xsimd::batch<T>& sum, const xsimd::batch<T>& left,

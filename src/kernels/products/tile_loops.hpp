@@ -13,7 +13,7 @@ namespace xtape {
 inline constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32, of 64 bytes
 inline constexpr int tile_rows = many_registers ? 14 : 6;  ///< Two registers per row, two for b, one or two for a.
 inline constexpr int row_registers = 2;                    ///< Registers per row of a tile.
-inline constexpr std::int64_t parts_ahead = 16;            ///< Of columns in place that are prefetched.
+inline constexpr std::int64_t parts_ahead = 16;            ///< The distance at which columns in place are prefetched.
 
 /// The columns of a panel: as wide as a tile.
 template <class F>

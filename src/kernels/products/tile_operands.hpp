@@ -55,7 +55,7 @@ class TileOperands {
   std::int64_t panels() const { return panels_; }
   const Bands& bands() const { return bands_; }
   std::int64_t blocks() const { return blocks_each_ * plan_.sums.count(); }
-  /// Of a packed band and a packed panel, in parts.
+  /// The sizes of a packed band and a packed panel, in parts.
   std::int64_t band_size() const { return tile_rows * block_parts_; }
   std::int64_t panel_size() const { return block_parts_ * panel_width<F>; }
 
@@ -136,7 +136,7 @@ class TileOperands {
     return {static_cast<const Part*>(a) + block.offsets[0] + bands_.top_of(band) * plan_.m_strides[0],
             plan_.m_strides[0], plan_.k_strides[0]};
   }
-  /// Of `packed`, which begins with band `first`.
+  /// The rows of a band in `packed`, which begins with band `first`.
   LeftRows packed_rows(const Part* packed, std::int64_t first, std::int64_t band) const {
     if (interleaves_) return {packed + (band - first) * band_size(), 1, tile_rows};
     return {packed + (bands_.top_of(band) - bands_.top_of(first)) * block_parts_, block_parts_, 1};
@@ -180,8 +180,8 @@ class TileOperands {
   std::int64_t block_parts_, blocks_each_;  ///< Parts of a block; blocks of one sum.
   Bands bands_;
   bool packs_left_, interleaves_;
-  std::vector<std::int64_t> lines_;  ///< Of a gathered right operand: how far its columns are from the first one.
-  std::vector<std::int64_t> terms_;  ///< Of b: how far its terms are from the first one, of a block or, gathered, of all.
+  std::vector<std::int64_t> lines_;  ///< For a gathered right operand: how far its columns are from the first one.
+  std::vector<std::int64_t> terms_;  ///< For b: distances of its terms from the first of a block or, gathered, of all.
   std::vector<bool> in_place_;       ///< Per panel of b.
   std::array<Packing<F>, 2> packing_;
 };

@@ -137,7 +137,7 @@ class Tiles {
   // Sizes in parts:
   std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // of a product
   std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // of a task by columns
-  /// Of the rows of a that are packed: those of a stage for all products, or one block of the rows of each task.
+  /// The size of the packed rows of a: those of a stage for all products, or one block of the rows of each task.
   std::int64_t left_size() const {
     if (!operands_.packs_left()) return 0;
     return operands_.band_size() * (shares_left() ? together() * stage_blocks_ * operands_.bands().count

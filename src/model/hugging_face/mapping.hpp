@@ -45,7 +45,7 @@ struct HuggingFaceMapping {
   std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in such folders.
   std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that must have this value if present.
   std::vector<std::string> ignored;                  ///< Patterns of keys that do not affect the computation.
-  std::string prefix;                                ///< Of tensors' names; optional in reading, always written.
+  std::string prefix;                                ///< Begins names of tensors; optional in reading, always written.
   std::vector<std::pair<std::string, std::string>>
       names;                                ///< Names of modules here and in the folder, see tensor_name.
   std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.

@@ -251,8 +251,8 @@ bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
 /// A folder, and the definition that opens it.
 struct Folder {
   JsonNode config;
-  std::string path;  ///< Of the definition; with a text, its name in errors.
-  std::string text;  ///< Of the definition; empty: that in the file `path`.
+  std::string path;  ///< The definition's file; with a text, its name in errors.
+  std::string text;  ///< The definition's text; empty: that in the file `path`.
   std::shared_ptr<const model::Definition> definition;
 
   Folder(const std::string& folder, const std::string& given)

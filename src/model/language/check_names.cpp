@@ -79,7 +79,7 @@ class Checker {
     for (const Keyword& each : expression.keywords) visit(each.value);
   }
 
-  /// Of `np.exp`, which is no module, the error says what to call.
+  /// For `np.exp`, whose prefix is no module, the error says what to call.
   void prefix(const Expression& callee) {
     const Expression& object = callee.children[0];
     if (object.form != Form::name || names_.ops->find(callee.text) == nullptr) return;

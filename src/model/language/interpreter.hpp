@@ -53,7 +53,7 @@ class Interpreter {
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 
-  RecordedLines recorded_lines() const;  ///< Of the functions recorded so far.
+  RecordedLines recorded_lines() const;  ///< The lines of the functions recorded so far.
 
  private:
   /// A line being evaluated, and the environment it is evaluated in.

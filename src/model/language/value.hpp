@@ -75,7 +75,7 @@ struct AxisIndex {
   enum class Kind : std::uint8_t { at, range, ellipsis, fresh };
   Kind kind = Kind::range;
   std::int64_t at = 0;
-  std::int64_t start, stop, step;  ///< Of a range, as op `slice` takes them.
+  std::int64_t start, stop, step;  ///< A range, as op `slice` takes it.
 };
 /// Records x[axes]. Throws Error.
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes);

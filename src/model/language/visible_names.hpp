@@ -45,7 +45,7 @@ struct VisibleNames {
   std::vector<std::string> values() const;
 
   // What is wrong, with the nearest name: in checks before a recording, and in the recording for what only it knows.
-  /// Of a name that neither `of` finds nor the `locals` have.
+  /// The error for a name that neither `of` finds nor the `locals` have.
   std::string unknown(const std::string& name, const std::vector<std::string>& locals) const;
   std::string unknown_callee(const std::string& name) const;
 };

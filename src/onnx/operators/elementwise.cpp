@@ -24,13 +24,13 @@ Var second(NodeCall& node) {
   return reshape(b, shape);
 }
 
-/// Of two operands, by an arithmetic op or a logical one.
+/// An arithmetic or a logical op of two operands.
 template <auto function>
 Vars binary(NodeCall& node) {
   return {function(node.at(0), second(node))};
 }
 
-/// Of any number of operands, two at a time.
+/// An op of any number of operands, two at a time.
 template <Var (*function)(const Operand&, const Operand&)>
 Vars several(NodeCall& node) {
   const Vars& operands = node.all();

@@ -22,7 +22,7 @@ struct Resize {
 struct ResizedAxis {
   std::int64_t in = 0, out = 0;
   double scale = 1;           ///< The size of the result by that of the input, before the former is rounded.
-  double start = 0, end = 1;  ///< Of the region, for tf_crop_and_resize.
+  double start = 0, end = 1;  ///< The bounds of the region, for tf_crop_and_resize.
 };
 
 /// Where element `i` of the result is in the input, in elements.

@@ -101,7 +101,7 @@ class Recorder {
  private:
   static constexpr std::int32_t an_input = -1;
 
-  /// Of the outputs of the fused node; the list of a member if it has the same.
+  /// The types of the outputs of the fused node; the list of a member if it has the same.
   SharedList<ValueType> types() const {
     const auto& first = program_.node(given_[0].node).outputs;
     if (given_.size() == 1 && first.size() == 1) return first;
@@ -194,7 +194,7 @@ class Recorder {
   const Groups& groups_;
   Rewriter& rewriter_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const Tape>> bodies_;  // by a hash of the nodes
-  // Of the group being recorded:
+  // The group being recorded:
   std::vector<std::int32_t> nodes_;                  // per node of the body: the member, or `an_input`
   std::vector<std::pair<ValueId, ValueId>> inside_;  // (value of the program, value of the body)
   std::vector<ValueId> given_;                       // values of the program that are outputs of the fused node

@@ -28,7 +28,7 @@ struct Program {
   Program(Program&&) = default;
   Program& operator=(Program&&) = default;
 
-  Tape tape;                                         ///< Of this program alone.
+  Tape tape;                                         ///< The tape of this program alone.
   std::vector<std::int32_t> order;                   ///< The nodes, in the order in which they are played.
   std::vector<ValueId> outputs;                      ///< The outputs of the player, then those of the carries.
   std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output); the input is {-1, 0} if nothing reads it.
@@ -45,7 +45,7 @@ struct Program {
   Program copy() const;
   /// Moves the program to a tape without other nodes, in order, unless its own is one. Nodes get new indices.
   void compact();
-  std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Of the value's origin.
+  std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Names the value's origin.
 };
 
 /// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var

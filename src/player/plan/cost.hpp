@@ -6,7 +6,7 @@
 namespace xtape {
 
 struct Cost {
-  double flops = 0;  ///< Of products only: a multiplication and an addition for each term.
+  double flops = 0;  ///< For products only: a multiplication and an addition for each term.
   double bytes = 0;  ///< Read and written; every element of an operand or result counts once.
 
   Cost& operator+=(const Cost& other) {

@@ -16,13 +16,13 @@ class OperandTiles {
  public:
   OperandTiles(const Layout& layout, const Shape& shape, std::size_t element_bytes);
 
-  std::size_t bytes() const { return bytes_; }  ///< Of an element.
+  std::size_t bytes() const { return bytes_; }  ///< The bytes of an element.
   bool dense() const { return dense_; }      ///< Elements are contiguous, in the order of the output.
   bool uniform() const { return uniform_; }  ///< The same element everywhere.
   /// The length of runs of consecutive elements with a stride of 0 or 1; at least 1.
   std::int64_t run() const { return run_; }
 
-  std::int64_t offset(std::int64_t element) const {  ///< Of an element of the output, in elements.
+  std::int64_t offset(std::int64_t element) const {  ///< The offset of an element of the output, in elements.
     return offset_of(element / run_) + element % run_ * layout_.strides.back();
   }
 

@@ -18,7 +18,7 @@ struct Placement {
 /// Whether two placements have the same elements. Strides of axes of size 1 do not matter.
 bool same_elements(const Placement& a, const Placement& b);
 
-/// Of a dense array of this type.
+/// The bytes of a dense array of this type.
 std::size_t bytes_of(const ValueType& type);
 
 class Placements {

@@ -16,7 +16,7 @@ enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input
 const char* name_of(BufferKind kind);
 
 struct Buffer {
-  enum class Role : std::uint8_t { value, copy, output, scratch };  ///< Of the value, or of the step of its node.
+  enum class Role : std::uint8_t { value, copy, output, scratch };  ///< For the value, or for the step of its node.
 
   ValueId of;  ///< What it is named after: a value of the program. None for the caller's memory.
   Role role = Role::value;
@@ -35,7 +35,7 @@ struct Buffer {
 
 /// The caller's memory that a plan reads and writes in place. The offsets of the layouts are 0.
 struct ExternalBuffers {
-  std::vector<std::pair<std::string, Layout>> inputs;  ///< By the names of the inputs that are stored there.
+  std::vector<std::pair<std::string, Layout>> inputs;  ///< The inputs that are stored there, with their names.
   std::vector<bool> fixed;                             ///< Per input: whether it keeps its values from play to play.
   std::vector<Layout> outputs;                         ///< For the first outputs; numbered after the inputs.
 };
@@ -89,8 +89,8 @@ struct PlannedProgram {
   /// the memory that each player has for itself.
   std::vector<Array> memory;
   std::vector<PlannedStep> steps;
-  std::vector<BufferRef> operands;     ///< Of all steps.
-  ValueTable<Layout> layouts;          ///< Of the results of kernels, for PlayerOptions::digests. Their offsets are 0.
+  std::vector<BufferRef> operands;     ///< The operands of all steps.
+  ValueTable<Layout> layouts;          ///< The results of kernels, for PlayerOptions::digests. Their offsets are 0.
   std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.
   std::vector<PlannedInput> inputs;    ///< The inputs that must be fed.
   std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 if nothing reads it.

@@ -62,7 +62,7 @@ class Choices {
 /// A run of a step: the first one, or one more before the step `stage`.
 struct Execution {
   int step = 0, stage = 0;
-  int first_use = 0, end_use = 0;  ///< Of Schedule::uses.
+  int first_use = 0, end_use = 0;  ///< Indices in Schedule::uses.
 };
 
 /// A content in memory, from execution `first` to execution `last`. Contents outside of the arena have one only where a

@@ -177,7 +177,7 @@ SparsityPattern symmetrised(const SparsityPattern& pattern) {
   std::vector<std::int64_t> rows = pattern.rows, columns = pattern.columns;
   rows.insert(rows.end(), pattern.columns.begin(), pattern.columns.end());
   columns.insert(columns.end(), pattern.rows.begin(), pattern.rows.end());
-  // By column, then by row: so each list of columns is sorted.
+  // Columns come before rows, so each list of columns is sorted.
   const Adjacency by_column(columns, rows, pattern.shape[0]);
   rows.clear();
   columns.clear();

@@ -21,7 +21,7 @@ using Dependence = std::shared_ptr<const std::vector<IndexSets::Id>>;
 /// A call whose inputs have dependences, for the rules below.
 struct DependenceCall {
   const Node& node;
-  Tape tape;                      ///< Of the node.
+  Tape tape;                      ///< The tape with the node.
   std::vector<ValueType> inputs;  ///< Types.
   std::vector<Dependence> given;  ///< Per input.
   std::vector<bool> read;         ///< Per output: whether its dependence is needed. Rules may leave out others.

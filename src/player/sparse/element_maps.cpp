@@ -40,7 +40,7 @@ bool moves_elements(const Op& op) {
   return op.lowering.parts || (op.lowering.any_dtype && !op.lowering.tile);
 }
 
-/// By the layout of a view, which needs no play.
+/// Reads the map off the layout of a view, without a play.
 Dependences through_view(const DependenceCall& call) {
   const std::vector<std::int64_t> places =
       places_of(*call.node.op->lowering.view(call.recorded(), Layout::dense(call.inputs[0].shape)));

@@ -40,7 +40,7 @@ Strides strides_of(const std::string& letters, const std::string& of, const Shap
 /// One of two factors, and the result.
 struct Product {
   std::string letters, other, result;  ///< The labels of the axes.
-  std::vector<std::int64_t> sizes;     ///< By letter.
+  std::vector<std::int64_t> sizes;     ///< The size of each letter.
 
   Shape shape_of(const std::string& of) const {
     Shape shape;
