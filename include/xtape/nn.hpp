@@ -54,7 +54,7 @@ Var conv_transpose2d(const Parameters& p, const Argument& x, std::int64_t out, c
 // Norms, with weight and bias -----------------------------------------------------------------------------------------
 Var layer_norm(const Parameters& p, const Argument& x, double epsilon = 1e-5, bool with_bias = true);
 Var rms_norm(const Parameters& p, const Argument& x, double epsilon = 1e-6);  ///< Without bias.
-/// Normalises the channels of x [b, channels, ...], as all functions here do.
+/// Normalises groups of the channels of x [b, channels, ...]. Channels are axis 1 in all functions of this file.
 Var group_norm(const Parameters& p, const Argument& x, std::int64_t groups, double epsilon = 1e-5);
 /// Normalises by the batch in mode train, and records the updates of the statistics running_mean and running_var
 /// (Parameters::update assigns them); else by these. `momentum` is the part of the batch in them.

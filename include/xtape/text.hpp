@@ -233,9 +233,9 @@ struct SentenceTexts {
   TableTexts columns;              ///< The fields of the words, joined by spaces: columns[column][sentence].
   std::vector<std::size_t> lines;  ///< The number of the first line of each sentence in the file.
 };
-/// Reads a file with a word and its labels per line, as the shared tasks of CoNLL have them. Blank lines separate
-/// sentences, and lines of the word -DOCSTART- are skipped. The delimiter ' ' stands for any number of spaces and tabs.
-/// Throws FileError, with the line if it has another number of fields, or a field that is empty or has a space.
+/// Reads a file with a word and its labels per line, as the shared tasks of CoNLL have them. Blank lines, and lines of
+/// the word -DOCSTART-, separate sentences. The delimiter ' ' stands for any number of spaces and tabs. Throws FileError,
+/// with the line if it has another number of fields, or a field that is not one word in UTF-8.
 SentenceTexts read_sentences(const std::string& path, const TableOptions& options = {});
 
 /// Sentences and their translations: target[i] is that of source[i].

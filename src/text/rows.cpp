@@ -41,7 +41,14 @@ Cell label_cell(const std::vector<std::string>& labels, const std::string& text)
 Cell tags_cell(const ColumnTexts& column, const std::string& text) {
   Cell cell;
   cell.tokens.assign(tokens_before(*column.tokenizer), ignored_target);
-  for (const std::string& tag : words_in(text)) cell.tokens.push_back(label_cell(*column.labels, tag).tokens[0]);
+  const std::vector<std::string> tags = words_in(text);
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    try {
+      cell.tokens.push_back(label_cell(*column.labels, tags[i]).tokens[0]);
+    } catch (const Error& error) {
+      throw Error("word " + std::to_string(i + 1) + ": " + error.what());
+    }
+  }
   cell.tokens.push_back(ignored_target);
   return cell;
 }

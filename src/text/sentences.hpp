@@ -8,13 +8,16 @@
 
 namespace xtape {
 
-/// The word of lines that begin a document in the data of CoNLL-2003.
-inline constexpr const char* document_start = "-DOCSTART-";
-
 inline bool is_blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
+
+/// Whether a line lies between sentences: a blank one, or one that begins a document in the data of CoNLL-2003.
+bool ends_sentence(const std::string& line, char delimiter);
 
 /// As fields_of; the delimiter ' ' stands for any number of spaces and tabs.
 std::vector<std::string> fields_of_word(const std::string& line, char delimiter, std::size_t most);
+
+/// Throws Error unless the text is one word, as words_in finds them.
+void check_word(const std::string& text);
 
 /// The number of tokens that source_of puts before the first word.
 inline std::size_t tokens_before(const Tokenizer& tokenizer) {

@@ -3,6 +3,7 @@
 
 #include "fields.hpp"
 #include "sentences.hpp"
+#include "words.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -60,24 +61,36 @@ std::vector<std::string> fields_of_word(const std::string& line, char delimiter,
   return fields;
 }
 
+bool ends_sentence(const std::string& line, char delimiter) {
+  if (is_blank(line)) return true;
+  const std::vector<std::string> fields = fields_of_word(line, delimiter, 1);
+  return !fields.empty() && fields[0] == "-DOCSTART-";
+}
+
+void check_word(const std::string& text) {
+  if (words_in(text) != std::vector<std::string>{text}) throw Error(shown(text) + " must be one word");
+}
+
 SentenceTexts read_sentences(const std::string& path, const TableOptions& options) {
   const std::vector<std::string> lines = lines_of_table(path, options);
   SentenceTexts made;
   made.columns.resize(options.columns);
   bool inside = false;  // a sentence
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
-    if (is_blank(lines[i])) {
+    if (ends_sentence(lines[i], options.delimiter)) {
       inside = false;
       continue;
     }
     const std::vector<std::string> fields =
         fields_at(path, i + 1, options, [&] { return fields_of_word(lines[i], options.delimiter, options.columns); });
-    if (fields[0] == document_start) continue;
     if (!inside) made.lines.push_back(i + 1);
     for (std::size_t column = 0; column < options.columns; ++column) {
       const std::string& field = fields[column];
-      if (field.empty() || field.find_first_of(" \t") != std::string::npos)
-        fail(path, i + 1, "field " + std::to_string(column + 1) + " is " + shown(field) + ": it must be one word");
+      try {
+        check_word(field);
+      } catch (const Error& error) {
+        fail(path, i + 1, "field " + std::to_string(column + 1) + ": " + error.what());
+      }
       if (inside)
         made.columns[column].back() += ' ' + field;
       else

@@ -140,8 +140,9 @@ void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& 
   if (data.has_images()) split.images = read_images(files[0], data.channels);
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") {
+    std::string text = read_text(files[0], data.reading);
     if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // the words of two files stay apart
-    split.text += read_text(files[0], data.reading);
+    split.text = split.text.empty() ? std::move(text) : split.text + text;
   }
   if (data.kind == "documents")
     append({split_documents(read_text(files[0], data.reading), data.separator)}, split.columns);
@@ -261,7 +262,7 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
     const Tokenizer* tokenizer = of_words ? tokenizers.target.get() : nullptr;
     columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
-  const char* unit = data.kind == "documents" ? ", text " : ", line ";
+  const char* unit = data.kind == "documents" ? ", text " : data.kind == "tags" ? ", sentence from line " : ", line ";
   const auto place = [parts = split.parts, skipped = split.skipped, unit](std::size_t row, std::size_t column) {
     auto part = parts.begin();
     for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;

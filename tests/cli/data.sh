@@ -63,6 +63,9 @@ printf 'the\ncan\tX\nagain\n\n\nwe O\r\ncan' | "$xtape" predict tagged >out 2>er
 holds "words are labelled" [ "$(tr '\t\n' ' /' <out)" = "the O/can N/again O//we O/can V//" ]
 holds "blank lines alone are no sentences" [ -z "$("$xtape" predict tagged <<<'')" ]
 expect 2 "" "standard input, line 3: a line must be a word, or have 2 fields, not more" predict tagged <<<$'the\n\nwe O O'
+holds "a document begins a sentence" [ "$(printf 'the\ncan\n-DOCSTART- O\nwe\ncan' | "$xtape" predict tagged | tr '\t\n' ' /')" = "the O/can N//we O/can V//" ]
+expect 2 "" "standard input, line 2: 'New.York' must be one word" predict tagged <<<$'the\nNew\u00a0York'
+expect 2 "" "standard input, line 2: the text is not UTF-8" predict tagged <<<$'the\n\xff'
 expect 2 "" "is a run on tags: it was not trained to continue texts" generate tagged --prompt a --tokens 1
 expect 2 "" "tagged is not a run on a table with one text and one label per row" classify tagged <<<'we can'
 

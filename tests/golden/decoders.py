@@ -70,7 +70,7 @@ def models():
         **windows, initializer_range=0.1, query_pre_attn_scalar=5, rope_parameters=slower, sliding_window_pattern=2,
         final_logit_softcapping=3.0))
     yield "mixtral", MixtralForCausalLM(MixtralConfig(
-        **sizes, intermediate_size=20, initializer_range=0.7, num_key_value_heads=1, head_dim=8, num_local_experts=5,
+        **sizes, intermediate_size=20, initializer_range=0.4, num_key_value_heads=1, head_dim=8, num_local_experts=5,
         num_experts_per_tok=2, rope_parameters={"rope_type": "default", "rope_theta": 300.0}))
     yield "qwen3_moe", Qwen3MoeForCausalLM(Qwen3MoeConfig(
         **sizes, moe_intermediate_size=12, initializer_range=0.7, num_key_value_heads=1, head_dim=6, num_experts=6,

@@ -22,10 +22,10 @@ std::string complaint(const std::string& contents, const TableOptions& options =
 
 TEST_CASE("sentences are read from lines of words and labels") {
   const TemporaryFile file("sentences",
-                           "\n-DOCSTART- O\n\nthe  DET\ndog\tNOUN\r\n \t\n\nthe DET\n-DOCSTART- O\nend NOUN");
+                           "\n-DOCSTART- O\n\nthe  DET\ndog\tNOUN\r\n \t\n\nthe DET\n-DOCSTART- -X- O\nend NOUN");
   const SentenceTexts read = read_sentences(file.path(), {.delimiter = ' '});
-  CHECK(read.columns == TableTexts{{"the dog", "the end"}, {"DET NOUN", "DET NOUN"}});
-  CHECK(read.lines == std::vector<std::size_t>{4, 8});
+  CHECK(read.columns == TableTexts{{"the dog", "the", "end"}, {"DET NOUN", "DET", "NOUN"}});
+  CHECK(read.lines == std::vector<std::size_t>{4, 8, 10});
 
   const TemporaryFile fields("fields", "word\tpos\tname\na,b\tX\tO\n\"\tY\tB\n");
   const SentenceTexts three = read_sentences(fields.path(), {.columns = 3, .delimiter = '\t', .skip_lines = 1});
@@ -38,8 +38,10 @@ TEST_CASE("errors in files of sentences name their line") {
   CHECK(complaint("the DET\n\ndog\n") == "line 3: a row must have 2 fields separated by spaces or tabs, got 1");
   CHECK(complaint("the DET\nbig dog NOUN\n") ==
         "line 2: a row must have 2 fields separated by spaces or tabs, got more");
-  CHECK(complaint("the\tDET\ndog\t\n", {}) == "line 2: field 2 is '': it must be one word");
-  CHECK(complaint("the\tDET\nNew York\tNOUN\n", {}) == "line 2: field 1 is 'New York': it must be one word");
+  CHECK(complaint("the\tDET\ndog\t\n", {}) == "line 2: field 2: '' must be one word");
+  CHECK(complaint("the\tDET\nNew York\tNOUN\n", {}) == "line 2: field 1: 'New York' must be one word");
+  CHECK(complaint("the DET\nNew\u00a0York NOUN\n") == "line 2: field 1: 'New\u00a0York' must be one word");
+  CHECK(complaint("the DET\n\xff NOUN\n").find("line 2: field 1: ") == 0);
 }
 
 TEST_CASE("batches have the tags of tokens, and nothing to predict at others") {
@@ -82,7 +84,7 @@ TEST_CASE("tags need a token of each word, and labels that are known") {
                    0, place);
   };
   CHECK_THROWS_WITH_AS(made(tags, names, words),
-                       "row 1: column 'tags': 'N' is not one of the 1 labels of the training split", Error);
+                       "row 1: column 'tags': word 2: 'N' is not one of the 1 labels of the training split", Error);
   CHECK_THROWS_WITH_AS(made(tags, {"D", "N"}, characters),
                        doctest::Contains("row 0: the tokenizer makes 5 tokens of 2 words: tags need"), Error);
   CHECK_THROWS_WITH_AS(made(fewer, names, words), doctest::Contains("makes 2 tokens of 1 words"), Error);

@@ -68,10 +68,11 @@ TEST_CASE("errors in tags name their file and line") {
     return "nothing";
   };
   CHECK(complaint({}, "we O\n\nthe O\nwalk ADV\n") ==
-        directory / "valid.txt" + ", line 3: column 'tags': 'ADV' is not one of the 3 labels of the training split");
+        directory / "valid.txt" +
+            ", sentence from line 3: column 'tags': word 2: 'ADV' is not one of the 3 labels of the training split");
   CHECK(complaint({}, "we O\nthe\n").find("valid.txt, line 2: a row must have 2 fields") != std::string::npos);
   CHECK(complaint({{"tokenizer", R"({"kind": "character"})"}})
-            .find("tags.txt, line 1: the tokenizer makes 12 tokens of 3 words") != std::string::npos);
+            .find("tags.txt, sentence from line 1: the tokenizer makes 12 tokens of 3 words") != std::string::npos);
   CHECK(!std::filesystem::exists(directory / "run"));
 }
 

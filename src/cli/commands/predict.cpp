@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "batch_shards.hpp"
 #include "commands.hpp"
@@ -12,6 +13,8 @@
 
 namespace xtape::cli {
 namespace {
+
+constexpr std::size_t words_at_once = 1024;  // lines that are read before their sentences are played
 
 struct PredictArguments {
   std::string run;
@@ -41,48 +44,55 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
 }
 
 /// The word of a line of a sentence, which may lack the other fields.
-std::string word_of(const std::string& line, const Recipe::Data& data, const std::string& place) {
+std::string word_of(const std::string& line, const Recipe::Data& data) {
   const std::vector<std::string> fields = fields_of_word(line, data.table.delimiter, data.table.columns);
-  if (fields.size() == 1) return fields[0];
-  if (fields.size() != data.table.columns)
-    throw Error(place + ": a line must be a word, or have " + std::to_string(data.table.columns) + " fields, not " +
+  if (fields.size() != 1 && fields.size() != data.table.columns)
+    throw Error("a line must be a word, or have " + std::to_string(data.table.columns) + " fields, not " +
                 (fields.size() > data.table.columns ? "more" : std::to_string(fields.size())));
   const auto text = std::find_if(data.columns.begin(), data.columns.end(), [](const Column& each) {
     return !each.name.empty() && each.kind == Column::Kind::text;
   });
-  return fields[static_cast<std::size_t>(text - data.columns.begin())];
+  const std::string& word = fields[fields.size() == 1 ? 0 : static_cast<std::size_t>(text - data.columns.begin())];
+  check_word(word);
+  return word;
 }
 
-/// Prints words and their labels, and a blank line after each sentence. Sentences that have come are played together.
+/// Prints the words of sentences and their labels, and a blank line after each sentence.
+void print_tags(const train::RowPredictor& predictor, const std::vector<std::vector<std::string>>& sentences) {
+  const auto tags = as_wrong_input([&] { return predictor.tags(sentences); });
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    for (std::size_t k = 0; k < sentences[i].size(); ++k) std::cout << sentences[i][k] << '\t' << tags[i][k] << '\n';
+    std::cout << '\n';
+  }
+  std::cout << std::flush;
+  if (interrupted()) throw Interrupted();
+}
+
+/// Reads words, and plays the sentences together that have come.
 void predict_tags(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
                   const std::string& file) {
-  std::vector<std::vector<std::string>> sentences(1);
-  std::size_t number = 0;
-  const auto print = [&](bool all) {
-    std::vector<std::string> last;
-    if (!all || sentences.back().empty()) last = std::move(sentences.back()), sentences.pop_back();
-    const auto tags = as_wrong_input([&] { return predictor.tags(sentences); });
-    for (std::size_t i = 0; i < sentences.size(); ++i) {
-      for (std::size_t k = 0; k < sentences[i].size(); ++k) std::cout << sentences[i][k] << '\t' << tags[i][k] << '\n';
-      std::cout << '\n';
-    }
-    std::cout << std::flush;
-    if (interrupted()) throw Interrupted();
-    sentences = {std::move(last)};
+  std::vector<std::vector<std::string>> whole;
+  std::vector<std::string> sentence;
+  std::size_t number = 0;  // of lines
+  const auto end_sentence = [&] {
+    if (!sentence.empty()) whole.push_back(std::exchange(sentence, {}));
   };
-  for (std::vector<std::string> read; !(read = lines.next(1024)).empty();) {
+  const auto print = [&] { print_tags(predictor, std::exchange(whole, {})); };
+  for (std::vector<std::string> read; !(read = lines.next(words_at_once)).empty(); print())
     for (const std::string& line : read) {
-      const std::string place = file + ", line " + std::to_string(++number);
-      if (is_blank(line)) {
-        if (!sentences.back().empty()) sentences.emplace_back();
-      } else {
-        sentences.back().push_back(as_wrong_input([&] { return word_of(line, data, place); }));
+      ++number;
+      try {
+        if (ends_sentence(line, data.table.delimiter))
+          end_sentence();
+        else
+          sentence.push_back(word_of(line, data));
+      } catch (const Error& error) {
+        throw WrongInput(file + ", line " + std::to_string(number) + ": " + error.what());
       }
-      if (sentences.size() > rows_at_once) print(false);
+      if (whole.size() == rows_at_once) print();
     }
-    if (sentences.size() > 1) print(false);
-  }
-  if (!sentences.back().empty()) print(true);
+  end_sentence();
+  print();
 }
 
 void predict_arrays(const train::RowPredictor& predictor, const std::string& file, PredictionPrinter& printer) {
@@ -126,13 +136,13 @@ void predict(const PredictArguments& arguments) {
 void add_predict(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "predict",
-      "Predict for the rows of a table, words, or images, with a run's model: a line of numbers or labels for each");
+      "Predict for the rows of a table, for words or images, with a run's model: a line of numbers or labels for each");
   const auto arguments = std::make_shared<PredictArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
   command->add_option("FILE", arguments->files,
                       "A table with the columns of the training data, which may lack the targets (default: the "
-                      "standard input); words, with blank lines between sentences, for a run on tags; a file of arrays; for a run on "
-                      "images: PNG or PNM files");
+                      "standard input); for a run on tags: words, with blank lines between sentences; a file of arrays; for "
+                      "a run on images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
   command->callback([arguments] { predict(*arguments); });
