@@ -10,8 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE XTAPE_ISA
-export XTAPE_KEEP_BLAS_ENV=1   # a program that restarts itself leaves the emulator
-export OMP_WAIT_POLICY=passive # waiting threads leave the processors to others
+export XTAPE_KEEP_BLAS_ENV=1 # a program that restarts itself leaves the emulator
 jobs=${JOBS:-2}
 passed=0
 failed=0

@@ -32,8 +32,7 @@ def tests_of(directory, wanted):
 
 def run(test, directory, patience, under):
     """What the test printed, its exit code (None: too slow), and the seconds that it took."""
-    # Threads that spin while they wait would take the processor from the other tests.
-    environment = {"OMP_WAIT_POLICY": "passive", **os.environ}
+    environment = dict(os.environ)
     # Kernels of OpenBLAS for another processor may be slow, or need instructions that this one lacks.
     for name in "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE":
         environment.pop(name, None)

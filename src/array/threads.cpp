@@ -1,14 +1,21 @@
 #include "threads.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 
 #include "activity.hpp"
+#include "team.hpp"
 
 namespace xtape {
+
+namespace {
+template <class Member>
+void in_team(int threads, const Member& member) {
+  run_team(threads, &member,
+           [](const void* context, int worker) { (*static_cast<const Member*>(context))(worker); });
+}
+}  // namespace
 
 void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void* context,
                 void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker)) {
@@ -33,27 +40,24 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
     range.end = std::min(count, (i + 1) * share * grain);
   }
   const Activity* activity = Activity::current();
-  // The team always has the same size, so the OpenMP library reuses it for every region and allocates nothing.
-#pragma omp parallel num_threads(threads)
-  {
-    const std::int64_t worker = omp_get_thread_num();
+  const auto member = [&](int worker) {
     const Help help(worker == 0 ? nullptr : activity);
     for (std::int64_t i = 0; i < range_count; ++i) {
       Range& range = ranges[(worker + i) % range_count];
       for (std::int64_t begin; (begin = range.next.fetch_add(piece, std::memory_order_relaxed)) < range.end;)
         body(context, begin, std::min(range.end, begin + piece), worker);
     }
-  }
+  };
+  in_team(threads, member);
 }
 
 void run_each(int threads, std::int64_t count, const void* context,
               void (*body)(const void* context, std::int64_t index)) {
-  if (threads <= 1 || count <= 1) {
-    for (std::int64_t i = 0; i < count; ++i) body(context, i);
-    return;
-  }
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-  for (std::int64_t i = 0; i < count; ++i) body(context, i);
+  std::atomic<std::int64_t> next{0};
+  const auto member = [&](int /*worker*/) {
+    for (std::int64_t index; (index = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(context, index);
+  };
+  in_team(count > 1 ? threads : 1, member);
 }
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Loops distributed over threads. OpenMP regions are opened in threads.cpp only.
+/// Loops distributed over the threads of a team.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 namespace xtape {
 
 /// parallel_pieces and parallel_each for a body that is a function of `context`. They are compiled once, not once per
-/// body: a region costs as much to compile as the work of a kernel.
+/// body.
 void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void* context,
                 void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker));
 void run_each(int threads, std::int64_t count, const void* context,
@@ -16,8 +16,8 @@ void run_each(int threads, std::int64_t count, const void* context,
 /// each piece but the last is a multiple of `grain`. `worker` is in [0, threads), and pieces that run at the same time
 /// have different workers, so scratch memory can be indexed by it. Every thread takes its own range in several pieces
 /// and then helps with the other ranges, so that a core busy with other work does not delay the rest. If one range is
-/// enough, no region is opened. `body` must not throw. Results must depend neither on the thread that runs a piece nor
-/// on where a piece ends: bodies that reduce do so over chunks of fixed size.
+/// enough, the caller does it alone. `body` must not throw. Results must depend neither on the thread that runs a piece
+/// nor on where a piece ends: bodies that reduce do so over chunks of fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   run_pieces(threads, count, grain, &body,

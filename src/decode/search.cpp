@@ -1,4 +1,3 @@
-#include <omp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -207,8 +206,8 @@ struct Searcher::Data {
     std::vector<std::exception_ptr> errors(apart.size());
     std::atomic<std::size_t> taken{0};
     std::atomic<bool> failed{false};
-    parallel_each(threads, threads, [&](std::int64_t /*thread*/) {
-      const auto worker = static_cast<std::size_t>(omp_get_thread_num());
+    parallel_pieces(threads, threads, 1, [&](std::int64_t /*begin*/, std::int64_t /*end*/, std::int64_t of_thread) {
+      const auto worker = static_cast<std::size_t>(of_thread);
       try {
         for (std::size_t i; !failed && (i = taken++) < batches.size();)
           search_batch(apart[worker], sources, batches[batches.size() - 1 - i], worker == 0 ? options : silent,

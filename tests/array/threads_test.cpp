@@ -4,12 +4,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <numeric>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "needs.hpp"
 #include "process_memory.hpp"
+#include "team.hpp"
 #include "thread_count.hpp"
+#include "threads.hpp"
 #include "xtape/array.hpp"
 
 using namespace xtape;
@@ -55,6 +61,17 @@ rlim_t address_space() {
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
+
+/// Counts to `count` on these threads, each element once; returns the sum of what each element has.
+std::int64_t counted(int threads, std::int64_t count) {
+  std::vector<std::int64_t> times(static_cast<std::size_t>(count));
+  parallel_for(threads, count, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) ++times[static_cast<std::size_t>(i)];
+  });
+  for (const std::int64_t each : times)
+    if (each != 1) return -1;
+  return std::accumulate(times.begin(), times.end(), std::int64_t{0});
+}
 constexpr rlim_t mebibyte = rlim_t{1} << 20;
 }  // namespace
 
@@ -88,4 +105,79 @@ TEST_CASE("what is left of a limit is named" * needs_no_sanitizer()) {
   CHECK_NOTHROW(require_memory_left(1, "a byte"));
   CHECK(memory_left().bytes > 0);
   CHECK(memory_left().bytes <= memory_limit());
+}
+
+TEST_CASE("a team does all the work once, for any number of threads from call to call") {
+  bool right = true;
+  for (int round = 0; round < 300; ++round)
+    for (const int threads : {2, 1, 5, 3}) right = right && counted(threads, 1 + round % 70) == 1 + round % 70;
+  CHECK(right);
+  // More calls than the gate counts, so that its numbers begin again.
+  std::atomic<std::int64_t> sum{0};
+  for (int call = 0; call < 70000; ++call) parallel_each(2, 3, [&](std::int64_t index) { sum += index; });
+  CHECK(sum == 3 * 70000);
+}
+
+TEST_CASE("helpers sleep and are woken, and each worker has its own number") {
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::array<std::atomic<int>, 4> here{};
+    std::atomic<bool> is_shared{false};
+    parallel_pieces(4, 64, 1, [&](std::int64_t, std::int64_t, std::int64_t worker) {
+      if (here[static_cast<std::size_t>(worker)]++ != 0) is_shared = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      --here[static_cast<std::size_t>(worker)];
+    });
+    CHECK(!is_shared);
+  }
+}
+
+TEST_CASE("the helpers work as well, and wait for each other if a member does") {
+  std::atomic<int> arrived{0};
+  const auto member = [](const void* context, int /*worker*/) {
+    auto& count = *static_cast<std::atomic<int>*>(const_cast<void*>(context));
+    ++count;
+    while (count < 3) std::this_thread::yield();  // hangs unless all three come
+  };
+  run_team(3, &arrived, member);
+  CHECK(arrived == 3);
+}
+
+TEST_CASE("work within work is done by the thread that asks for it") {
+  std::atomic<int> wrong{0};
+  parallel_each(3, 6, [&](std::int64_t) {
+    const std::thread::id here = std::this_thread::get_id();
+    parallel_each(3, 4, [&](std::int64_t) { wrong += std::this_thread::get_id() != here; });
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("threads that call at the same time have teams of their own") {
+  std::atomic<int> right{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) right += counted(3, 100) == 100;
+    });
+  for (std::thread& caller : callers) caller.join();
+  CHECK(right == 200);
+}
+
+TEST_CASE("a forked process has helpers of its own" * needs_no_sanitizer()) {
+  CHECK(counted(3, 100) == 100);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::atomic<int> arrived{0};
+    run_team(2, &arrived, [](const void* context, int /*worker*/) {
+      auto& count = *static_cast<std::atomic<int>*>(const_cast<void*>(context));
+      ++count;
+      while (count < 2) std::this_thread::yield();
+    });
+    std::exit(counted(3, 100) == 100 ? 0 : 1);  // ends the helpers of this process, too
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
 }

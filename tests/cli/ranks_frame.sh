@@ -3,7 +3,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/frame.sh" "$@"
 exec </dev/null
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # containers often run tests as root
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none # there are more ranks than processors
-export OMP_WAIT_POLICY=passive                                                    # waiting threads leave these to others
 # Killed launchers and ranks leave files.
 mkdir tmp && export TMPDIR=$work/tmp
 shm=$(mktemp -d /dev/shm/xtape.XXXXXX 2>/dev/null) || shm=$TMPDIR

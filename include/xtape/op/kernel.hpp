@@ -22,7 +22,7 @@ struct KernelArguments {
 /// allocate. `prepare` and `run` are called by the thread that plays, never at the same time. Equal calls of a plan
 /// share a kernel unless their op is random, so a kernel keeps nothing from run to run.
 ///
-/// `run` may throw Error for values that the op does not take (an index out of range), but not inside an OpenMP region.
+/// `run` may throw Error for values that the op does not take (an index out of range), but not inside parallel_for.
 /// The player adds op and site, and the play fails. Results must not depend on the number of threads.
 struct Kernel {
   std::function<void(const KernelArguments&)> run;
