@@ -11,13 +11,15 @@ int main(int, char** arguments) {
   const CsvTable iris = read_csv(arguments[1], options);
   const auto [x, held_x, y, held_y] = split_rows(0.8, 1, iris.matrix_without({"species"}), iris.at("species"));
 
-  const auto network = [known = Array(x)](const Parameters& p, Var rows) {
-    const Var all_rows = rows.tape().constant(known);
-    rows = (rows - mean(all_rows, 0)) / sqrt(variance(all_rows, 0));
+  const auto network = [](const Parameters& p, Var rows) {
+    rows = (rows - p.statistic("mean")) / p.statistic("deviation");
     return nn::linear(p / "out", relu(nn::linear(p / "hidden", rows, 32)), 3);
   };
   Tape evaluation;
   Parameters p(evaluation, 1);
+  const Var all_rows = evaluation.constant(x);
+  p.statistic("mean", evaluate(mean(all_rows, 0)));
+  p.statistic("deviation", evaluate(sqrt(variance(all_rows, 0))));
   const Var accuracy = mean(argmax(network(p, evaluation.constant(held_x))) == evaluation.constant(held_y));
 
   const auto loss_of = [&](Var rows, Var labels) { return cross_entropy(network({rows.tape(), p}, rows), labels); };

@@ -47,6 +47,9 @@ class Parameters {
   /// The same for a parameter that starts as a copy of `initial`, of its shape and dtype.
   Var operator()(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) const;
 
+  /// The parameter that the store has under that name, of any type. Throws Error, with the nearest name, without one.
+  Var operator()(const std::string& name, Caller caller = Caller::here()) const;
+
   /// The same parameters, whose names begin with "SCOPE.". Throws Error for an empty scope.
   Parameters scope(const std::string& name) const;
   Parameters operator/(const std::string& name) const { return scope(name); }
@@ -65,10 +68,16 @@ class Parameters {
   Vars list() const;           ///< The same without names.
   std::int64_t count() const;  ///< Their elements.
 
-  // Parameters that no gradient trains, but the program updates itself, such as running statistics.
-  /// Like operator(), but not among vars(). After record_update: the new value.
+  // Parameters that no gradient trains, such as the scale of the inputs, or running means that the program updates.
+  /// Like operator(), but not among vars(), and behind a stop_gradient: Step leaves it unchanged. After record_update:
+  /// the new value.
   Var statistic(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                 Caller caller = Caller::here()) const;
+  /// The same for a statistic that starts as a copy of `initial`, of its shape and dtype:
+  /// p.statistic("mean", mean_of_rows).
+  Var statistic(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) const;
+  /// The statistic that the store has under that name, of any type. Throws Error, with the nearest name, without one.
+  Var statistic(const std::string& name, Caller caller = Caller::here()) const;
   /// Makes `value` the new value of a statistic, which `update` assigns after a play. Throws Error if there is no such
   /// statistic, ShapeError or DtypeError if `value` has another type.
   void record_update(const std::string& name, const Var& value, Caller caller = Caller::here()) const;

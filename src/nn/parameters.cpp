@@ -1,10 +1,12 @@
 #include "xtape/parameters.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "calls.hpp"
 #include "nearest.hpp"
+#include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
@@ -19,28 +21,51 @@ struct Parameters::Data {
   std::vector<std::string> trained, statistics;
   NamedVars updates;
 
-  /// The array of that name as a parameter of the tape; if it is not there, `fill` fills a new one.
-  template <class Fill>
-  Var parameter(const std::string& name, const ValueType& type, std::vector<std::string>& names, const Fill& fill) {
-    if (!is_floating(type.dtype))
-      throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(type));
+  /// What a call asks for: a type and values for a new array, or whatever is there.
+  struct Wanted {
+    std::optional<ValueType> type = {};
+    std::function<void(Array&)> fill = {};
+  };
+  Wanted filled(const std::string& name, const Shape& shape, const Initialiser& initialiser) const {
+    return {ValueType{tape.default_dtype(), shape},
+            [this, &name, &initialiser](Array& made) { initialise(made, initialiser, *seed, name); }};
+  }
+  static Wanted copied(const ArrayView& initial) {
+    return {ValueType{initial.dtype(), initial.shape()}, [&initial](Array& made) { made.assign(initial); }};
+  }
+
+  /// The array of that name as a parameter of the tape. If the store lacks it, makes a new one.
+  Var parameter(const std::string& name, const Wanted& wanted, std::vector<std::string>& names) {
+    if (wanted.type && !is_floating(wanted.type->dtype))
+      throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(*wanted.type));
     if (!store->has(name)) {
-      if (!seed)
+      if (!seed || !wanted.type)
         throw Error("the store has no parameter '" + name + "'" + did_you_mean(name, store->names()) +
-                    " (Parameters with a seed would make it)");
-      Array made(type.dtype, type.shape);
-      fill(made);
+                    (seed ? " (a call with its shape and initialiser would make it)"
+                          : " (Parameters with a seed would make it)"));
+      Array made(wanted.type->dtype, wanted.type->shape);
+      wanted.fill(made);
       store->add(name, made);
     }
     const Array& found = store->at(name);
-    const ValueType there{found.dtype(), found.shape()};
-    const std::string difference =
-        "parameter '" + name + "' is " + to_string(there) + " in the store, but asked for as " + to_string(type);
-    if (there.shape != type.shape) throw ShapeError(difference);
-    if (there.dtype != type.dtype) throw DtypeError(difference);
+    if (wanted.type) check(name, {found.dtype(), found.shape()}, *wanted.type);
     const Var var = tape.parameter(name, found);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     return var;
+  }
+
+  static void check(const std::string& name, const ValueType& there, const ValueType& wanted) {
+    const std::string difference =
+        "parameter '" + name + "' is " + to_string(there) + " in the store, but asked for as " + to_string(wanted);
+    if (there.shape != wanted.shape) throw ShapeError(difference);
+    if (there.dtype != wanted.dtype) throw DtypeError(difference);
+  }
+
+  /// The value of a statistic, which no gradient passes.
+  Var statistic(const std::string& name, const Wanted& wanted) {
+    const Var var = parameter(name, wanted, statistics);
+    const Var* updated = updates.find(name);
+    return stop_gradient(updated != nullptr ? *updated : var);
   }
 };
 
@@ -68,17 +93,17 @@ Var Parameters::operator()(const std::string& name, const Shape& shape, const In
                            Caller caller) const {
   return as_call(data_->tape, nullptr, caller, [&] {
     const std::string full = full_name(name);
-    return data_->parameter(full, {data_->tape.default_dtype(), shape}, data_->trained,
-                            [&](Array& made) { initialise(made, initialiser, *data_->seed, full); });
+    return data_->parameter(full, data_->filled(full, shape, initialiser), data_->trained);
   });
 }
 
 Var Parameters::operator()(const std::string& name, const ArrayView& initial, Caller caller) const {
-  return as_call(data_->tape, nullptr, caller, [&] {
-    const std::string full = full_name(name);
-    return data_->parameter(full, {initial.dtype(), initial.shape()}, data_->trained,
-                            [&](Array& made) { made.assign(initial); });
-  });
+  return as_call(data_->tape, nullptr, caller,
+                 [&] { return data_->parameter(full_name(name), Data::copied(initial), data_->trained); });
+}
+
+Var Parameters::operator()(const std::string& name, Caller caller) const {
+  return as_call(data_->tape, nullptr, caller, [&] { return data_->parameter(full_name(name), {}, data_->trained); });
 }
 
 Parameters Parameters::scope(const std::string& name) const {
@@ -116,11 +141,17 @@ Var Parameters::statistic(const std::string& name, const Shape& shape, const Ini
                           Caller caller) const {
   return as_call(data_->tape, nullptr, caller, [&] {
     const std::string full = full_name(name);
-    const Var var = data_->parameter(full, {data_->tape.default_dtype(), shape}, data_->statistics,
-                                     [&](Array& made) { initialise(made, initialiser, *data_->seed, full); });
-    const Var* updated = data_->updates.find(full);
-    return updated != nullptr ? *updated : var;
+    return data_->statistic(full, data_->filled(full, shape, initialiser));
   });
+}
+
+Var Parameters::statistic(const std::string& name, const ArrayView& initial, Caller caller) const {
+  return as_call(data_->tape, nullptr, caller,
+                 [&] { return data_->statistic(full_name(name), Data::copied(initial)); });
+}
+
+Var Parameters::statistic(const std::string& name, Caller caller) const {
+  return as_call(data_->tape, nullptr, caller, [&] { return data_->statistic(full_name(name), {}); });
 }
 
 void Parameters::record_update(const std::string& name, const Var& value, Caller caller) const {

@@ -68,8 +68,11 @@ Frozen::operator OptimizerOptions() const {
 }
 
 std::string nearest_pattern(const std::string& pattern, const Store& weights) {
+  if (weights.empty())
+    return ": there are no weights yet. Parameters make theirs when a program first asks for them: record the program "
+           "on a tape of its own before, as `f(p, tape.input(\"x\", shape))`";
   const std::string meant = did_you_mean(pattern, likely_patterns(weights));
-  return !meant.empty() || weights.empty() ? meant : "; its names are like '" + weights[0].name + "'";
+  return !meant.empty() ? meant : "; its names are like '" + weights[0].name + "'";
 }
 
 void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups) {

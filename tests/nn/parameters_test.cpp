@@ -154,6 +154,45 @@ TEST_CASE("statistics are assigned by update, and no gradient trains them") {
   CHECK_THROWS_AS(norm.record_update("mean", cast(x, Dtype::float64)), DtypeError);
 }
 
+TEST_CASE("a step leaves a statistic unchanged that its loss depends on") {
+  const auto loss_of = [](const Parameters& p, const Var& x) {
+    return sum(square(p("w", {2}, 1) * (x - p.statistic("mean", {2}, 1))));
+  };
+  Tape tape;
+  Parameters p(tape, 1);
+  const Var loss = loss_of(p, tape.input("x", {2}));
+  const auto check = [&](Step& step, double before) {
+    CHECK(p.store().at("w")(0) != before);
+    CHECK(p.store().at("mean").tensor<float>() == xt::xarray<float>{1, 1});
+    CHECK(step.updates() == 1);
+  };
+  Step on_tape(loss, p, AdamW{0.1, 0.9, 0.999, 1e-8, 0.5, true});
+  on_tape({{loss.tape().var({0, 0}), {3, 4}}});
+  check(on_tape, 1);
+  const double now = p.store().at("w")(0);
+  Step of_function([&](Var x) { return loss_of({x.tape(), p}, x); }, p, {{"w", Sgd{0.1}}, {"*", AdamW{0.1}}});
+  of_function({xt::xarray<float>{3, 4}});
+  check(of_function, now);
+}
+
+TEST_CASE("statistics start as copies, and a name alone finds what is there") {
+  Tape tape;
+  Parameters p(tape, 1);
+  p.statistic("mean", Array(xt::xarray<double>{1, 2, 3}));
+  p("weight", {2}, 5);
+  CHECK(p.statistic("mean").type() == ValueType{Dtype::float64, {3}});
+  CHECK(p("weight").shape() == Shape{2});
+  CHECK(evaluate(p.statistic("mean")).tensor<double>() == xt::xarray<double>{1, 2, 3});
+  CHECK(p.vars().names() == std::vector<std::string>{"weight"});
+  CHECK(error_of([&] { p("weigth"); }).find("no parameter 'weigth'; did you mean 'weight'? (a call with its shape") !=
+        std::string::npos);
+  CHECK(error_of([&] { p.statistic("meen"); }).find("did you mean 'mean'?") != std::string::npos);
+  const Parameters found(tape, static_cast<const Store&>(p.store()));
+  CHECK(error_of([&] { found("v"); }).find("(Parameters with a seed would make it)") != std::string::npos);
+  Parameters none(tape, 1);
+  CHECK(error_of([&] { Step(sum(p("weight")), none, Sgd{0.1}); }).find("there are no weights yet") != std::string::npos);
+}
+
 TEST_CASE("errors of parameters name the line, and both types") {
   Tape tape;
   const Parameters p(tape, 1);
