@@ -178,17 +178,23 @@ struct HasStrides : std::false_type {};  ///< Whether E has strides(), as xtenso
 template <class E>
 struct HasStrides<E, std::void_t<decltype(std::declval<const E&>().strides())>> : std::true_type {};
 
+template <class E, class = void>
+struct IsOfEigen : std::false_type {};  ///< Whether E is a matrix, array, vector, block or map of Eigen.
+template <class E>
+struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()),
+                                decltype(E::IsVectorAtCompileTime), decltype(E::IsRowMajor)>> : std::true_type {};
+
 /// The type of the elements of E, if an ArrayView can be made of it: of an xtensor container or adaptor, which has
-/// data(), shape(), strides() and data_offset(), or of a range in one piece, which has data() and size(): std::vector,
-/// std::array, std::span.
+/// data(), shape(), strides() and data_offset(), of a matrix of Eigen, or of a range in one piece, which has data() and
+/// size(): std::vector, std::array, std::span.
 template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
           class = decltype(std::declval<const E&>().size()),
           class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
 using ElementOf = T;
 
 /// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array, from
-/// xtensor containers and adaptors, and from std::vector, std::array and std::span, which have one axis unless a shape
-/// is given. Elements need only their natural alignment.
+/// xtensor containers and adaptors, from Eigen's vectors (one axis) and matrices (two), and from std::vector, std::array
+/// and std::span, which have one axis unless a shape is given. Elements need only their natural alignment.
 ///
 /// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
 /// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries. What a
@@ -202,7 +208,8 @@ class ArrayView {
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
   ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
-  /// From an xtensor container or adaptor, or from a range in one piece, which has one axis.
+  /// From an xtensor container or adaptor, from a matrix of Eigen in either order of storage, or from a range in one
+  /// piece, which has one axis.
   template <class E, class T = ElementOf<std::remove_reference_t<E>>>
   ArrayView(E&& e)  // NOLINT: converts by intent
       : dtype_(dtype_of<T>()) {
@@ -213,14 +220,20 @@ class ArrayView {
         layout_.strides = Strides(held.strides().begin(), held.strides().end());
         layout_.offset = static_cast<std::int64_t>(held.data_offset());
       } else {
-        layout_ = Layout::dense({static_cast<std::int64_t>(held.size())});
+        layout_ = layout_of(held);
       }
     });
   }
   /// From a range in one piece, which holds an array of that shape in row-major order. Throws ShapeError unless it has
-  /// as many elements, and as checked_bytes does.
+  /// as many elements, and as checked_bytes does; Error for a vector of Eigen with gaps.
   template <class R, class T = ElementOf<std::remove_reference_t<R>>>
-  ArrayView(R&& range, const Shape& shape) : dtype_(dtype_of<T>()), layout_(Layout::dense(shape)) {
+  ArrayView(R&& range, const Shape& shape) : dtype_(dtype_of<T>()), layout_(layout_of(range)) {
+    using Range = std::remove_reference_t<R>;
+    if constexpr (IsOfEigen<Range>::value)
+      static_assert(Range::IsVectorAtCompileTime, "a matrix of Eigen has its own shape: write ArrayView(matrix)");
+    data_ = range.data();
+    require_dense();
+    layout_ = Layout::dense(shape);
     require_count(static_cast<std::int64_t>(range.size()));
     hold(std::forward<R>(range), [&](const auto& held) { data_ = held.data(); });
   }
@@ -277,6 +290,18 @@ class ArrayView {
   void require_memory() const;
   void require_dense() const;
   void require_count(std::int64_t count) const;
+  /// The layout of a matrix of Eigen, or of a range in one piece.
+  template <class E>
+  static Layout layout_of(const E& e) {
+    if constexpr (!IsOfEigen<E>::value) {
+      return Layout::dense({static_cast<std::int64_t>(e.size())});
+    } else if constexpr (E::IsVectorAtCompileTime) {
+      return {{e.size()}, {e.innerStride()}, 0};
+    } else {
+      const std::int64_t inner = e.innerStride(), outer = e.outerStride();
+      return {{e.rows(), e.cols()}, E::IsRowMajor ? Strides{outer, inner} : Strides{inner, outer}, 0};
+    }
+  }
   /// Calls see(held), where `held` is e itself, or what a temporary was moved to.
   template <class E, class See>
   void hold(E&& e, const See& see) {

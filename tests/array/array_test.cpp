@@ -26,6 +26,36 @@ TEST_CASE("an array view sees an xtensor array through its strides") {
   CHECK_THROWS_AS(copy.as<float>(), DtypeError);
 }
 
+namespace {
+/// What ArrayView reads of Eigen's matrices (a column-major 2 × 3), and of their rows.
+template <bool row_major, bool vector>
+struct LikeEigen {
+  enum { IsRowMajor = row_major, IsVectorAtCompileTime = vector };
+  const double* numbers;
+  std::int64_t many, rows_, cols_, inner, outer;
+  const double* data() const { return numbers; }
+  std::int64_t size() const { return many; }
+  std::int64_t rows() const { return rows_; }
+  std::int64_t cols() const { return cols_; }
+  std::int64_t innerStride() const { return inner; }
+  std::int64_t outerStride() const { return outer; }
+};
+}  // namespace
+
+TEST_CASE("an array view sees a matrix of Eigen in its order of storage") {
+  const double numbers[] = {1, 2, 3, 4, 5, 6};
+  const LikeEigen<false, false> columns{numbers, 6, 2, 3, 1, 2};
+  const LikeEigen<true, false> rows{numbers, 6, 2, 3, 1, 3};
+  const LikeEigen<true, true> row{numbers, 3, 1, 3, 2, 6};        // the first row of `columns`
+  const LikeEigen<false, true> column{numbers, 6, 6, 1, 1, 6};
+  CHECK(ArrayView(columns).shape() == Shape{2, 3});
+  CHECK(ArrayView(columns).to<double>() == xt::xarray<double>{{1, 3, 5}, {2, 4, 6}});
+  CHECK(ArrayView(rows).to<double>() == xt::xarray<double>{{1, 2, 3}, {4, 5, 6}});
+  CHECK(ArrayView(row).to<double>() == xt::xarray<double>{1, 3, 5});
+  CHECK(ArrayView(column, {3, 2}).to<double>() == xt::xarray<double>{{1, 2}, {3, 4}, {5, 6}});
+  CHECK_THROWS_AS(ArrayView(row, {3, 1}), Error);  // it has gaps
+}
+
 TEST_CASE("a store keeps order and names the nearest name") {
   Store store;
   store.add("weight", Array(Dtype::float32, {2}));
