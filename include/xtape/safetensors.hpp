@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "xtape/array.hpp"
+#include "xtape/named.hpp"
 #include "xtape/owner.hpp"
 
 namespace xtape {
@@ -28,6 +29,8 @@ class ArrayFile {
   };
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
+  /// The texts that save_arrays was given, by their keys. Values that are not texts are ignored.
+  const Named<std::string>& metadata() const;
   // These throw Error if there is no such entry.
   Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
   /// The same into `into`; ShapeError unless it has the array's dtype and shape. It may be float32 or float64 for an

@@ -90,6 +90,10 @@ const std::vector<ArrayFile::Entry>& ArrayFile::entries() const {
   return data_->entries;
 }
 
+const Named<std::string>& ArrayFile::metadata() const {
+  return data_->header.metadata;
+}
+
 Array ArrayFile::read(std::size_t entry) const {
   const Described& described = data_->array(entry);
   Array array(described.stored->dtype, described.shape);

@@ -48,7 +48,7 @@ class Header {
     for (const auto& [name, entry] : json.root().items())
       if (name != metadata_key) header_.arrays.push_back(described(name, entry));
     check_overlap();
-    if (json.root().contains(metadata_key)) read_checksums(json.root()[metadata_key]);
+    if (json.root().contains(metadata_key)) read_metadata(json.root()[metadata_key]);
     return std::move(header_);
   }
 
@@ -108,12 +108,16 @@ class Header {
   }
 
   /// Either every array has a checksum or none has: a damaged key must not disable the check of an array.
-  void read_checksums(const Json& metadata) {
+  void read_metadata(const Json& metadata) {
     const std::string prefix = checksum_key;
     std::unordered_map<std::string, const Json*> checksums;  // by array; find() of ordered JSON is linear
-    if (metadata.is_object())
-      for (const auto& [key, value] : metadata.items())
-        if (key.starts_with(prefix)) checksums.emplace(key.substr(prefix.size()), &value);
+    if (!metadata.is_object()) return;
+    for (const auto& [key, value] : metadata.items()) {
+      if (key.starts_with(prefix))
+        checksums.emplace(key.substr(prefix.size()), &value);
+      else if (value.is_string())
+        header_.metadata.set(key, value.get<std::string>());
+    }
     if (checksums.empty()) return;
     for (Described& each : header_.arrays) {
       const auto found = checksums.find(each.name);

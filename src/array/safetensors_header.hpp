@@ -24,6 +24,7 @@ struct Described {
 
 struct SafetensorsHeader {
   std::vector<Described> arrays;  ///< In the order of the header.
+  Named<std::string> metadata;    ///< Without the checksums.
   std::uint64_t elements = 0;     ///< The byte of the file where the header ends and the elements begin.
 };
 

@@ -240,6 +240,18 @@ TEST_CASE("saving replaces a file atomically and leaves no other file") {
   CHECK_THROWS_AS(load_arrays("/no such directory/a"), FileError);
 }
 
+TEST_CASE("the texts of the metadata are read back, without the checksums") {
+  const Scratch scratch;
+  save_arrays(scratch.path, {{"a", Array(xt::xarray<float>{1, 2})}}, {{"labels", "one\ntwo \u00e9"}, {"scale", "3"}});
+  const Named<std::string> metadata = ArrayFile(scratch.path).metadata();
+  CHECK(metadata.names() == std::vector<std::string>{"labels", "scale"});
+  CHECK(metadata.at("labels") == "one\ntwo \u00e9");
+  scratch.write(file_of(R"({"__metadata__": {"n": 3, "t": "x"}})", ""));
+  CHECK(ArrayFile(scratch.path).metadata().names() == std::vector<std::string>{"t"});
+  scratch.write(file_of("{}", ""));
+  CHECK(ArrayFile(scratch.path).metadata().empty());
+}
+
 TEST_CASE("an array of a file is read into an existing array of the same dtype and shape") {
   const std::string path = std::filesystem::temp_directory_path() / ("xtape_into_" + std::to_string(getpid()));
   Store store;

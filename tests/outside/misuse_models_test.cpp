@@ -50,6 +50,12 @@ std::vector<Row> rows_of_files(World& w) {
          const ArrayFile g(std::move(f));
          static_cast<void>(f.entries());
        }},
+      {"ArrayFile::metadata", "moved", gone,
+       [&w] {
+         ArrayFile f(w.file);
+         const ArrayFile g(std::move(f));
+         static_cast<void>(f.metadata());
+       }},
       {"ArrayFile::read", "moved", gone,
        [&w] {
          ArrayFile f(w.file);
