@@ -43,6 +43,7 @@ class RowPredictor {
   Predictions predict(const BatchArrays& rows) const;
 
  private:
+  Array tags_of(const Array& tokens) const;  // int64 [b, t]: by the function `tags`, or the largest logits
   std::vector<Column> columns() const;  // of a table, that are read
   BatchArrays field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
                          std::size_t skipped) const;

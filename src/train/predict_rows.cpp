@@ -1,5 +1,6 @@
 // The rows that a run predicts for, from lines and files of arrays.
 #include <algorithm>
+#include <utility>
 
 #include "csv_lines.hpp"
 #include "fields.hpp"
@@ -93,29 +94,48 @@ std::vector<std::vector<std::string>> RowPredictor::tags(
     check_one_token_a_word(tokenizer, texts.back().size(), words.size());
   }
   const Array tokens = token_array(texts, std::max(0, tokenizer.pad()), length_unit);
-  const Array logits = run_.model().play("logits", {{columns().at(0).name, tokens}})[0].value;
-  const auto labels = static_cast<std::int64_t>(run_.labels().size());
-  if (logits.shape() != Shape{tokens.shape()[0], tokens.shape()[1], labels} || logits.dtype() != Dtype::float32)
-    throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for tokens " +
-                to_string(tokens.shape()) + " and " + std::to_string(labels) + " labels");
+  const Array best = tags_of(tokens);  // [b, t]
   std::vector<std::vector<std::string>> found;
-  const float* row = logits.as<float>();  // [b, t, labels]
+  const std::int64_t* row = best.as<std::int64_t>();
   for (const std::vector<std::string>& words : sentences) {
     std::vector<std::string>& tags = found.emplace_back();
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const float* scores = row + static_cast<std::int64_t>(i + tokens_before(tokenizer)) * labels;
-      tags.push_back(run_.labels()[static_cast<std::size_t>(std::max_element(scores, scores + labels) - scores)]);
-    }
-    row += tokens.shape()[1] * labels;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      tags.push_back(run_.labels()[static_cast<std::size_t>(row[i + tokens_before(tokenizer)])]);
+    row += tokens.shape()[1];
   }
   return found;
+}
+
+Array RowPredictor::tags_of(const Array& tokens) const {
+  const std::vector<std::string> functions = run_.model().functions();
+  const bool has_tags = std::count(functions.begin(), functions.end(), "tags") > 0;
+  const std::string function = has_tags ? "tags" : "logits";
+  Array made = run_.model().play(function, {{columns().at(0).name, tokens}})[0].value;
+  const std::int64_t rows = tokens.shape()[0], width = tokens.shape()[1];
+  const auto labels = static_cast<std::int64_t>(run_.labels().size());
+  const ValueType wanted =
+      has_tags ? ValueType{Dtype::int64, {rows, width}} : ValueType{Dtype::float32, {rows, width, labels}};
+  if (ValueType{made.dtype(), made.shape()} != wanted)
+    throw Error("the function '" + function + "' returns " + to_string(ValueType{made.dtype(), made.shape()}) +
+                " for tokens " + to_string(tokens.shape()) + " and " + std::to_string(labels) +
+                " labels, and should return " + to_string(wanted));
+  const std::int64_t* const chosen = has_tags ? std::as_const(made).as<std::int64_t>() : nullptr;
+  const auto is_wrong = [&](std::int64_t tag) { return tag < 0 || tag >= labels; };
+  if (has_tags && std::any_of(chosen, chosen + rows * width, is_wrong))
+    throw Error("the function 'tags' returns a tag that is not in [0, " + std::to_string(labels) + ")");
+  if (has_tags) return made;
+  Array best(Dtype::int64, {rows, width});  // [b, t]
+  const float* scores = made.as<float>();
+  for (std::int64_t i = 0; i < rows * width; ++i, scores += labels)
+    best.as<std::int64_t>()[i] = std::max_element(scores, scores + labels) - scores;
+  return best;
 }
 
 BatchArrays RowPredictor::text_rows(const std::string& file, const std::vector<std::string>& lines,
                                     std::size_t skipped) const {
   const std::vector<Column> read = columns();
   if (read.size() != 1 || read[0].kind != Column::Kind::text || !logits_)
-    throw Error(run_.directory() + " is not a run on a table with one text and one label per row");
+    throw Error(run_.directory() + " is not a run on a table with one text and one label per row: use xtape predict");
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : lines) rows.push_back({line});
   return field_rows(file, rows, skipped);

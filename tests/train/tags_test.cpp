@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "predict.hpp"
 #include "source_root.hpp"
@@ -53,6 +54,53 @@ TEST_CASE("a tagger learns the labels of words from their context") {
   CHECK(predictor.tags({{"the", "fish"}}) == Sentences{{"O", "NOUN"}});
   CHECK(predictor.tags({}).empty());
   CHECK_THROWS_WITH_AS(predictor.tags({{"the fish"}}), doctest::Contains("makes 2 tokens of 1 words"), Error);
+}
+
+TEST_CASE("a conditional random field scores each label by the one before") {
+  const tiny::Directory directory;
+  const Recipe recipe = tagger(directory, {{"definition", source_root() + "/models/tagger_crf.json"}});
+  Run run = Run::create(recipe, directory / "run");
+  CHECK(run.train());
+  Run opened = Run::open(directory / "run");
+  CHECK(*opened.evaluate().accuracy == 1);
+  using Sentences = std::vector<std::vector<std::string>>;
+  const train::RowPredictor predictor(opened);
+  CHECK(predictor.tags({{"we", "can"}, {"the", "can", "again"}}) == Sentences{{"O", "VERB"}, {"O", "NOUN", "O"}});
+
+  // With scores of pairs that contradict the emissions: the loss and the best of all 3^2 labellings of a sentence.
+  Model& model = opened.model();
+  const xt::xarray<float> pairs = {{0.5F, -1, 2}, {3, 0.25F, -2}, {1, -0.5F, 0}};
+  const xt::xarray<float> first = {1, -1, 0}, last = {0, 2, -1};
+  const auto set = [&](const char* name, const xt::xarray<float>& values) {
+    const_cast<Array&>(model.weights().at(name)).assign(values);
+  };
+  set("transitions", pairs);
+  set("start_transitions", first);
+  set("end_transitions", last);
+  const Tokens tokens = source_of(opened.tokenizer(), "we can");
+  const Array row = token_array({tokens}, 0);
+  const std::size_t before = tokens.size() - 2 - (tokens.back() == opened.tokenizer().end() ? 1 : 0);
+  const Array logits = model.play("logits", {{"tokens", row}})[0].value;
+  const auto score = [&](int a, int b) {
+    return logits(0, before, a) + logits(0, before + 1, b) + pairs(a, b) + first(a) + last(b);
+  };
+  double total = 0;
+  std::pair<int, int> best{0, 0};
+  for (int a = 0; a < 3; ++a)
+    for (int b = 0; b < 3; ++b) {
+      total += std::exp(score(a, b));
+      if (score(a, b) > score(best.first, best.second)) best = {a, b};
+    }
+  const std::vector<std::string>& labels = opened.labels();
+  CHECK(predictor.tags({{"we", "can"}}) ==
+        Sentences{{labels[static_cast<std::size_t>(best.first)], labels[static_cast<std::size_t>(best.second)]}});
+  Array tags(Dtype::int64, row.shape());
+  std::fill_n(tags.as<std::int64_t>(), row.count(), -1);
+  tags.as<std::int64_t>()[before] = 1;
+  tags.as<std::int64_t>()[before + 1] = 2;
+  const auto loss = model.play("loss", {{"tokens", row}, {"tags", tags}});
+  CHECK(loss[0].value.to<float>()() == doctest::Approx(std::log(total) - score(1, 2)).epsilon(1e-5));
+  CHECK(*loss[1].value.as<std::int64_t>() == 2);
 }
 
 TEST_CASE("errors in tags name their file and line") {
