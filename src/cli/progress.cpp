@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace xtape::cli {
 
@@ -20,8 +21,12 @@ std::string clock_time(double seconds) {
 }
 }  // namespace
 
-Progress::Progress(std::int64_t steps, int ranks)
-    : steps_(steps), terminal_(isatty(STDERR_FILENO) == 1), ranks_(ranks), quiet_(terminal_ ? 0.1 : 10) {}
+Progress::Progress(std::int64_t steps, int ranks, std::string unit)
+    : steps_(steps),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      ranks_(ranks),
+      unit_(std::move(unit)),
+      quiet_(terminal_ ? 0.1 : 10) {}
 
 Progress::~Progress() {
   clear();
@@ -51,7 +56,7 @@ void Progress::step(const StepReport& report) {
     std::fprintf(stderr, "no rows  ");
   else
     std::fprintf(stderr, "loss %.4f  ", report.loss);
-  std::fprintf(stderr, "%.0f tokens/s", since > 0 ? static_cast<double>(tokens_) / since : 0);
+  std::fprintf(stderr, "%.0f %s/s", since > 0 ? static_cast<double>(tokens_) / since : 0, unit_.c_str());
   if (ranks_ > 1) std::fprintf(stderr, "  %d ranks, %.0f %% waiting", ranks_, 100 * waiting_ / seconds_);
   std::fprintf(stderr, "  %s left%s", clock_time(left).c_str(), terminal_ ? "" : "\n");
   std::fflush(stderr);

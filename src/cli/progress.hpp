@@ -11,8 +11,8 @@ namespace xtape::cli {
 
 class Progress {
  public:
-  /// `ranks`: the number of processes that train together.
-  Progress(std::int64_t steps, int ranks);
+  /// `ranks`: the number of processes that train together. `unit`: what StepReport::tokens counts, in the plural.
+  Progress(std::int64_t steps, int ranks, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -34,6 +34,7 @@ class Progress {
   Clock::time_point last_line_ = start_;
   std::int64_t first_step_ = -1;
   int ranks_;
+  std::string unit_;
   double quiet_;  // seconds without a line after which part() prints one
   // Since `last_`:
   std::int64_t tokens_ = 0;

@@ -27,6 +27,40 @@ JsonNode* find(Entries& entries, const std::string& name) {
     if (each == name) return &node;
   return nullptr;
 }
+std::vector<std::string> names_of(const Entries& entries) {
+  std::vector<std::string> names;
+  for (const auto& each : entries) names.push_back(each.first);
+  return names;
+}
+
+/// Entries by name.
+struct Merged {
+  Entries entries;
+  std::map<std::string, std::size_t> places;
+
+  JsonNode* find(const std::string& name) {
+    const auto place = places.find(name);
+    return place == places.end() ? nullptr : &entries[place->second].second;
+  }
+  void set(const std::string& name, const JsonNode& entry) {
+    if (JsonNode* before = find(name)) {
+      *before = entry;
+      return;
+    }
+    places.emplace(name, entries.size());
+    entries.emplace_back(name, entry);
+  }
+  /// Removes an inherited entry: `by` is null.
+  void remove(const std::string& name, const JsonNode& by) {
+    const auto place = places.find(name);
+    if (place == places.end())
+      by.fail_at_key("there is no '" + name + "' to remove" + did_you_mean(name, names_of(entries)));
+    entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place->second));
+    places.clear();
+    for (std::size_t i = 0; i < entries.size(); ++i) places.emplace(entries[i].first, i);
+  }
+};
+
 /// The entries of a module that `change` leaves: a parameter that it sets is neither under "pass" nor under its name.
 Entries left_by(const JsonNode& change, const Entries& entries) {
   const auto passed = [&](const std::string& name) {
@@ -86,8 +120,7 @@ JsonNode changed(const JsonNode& base, const JsonNode& entry, const std::string&
 
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner,
                const Entries& inherited) {
-  Entries entries;
-  std::map<std::string, std::size_t> places;
+  Merged made;
   for (const JsonNode& node : nodes) {
     if (!node.has(key)) continue;
     const JsonNode object = owner.empty() ? node.at(key) : node.at(key).owned_by(owner);
@@ -95,27 +128,24 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
     for (const auto& [names, entry] : object.entries())
       for (const std::string& name : names_in(names, key)) {
         if (!own.insert(name).second) entry.fail_at_key("'" + name + "' is described twice");
-        const auto [place, is_new] = places.emplace(name, entries.size());
-        const auto known = [&, &name = name](const auto& each) { return each.first == name; };
-        const auto used = std::find_if(inherited.begin(), inherited.end(), known);
-        if (is_new) entries.emplace_back(name, entry);
-        JsonNode& made = entries[place->second].second;
-        if (!is_change(entry))
-          made = entry;
-        else if (!is_new)
-          made = changed(made, entry, name, key);
-        else if (used != inherited.end())
-          made = changed(used->second, entry, name, key);
-        else {
-          std::vector<std::string> all;
-          for (const auto& each : places)
-            if (each.first != name) all.push_back(each.first);
-          for (const auto& each : inherited) all.push_back(each.first);
-          entry.fail_at_key("there is no '" + name + "' to change" + did_you_mean(name, all));
+        if (key == "functions" && entry.is_null()) {
+          made.remove(name, entry);
+        } else if (!is_change(entry)) {
+          made.set(name, entry);
+        } else {
+          const auto known = [&, &name = name](const auto& each) { return each.first == name; };
+          const auto used = std::find_if(inherited.begin(), inherited.end(), known);
+          const JsonNode* const before = made.find(name);
+          if (before == nullptr && used == inherited.end()) {
+            std::vector<std::string> all = names_of(made.entries);
+            for (const auto& each : inherited) all.push_back(each.first);
+            entry.fail_at_key("there is no '" + name + "' to change" + did_you_mean(name, all));
+          }
+          made.set(name, changed(before != nullptr ? *before : used->second, entry, name, key));
         }
       }
   }
-  return entries;
+  return made.entries;
 }
 
 }  // namespace xtape::model

@@ -67,7 +67,7 @@ holds "a document begins a sentence" [ "$(printf 'the\ncan\n-DOCSTART- O\nwe\nca
 expect 2 "" "standard input, line 2: 'New.York' must be one word" predict tagged <<<$'the\nNew\u00a0York'
 expect 2 "" "standard input, line 2: the text is not UTF-8" predict tagged <<<$'the\n\xff'
 expect 2 "" "is a run on tags: it was not trained to continue texts" generate tagged --prompt a --tokens 1
-expect 2 "" "tagged is not a run on a table with one text and one label per row" classify tagged <<<'we can'
+expect 2 "" "tagged is not a run on a table with one text and one label per row: use xtape predict" classify tagged <<<'we can'
 
 printf ' \thund\n' | cat labelled.tsv - >unlabelled.tsv
 expect 2 "" "unlabelled.tsv, line 81: column 'label': the label is empty" train "$recipes/classify_texts.json" --out none \

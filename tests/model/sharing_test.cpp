@@ -181,6 +181,19 @@ TEST_CASE("a changed line replaces the one that assigns its names; a new one com
   refused(R"json("results": "d")json", "the key \"results\" is not known here; did you mean 'result'?");
 }
 
+TEST_CASE("null removes a function that a definition inherits") {
+  const auto removing = [](const std::string& functions) {
+    return Model::parse(extending(R"json(, "model": {"functions": )json" + functions + "}"), {}, "mine.json");
+  };
+  CHECK(removing(R"json({"g": null})json").functions() == std::vector<std::string>{"f"});
+  CHECK(Model::parse(removing(R"json({"g": null})json").definition_text()).functions() ==
+        std::vector<std::string>{"f"});
+  const std::string error = test::error_of([&] { removing(R"json({"gg": null})json"); });
+  CHECK_MESSAGE(error.find("there is no 'gg' to remove; did you mean 'g'?") != std::string::npos, error);
+  const std::string read = test::error_of([&] { removing(R"json({"f": null})json"); });
+  CHECK_MESSAGE(read.find("there is no module, function or op 'f'") != std::string::npos, read);
+}
+
 TEST_CASE("what cannot be extended is refused with its place") {
   const auto refused = [](const std::string& text, const std::string& why) {
     const std::string error = test::error_of([&] { Model::parse(text, {}, "mine.json"); });

@@ -78,6 +78,7 @@ const std::vector<Small>& small_models() {
       {"resnet", {{"height", "8"}, {"width", "8"}, {"blocks", "1"}, {"filters", "4"}}},
       {"image_cnn", {{"classes", "3"}, {"filters", "4"}}},
       {"mlp", {{"in", "5"}, {"width", "6"}}},
+      {"mlp_classifier", {{"in", "5"}, {"width", "6"}, {"out", "3"}}},
       {"text_cnn", {{"vocab_size", "11"}, {"classes", "3"}, {"width", "6"}, {"filters", "4"}}},
       {"text_classifier", {{"vocab_size", "11"}, {"classes", "3"}, {"width", "6"}}}};
   return models;

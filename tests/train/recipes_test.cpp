@@ -43,6 +43,7 @@ constexpr std::int64_t lstm(std::int64_t d, int layers) {
 const std::map<std::string, std::int64_t> parameters = {
     {"adder", gpt(said, 128, 2)},
     {"cifar10_resnet", 269'722 - 3 * 9 * 16 + said * 9 * 16 + linear(64, said) - linear(64, 10)},
+    {"classification", 2 * said + linear(said, 64) + linear(64, 64) + linear(64, said)},
     {"classify_texts", said * 64 + linear(64, 64) + linear(64, said)},
     {"tag_words", said * 64 + 2 * gates(4, 64, 64) + linear(128, said)},
     {"dates_gru", gru(64, 128) + linear(128, said)},

@@ -75,9 +75,11 @@ void classify_folder(const ClassifyArguments& arguments) {
 void classify_run(const ClassifyArguments& arguments) {
   Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
   catch_interrupt();
-  const bool images = run.recipe().data.has_images();
-  if (!images && run.recipe().data.kind != "table")
-    throw WrongInput(arguments.run + " is not a run on a table with one text and one label per row");
+  const Recipe::Data& data = run.recipe().data;
+  const bool images = data.has_images();
+  if (!images && data.kind != "table")
+    throw WrongInput(arguments.run + " is not a run on a table with one text and one label per row" +
+                     (data.has_arrays() || data.kind == "tags" ? ": use xtape predict" : ""));
   if (!images && !arguments.images.empty()) throw WrongInput(arguments.run + " is not a run on images: it reads lines");
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, false);

@@ -164,7 +164,8 @@ void train(const TrainArguments& arguments) {
     warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
   }
   catch_interrupt();
-  Progress progress(steps_of(run), rank_count);
+  const Recipe::Data& data = run.recipe().data;
+  Progress progress(steps_of(run), rank_count, data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens");
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto time_is_over = [&] {
