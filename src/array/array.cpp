@@ -189,7 +189,8 @@ Shape broadcast_shapes(const std::vector<Shape>& shapes) {
       if (shape[i] == size || shape[i] == 1) continue;
       if (size != 1) {
         std::string list;
-        for (const Shape& each : shapes) list += (list.empty() ? "" : " and ") + to_string(each);
+        for (const Shape& each : shapes)  // rank 0 broadcasts to every shape
+          if (!each.empty()) list += (list.empty() ? "" : " and ") + to_string(each);
         throw ShapeError("shapes " + list + " do not broadcast: counted from the back, sizes must be equal or 1");
       }
       size = shape[i];

@@ -110,6 +110,9 @@ Var jacobian(const Var& output, const Var& input, const JacobianOptions& options
 
 Var hessian(const Var& output, const Var& input, const JacobianOptions& options, Caller caller) {
   return all_or_nothing(output.tape(), nullptr, caller, [&] {
+    if (count_of(output.shape()) != 1)
+      throw ShapeError("hessian: the output must have one element, got " + to_string(output.shape()) +
+                       ": take its sum, or one element of it, or for all of them jacobian(jacobian(y, x), x)");
     JacobianOptions chosen = options;
     if (chosen.mode == JacobianMode::automatic) chosen.mode = JacobianMode::forward;
     return jacobian(grad(output, {input}, {.materialize_grads = true})[0], input, chosen);
