@@ -38,10 +38,6 @@ if [ "$kind" = address ]; then
   export ASAN_OPTIONS=$common:detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
   export UBSAN_OPTIONS=$common:halt_on_error=0:print_stacktrace=1
 else
-  # The OpenMP library is not instrumented. Its tool Archer informs ThreadSanitizer of the synchronisation of parallel
-  # regions.
-  libraries=$(dirname "$(readlink -f "$(command -v clang++)")")/../lib
-  export OMP_TOOL_LIBRARIES=$libraries/libarcher.so
   export TSAN_OPTIONS=$common:ignore_noninstrumented_modules=1
 fi
 code=0

@@ -33,13 +33,22 @@ std::uint32_t call_of(std::uint32_t gate) {
 /// it takes the core from a thread that has work.
 constexpr std::chrono::microseconds awake{100};
 
+/// Tells the processor that the thread spins.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// Waits until ready(value of `word`), and returns the value.
 template <class Ready>
 std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& ready) {
   const auto end = std::chrono::steady_clock::now() + awake;
   std::uint32_t value = word.load(std::memory_order_acquire);
   do {
-    for (int i = 0; i < 16 && !ready(value); ++i, value = word.load(std::memory_order_acquire)) __builtin_ia32_pause();
+    for (int i = 0; i < 16 && !ready(value); ++i, value = word.load(std::memory_order_acquire)) relax();
   } while (!ready(value) && std::chrono::steady_clock::now() < end);
   for (; !ready(value); value = word.load(std::memory_order_acquire)) word.wait(value);
   return value;
