@@ -31,7 +31,7 @@ struct TrainingProfile {
 };
 
 /// Equal hosts, each with one rank, and the network between them.
-struct Network {
+struct HostNetwork {
   int ranks = 1;
   double bandwidth = 1.25e9;  ///< Bytes per second that a host sends, and at the same time receives.
   double latency = 5e-5;      ///< Seconds from one host to another.
@@ -48,6 +48,6 @@ struct UpdatePrediction {
   double speed_up = 1;  ///< Over one rank.
 };
 /// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.
-UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network);
+UpdatePrediction predict_update(const TrainingProfile& profile, const HostNetwork& network);
 
 }  // namespace xtape

@@ -11,6 +11,11 @@
 
 namespace xtape::cli {
 
+/// What reports of a training and evaluations count, in the plural.
+inline const char* unit_of(const Recipe::Data& data) {
+  return data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens";
+}
+
 /// Adds --set key=value, which can be repeated.
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
   command.add_option("--set", set, "Change the recipe: key=value, such as optimizer.weight_decay=0 or hyper.n_layer=6")

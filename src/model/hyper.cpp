@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 
+#include "joined.hpp"
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
 #include "xtape/model.hpp"
@@ -11,6 +12,13 @@ namespace xtape::model {
 
 namespace {
 using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+/// What is meant instead of an unknown name: `meant`, or if that is empty, one of `names`.
+std::string or_these(const std::string& meant, const std::vector<std::string>& names) {
+  constexpr std::size_t most = 40;
+  if (!meant.empty() || names.empty() || names.size() > most) return meant;
+  return "; it has " + joined(names);
+}
 
 /// Resolves the hyper-parameters of one file. Each may use others from before or after it in the file, which are
 /// resolved first.
@@ -26,7 +34,7 @@ class Resolver {
     for (const auto& [name, text] : overrides) {
       if (parameters_.count(name) == 0)
         throw DefinitionError(definition.file + " has no hyper-parameter '" + name + "'" +
-                              now_called(name, definition.renamed, names));
+                              or_these(now_called(name, definition.renamed, names), names));
       overrides_[name] = text;
     }
   }
@@ -75,7 +83,8 @@ class Resolver {
       if (!takes_text(parameter))
         waiting.given = parse_line(*text, {"override of hyper-parameter '" + parameter.name + "'", "", 0}, false);
     } else if (!parameter.initial) {
-      fail(parameter.location, "hyper-parameter '" + parameter.name + "' has no default and must be given");
+      fail(parameter.location, "hyper-parameter '" + parameter.name + "' has no default and must be given: --set " +
+                                   parameter.name + "=…, or ModelOptions::hyper");
     }
     if (const Line* line = waiting.line()) need(line->value, waiting.needs);
     return waiting;

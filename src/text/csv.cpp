@@ -111,7 +111,7 @@ class CsvReader {
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
     if (!trimmed(field).empty()) return field;
     if (!options_.missing)
-      fail(numbers_[row], "column '" + column + "': the label is empty; with the option `missing` its index is -1");
+      fail(numbers_[row], "column '" + column + "': the label is empty; CsvOptions::missing makes its index -1");
     return "";
   }
 
@@ -121,7 +121,7 @@ class CsvReader {
       if (!is_missing(field))
         number = to.dtype() == Dtype::float64 ? number_of<double>(field) : number_of<float>(field);
       else if (!options_.missing)
-        throw Error("the value is missing; with the option `missing` it is read as NaN");
+        throw Error("the value is missing; CsvOptions::missing reads it as NaN");
     } catch (const Error& error) {
       fail(numbers_[row], "column '" + column + "': " + error.what());
     }

@@ -6,7 +6,7 @@
 
 namespace xtape {
 
-UpdatePrediction predict_update(const TrainingProfile& profile, const Network& network) {
+UpdatePrediction predict_update(const TrainingProfile& profile, const HostNetwork& network) {
   if (network.ranks < 1 || !(network.bandwidth > 0) || !(network.latency >= 0))
     throw Error("a network must have ranks, a bandwidth above 0 and a latency of at least 0");
   ranks::check_shards(profile.shards, network.ranks);

@@ -113,6 +113,14 @@ expect 0 "^predict: float32 .2, 1. $(sed -n 2p whole | cut -c 1-5)" "" run fitte
 holds "bad numbers in later parts have their line" grep -q "standard input, line 132: column 'b': the value is missing" err
 holds "rows before them are predicted" [ "$(wc -l <out)" = 129 ]
 expect 2 "" "standard input has no column 'b'" predict fitted <<<$'a\n1'
+expect 2 "" "standard input has no column" predict fitted <<<'1,2'
+expect 0 "^rows 6$" "" eval fitted
+expect 0 "" "^ended early: the last 1 evaluations were no better than that of step 5, which is the checkpoint best$" \
+  train "$recipes/regression.json" --out early --set data.arrays=numbers.csv --set patience=1 --set evaluate_every=5 \
+  --set schedule.kind=constant --set schedule.rate=0 --set schedule.warmup=0 --set hyper.normalised=false
+expect 0 '"name": "regression"' "" show regression
+expect 0 '"steps": 70' "" show regression --set steps=70
+expect 2 "" "is a recipe" show regression --tape loss
 expect 2 "" "reversed is a run on pairs of texts: xtape translate translates" predict reversed
 expect 2 "" "sorted is a run on texts: xtape generate continues them" predict sorted
 

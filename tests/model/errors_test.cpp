@@ -256,7 +256,7 @@ TEST_CASE("hyper-parameters and their overrides") {
           options, "small.json");
     });
   };
-  CHECK(hyper_error("\"n\": 4", {{"m", "3"}}) == "small.json has no hyper-parameter 'm'");
+  CHECK(hyper_error("\"n\": 4", {{"m", "3"}}) == "small.json has no hyper-parameter 'm'; it has n");
   CHECK(hyper_error("\"n\": 4", {{"n", "2.5"}}) ==
         "hyper-parameter 'n' of small.json is an integer, and cannot be 2.5");
   CHECK(hyper_error("\"n\": 4", {{"n", "2 *"}}) ==
@@ -266,7 +266,7 @@ TEST_CASE("hyper-parameters and their overrides") {
         "    {\"xtape\": 1, \"hyper\": {\"n\": \"m + 1\", \"m\": \"n\"},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {}) ==
-        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given\n"
+        "small.json, hyper, line 1: hyper-parameter 'n' has no default and must be given: --set n=…, or ModelOptions::hyper\n"
         "    {\"xtape\": 1, \"hyper\": {\"n\": null},\n"
         "                                ^");
   CHECK(hyper_error("\"n\": null", {{"n", "3"}}) == "");

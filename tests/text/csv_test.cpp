@@ -44,7 +44,7 @@ TEST_CASE("read_csv: without a header, other separators, missing values") {
   CHECK(std::isnan(table.at("1")(0)));
   CHECK_THROWS_WITH_AS(
       read_csv(file.path(), {.header = false, .separator = '\t'}),
-      (file.path() + ", line 1: column '1': the value is missing; with the option `missing` it is read as NaN").c_str(),
+      (file.path() + ", line 1: column '1': the value is missing; CsvOptions::missing reads it as NaN").c_str(),
       FileError);
 }
 

@@ -68,8 +68,8 @@ void evaluate(const EvalArguments& arguments) {
   });
   if (!is_first_rank()) return;
   std::cout.precision(6);
-  std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << "\ntokens " << evaluation.tokens
-            << '\n';
+  std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << '\n'
+            << unit_of(run.recipe().data) << ' ' << evaluation.tokens << '\n';
   if (evaluation.perplexity) std::cout << "perplexity " << *evaluation.perplexity << '\n';
   if (evaluation.accuracy) std::cout << "accuracy " << *evaluation.accuracy << '\n';
   if (evaluation.bleu) std::cout << "bleu " << *evaluation.bleu << '\n';

@@ -182,7 +182,7 @@ void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Tra
     if (!arguments.play.precision.empty()) settings.push_back({"precision", arguments.play.precision});
     return Recipe::load(arguments.play.what, settings);
   });
-  const Network network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
+  const HostNetwork network{std::max(1, arguments.ranks), bandwidth_of(arguments.bandwidth), arguments.latency / 1e3};
   if (network.ranks > recipe.trainer.shards)
     throw WrongInput(
         std::to_string(network.ranks) +

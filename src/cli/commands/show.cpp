@@ -1,13 +1,17 @@
-/// xtape show: prints a definition's hyper-parameters, functions, modules and weights; or prints or saves a tape.
+/// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or a recipe; or prints or saves a
+/// tape.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <unordered_map>
 
+#include "files.hpp"
 #include "joined.hpp"
+#include "json_text.hpp"
 #include "node_text.hpp"
 #include "recorded.hpp"
+#include "run_options.hpp"
 #include "tape_json.hpp"
 
 namespace xtape::cli {
@@ -113,8 +117,27 @@ void print_tape(const RecordedTape& recorded, const std::string& format) {
     std::cout << "output '" << name << "' " << reference(recorded.tape, var.id()) << '\n';
 }
 
+/// The file of a recipe: "" if this is not the name or path of one.
+std::string recipe_file(const std::string& name) {
+  if (!name.ends_with(".json") && path_exists(name)) return "";  // a folder
+  try {
+    const std::string file = find_definition(name, "recipes");
+    return JsonNode(read_file(file), file, JsonErrors::file).has("data") ? file : "";
+  } catch (const FileError&) {
+    return "";  // for the error of a definition that is not there
+  }
+}
+
+void print_recipe(const std::string& file, const std::vector<std::string>& settings) {
+  std::cout << (settings.empty() ? read_file(file) : Recipe::load(file, parse_settings(settings)).text);
+}
+
 void show(const CLI::App& command, const ShowArguments& arguments) {
   RecordedOptions options = arguments.recorded;
+  if (const std::string recipe = recipe_file(options.definition.definition); !recipe.empty()) {
+    if (!options.function.empty()) throw WrongInput("--tape records a definition, and '" + recipe + "' is a recipe");
+    return print_recipe(recipe, options.definition.set);
+  }
   if (is_onnx(options.definition.definition)) options.sizes.named = sizes_of(arguments.with);
   if (options.function.empty() && !is_tape_file(options.definition.definition)) {
     for (const char* name : {"--with", "--grad", "--mode", "--format", "--save", "--weights"})
@@ -136,7 +159,7 @@ void show(const CLI::App& command, const ShowArguments& arguments) {
 
 void add_show(CLI::App& program) {
   CLI::App* command =
-      program.add_subcommand("show", "Print a definition's modules and weights, or print or save a tape");
+      program.add_subcommand("show", "Print a definition's modules and weights, a recipe, or print or save a tape");
   const auto arguments = std::make_shared<ShowArguments>();
   add_recorded(*command, arguments->recorded);
   command->add_option("--tape", arguments->recorded.function, "Record this function, and print its tape instead");

@@ -164,8 +164,7 @@ void train(const TrainArguments& arguments) {
     warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
   }
   catch_interrupt();
-  const Recipe::Data& data = run.recipe().data;
-  Progress progress(steps_of(run), rank_count, data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens");
+  Progress progress(steps_of(run), rank_count, unit_of(run.recipe().data));
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const auto time_is_over = [&] {
@@ -207,6 +206,10 @@ void train(const TrainArguments& arguments) {
     std::cout << run.directory() << ": the time limit was reached" << goes_on << '\n';
     return;
   }
+  if (last && run.recipe().fit.patience > 0 && last->step < steps_of(run))
+    std::cerr << "ended early: the last " << run.recipe().fit.patience
+              << " evaluations were no better than that of step " << run.trainer().best_step()
+              << ", which is the checkpoint best" << std::endl;
   std::cout << run.directory() << ": "
             << (last ? sentence(*last) : "nothing to do: already at step " + std::to_string(run.trainer().step()))
             << '\n';
