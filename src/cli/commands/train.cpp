@@ -207,9 +207,8 @@ void train(const TrainArguments& arguments) {
     return;
   }
   if (last && run.recipe().fit.patience > 0 && last->step < steps_of(run))
-    std::cerr << "ended early: the last " << run.recipe().fit.patience
-              << " evaluations were no better than that of step " << run.trainer().best_step()
-              << ", which is the checkpoint best" << std::endl;
+    std::cerr << "ended early (patience " << run.recipe().fit.patience << "): no evaluation after step "
+              << run.trainer().best_step() << " was better; --checkpoint best has its weights" << std::endl;
   std::cout << run.directory() << ": "
             << (last ? sentence(*last) : "nothing to do: already at step " + std::to_string(run.trainer().step()))
             << '\n';
