@@ -115,7 +115,7 @@ holds "rows before them are predicted" [ "$(wc -l <out)" = 129 ]
 expect 2 "" "standard input has no column 'b'" predict fitted <<<$'a\n1'
 expect 2 "" "standard input has no column" predict fitted <<<'1,2'
 expect 0 "^rows 6$" "" eval fitted
-expect 0 "" "ended early .patience 1.: no evaluation after step 5 was better; --checkpoint best has its weights" \
+expect 0 "^early: step 10 " "ended early .patience 1.: no evaluation after step 5 was better; --checkpoint best has its weights" \
   train "$recipes/regression.json" --out early --set data.arrays=numbers.csv --set patience=1 --set evaluate_every=5 \
   --set schedule.kind=constant --set schedule.rate=0 --set schedule.warmup=0 --set hyper.normalised=false
 expect 0 '"name": "regression"' "" show regression
