@@ -2,14 +2,17 @@
 """Makes vit/: a tiny random ViT with three labels as transformers saves it, images, and what transformers computes.
 
 expected.safetensors has in float64, computed by transformers on the folder's files: images, label, states, logits, loss,
-and for each gradient its sums with cos(i) and sin(i) as weights, under the names of the definition.
+and for each gradient its sums with cos(i) and sin(i) as weights, under the names of the definition. For each image and
+preparation, a folder with a preprocessor_config.json, prepared.safetensors has the pixels, of the image processor that
+uses Pillow. labels.txt has the labels and probabilities of the images with the model, as its pipeline gives them.
 
 vit.py --check PROGRAM has the program xtape write the folder again (xtape export) and compares what transformers finds
 there. Needs torch, torchvision and transformers; the tests do not."""
 import json, os, shutil, subprocess, sys, tempfile
 
-import torch, torch.nn.functional as F
-from transformers import ViTConfig, ViTForImageClassification
+import numpy as np, torch, torch.nn.functional as F
+from PIL import Image
+from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessorPil, pipeline
 
 from golden import beside, save
 from in_double import in_double
@@ -66,10 +69,57 @@ def expect():
     print({key: value.tolist() for key, value in found.items() if key in ("logits", "loss")})
 
 
+IMAGES = ("photo", "grey", "transparent", "palette")
+PREPARATIONS = {
+    "bicubic": dict(size={"height": 30, "width": 17}, resample=3, image_mean=[0.485, 0.456, 0.406],
+                    image_std=[0.229, 0.224, 0.225]),
+    "cropped": dict(size={"shortest_edge": 26}, resample=3, do_center_crop=True, crop_size={"height": 24, "width": 19}),
+    "larger": dict(size={"height": 45, "width": 58}, resample=1, do_normalize=False),
+    "padded": dict(size={"height": 19, "width": 31}, do_center_crop=True, crop_size=22, do_rescale=False),
+    "numbers": dict(do_resize=False, rescale_factor=0.01, image_mean=[1.5, 1, 0.5], image_std=[2, 3, 0.25]),
+}
+
+
+def image(name):
+    return os.path.join(FOLDER, name + ".png")
+
+
+def make_images():
+    i, j = np.mgrid[:37, :53]
+    waves = [127.5 + 127 * np.sin(i / 3 + k) * np.cos(j * (k + 1) / 5) for k in range(3)]
+    pixels = np.stack([*waves, 255 * (i > j)], axis=-1)
+    pixels[5:9, 20:40] = 255 * (np.arange(20)[None, :, None] % 2)  # hard edges, where filters overshoot
+    pixels = pixels.astype(np.uint8)
+    made = {"photo": Image.fromarray(pixels[..., :3]), "grey": Image.fromarray(pixels[..., 0] // 4),
+            "transparent": Image.fromarray(pixels)}
+    made["palette"] = Image.fromarray(255 - pixels[..., :3]).quantize(11)
+    for name, picture in made.items():
+        picture.save(image(name), optimize=True)
+
+
+def prepare():
+    processors = {"model": ViTImageProcessorPil(size={"height": SIZE, "width": SIZE})}
+    processors |= {name: ViTImageProcessorPil(**options) for name, options in PREPARATIONS.items()}
+    prepared = {}
+    for name, processor in processors.items():
+        processor.save_pretrained(os.path.join(FOLDER, name))
+        for picture in IMAGES if name == "model" else IMAGES[:1]:
+            pixels = processor(Image.open(image(picture)).convert("RGB"), return_tensors="pt")["pixel_values"]
+            prepared[f"{name}.{picture}"] = pixels.float()
+    save(os.path.join(FOLDER, "prepared.safetensors"), prepared)
+    classify = pipeline("image-classification", MODEL, image_processor=processors["model"])
+    with open(os.path.join(FOLDER, "labels.txt"), "w") as file:
+        for picture in IMAGES:
+            best = classify(image(picture))[0]
+            file.write(f"{best['label']}\t{best['score']:.4g}\n")
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     make_model()
     expect()
+    make_images()
+    prepare()
 
 
 def check(program):

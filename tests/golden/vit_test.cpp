@@ -5,6 +5,7 @@
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/images.hpp"
 
 using namespace xtape;
 using test::Folder;
@@ -84,6 +85,24 @@ TEST_CASE("ViT in a folder: written again, with the words of the config; a size 
                    {"layers", "1"},  {"heads", "2"}};
   const Model drawn = Model::load(source_root() + "/models/vit.json", options);
   CHECK(drawn.weights().at("embeddings.position_embeddings").shape() == Shape{1, 37, 8});
+}
+
+TEST_CASE("ViT in a folder: images are prepared as its preprocessor_config.json says") {
+  const Store prepared = test::golden("vit/prepared.safetensors");
+  REQUIRE(prepared.size() == 9);
+  for (const auto& [name, pixels] : prepared) {
+    CAPTURE(name);
+    const std::size_t dot = name.find('.');
+    const ImagePreparation preparation =
+        read_image_preparation(source_root() + "/tests/golden/vit/" + name.substr(0, dot));
+    const std::string file = source_root() + "/tests/golden/vit/" + name.substr(dot + 1) + ".png";
+    const Array found = image_array(read_image(file, 3, preparation.resize), preparation.numbers);
+    REQUIRE(found.shape() == pixels.shape());
+    const std::vector<double> expected = numbers(pixels), values = numbers(found);
+    for (std::size_t i = 0; i < values.size(); ++i)  // up to the rounding to float32; a step of a byte is over 0.0039
+      if (std::fabs(values[i] - expected[i]) > 1e-6 * std::max(1.0, std::fabs(expected[i])))
+        FAIL("number " << i << " is " << values[i] << ", not " << expected[i]);
+  }
 }
 
 TEST_CASE("ViT in a folder: sizes that the weights do not have, and attention that the definition does not have") {
