@@ -76,9 +76,13 @@ struct ImagePreparation {
   ImageResize resize;
   ImageOptions numbers;
 };
+/// The file in the folder of a model that says so.
+inline constexpr const char* preparation_file = "preprocessor_config.json";
 /// Reads preprocessor_config.json in a folder of a model, as transformers does. Throws FileError if there is none, and
 /// DefinitionError, with file and line, if it asks for more than ImagePreparation can say.
 ImagePreparation read_image_preparation(const std::string& folder);
+/// Writes preprocessor_config.json of a model that reads `channels` channels.
+void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder);
 
 struct ImageBatchesOptions {
   std::int64_t rows = 64;  ///< The most images of a batch.

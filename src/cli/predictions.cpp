@@ -53,7 +53,8 @@ void for_images(const Model& model, const std::vector<std::string>& files, const
 void predict_images(Run& run, const std::vector<std::string>& files, PredictionPrinter& printer) {
   if (files.empty())
     throw WrongInput(run.directory() + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
-  for_images(run.model(), files, {{}, run.recipe().data.images}, [&](const BatchArrays& rows) { printer.print(rows); });
+  const Recipe::Data& data = run.recipe().data;
+  for_images(run.model(), files, {data.resize, data.images}, [&](const BatchArrays& rows) { printer.print(rows); });
 }
 
 }  // namespace xtape::cli

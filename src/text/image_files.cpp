@@ -95,7 +95,7 @@ void append_file(Images& images, const std::string& path, const ImageResize& res
   if (images.shape != image.shape)
     fail_image(path, "the image is " + std::to_string(image.shape.height) + " x " + std::to_string(image.shape.width) +
                          " (height x width), and " + images.files[0] + " is " + std::to_string(images.shape.height) +
-                         " x " + std::to_string(images.shape.width) + ": all must have one size");
+                         " x " + std::to_string(images.shape.width) + ": all must have one size, or be resized to one");
   images.pixels.insert(images.pixels.end(), image.pixels.begin(), image.pixels.end());
   images.files.push_back(path);
 }

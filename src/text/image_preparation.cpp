@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-constexpr const char* file_name = "preprocessor_config.json";
+constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow's numbers
 
 /// Keys that say nothing about the numbers of an image, or say what is always done: images become red, green and blue.
 constexpr const char* without_effect[] = {"image_processor_type", "feature_extractor_type", "processor_class",
@@ -93,10 +93,10 @@ class Reader {
   }
   void read_resize(ImageResize& resize) const {
     if (const auto resample = value("resample")) {
-      constexpr std::int64_t first = 1;  // the numbers of Pillow
-      if (!resample->json().is_number_integer() || resample->json() < first || resample->json() > first + 2)
+      if (!resample->json().is_number_integer() || resample->json() < first_filter ||
+          resample->json() > first_filter + 2)
         resample->fail("'resample' must be 1 (Lanczos), 2 (bilinear) or 3 (bicubic)");
-      resize.filter = static_cast<ImageFilter>(resample->integer(first, first + 2) - first);
+      resize.filter = static_cast<ImageFilter>(resample->integer(first_filter, first_filter + 2) - first_filter);
     } else if (!of_vit_) {
       fail_missing("resample");
     }
@@ -136,15 +136,35 @@ class Reader {
   std::string type_;
   bool of_vit_ = true;
 };
+/// One number for each channel.
+std::vector<double> spread(const std::vector<double>& numbers, std::int64_t channels) {
+  return numbers.size() == 1 ? std::vector<double>(static_cast<std::size_t>(channels), numbers[0]) : numbers;
+}
 }  // namespace
 
 ImagePreparation read_image_preparation(const std::string& folder) {
-  const std::string file = path_in(folder, file_name);
+  const std::string file = path_in(folder, preparation_file);
   if (!path_exists(file))
-    throw FileError(folder + " has no " + file_name +
+    throw FileError(folder + " has no " + preparation_file +
                     R"(, which says how images are prepared; for images of 224 x 224 pixels with numbers from -1 to 1 )"
                     R"(it is {"size": {"height": 224, "width": 224}, "image_mean": 0.5, "image_std": 0.5})");
   return Reader(JsonNode(read_file(file), file, JsonErrors::definition)).read();
+}
+
+void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder) {
+  const ImageResize& resize = preparation.resize;
+  Json json = {{"image_processor_type", "ViTImageProcessor"}};
+  json["do_resize"] = resize.height > 0 || resize.shorter > 0;
+  if (resize.height > 0) json["size"] = {{"height", resize.height}, {"width", resize.width}};
+  if (resize.shorter > 0) json["size"] = {{"shortest_edge", resize.shorter}};
+  json["resample"] = first_filter + static_cast<int>(resize.filter);
+  json["do_center_crop"] = resize.middle_height > 0;
+  if (resize.middle_height > 0) json["crop_size"] = {{"height", resize.middle_height}, {"width", resize.middle_width}};
+  json["do_rescale"] = json["do_normalize"] = true;
+  json["rescale_factor"] = 1 / 255.0;
+  json["image_mean"] = spread(preparation.numbers.mean, channels);
+  json["image_std"] = spread(preparation.numbers.deviation, channels);
+  write_file(path_in(folder, preparation_file), indented(json));
 }
 
 }  // namespace xtape
