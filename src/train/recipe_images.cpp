@@ -5,16 +5,8 @@
 namespace xtape::train {
 
 namespace {
-constexpr std::int64_t most_side = 1 << 16;
-
-/// {"height": 224, "width": 224}, {"shorter": 256, "middle_height": 224, "middle_width": 224}, or 224 for a square.
-void read_resize(Section& data, ImageResize& resize) {
-  if (data.value("resize").is_number()) {
-    data.read("resize", resize.height, {1, most_side});
-    resize.width = resize.height;
-    return;
-  }
-  Section section = data.section("resize");
+/// {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
+void read_resize(Section section, ImageResize& resize) {
   section.read("height", resize.height, {0, 1 << 16});
   section.read("width", resize.width, {0, 1 << 16});
   section.read("shorter", resize.shorter, {0, 1 << 16});
@@ -34,7 +26,12 @@ void read_image_data(Section& section, Recipe::Data& data) {
   if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
   section.read("flip", data.images.flip);
   section.read("crop", data.images.crop, {0, 1 << 16});
-  read_resize(section, data.resize);
+  if (section.value("resize").is_number()) {
+    section.read("resize", data.resize.height, {1, 1 << 16});
+    data.resize.width = data.resize.height;  // a square
+  } else {
+    read_resize(section.section("resize"), data.resize);
+  }
   Section numbers = section.section("normalise");
   for (const auto& [key, list] : {std::pair("mean", &data.images.mean), {"std", &data.images.deviation}}) {
     const Json& value = numbers.value(key);
