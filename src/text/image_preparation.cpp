@@ -61,7 +61,11 @@ class Reader {
     made.numbers.mean = normalises ? numbers("image_mean") : std::vector<double>{0};
     made.numbers.deviation = normalises ? numbers("image_std") : std::vector<double>{1};
     for (std::vector<double>* list : {&made.numbers.mean, &made.numbers.deviation})
-      for (double& each : *list) each /= scale;
+      for (double& each : *list) {
+        each /= scale;
+        if (!std::isfinite(each) || (list == &made.numbers.deviation && !(each > 0)))
+          root_.fail("the numbers of 'rescale_factor', 'image_mean' and 'image_std' are too far from each other");
+      }
     return made;
   }
 
