@@ -21,6 +21,20 @@ void check_sides(const ImageShape& shape, const std::string& path) {
                          std::to_string(shape.height) + " x " + std::to_string(shape.width));
 }
 
+void check_pixels(const Images& images) {
+  const auto [channels, height, width] = images.shape;
+  std::int64_t each = 1;
+  bool whole = channels > 0 && height > 0 && width > 0;
+  for (const std::int64_t size : {channels, height, width}) whole = whole && checked_multiply(each, size);
+  if (!whole || static_cast<std::int64_t>(images.pixels.size()) % each != 0)
+    throw Error(std::to_string(images.pixels.size()) + " pixels are no images with " + to_string(images.shape));
+}
+
+void check_channels(std::int64_t channels) {
+  if (channels != 1 && channels != 3)
+    throw Error("an image has 1 channel (grey) or 3 (red, green, blue), not " + std::to_string(channels));
+}
+
 void reserve(Interleaved& image, const std::string& path) {
   check_sides(image.shape, path);
   require_memory_left(static_cast<std::size_t>(image.shape.pixels()), "the image " + path);
@@ -79,15 +93,12 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   return images;
 }
 
-void check_channels(std::int64_t channels) {
-  if (channels != 1 && channels != 3)
-    throw Error("an image has 1 channel (grey) or 3 (red, green, blue), not " + std::to_string(channels));
-}
-
 /// Appends the image of a file. It must have the shape of those before it.
 void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
   if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
+  if (bytes.starts_with("\xff\xd8\xff"))
+    fail_image(path, "a JPEG image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
   const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
   const Images image =
       resized(planar(pnm ? read_pnm(path, bytes) : read_png(path, bytes), images.shape.channels), resize);

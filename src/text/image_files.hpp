@@ -21,6 +21,10 @@ struct Interleaved {
 [[noreturn]] void fail_image(const std::string& path, const std::string& message);
 /// Throws FileError if a side is 0 or above `most_side`.
 void check_sides(const ImageShape& shape, const std::string& path);
+/// Throws Error unless the pixels are whole images of the shape.
+void check_pixels(const Images& images);
+/// Throws Error unless there are 1 or 3.
+void check_channels(std::int64_t channels);
 /// Makes room for the pixels of the image's shape, checked.
 void reserve(Interleaved& image, const std::string& path);
 

@@ -156,6 +156,7 @@ ImagePreparation read_image_preparation(const std::string& folder) {
 }
 
 void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder) {
+  check_channels(channels);
   const ImageResize& resize = preparation.resize;
   Json json = {{"image_processor_type", "ViTImageProcessor"}};
   json["do_resize"] = resize.height > 0 || resize.shorter > 0;

@@ -149,8 +149,7 @@ Images resized(const Images& images, const ImageResize& resize) {
   Images made = images;
   if (images.pixels.empty()) return made;
   const ImageShape& shape = images.shape;
-  if (shape.height < 1 || shape.width < 1 || images.pixels.size() % static_cast<std::size_t>(shape.height * shape.width) != 0)
-    throw Error(std::to_string(images.pixels.size()) + " pixels are no images with " + to_string(shape));
+  check_pixels(images);
   const ImageShape wanted = target(shape, resize);
   const auto planes = static_cast<std::int64_t>(images.pixels.size()) / (shape.height * shape.width);
   const std::int64_t most = std::max({wanted.height * wanted.width, shape.height * wanted.width,

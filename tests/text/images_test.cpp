@@ -116,6 +116,7 @@ TEST_CASE("images: errors of single files") {
   CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");
   CHECK_HAS(error("head.pgm", "P5 abcdefg"), "the header of the PNM image must have");
   CHECK_HAS(error("other.png", "GIF89a, not PNG"), "not a PNG image that can be read");
+  CHECK_HAS(error("photo.png", "\xff\xd8\xff\xe0, JFIF"), "a JPEG image, and only PNG and PNM images are read");
   CHECK_HAS(error("empty.png", ""), "not a PNG or PNM image");
   std::string damaged = png();
   damaged.resize(60);
