@@ -64,7 +64,8 @@ void write_image(const Images& images, std::size_t image, const ImageOptions& op
 }  // namespace
 
 Array image_array(const Images& images, const ImageOptions& options) {
-  if (images.pixels.empty()) return Array(Dtype::float32, {0, images.shape.channels, images.shape.height, images.shape.width});
+  if (images.pixels.empty())
+    return Array(Dtype::float32, {0, images.shape.channels, images.shape.height, images.shape.width});
   check_pixels(images);
   check_options(options, images.shape);
   const std::int64_t each = images.shape.pixels();

@@ -1,10 +1,11 @@
 // Images from files: PNG, PNM, safetensors and .npz.
+#include "image_files.hpp"
+
 #include <algorithm>
 #include <map>
 
 #include "durable.hpp"
 #include "files.hpp"
-#include "image_files.hpp"
 #include "npz.hpp"
 #include "process_memory.hpp"
 #include "xtape/safetensors.hpp"

@@ -15,12 +15,12 @@ namespace {
 constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow's numbers
 
 /// Keys that say nothing about the numbers of an image, or say what is always done: images become red, green and blue.
-constexpr const char* without_effect[] = {"image_processor_type", "feature_extractor_type", "processor_class",
-                                          "do_convert_rgb",       "data_format",            "input_data_format",
-                                          "return_tensors",       "device",                 "disable_grouping",
-                                          "auto_map",             "_valid_processor_keys",  "default_to_square"};
+constexpr const char* without_effect[] = {
+    "image_processor_type",  "feature_extractor_type", "processor_class", "do_convert_rgb",   "data_format",
+    "input_data_format",     "return_tensors",         "device",          "disable_grouping", "auto_map",
+    "_valid_processor_keys", "default_to_square"};
 /// Keys that are read.
-constexpr const char* with_effect[] = {"do_resize",  "size",       "resample",       "do_center_crop", "crop_size",
+constexpr const char* with_effect[] = {"do_resize",  "size",         "resample",       "do_center_crop", "crop_size",
                                        "do_rescale", "do_normalize", "rescale_factor", "image_mean",     "image_std"};
 
 template <std::size_t n>
@@ -75,8 +75,8 @@ class Reader {
     return root_.at(key);
   }
   [[noreturn]] void fail_missing(const std::string& key) const {
-    root_.fail("the key '" + key + "' is missing" + (type_.empty() ? "" : ", whose default for " + type_ +
-               " is not known here") + ": write it");
+    root_.fail("the key '" + key + "' is missing" +
+               (type_.empty() ? "" : ", whose default for " + type_ + " is not known here") + ": write it");
   }
   /// A flag. Only ViT's defaults are known.
   bool flag(const char* key, bool otherwise) const {
@@ -131,8 +131,7 @@ class Reader {
       found->fail("'" + std::string(key) + "' must be a number, or one for each channel");
     for (const double each : all)
       if (!std::isfinite(each) || (std::string(key) == "image_std" && !(each > 0)))
-        found->fail("'" + std::string(key) + "' must be " +
-                    (std::string(key) == "image_std" ? "above 0" : "finite"));
+        found->fail("'" + std::string(key) + "' must be " + (std::string(key) == "image_std" ? "above 0" : "finite"));
     return all;
   }
 

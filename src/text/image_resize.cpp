@@ -100,8 +100,8 @@ std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels,
 }
 
 /// The middle part of planes, with 0 outside of them.
-std::vector<std::uint8_t> middle(const std::vector<std::uint8_t>& pixels, const ImageShape& shape,
-                                 std::int64_t height, std::int64_t width) {
+std::vector<std::uint8_t> middle(const std::vector<std::uint8_t>& pixels, const ImageShape& shape, std::int64_t height,
+                                 std::int64_t width) {
   // Where the part begins: rounded down if it is the smaller one, as transformers places it.
   const std::int64_t top = (shape.height - height) / 2 - (shape.height < height && (height - shape.height) % 2 != 0);
   const std::int64_t left = (shape.width - width) / 2 - (shape.width < width && (width - shape.width) % 2 != 0);
@@ -152,16 +152,16 @@ Images resized(const Images& images, const ImageResize& resize) {
   check_pixels(images);
   const ImageShape wanted = target(shape, resize);
   const auto planes = static_cast<std::int64_t>(images.pixels.size()) / (shape.height * shape.width);
-  const std::int64_t most = std::max({wanted.height * wanted.width, shape.height * wanted.width,
-                                      resize.middle_height * resize.middle_width});
+  const std::int64_t most =
+      std::max({wanted.height * wanted.width, shape.height * wanted.width, resize.middle_height * resize.middle_width});
   std::int64_t bytes = planes;
   if (!checked_multiply(bytes, most)) throw Error("resized images of 2^63 bytes or more");
   require_memory_left(static_cast<std::size_t>(bytes), "resized images");
   if (wanted.width != shape.width)
     made.pixels = along_rows(made.pixels, shape.width, mixes(shape.width, wanted.width, resize.filter));
   if (wanted.height != shape.height)
-    made.pixels = along_columns(made.pixels, shape.height, wanted.width,
-                                mixes(shape.height, wanted.height, resize.filter));
+    made.pixels =
+        along_columns(made.pixels, shape.height, wanted.width, mixes(shape.height, wanted.height, resize.filter));
   made.shape = wanted;
   if (resize.middle_height == 0) return made;
   made.pixels = middle(made.pixels, wanted, resize.middle_height, resize.middle_width);

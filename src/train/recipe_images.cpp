@@ -38,7 +38,8 @@ void read_image_data(Section& section, Recipe::Data& data) {
     if (value.is_null()) continue;
     list->clear();
     for (const Json& each : value.is_array() ? value : Json::array({value})) {
-      if (!each.is_number()) numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
+      if (!each.is_number())
+        numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
       list->push_back(each.get<double>());
       if (list == &data.images.deviation && !(list->back() > 0)) numbers.fail(key, "must be above 0");
     }

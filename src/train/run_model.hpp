@@ -13,7 +13,8 @@ namespace xtape::train {
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise);
 
 /// Writes the model's definition. If the recipe starts from a folder, also writes its weights and copies the folder's
-/// tokenizer and settings files. For a later export as a folder, writes the names of labels and how images are prepared.
+/// tokenizer and settings files. For a later export as a folder, writes the names of labels and how images are
+/// prepared.
 void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                  const std::string& directory);
 

@@ -78,11 +78,13 @@ TEST_CASE("ViT in a folder: written again, with the words of the config; a size 
   for (const char* key : {"architectures", "id2label", "image_size", "patch_size", "num_channels"})
     CHECK(after[key] == before[key]);
   const Folder listed(vit_folder);
-  CHECK(vit_difference(opened_vit(Dtype::float64, changed_vit(listed, "image_size", {24, 24})), "logits", "logits") < 1e-12);
-  CHECK(vit_difference(opened_vit(Dtype::float64, changed_vit(listed, "patch_size", {8, 8})), "logits", "logits") < 1e-12);
+  CHECK(vit_difference(opened_vit(Dtype::float64, changed_vit(listed, "image_size", {24, 24})), "logits", "logits") <
+        1e-12);
+  CHECK(vit_difference(opened_vit(Dtype::float64, changed_vit(listed, "patch_size", {8, 8})), "logits", "logits") <
+        1e-12);
   ModelOptions options;  // 36 patches of 8 x 4
-  options.hyper = {{"height", "24"}, {"width", "48"}, {"patch_height", "8"}, {"patch_width", "4"}, {"d_model", "8"},
-                   {"layers", "1"},  {"heads", "2"}};
+  options.hyper = {{"height", "24"}, {"width", "48"}, {"patch_height", "8"}, {"patch_width", "4"},
+                   {"d_model", "8"}, {"layers", "1"}, {"heads", "2"}};
   const Model drawn = Model::load(source_root() + "/models/vit.json", options);
   CHECK(drawn.weights().at("embeddings.position_embeddings").shape() == Shape{1, 37, 8});
 }
@@ -119,7 +121,9 @@ TEST_CASE("ViT in a folder: sizes that the weights do not have, and attention th
     CAPTURE(key);
     const Folder copy(vit_folder);
     changed_vit(copy, key, value);
-    const auto play = [&] { opened_vit(Dtype::float32, copy.path()).play("logits", {{"images", vit_images(Dtype::float32)}}); };
+    const auto play = [&] {
+      opened_vit(Dtype::float32, copy.path()).play("logits", {{"images", vit_images(Dtype::float32)}});
+    };
     CHECK_THROWS_WITH_AS(play(), doctest::Contains(error), Error);
   }
 }

@@ -34,10 +34,17 @@ std::vector<Row> rows_of_images(World& w) {
        [&w, &resize] { read_image(w.folder.write("a.pgm", "P5 1 1 255 a"), 1, resize(-1, -1)); }},
       {"resized", "no image", "", [&resize] { CHECK(resized({}, resize(3, 3)).size() == 0); }},
       {"resized", "pixels of no shape", "2 pixels are no images with",
-       [] { resized({{1, 0, 0}, {1, 2}, {}, {}, {}}, {}); }},
+       [] {
+         resized({{1, 0, 0}, {1, 2}, {}, {}, {}}, {});
+       }},
       {"resized", "a shape of no pixels", "1 pixels are no images with",
-       [] { resized({{1, INT64_MAX, INT64_MAX}, {1}, {}, {}, {}}, {}); }},
-      {"resized", "a negative shape", "pixels are no images with", [] { resized({{-1, 1, -1}, {1}, {}, {}, {}}, {}); }},
+       [] {
+         resized({{1, INT64_MAX, INT64_MAX}, {1}, {}, {}, {}}, {});
+       }},
+      {"resized", "a negative shape", "pixels are no images with",
+       [] {
+         resized({{-1, 1, -1}, {1}, {}, {}, {}}, {});
+       }},
       {"resized", "vast", "1 to 65536 pixels", [&w, &resize] { resized(w.image, resize(INT64_MAX, INT64_MAX)); }},
       {"resized", "one side", "not one of them", [&w, &resize] { resized(w.image, resize(3, 0)); }},
       {"resized", "both ways", "not both", [&w, &resize] { resized(w.image, resize(3, 3, 3)); }},
@@ -54,7 +61,9 @@ std::vector<Row> rows_of_images(World& w) {
        [&w] { image_array(w.image, {.deviation = {0}}); }},
       {"image_array", "a crop beyond the image", "crop must be 0 to 1", [&w] { image_array(w.image, {.crop = 2}); }},
       {"image_array", "pixels of no shape", "3 pixels are no images with",
-       [] { image_array({{1, 2, 1}, {1, 2, 3}, {}, {}, {}}, {}); }},
+       [] {
+         image_array({{1, 2, 1}, {1, 2, 3}, {}, {}, {}}, {});
+       }},
       {"Images::place", "no file", "", [] { CHECK(Images().place(9) == "image 10"); }},
       {"ImageBatches::ImageBatches", "empty", "the training split has no images", [] { ImageBatches({}, {}, {}); }},
       {"ImageBatches::ImageBatches", "a label beyond the names", "label 7",
@@ -90,9 +99,9 @@ TEST_CASE("misuse of images is an Error, or works as the table says") {
 }
 
 TEST_CASE("the table has every function of images that can be misused") {
-  misuse::check_complete<World>(rows_of_images, {"images.hpp"},
-                                {"ImageShape::pixels", "Images::size", "to_string", "ImageBatches::rows",
-                                 "ImageBatches::columns", "ImageBatches::blank", "ImageBatches::epoch_batches",
-                                 "ImageBatches::validation_batches"},
-                                12);
+  misuse::check_complete<World>(
+      rows_of_images, {"images.hpp"},
+      {"ImageShape::pixels", "Images::size", "to_string", "ImageBatches::rows", "ImageBatches::columns",
+       "ImageBatches::blank", "ImageBatches::epoch_batches", "ImageBatches::validation_batches"},
+      12);
 }

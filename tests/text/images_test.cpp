@@ -376,7 +376,8 @@ double averaged(const std::vector<double>& row, std::size_t i, std::size_t to) {
 TEST_CASE("images: resizing mixes pixels by a triangle, and keeps what has its size") {
   Images image = numbered(1);  // 4 x 5 bytes, 1 to 20
   for (std::size_t k = 0; k < 20; ++k) image.pixels[k] = static_cast<std::uint8_t>(97 * k % 251);
-  for (const auto& [height, width] : {std::pair<std::int64_t, std::int64_t>{4, 5}, {9, 5}, {4, 3}, {1, 1}, {7, 11}, {2, 30}}) {
+  for (const auto& [height, width] :
+       {std::pair<std::int64_t, std::int64_t>{4, 5}, {9, 5}, {4, 3}, {1, 1}, {7, 11}, {2, 30}}) {
     ImageResize resize;
     resize.height = height;
     resize.width = width;
@@ -449,7 +450,8 @@ TEST_CASE("images: preprocessor_config.json, read and written") {
   const ImagePreparation usual = read("{}");
   CHECK((usual.resize.height == 224 && usual.resize.width == 224 && usual.resize.filter == ImageFilter::bilinear));
   CHECK(usual.numbers.mean == std::vector<double>{0.5});
-  const ImagePreparation old = read(R"({"feature_extractor_type": "ViTFeatureExtractor", "size": 32, "do_pad": false})");
+  const ImagePreparation old =
+      read(R"({"feature_extractor_type": "ViTFeatureExtractor", "size": 32, "do_pad": false})");
   CHECK((old.resize.height == 32 && old.resize.width == 32));
   const ImagePreparation bytes = read(R"({"do_rescale": false, "do_normalize": false, "do_resize": false})");
   const Images image = numbered(1);

@@ -14,7 +14,8 @@ void preparation(Input input) {
   Images image = {{3, 2, 3}, {}, {}, {}, {}};
   for (int i = 0; i < 18; ++i) image.pixels.push_back(static_cast<std::uint8_t>(14 * i));
   accepted([&] { return image_array(image, read->numbers); });
-  if (resize.height * resize.width + resize.shorter * resize.shorter + resize.middle_height * resize.middle_width < 100000)
+  if (resize.height * resize.width + resize.shorter * resize.shorter + resize.middle_height * resize.middle_width <
+      100000)
     accepted([&] { return resized(image, resize); });
   write_image_preparation(*read, 3, folder());
   const ImageResize again = read_image_preparation(folder()).resize;
