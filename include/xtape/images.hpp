@@ -40,7 +40,7 @@ enum class ImageFilter : std::uint8_t { lanczos, bilinear, bicubic };
 /// How images come to one size, with the bytes that Pillow's Image.resize gives.
 struct ImageResize {
   std::int64_t height = 0, width = 0;  ///< The size; 0: it stays as it is, unless …
-  std::int64_t shorter = 0;            ///< … this is above 0: the length of the shorter side. The other is in proportion.
+  std::int64_t shorter = 0;            ///< … this is above 0: the length of the shorter side, the other in proportion.
   ImageFilter filter = ImageFilter::bilinear;
   /// Afterwards: the size of the middle part that is kept, with black where the image is smaller; 0: all.
   std::int64_t middle_height = 0, middle_width = 0;
