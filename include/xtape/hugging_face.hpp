@@ -19,7 +19,8 @@ bool is_hugging_face(const std::string& path);
 /// model_type. `options.hyper` overrides the config, and also hyper-parameters whose defaults depend on what it sets.
 ///
 /// With options.initialise false, no weights are read; they are zero. Weights that match a pattern in `initialise`
-/// (`*` matches anything) may be missing in the folder; they are initialised by the definition and options.seed.
+/// (`*` matches anything) may be missing in the folder or have another shape there, such as a classifier of other
+/// labels; they are initialised by the definition and options.seed.
 ///
 /// Throws FileError if a file is missing, or, with a list, if weights are missing, unexpected or of the wrong shape;
 /// DefinitionError, with file and line, if the definition does not support the config or a pattern matches no weight.

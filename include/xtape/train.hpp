@@ -265,6 +265,7 @@ struct Recipe {
     std::vector<Column> columns;                      ///< For "table" and "tags"; those without a name are skipped.
     TableOptions table;                               ///< For "table" and "tags".
     ImageOptions images;                              ///< For "images".
+    ImageResize resize;                               ///< For "images".
     std::int64_t channels = 3;                        ///< For "images" in folders.
     std::vector<ArrayInput> inputs;                   ///< For "arrays"; empty: all arrays of the file.
     CsvOptions csv;                                   ///< For "arrays" in files of comma-separated values.
@@ -287,7 +288,7 @@ struct Recipe {
   std::string definition;               ///< May be empty with `from`: then the folder's config names it.
   std::string original;                 ///< For a run: the file that its definition was copied from; may be empty.
   std::string from;                     ///< A Hugging Face folder whose model the run starts from; empty: a new model.
-  std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack, as for open_hugging_face.
+  std::vector<std::string> initialise;  ///< Patterns of weights that are new, as for open_hugging_face.
   std::vector<HyperSetting> hyper;
   Data data;
   TokenizerSettings tokenizer;

@@ -33,21 +33,28 @@ void PredictionPrinter::print(const BatchArrays& rows) {
   if (interrupted()) throw Interrupted();
 }
 
-void predict_images(Run& run, const std::vector<std::string>& files, PredictionPrinter& printer) {
-  if (files.empty())
-    throw WrongInput(run.directory() + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
-  const ImageShape shape = image_shape(run.model());
-  for (std::size_t first = 0; first < files.size(); first += rows_at_once) {
+void for_images(const Model& model, const std::vector<std::string>& files, const ImagePreparation& preparation,
+                const std::function<void(const BatchArrays&)>& use) {
+  const ImageShape shape = image_shape(model);
+  for (std::size_t first = 0; first < files.size(); first += images_at_once) {
     Images images;
     images.shape = shape;
-    for (std::size_t i = first; i < std::min(first + rows_at_once, files.size()); ++i) {
-      const Images read = as_wrong_input([&] { return read_image(files[i], shape.channels); });
+    for (std::size_t i = first; i < std::min(first + images_at_once, files.size()); ++i) {
+      const Images read = as_wrong_input([&] { return read_image(files[i], shape.channels, preparation.resize); });
       if (read.shape != shape)
         throw WrongInput(files[i] + " has " + to_string(read.shape) + ", and the model reads " + to_string(shape));
       images.pixels.insert(images.pixels.end(), read.pixels.begin(), read.pixels.end());
     }
-    printer.print({{run.model().signature("logits").inputs[0].name, image_array(images, run.recipe().data.images)}});
+    use({{model.signature("logits").inputs[0].name,
+          as_wrong_input([&] { return image_array(images, preparation.numbers); })}});
   }
+}
+
+void predict_images(Run& run, const std::vector<std::string>& files, PredictionPrinter& printer) {
+  if (files.empty())
+    throw WrongInput(run.directory() + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
+  const Recipe::Data& data = run.recipe().data;
+  for_images(run.model(), files, {data.resize, data.images}, [&](const BatchArrays& rows) { printer.print(rows); });
 }
 
 }  // namespace xtape::cli

@@ -25,10 +25,10 @@ struct StoredWeight {
 /// The names of weights, the numbers of their parts or `whole`, and the arrays of these.
 using FoundWeights = std::map<std::pair<std::string, std::int64_t>, const StoredWeight*>;
 
-/// The array or arrays of each weight of `weights` in `stored`. A weight may be missing if it matches one of the patterns
-/// `may_lack`. Throws FileError if other weights are missing, or if arrays are unexpected, present twice or of the
-/// wrong shape or dtype. The message names `where` and `model`, and lists the first hundred problems, arrays by their
-/// names in the files.
+/// The array or arrays of each weight of `weights` in `stored`. A weight may be missing, or have another shape and not
+/// be found, if it matches one of the patterns `may_lack`. Throws FileError if other weights are missing, or if arrays
+/// are unexpected, present twice or of the wrong shape or dtype. The message names `where` and `model`, and lists the
+/// first hundred problems, arrays by their names in the files.
 FoundWeights check_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                            const std::string& model, const std::vector<std::string>& may_lack = {});
 /// Reads every weight of `weights` from its array or arrays in `stored` into its existing memory; floating dtypes are

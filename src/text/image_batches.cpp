@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "batch_size.hpp"
+#include "image_files.hpp"
 #include "order.hpp"
 #include "xtape/images.hpp"
 #include "xtape/literal.hpp"
@@ -16,7 +17,8 @@ std::string to_string(const ImageShape& shape) {
 }
 
 std::string Images::place(std::size_t image) const {
-  return files.size() == 1 ? files[0] + ", image " + std::to_string(first + image + 1) : files.at(image);
+  if (files.size() > 1 && image < files.size()) return files[image];
+  return (files.empty() ? "" : files[0] + ", ") + "image " + std::to_string(first + image + 1);
 }
 
 namespace {
@@ -62,6 +64,9 @@ void write_image(const Images& images, std::size_t image, const ImageOptions& op
 }  // namespace
 
 Array image_array(const Images& images, const ImageOptions& options) {
+  if (images.pixels.empty())
+    return Array(Dtype::float32, {0, images.shape.channels, images.shape.height, images.shape.width});
+  check_pixels(images);
   check_options(options, images.shape);
   const std::int64_t each = images.shape.pixels();
   const auto count = static_cast<std::int64_t>(images.pixels.size()) / std::max<std::int64_t>(1, each);
@@ -121,6 +126,15 @@ struct ImageBatches::Data {
 ImageBatches::ImageBatches(Images training, Images validation, const ImageBatchesOptions& options) {
   for (const auto& [name, images] : {std::pair("training", &training), std::pair("validation", &validation)})
     if (images->size() == 0) throw Error(std::string("the ") + name + " split has no images");
+  for (const Images* images : {&training, &validation}) {
+    check_pixels(*images);
+    if (images->pixels.size() / static_cast<std::size_t>(images->shape.pixels()) != images->size())
+      throw Error(std::to_string(images->pixels.size()) + " pixels are no " + std::to_string(images->size()) +
+                  " images with " + to_string(images->shape));
+    for (const std::int64_t label : images->labels)
+      if (label < 0 || label >= static_cast<std::int64_t>(images->names.size()))
+        throw Error("there is no name of label " + std::to_string(label));
+  }
   if (training.shape != validation.shape)
     throw Error("the images of both splits must have one shape: " + validation.place(0) + " has " +
                 to_string(validation.shape) + ", " + training.place(0) + " has " + to_string(training.shape));

@@ -1,5 +1,5 @@
 // Images from files: PNG, PNM, safetensors and .npz.
-#include <png.h>
+#include "image_files.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,28 +8,32 @@
 #include "files.hpp"
 #include "npz.hpp"
 #include "process_memory.hpp"
-#include "xtape/images.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
 
-namespace {
-constexpr std::int64_t most_side = 1 << 16;
-
-[[noreturn]] void fail_image(const std::string& path, const std::string& message) {
+void fail_image(const std::string& path, const std::string& message) {
   throw FileError(path + ": " + message);
 }
-
-/// Pixels as files have them: row by row, the channels of a pixel together.
-struct Interleaved {
-  ImageShape shape;
-  std::vector<std::uint8_t> pixels;
-};
 
 void check_sides(const ImageShape& shape, const std::string& path) {
   if (shape.height < 1 || shape.width < 1 || shape.height > most_side || shape.width > most_side)
     fail_image(path, "an image has 1 to " + std::to_string(most_side) + " pixels in each direction, not " +
                          std::to_string(shape.height) + " x " + std::to_string(shape.width));
+}
+
+void check_pixels(const Images& images) {
+  const auto [channels, height, width] = images.shape;
+  std::int64_t each = 1;
+  bool whole = channels > 0 && height > 0 && width > 0;
+  for (const std::int64_t size : {channels, height, width}) whole = whole && checked_multiply(each, size);
+  if (!whole || static_cast<std::int64_t>(images.pixels.size()) % each != 0)
+    throw Error(std::to_string(images.pixels.size()) + " pixels are no images with " + to_string(images.shape));
+}
+
+void check_channels(std::int64_t channels) {
+  if (channels != 1 && channels != 3)
+    throw Error("an image has 1 channel (grey) or 3 (red, green, blue), not " + std::to_string(channels));
 }
 
 void reserve(Interleaved& image, const std::string& path) {
@@ -38,29 +42,7 @@ void reserve(Interleaved& image, const std::string& path) {
   image.pixels.resize(static_cast<std::size_t>(image.shape.pixels()));
 }
 
-/// Always with three channels: libpng has its own way of turning colours into grey.
-Interleaved read_png(const std::string& path, const std::string& bytes) {
-  png_image png = {};
-  png.version = PNG_IMAGE_VERSION;
-  struct Freed {
-    ~Freed() { png_image_free(&png); }
-    png_image& png;
-  } const freed{png};
-  Interleaved image;
-  if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) != 0) {
-    png.format = PNG_FORMAT_RGB;
-    png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // samples of 16 bits are coded as those of 8 bits are
-    image.shape = {3, png.height, png.width};
-    // Deflate shrinks at most 1032 times, and a pixel has at least one bit.
-    if (std::uint64_t{png.height} * png.width / 8 > 1032 * std::uint64_t{bytes.size()})
-      fail_image(path, "the PNG image is cut off");
-    reserve(image, path);
-    const png_color black = {0, 0, 0};  // behind what is transparent
-    if (png_image_finish_read(&png, &black, image.pixels.data(), 0, nullptr) != 0) return image;
-  }
-  fail_image(path, std::string("not a PNG image that can be read: ") + png.message);
-}
-
+namespace {
 /// P5 (grey) and P6 (red, green, blue), of one byte for each value.
 Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   std::size_t at = 2;
@@ -96,36 +78,37 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   return image;
 }
 
-/// Appends the image, channel by channel.
-void append(Images& images, const Interleaved& image) {
+/// The image, channel by channel.
+Images planar(const Interleaved& image, std::int64_t channels) {
   const std::int64_t from = image.shape.channels, pixels = image.shape.height * image.shape.width;
   const auto at = [&](std::int64_t pixel, std::int64_t channel) { return image.pixels[pixel * from + channel]; };
-  for (std::int64_t channel = 0; channel < images.shape.channels; ++channel)
+  Images images;
+  images.shape = {channels, image.shape.height, image.shape.width};
+  images.pixels.reserve(static_cast<std::size_t>(images.shape.pixels()));
+  for (std::int64_t channel = 0; channel < channels; ++channel)
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const bool to_grey = from == 3 && images.shape.channels == 1;  // the luminance of ITU-R BT.709
+      const bool to_grey = from == 3 && channels == 1;  // the luminance of ITU-R BT.709
       const int grey = to_grey ? (6968 * at(i, 0) + 23434 * at(i, 1) + 2366 * at(i, 2) + 16384) / 32768 : 0;
       images.pixels.push_back(to_grey ? static_cast<std::uint8_t>(grey) : at(i, std::min(channel, from - 1)));
     }
-}
-
-void check_channels(std::int64_t channels) {
-  if (channels != 1 && channels != 3)
-    throw Error("an image has 1 channel (grey) or 3 (red, green, blue), not " + std::to_string(channels));
+  return images;
 }
 
 /// Appends the image of a file. It must have the shape of those before it.
-void append_file(Images& images, const std::string& path) {
+void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
   if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
+  if (bytes.starts_with("\xff\xd8\xff"))
+    fail_image(path, "a JPEG image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
   const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
-  const Interleaved image = pnm ? read_pnm(path, bytes) : read_png(path, bytes);
-  const ImageShape shape = {images.shape.channels, image.shape.height, image.shape.width};
-  if (images.files.empty()) images.shape = shape;
-  if (images.shape != shape)
-    fail_image(path, "the image is " + std::to_string(shape.height) + " x " + std::to_string(shape.width) +
+  const Images image =
+      resized(planar(pnm ? read_pnm(path, bytes) : read_png(path, bytes), images.shape.channels), resize);
+  if (images.files.empty()) images.shape = image.shape;
+  if (images.shape != image.shape)
+    fail_image(path, "the image is " + std::to_string(image.shape.height) + " x " + std::to_string(image.shape.width) +
                          " (height x width), and " + images.files[0] + " is " + std::to_string(images.shape.height) +
-                         " x " + std::to_string(images.shape.width) + ": all must have one size");
-  append(images, image);
+                         " x " + std::to_string(images.shape.width) + ": all must have one size, or be resized to one");
+  images.pixels.insert(images.pixels.end(), image.pixels.begin(), image.pixels.end());
   images.files.push_back(path);
 }
 
@@ -142,7 +125,7 @@ bool is_image_name(const std::string& name) {
   return end == ".png" || end == ".PNG" || end == ".pgm" || end == ".ppm" || end == ".pnm";
 }
 
-Images read_folder(const std::string& folder, std::int64_t channels) {
+Images read_folder(const std::string& folder, std::int64_t channels, const ImageResize& resize) {
   Images images;
   images.shape.channels = channels;
   struct File {
@@ -168,7 +151,7 @@ Images read_folder(const std::string& folder, std::int64_t channels) {
                     " has no images: it must have a folder for each label, with .png, .pgm, .ppm or .pnm files");
   std::stable_sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.place < b.place; });
   for (const File& file : files) {
-    append_file(images, file.path);
+    append_file(images, file.path, resize);
     images.labels.push_back(file.label);
     if (images.labels.size() > 1) continue;
     std::int64_t pixels = images.shape.pixels();
@@ -230,16 +213,16 @@ Images read_array_file(const std::string& path) {
 }
 }  // namespace
 
-Images read_images(const std::string& path, std::int64_t channels) {
+Images read_images(const std::string& path, std::int64_t channels, const ImageResize& resize) {
   check_channels(channels);
-  return is_folder(path) ? read_folder(path, channels) : read_array_file(path);
+  return is_folder(path) ? read_folder(path, channels, resize) : resized(read_array_file(path), resize);
 }
 
-Images read_image(const std::string& path, std::int64_t channels) {
+Images read_image(const std::string& path, std::int64_t channels, const ImageResize& resize) {
   check_channels(channels);
   Images images;
   images.shape.channels = channels;
-  append_file(images, path);
+  append_file(images, path, resize);
   return images;
 }
 

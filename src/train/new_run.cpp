@@ -7,6 +7,7 @@
 #include "json_text.hpp"
 #include "loss.hpp"
 #include "observed_steps.hpp"
+#include "recipe_parts.hpp"
 #include "run_model.hpp"
 
 namespace xtape::train {
@@ -19,6 +20,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
   if (recipe.original.empty() && !recipe.definition.empty())
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
   if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
+  if (recipe.data.has_images()) write_preparation(recipe.data, json["data"]);
   for (const ArrayInput& input : inputs)  // other tables need not have all columns that "*" stands for
     if (input.list) json["data"]["inputs"][input.name] = input.columns;
   return json.dump(2) + "\n";
@@ -52,7 +54,7 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
   for (const std::string& name : names_in(folder))
     if (name != lock_file) remove_if_possible(folder + "/" + name);
   make_folders(folder + "/" + checkpoints_folder);
-  write_model(model, recipe, folder);
+  write_model(model, recipe, tokenizers.labels, folder);
   save_tokenizers(tokenizers, folder);
   write_file(folder + "/recipe.json", text_in_run(recipe, batches, inputs));
 }

@@ -234,6 +234,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.exclude("trainable", "frozen");
   if (root.has("trainable") && trainer.trainable.empty()) root.fail("trainable", "names no weight to train");
   recipe.data = train::read_data(root.section("data"));
+  if (recipe.data.has_images()) train::prepare_as_folder(root.section("data").json(), recipe);
   const Section hyper = root.section("hyper");
   for (const auto& [name, value] : hyper.json().items())
     recipe.hyper.push_back(read_hyper(hyper, name, value, recipe.data));

@@ -149,25 +149,6 @@ void table_data(Section& section, Data& data) {
   read_header(section, data);
 }
 
-void image_data(Section& section, Data& data) {
-  section.read("channels", data.channels, {1, 3});
-  if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
-  section.read("flip", data.images.flip);
-  section.read("crop", data.images.crop, {0, 1 << 16});
-  Section numbers = section.section("normalise");
-  for (const auto& [key, list] : {std::pair("mean", &data.images.mean), {"std", &data.images.deviation}}) {
-    const Json& value = numbers.value(key);
-    if (value.is_null()) continue;
-    list->clear();
-    for (const Json& each : value.is_array() ? value : Json::array({value})) {
-      if (!each.is_number()) numbers.fail(key, "must be a number, or a list of one for each channel, not " + value.dump());
-      list->push_back(each.get<double>());
-      if (list == &data.images.deviation && !(list->back() > 0)) numbers.fail(key, "must be above 0");
-    }
-  }
-  numbers.done();
-}
-
 /// An input of arrays: the name of an array or column, a list of columns, "*" or {"labels": column}.
 ArrayInput read_input(Section& section, const std::string& name, const Json& value) {
   ArrayInput input{name, {}, value.is_array() || value == "*", false};
@@ -241,7 +222,7 @@ Recipe::Data read_data(Section section) {
     section.read("kind", data.kind, {"text", "documents", "pairs", "table", "tags", "images", "arrays"});
   read_all_files(section, data);
   if (!data.has_tokens()) {
-    data.has_images() ? image_data(section, data) : array_data(section, data);
+    data.has_images() ? read_image_data(section, data) : array_data(section, data);
     section.done();
     return data;
   }

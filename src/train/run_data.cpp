@@ -137,7 +137,7 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
 void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split) {
   const std::size_t before = split.size();
   Part part = {files, 0, 1, {}};
-  if (data.has_images()) split.images = read_images(files[0], data.channels);
+  if (data.has_images()) split.images = read_images(files[0], data.channels, data.resize);
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") {
     std::string text = read_text(files[0], data.reading);

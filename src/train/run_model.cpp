@@ -1,6 +1,10 @@
 #include "run_model.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "definition.hpp"
 #include "durable.hpp"
+#include "hugging_face/folder.hpp"
 #include "language/formula.hpp"
 #include "trained_weights.hpp"
 #include "weight_patterns.hpp"
@@ -88,10 +92,29 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
   return model;
 }
 
-void write_model(const Model& model, const Recipe& recipe, const std::string& directory) {
+namespace {
+/// Writes the names of labels and the preparation of images for an export.
+void write_for_export(const Recipe& recipe, const std::vector<std::string>& labels, const std::string& folder) {
+  make_folders(folder);
+  Json config = is_hugging_face(folder) ? model::read_config(folder).json() : Json(Json::object());
+  config["id2label"] = config["label2id"] = Json::object();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    config["id2label"][std::to_string(i)] = labels[i];
+    config["label2id"][labels[i]] = i;
+  }
+  write_file(path_in(folder, model::config_file), indented(config));
+  if (recipe.data.has_images())
+    write_image_preparation({recipe.data.resize, recipe.data.images}, recipe.data.channels, folder);
+}
+}  // namespace
+
+void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                 const std::string& directory) {
   write_file(directory + "/definition.json", model.definition_text());
   if (!recipe.from.empty() || !model.weights_from_files().empty()) model.save_weights(first_weights(directory));
   if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
+  if (!labels.empty() && model::parse_definition(model.definition_text(), model.name())->hugging_face)
+    write_for_export(recipe, labels, hugging_face_folder(directory));
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {

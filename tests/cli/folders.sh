@@ -97,10 +97,10 @@ holds "a label and its probability for each line" [ "$(grep -cE $'^(bad|fair|goo
 holds "padding changes no label and no probability" same "$(sed -n 3p together)" "$(echo "a stitch" | "$xtape" classify bert)"
 holds "a line may have as many tokens as there are positions" [ "$(printf '%.0sa' {1..38} | "$xtape" classify bert | wc -l)" = 1 ]
 expect 2 "" "line 2: [0-9]+ tokens, and the model reads at most 40" classify bert < <(echo a; printf '%.0sq ' {1..60})
-expect 2 "" "bert is a model folder: it reads lines" classify bert picture.png
+expect 2 "" "bert has a model that classifies texts: it reads lines" classify bert picture.png
 expect 2 "" "--checkpoint needs a run: bert is a model folder" classify bert --checkpoint best
-expect 2 "" "tiny has no model that classifies texts" classify "$folders/tiny"
-for name in words states; do expect 2 "" "$name has no model that classifies texts" classify "$source/tests/golden/encoders/$name"; done
+expect 2 "" "tiny has no model that classifies texts or images" classify "$folders/tiny"
+for name in words states; do expect 2 "" "$name has no model that classifies texts or images" classify "$source/tests/golden/encoders/$name"; done
 sed -i 's/"1": "fair"/"7": "fair"/' bert/config.json
 expect 2 "" "config.json, line [0-9]+: there is no label 1: the keys count from 0" classify bert <<<a
 
@@ -150,3 +150,45 @@ expect 2 "" "broken has no model.safetensors" export broken out-of-it
 expect 2 "" "no_such_run is not a run" export no_such_run out-of-it
 expect 2 "" "has no entry \"hugging_face\"" train "$source/models/recipes/gpt2_finetune.json" --from "$folders/tiny" --out run3 "${small[@]}" --set definition="$source/models/lstm_lm.json"
 finish
+
+# ViT: labels of images as transformers gives them, training further on images of any size, and export.
+vit=$source/tests/golden/vit
+pictures=("$vit"/{photo,grey,transparent,palette}.png)
+holds "labels and probabilities equal those of transformers" same "$("$xtape" classify "$vit/model" "${pictures[@]}")" "$(cat "$vit/labels.txt")"
+holds "many images are labelled in parts" same \
+  "$("$xtape" classify "$vit/model" $(printf "$vit/grey.png %.0s" {1..20}) "$vit/palette.png" | uniq -c | sed 's/^ *//')" \
+  "$(sed -n '2s/^/20 /p; 4s/^/1 /p' "$vit/labels.txt")"
+expect 2 "" "model has a model that classifies images: name the files, as in xtape classify FOLDER IMAGE" classify "$vit/model"
+expect 2 "" "nowhere.png" classify "$vit/model" nowhere.png
+head -c 900 "$vit/photo.png" >cut.png
+expect 2 "" "cut.png: not a PNG image that can be read: the file is cut off" classify "$vit/model" cut.png
+expect 2 "" "--checkpoint needs a run" classify "$vit/model" cut.png --checkpoint best
+cp -r "$vit/model" vit && rm vit/preprocessor_config.json
+expect 2 "" "vit has no preprocessor_config.json, which says how images are prepared" classify vit "$vit/photo.png"
+cp "$vit/bicubic/preprocessor_config.json" vit
+expect 2 "" "photo.png has 3 channels of 30 x 17 .height x width., and the model reads 3 channels of 24 x 24" classify vit "$vit/photo.png"
+echo '{"size": 24, "image_mean": [1, 2, 3], "do_solarize": true}' >vit/preprocessor_config.json
+expect 2 "" "vit/preprocessor_config.json, line 1: 'do_solarize' is a way of preparing images that is not supported" classify vit "$vit/photo.png"
+ppm() { printf 'P6 %s 5 255\n' "$1"; for _ in $(seq $((5 * $1))); do printf "\\x$2\\x$3\\x20"; done; }
+for i in $(seq 10); do
+  mkdir -p colours/red colours/green
+  ppm "$i" "f$((i % 10))" 10 >colours/red/$i.ppm
+  ppm "$((i + 3))" 10 "e$((i % 10))" >colours/green/$i.ppm
+done
+further=(--set data.images=colours --set batch.accumulate=1 --set schedule.rate=1e-2 --set schedule.warmup=1 --threads 1)
+expect 0 "accuracy 100.00 %$" "parameters, step 0 of" train vit_finetune --from "$vit/model" --out seen "${further[@]}" --set epochs=15
+colours=(colours/red/3.ppm colours/green/4.ppm colours/red/9.ppm)
+holds "images of any size are labelled" same "$("$xtape" classify seen "${colours[@]}" | cut -f 1)" "red
+green
+red"
+expect 0 "^told$" "" export seen told
+holds "what is exported labels as the run does" same "$("$xtape" classify seen "${colours[@]}")" "$("$xtape" classify told "${colours[@]}")"
+expect 2 "" "of another shape: classifier.bias is .3,., the model's is .2,." train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+  --set 'initialise=[]'
+expect 2 "" "colours/.*: all must have one size, or be resized to one" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+  --set 'data.resize={}'
+expect 2 "" "needs both 'height' and 'width', or neither" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" --set data.resize.height=3
+expect 2 "" "'shorter' replaces 'height' and 'width'" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+  --set 'data.resize={"height": 3, "width": 4, "shorter": 5}'
+expect 2 "" "must be \"lanczos\", \"bilinear\" or \"bicubic\"" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+  --set 'data.resize={"filter": "box"}'

@@ -3,10 +3,10 @@ written by hand, and kept. usage: recipe_keys.py SOURCE_ROOT, which writes the p
 import pathlib, re, sys
 
 PAGE = "docs/recipe_keys.md"
-# The sections that the functions of the readers read. All other functions of recipe_data.cpp read `data`.
+# The sections that the functions of the readers read. All other functions of recipe_data.cpp and recipe_images.cpp read `data`.
 SECTIONS = {"read_batch": "batch", "read_options": "optimizer", "read_optimizer": "optimizer", "read_group": "optimizer.groups",
             "read_privacy": "privacy", "read_schedule": "schedule", "read_tokenizer": "tokenizer", "read_search": "search",
-            "column_of": "data.columns"}
+            "column_of": "data.columns", "read_resize": "data.resize"}
 INTERNAL = {"original", "longest_row"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")
@@ -17,7 +17,7 @@ LISTED = re.compile(r"for \(const [\w:]+[*&]? ?(?:\w+|\[key, \w+\]) : (\{.*\})\)
 def keys(source):
     """The keys by section, each with the range or the choices that its reader gives."""
     found = {}
-    for file in ("recipe.cpp", "recipe_data.cpp", "recipe_parts.cpp"):
+    for file in ("recipe.cpp", "recipe_data.cpp", "recipe_images.cpp", "recipe_parts.cpp"):
         section = function = ""
         for line in (source / "src" / "train" / file).read_text().split("\n"):
             opened = FUNCTION.match(line)

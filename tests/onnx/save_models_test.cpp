@@ -77,6 +77,7 @@ const std::vector<Small>& small_models() {
       {"lstm_attention", {{"source_vocab_size", "11"}, {"width", "8"}, {"heads", "2"}}},
       {"resnet", {{"height", "8"}, {"width", "8"}, {"blocks", "1"}, {"filters", "4"}}},
       {"image_cnn", {{"classes", "3"}, {"filters", "4"}}},
+      {"vit", {{"height", "8"}, {"patch_height", "4"}, {"d_model", "12"}, {"layers", "2"}, {"heads", "3"}}},
       {"mlp", {{"in", "5"}, {"width", "6"}}},
       {"mlp_classifier", {{"in", "5"}, {"width", "6"}, {"out", "3"}}},
       {"text_cnn", {{"vocab_size", "11"}, {"classes", "3"}, {"width", "6"}, {"filters", "4"}}},

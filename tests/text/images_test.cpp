@@ -2,6 +2,7 @@
 #include "xtape/images.hpp"
 
 #include <doctest/doctest.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -115,6 +116,7 @@ TEST_CASE("images: errors of single files") {
   CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");
   CHECK_HAS(error("head.pgm", "P5 abcdefg"), "the header of the PNM image must have");
   CHECK_HAS(error("other.png", "GIF89a, not PNG"), "not a PNG image that can be read");
+  CHECK_HAS(error("photo.png", "\xff\xd8\xff\xe0, JFIF"), "a JPEG image, and only PNG and PNM images are read");
   CHECK_HAS(error("empty.png", ""), "not a PNG or PNM image");
   std::string damaged = png();
   damaged.resize(60);
@@ -290,6 +292,221 @@ TEST_CASE("image batches: errors") {
   CHECK_HAS(with({{NAN}, {1}, false, 0}), "mean must be finite, got nan");
   CHECK_HAS(with({{0}, {1}, false, 5}), "crop must be 0 to 4");
   CHECK_HAS(with({{0}, {1}, false, 0}, 0), "at least one image, got 0");
+}
+
+namespace {
+std::string big_endian(std::uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 255);
+  return bytes;
+}
+
+std::string chunk(const std::string& name, const std::string& data) {
+  const std::string both = name + data;
+  const auto sum = crc32(0, reinterpret_cast<const unsigned char*>(both.data()), static_cast<unsigned>(both.size()));
+  return big_endian(static_cast<std::uint32_t>(data.size())) + both + big_endian(static_cast<std::uint32_t>(sum));
+}
+
+/// A PNG file: its colour type is 0 (grey), 2 (colours), 3 (palette), 4 (grey, alpha) or 6 (colours, alpha). `rows`
+/// begin with a byte of their filter.
+std::string png_of(std::uint32_t width, std::uint32_t height, char depth, char colours, const std::string& rows,
+                   const std::string& chunks = "", bool interlaced = false) {
+  std::string packed(rows.size() + 100, 0);
+  auto size = static_cast<uLongf>(packed.size());
+  compress(reinterpret_cast<unsigned char*>(packed.data()), &size, reinterpret_cast<const unsigned char*>(rows.data()),
+           static_cast<uLong>(rows.size()));
+  packed.resize(size);
+  const std::string head =
+      big_endian(width) + big_endian(height) + depth + colours + '\0' + '\0' + (interlaced ? '\1' : '\0');
+  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", head) + chunks + chunk("IDAT", packed) + chunk("IEND", "");
+}
+}  // namespace
+
+TEST_CASE("images: every kind of PNG gives the colours that are in the file") {
+  const Folder folder;
+  const auto pixels = [&](const std::string& bytes) { return read_image(folder.write("a.png", bytes)).pixels; };
+  const auto text = [](std::initializer_list<int> bytes) {
+    std::string made;
+    for (const int byte : bytes) made += static_cast<char>(byte);
+    return made;
+  };
+  CHECK(pixels(png_of(4, 1, 2, 0, text({0, 0b00011011}))) == Bytes{0, 85, 170, 255, 0, 85, 170, 255, 0, 85, 170, 255});
+  CHECK(pixels(png_of(1, 1, 16, 2, text({0, 1, 128, 2, 255, 254, 127}))) == Bytes{1, 2, 254});  // the upper bytes
+  CHECK(pixels(png_of(1, 1, 8, 6, text({0, 9, 8, 7, 0}))) == Bytes{9, 8, 7});                   // transparent
+  CHECK(pixels(png_of(1, 1, 8, 4, text({0, 9, 100}))) == Bytes{9, 9, 9});
+  const std::string palette = chunk("PLTE", text({10, 11, 12, 13, 14, 15})) + chunk("tRNS", text({0}));
+  CHECK(pixels(png_of(2, 1, 1, 3, text({0, 0b01000000}), palette)) == Bytes{10, 13, 11, 14, 12, 15});
+  CHECK(pixels(png_of(1, 1, 8, 0, text({0, 50}), chunk("gAMA", big_endian(100000)))) == Bytes{50, 50, 50});
+  // Two passes, the first and the sixth, have one pixel each.
+  CHECK(pixels(png_of(2, 1, 8, 0, text({0, 3, 0, 4}), "", true)) == Bytes{3, 4, 3, 4, 3, 4});
+}
+
+TEST_CASE("images: errors of PNG files") {
+  const Folder folder;
+  const auto error = [&](const std::string& bytes) {
+    return error_of([&] { read_image(folder.write("a.png", bytes)); });
+  };
+  const std::string whole = png_of(3, 2, 8, 0, std::string(8, '\0'));
+  CHECK(error(whole).empty());
+  for (std::size_t size = 0; size + 13 < whole.size(); ++size)  // up to the checksum of the pixels
+    CHECK_HAS(error(whole.substr(0, size)), "a.png: not a PNG");
+  CHECK_HAS(error(png_of(0, 2, 8, 0, "")), "a.png: not a PNG image that can be read");
+  CHECK_HAS(error(png_of(70000, 1, 8, 0, "")), "1 to 65536 pixels in each direction, not 1 x 70000");
+  CHECK_HAS(error(png_of(60000, 60000, 8, 2, "")), "the PNG image is cut off");
+  CHECK_HAS(error(png_of(3, 2, 7, 0, std::string(8, '\0'))), "not a PNG image that can be read");
+  CHECK_HAS(error(png_of(3, 2, 8, 0, std::string(4, '\0'))), "not a PNG image that can be read");
+  CHECK_HAS(error(png_of(1, 1, 8, 3, std::string(2, '\0'))), "not a PNG image that can be read");  // no palette
+}
+
+namespace {
+/// What a triangle, as wide as a step between new pixels, gives at new pixel `i` of `to`.
+double averaged(const std::vector<double>& row, std::size_t i, std::size_t to) {
+  const double step = static_cast<double>(row.size()) / static_cast<double>(to), width = std::max(1.0, step);
+  const double middle = (static_cast<double>(i) + 0.5) * step - 0.5;
+  double sum = 0, total = 0;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const double weight = std::max(0.0, 1 - std::abs(static_cast<double>(k) - middle) / width);
+    sum += weight * row[k];
+    total += weight;
+  }
+  return sum / total;
+}
+}  // namespace
+
+TEST_CASE("images: resizing mixes pixels by a triangle, and keeps what has its size") {
+  Images image = numbered(1);  // 4 x 5 bytes, 1 to 20
+  for (std::size_t k = 0; k < 20; ++k) image.pixels[k] = static_cast<std::uint8_t>(97 * k % 251);
+  for (const auto& [height, width] :
+       {std::pair<std::int64_t, std::int64_t>{4, 5}, {9, 5}, {4, 3}, {1, 1}, {7, 11}, {2, 30}}) {
+    ImageResize resize;
+    resize.height = height;
+    resize.width = width;
+    const Images made = resized(image, resize);
+    REQUIRE(made.shape == ImageShape{1, height, width});
+    CHECK(made.names == image.names);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(height); ++i)
+      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+        std::vector<double> column;
+        for (std::size_t row = 0; row < 4; ++row)
+          column.push_back(averaged({image.pixels.begin() + static_cast<std::ptrdiff_t>(row) * 5,
+                                     image.pixels.begin() + static_cast<std::ptrdiff_t>(row) * 5 + 5},
+                                    j, static_cast<std::size_t>(width)));
+        const double expected = averaged(column, i, static_cast<std::size_t>(height));
+        CHECK(std::abs(made.pixels[i * static_cast<std::size_t>(width) + j] - expected) <= 1);
+      }
+  }
+  for (const ImageFilter filter : {ImageFilter::lanczos, ImageFilter::bilinear, ImageFilter::bicubic}) {
+    Images even = numbered(2);
+    std::fill(even.pixels.begin(), even.pixels.end(), std::uint8_t{200});
+    ImageResize resize;
+    resize.shorter = 13;
+    resize.filter = filter;
+    const Images made = resized(even, resize);
+    CHECK(made.shape == ImageShape{1, 13, 16});  // 13 · 5 / 4, rounded down
+    CHECK(made.pixels == Bytes(2 * 13 * 16, 200));
+  }
+}
+
+TEST_CASE("images: the middle of an image, with black around a small one") {
+  const Images image = numbered(1);
+  ImageResize resize;
+  resize.middle_height = 2;
+  resize.middle_width = 3;
+  CHECK(resized(image, resize).pixels == Bytes{7, 8, 9, 12, 13, 14});
+  resize.middle_height = 1;
+  resize.middle_width = 8;  // three more columns than there are: two of them before
+  CHECK(resized(image, resize).pixels == Bytes{0, 0, 6, 7, 8, 9, 10, 0});
+  const auto error = [&](const ImageResize& wrong, const Images& of) { return error_of([&] { resized(of, wrong); }); };
+  ImageResize half, both, negative, vast;
+  half.height = 3;
+  both.height = both.width = both.shorter = 3;
+  negative.shorter = -1;
+  vast.shorter = 65536;
+  CHECK_HAS(error(half, image), "a height and a width, not one of them");
+  CHECK_HAS(error(both, image), "or to a shorter side, not both");
+  CHECK_HAS(error(negative, image), "1 to 65536 pixels in each direction, not -1");
+  CHECK_HAS(error(vast, image), "4 x 5 (height x width) with a shorter side of 65536 would be 81920 pixels long");
+  CHECK_HAS(error({}, Images{{1, 0, 5}, {1}, {}, {}, {}}), "1 pixels are no images with 1 channel of 0 x 5");
+  CHECK_HAS(error({}, Images{{1, 2, 2}, {1, 2, 3}, {}, {}, {}}), "3 pixels are no images");
+}
+
+TEST_CASE("images: a folder of images of several sizes becomes one of one size") {
+  const Folder folder;
+  folder.write("pets/cat/1.pgm", "P5 2 1 255\nab");
+  folder.write("pets/dog/1.pgm", "P5 1 3 255\nabc");
+  ImageResize resize;
+  resize.height = resize.width = 2;
+  const Images found = read_images(folder / "pets", 1, resize);
+  CHECK(found.shape == ImageShape{1, 2, 2});
+  CHECK(found.pixels == Bytes{'a', 'b', 'a', 'b', 'a', 'a', 'c', 'c'});
+}
+
+TEST_CASE("images: preprocessor_config.json, read and written") {
+  const Folder folder;
+  const auto read = [&](const std::string& text) {
+    folder.write(preparation_file, text);
+    return read_image_preparation(folder.path());
+  };
+  const ImagePreparation usual = read("{}");
+  CHECK((usual.resize.height == 224 && usual.resize.width == 224 && usual.resize.filter == ImageFilter::bilinear));
+  CHECK(usual.numbers.mean == std::vector<double>{0.5});
+  const ImagePreparation old =
+      read(R"({"feature_extractor_type": "ViTFeatureExtractor", "size": 32, "do_pad": false})");
+  CHECK((old.resize.height == 32 && old.resize.width == 32));
+  const ImagePreparation bytes = read(R"({"do_rescale": false, "do_normalize": false, "do_resize": false})");
+  const Images image = numbered(1);
+  CHECK(image_array(image, bytes.numbers).as<float>()[4] == 5);
+  CHECK(bytes.resize.height == 0);
+  const ImagePreparation scaled = read(R"({"rescale_factor": 0.5, "image_mean": 2, "image_std": [4]})");
+  CHECK(image_array(image, scaled.numbers).as<float>()[8] == doctest::Approx((9 * 0.5 - 2) / 4));
+  const ImagePreparation other = read(R"({"image_processor_type": "CLIPImageProcessor", "do_center_crop": true,
+      "crop_size": {"height": 20, "width": 30}, "size": {"shortest_edge": 40}, "resample": 3, "image_mean": [1, 2, 3],
+      "image_std": [4, 5, 6], "do_convert_rgb": true, "device": null})");
+  CHECK((other.resize.shorter == 40 && other.resize.middle_height == 20 && other.resize.middle_width == 30));
+  CHECK(other.resize.filter == ImageFilter::bicubic);
+  for (const ImagePreparation& each : {usual, old, bytes, scaled, other}) {
+    write_image_preparation(each, 3, folder.path());
+    const ImagePreparation again = read_image_preparation(folder.path());
+    CHECK((again.resize.height == each.resize.height && again.resize.shorter == each.resize.shorter));
+    CHECK((again.resize.middle_width == each.resize.middle_width && again.resize.filter == each.resize.filter));
+    CHECK(again.numbers.mean[0] == doctest::Approx(each.numbers.mean[0]));
+    CHECK(again.numbers.deviation.back() == doctest::Approx(each.numbers.deviation.back()));
+  }
+}
+
+TEST_CASE("images: errors of preprocessor_config.json") {
+  const Folder folder;
+  CHECK_HAS(error_of([&] { read_image_preparation(folder.path()); }),
+            folder.path() + " has no preprocessor_config.json, which says how images are prepared; for images of 224");
+  for (const auto& [text, part] : {
+           std::pair(R"([])", "line 1: an object belongs here"),
+           {R"({"crop_pct": 0.9})", "'crop_pct' is a way of preparing images that is not supported; supported are"},
+           {R"({"do_pad": true})", "'do_pad' is a way of preparing images"},
+           {R"({"do_resize": 1})", "true or false belongs here"},
+           {R"({"size": 0})", "1"},
+           {R"({"size": {"height": 3}})", "width"},
+           {R"({"size": {"height": 3, "width": 70000}})", "65536"},
+           {R"({"size": {"shortest_edge": 3, "longest_edge": 5}})", "longest_edge"},
+           {R"({"size": [1, 2, 3]})", "a list has a height and a width"},
+           {R"({"size": "224"})", "line 1"},
+           {R"({"resample": 0})", "'resample' must be 1 (Lanczos), 2 (bilinear) or 3 (bicubic)"},
+           {R"({"resample": 2.5})", "'resample' must be 1"},
+           {R"({"do_center_crop": true})", "the key 'crop_size' is missing"},
+           {R"({"rescale_factor": 0})", "'rescale_factor' must be above 0"},
+           {R"({"rescale_factor": -1e300})", "'rescale_factor' must be above 0"},
+           {R"({"image_mean": [1, 2]})", "'image_mean' must be a number, or one for each channel"},
+           {R"({"image_mean": "x"})", "a number"},
+           {R"({"image_std": 0})", "'image_std' must be above 0"},
+           {R"({"image_processor_type": "CLIPImageProcessor"})", "is missing, whose default for CLIPImageProcessor"},
+           {R"({"image_processor_type": "CLIPImageProcessor", "resample": 3, "size": 224})", "has no one meaning"},
+           {R"({"size": 3)", "line 1"},
+       }) {
+    const std::string file = folder.write(preparation_file, text);
+    const std::string error = error_of([&] { read_image_preparation(folder.path()); });
+    CAPTURE(text);
+    CHECK_HAS(error, part);
+    CHECK_HAS(error, file);
+  }
 }
 
 }  // namespace images

@@ -68,6 +68,7 @@ const std::map<std::string, std::int64_t> parameters = {
      said * 192 + 4 * (attention(192) + forward(192, 768) + norms(2, 192)) + norms(1, 192) + linear(192, said)},
     {"sorting", gpt(said, 48, 3)},
     {"t5_finetune", 60'506'624},  // t5-small, as published
+    {"vit_finetune", 86'567'656 - linear(768, 1000) + linear(768, said)},  // ViT-B/16, as published, with other labels
 };
 
 /// The recipe; one that names no text of its own is given one.

@@ -1,5 +1,4 @@
-/// xtape classify: labels lines of the standard input, or images, with the model of a run on texts or images, or lines
-/// with the model of a Hugging Face folder.
+/// xtape classify: labels lines of the standard input, or images, with the model of a run or of a Hugging Face folder.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -24,6 +23,13 @@ struct ClassifyArguments {
   std::vector<std::string> images;
 };
 
+void print_labels(const Array& logits, std::int64_t rows, const std::vector<std::string>& labels) {
+  for (const auto& [label, probability] : as_wrong_input([&] { return train::most_likely(logits, rows, labels); }))
+    std::cout << label << '\t' << probability << '\n';
+  std::cout << std::flush;
+  if (interrupted()) throw Interrupted();
+}
+
 /// Labels lines that are tokenized and padded.
 void classify_lines(Model& model, const std::vector<std::string>& labels, const std::string& input,
                     const Tokenizer& tokenizer, std::int32_t padding, const ClassifyArguments& arguments) {
@@ -47,29 +53,37 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
     const Array padded = token_array(texts, padding, length_unit);
     const Array rows = padded.shape()[1] > most ? token_array(texts, padding) : padded;
     const Array logits = model.play("logits", {{input, rows}})[0].value;
-    for (const auto& [label, probability] :
-         as_wrong_input([&] { return train::most_likely(logits, rows.shape()[0], labels); }))
-      std::cout << label << '\t' << probability << '\n';
-    std::cout << std::flush;
-    if (interrupted()) throw Interrupted();
+    print_labels(logits, rows.shape()[0], labels);
   }
 }
 
 void classify_folder(const ClassifyArguments& arguments) {
   if (arguments.checkpoint != "last")
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
-  if (!arguments.images.empty()) throw WrongInput(arguments.run + " is a model folder: it reads lines");
   Model model = as_wrong_input([&] { return open_folder(arguments.run); });
   const std::vector<std::string> functions = model.functions();
-  const bool classifies = std::count(functions.begin(), functions.end(), "accuracy") == 1 &&
-                          model.signature("accuracy").inputs[0].name == "tokens" && model.hyper().has("classes");
-  if (!classifies) throw WrongInput(arguments.run + " has no model that classifies texts");
+  const bool has_classes =
+      std::count(functions.begin(), functions.end(), "accuracy") == 1 && model.hyper().has("classes");
+  const std::string input = has_classes ? model.signature("accuracy").inputs[0].name : "";
+  if (input != "tokens" && input != "images")
+    throw WrongInput(arguments.run + " has no model that classifies texts or images");
+  if (input == "tokens" && !arguments.images.empty())
+    throw WrongInput(arguments.run + " has a model that classifies texts: it reads lines");
+  if (input == "images" && arguments.images.empty())
+    throw WrongInput(arguments.run + " has a model that classifies images: name the files, as in xtape classify " +
+                     "FOLDER IMAGE…");
   std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(arguments.run); });
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them
+  if (input == "images") {
+    const ImagePreparation preparation = as_wrong_input([&] { return read_image_preparation(arguments.run); });
+    return for_images(model, arguments.images, preparation, [&](const BatchArrays& rows) {
+      print_labels(model.play("logits", rows)[0].value, rows[0].value.shape()[0], labels);
+    });
+  }
   const auto tokenizer = as_wrong_input([&] { return load_tokenizer(arguments.run); });
   const std::int64_t padding = model.hyper().has("padding") ? model.hyper().integer("padding") : 0;
-  classify_lines(model, labels, "tokens", *tokenizer, static_cast<std::int32_t>(padding), arguments);
+  classify_lines(model, labels, input, *tokenizer, static_cast<std::int32_t>(padding), arguments);
 }
 
 void classify_run(const ClassifyArguments& arguments) {
@@ -105,7 +119,7 @@ void add_classify(CLI::App& program) {
       "classify", "Label the lines of the standard input, or images, with a model: label<TAB>probability");
   const auto arguments = std::make_shared<ClassifyArguments>();
   command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder")->required();
-  command->add_option("IMAGE", arguments->images, "For a run on images: PNG or PNM files");
+  command->add_option("IMAGE", arguments->images, "For a model of images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
   command->callback([arguments] { classify_any(*arguments); });
