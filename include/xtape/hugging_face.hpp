@@ -47,6 +47,12 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
                        std::optional<Dtype> weights = std::nullopt);
 
+/// Writes the low-rank adapters of `model` as PEFT reads them: adapter_config.json and adapter_model.safetensors, in
+/// `folder`, which is created if necessary. `base` names the model that they adapt: a folder, or a repository of the
+/// Hugging Face Hub. Throws DefinitionError, before anything is written, if the definition's entry "hugging_face" has no
+/// "adapter" or if its merged weights (Model::exported_weights) are not those that PEFT computes; and FileError.
+void save_adapter(const Model& model, const std::string& folder, const std::string& base);
+
 /// Copies everything except the weights, if present, to the folder `to`, creating it if necessary: config.json,
 /// generation_config.json and the tokenizer's files. Throws FileError.
 void copy_hugging_face_files(const std::string& folder, const std::string& to);

@@ -1,10 +1,15 @@
 #include "run_model.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 #include "durable.hpp"
+#include "hugging_face/adapter.hpp"
 #include "language/formula.hpp"
 #include "trained_weights.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace xtape::train {
 
@@ -102,6 +107,19 @@ Model run_model(const Recipe& recipe, const std::string& directory, bool has_che
   if (from_file) model.load_weights(first_weights(directory));
   play_as_said(recipe, model);
   return model;
+}
+
+void check_adapters_alone(const Model& model, const std::string& directory) {
+  const ArrayFile first(first_weights(directory));
+  const std::vector<std::string> adapters = model::adapter_weights(model);
+  for (std::size_t i = 0; i < first.entries().size(); ++i) {
+    const std::string& name = first.entries()[i].name;
+    if (std::find(adapters.begin(), adapters.end(), name) != adapters.end()) continue;
+    const Array before = first.read(i), now(model.weights().at(name));
+    if (std::memcmp(before.data(), now.data(), before.bytes()) != 0)
+      throw FileError("'" + directory + "' has trained '" + name +
+                      "' besides its adapters: adapters alone are not its model; export it without --adapter");
+  }
 }
 
 std::string hugging_face_folder(const std::string& directory) {

@@ -20,6 +20,9 @@ void write_model(const Model& model, const Recipe& recipe, const std::string& di
 /// weights of zero.
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint);
 
+/// Throws FileError if weights of the run's model other than its adapters are not those that the run started from.
+void check_adapters_alone(const Model& model, const std::string& directory);
+
 /// The subdirectory for the config and tokenizer files of the folder that the run started from.
 std::string hugging_face_folder(const std::string& directory);
 

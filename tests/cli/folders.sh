@@ -27,12 +27,12 @@ holds "adapters are merged: the names are those of the folder" same \
   "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' merged/model.safetensors | sort)" \
   "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' folder/model.safetensors | sort)"
 expect 0 "^merged8$" "" export adapted merged8 --weights int8
-sed '/"export"/d; s/lora_b",$/lora_b"/' "$source/models/gpt2_lora.json" >unmerged.json
+sed '/"export"/d; s/lora_B)",$/lora_B)"/' "$source/models/gpt2_lora.json" >unmerged.json
 expect 0 "^unmerged: step 1 " "step 0 of 1" train gpt2_lora_finetune --from "$folders/half" --out unmerged "${small[@]}" --set steps=1 \
   --set definition="$PWD/unmerged.json"
-expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_a" export unmerged surplus
+expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_A" export unmerged surplus
 holds "a refused export leaves nothing" [ ! -e surplus -a ! -e surplus.writing ]
-expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
+expect 2 "" "missing: h.0.attn.c_attn.lora_A" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
 expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" \

@@ -150,13 +150,13 @@ TEST_CASE("a weight that the folder lacks is an error, unless it is to be initia
     CHECK_THROWS_WITH_AS(Run::create(prepared.recipe({setting}), where), doctest::Contains(message), Error);
     CHECK(!tiny::fs::exists(where));
   };
-  refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_a (16, 4)");
-  refused({"initialise", R"(["*.lora_b"])"}, "missing: h.1.mlp.c_proj.lora_a (64, 4)");
-  refused({"initialise", R"(["*.lora_c"])"},
-          "'initialise': no weight of model 'gpt2_lora' matches '*.lora_c'; did you mean '*.lora_a'?");
-  refused({"trainable", R"(["*.lora_a", "h.*.attn.c_atn.lora_b"])"},
-          "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_b'; did you mean "
-          "'h.*.attn.c_attn.lora_b'?");
+  refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_A (4, 16)");
+  refused({"initialise", R"(["*.lora_B"])"}, "missing: h.1.mlp.c_proj.lora_A (4, 64)");
+  refused({"initialise", R"(["*.lora_C"])"},
+          "'initialise': no weight of model 'gpt2_lora' matches '*.lora_C'; did you mean '*.lora_A'?");
+  refused({"trainable", R"(["*.lora_A", "h.*.attn.c_atn.lora_B"])"},
+          "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_B'; did you mean "
+          "'h.*.attn.c_attn.lora_B'?");
   // Weights that the folder has are read, even if a pattern matches them.
   const Run run = Run::create(prepared.recipe({{"initialise", R"(["*"])"}}), where);
   const Model original = open_hugging_face(base_folder, {}, source_root() + "/models/gpt2.json");

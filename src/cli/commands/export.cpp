@@ -23,6 +23,7 @@ struct ExportArguments {
   std::string weights;
   std::string function, with, step;  // of an ONNX file
   std::int64_t capacity = 0, opset = 18;
+  bool adapter = false;
 };
 
 #if defined(XTAPE_WITH_ONNX)
@@ -96,6 +97,7 @@ void write_onnx(const ExportArguments&) {
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
   if (arguments.target.ends_with(".onnx")) {
+    if (arguments.adapter) throw WrongInput("--adapter writes a folder, not an ONNX file");
     if (!arguments.weights.empty())
       throw WrongInput("--weights is for folders: an ONNX file has the weights as they are");
     write_onnx(arguments);
@@ -106,7 +108,9 @@ void write(const ExportArguments& arguments) {
     throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
-  if (is_hugging_face(arguments.source))
+  if (arguments.adapter)
+    Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).save_adapter(arguments.target);
+  else if (is_hugging_face(arguments.source))
     save_hugging_face(open_folder(arguments.source), arguments.target, arguments.source, weights);
   else
     Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint))
@@ -138,10 +142,13 @@ void add_export(CLI::App& program) {
   command->add_option("--opset", arguments->opset, "For an ONNX file: the version of its operators, 18 to 23")
       ->capture_default_str();
   add_checkpoint(*command, arguments->checkpoint);
+  command->add_flag("--adapter", arguments->adapter,
+                    "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
   command
       ->add_option("--weights", arguments->weights,
                    "Store the weights of products as this dtype; int8 is read by xtape only")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}))
+      ->excludes("--adapter");
   command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 
