@@ -287,6 +287,7 @@ struct Recipe {
   std::string definition;               ///< May be empty with `from`: then the folder's config names it.
   std::string original;                 ///< For a run: the file that its definition was copied from; may be empty.
   std::string from;                     ///< A Hugging Face folder whose model the run starts from; empty: a new model.
+  std::string adapter;                  ///< With `from`: a folder of low-rank adapters for it; may be empty.
   std::vector<std::string> initialise;  ///< Patterns of weights that the folder may lack, as for open_hugging_face.
   std::vector<HyperSetting> hyper;
   Data data;

@@ -81,8 +81,8 @@ void write_onnx(const ExportArguments& arguments) {
     const SavedTape tape = Tape::load(arguments.source);
     options.inputs = tape.inputs;
     save_onnx(arguments.target, tape.outputs, options);
-  } else if (is_hugging_face(arguments.source)) {
-    write_function(open_folder(arguments.source), arguments, options);
+  } else if (const auto folder = model_folder(arguments.source)) {
+    write_function(open_folder(*folder), arguments, options);
   } else {
     write_function(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments,
                    options);
@@ -108,13 +108,19 @@ void write(const ExportArguments& arguments) {
     throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
-  if (arguments.adapter)
-    Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).save_adapter(arguments.target);
-  else if (is_hugging_face(arguments.source))
-    save_hugging_face(open_folder(arguments.source), arguments.target, arguments.source, weights);
-  else
-    Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint))
-        .save_hugging_face(arguments.target, weights);
+  if (const auto folder = model_folder(arguments.source)) {
+    const Model model = open_folder(*folder);
+    if (arguments.adapter)
+      save_adapter(model, arguments.target, std::filesystem::absolute(folder->path).lexically_normal().string());
+    else
+      save_hugging_face(model, arguments.target, folder->path, weights);
+  } else {
+    const Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
+    if (arguments.adapter)
+      run.save_adapter(arguments.target);
+    else
+      run.save_hugging_face(arguments.target, weights);
+  }
   std::cout << arguments.target << '\n';
 }
 

@@ -30,7 +30,7 @@ void write_files(const std::string& folder, const std::string& config,
                  const std::function<void(const std::string& beside)>& fill);
 
 /// Throws what open_hugging_face would, and reads names, shapes and dtypes of the weights only.
-void check_hugging_face(const std::string& folder, ModelOptions options);
+void check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter = "");
 
 /// Like open_hugging_face, with a definition that is given as text; errors call it `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,

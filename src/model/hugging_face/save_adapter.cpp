@@ -57,17 +57,6 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
                           "weight + alpha / rank * B @ A, and \"export\" of its block says otherwise");
 }
 
-/// The names of the modules that `names` of weights are in, and of those around them.
-std::set<std::string> modules_around(const std::vector<std::string>& names) {
-  std::set<std::string> modules;
-  for (std::string path : names)
-    for (std::size_t dot; (dot = path.rfind('.')) != std::string::npos;) {
-      path.erase(dot);
-      if (!modules.insert(path).second) break;
-    }
-  return modules;
-}
-
 const HuggingFaceMapping::Adapter& adapter_of(const HuggingFaceMapping& mapping, const Model& model) {
   if (!mapping.adapter)
     throw DefinitionError("the entry \"hugging_face\" of model '" + model.name() +
@@ -121,7 +110,7 @@ void save_adapter(const Model& model, const std::string& folder, const std::stri
   config["r"] = short_number(rank);
   config["lora_alpha"] = short_number(alpha);
   config["lora_dropout"] = number_of(model, adapter, "lora_dropout");
-  config["target_modules"] = model::shortest_endings(adapted, modules_around(names));
+  config["target_modules"] = model::shortest_endings(adapted, model::modules_around(names));
   config["bias"] = "none";
   config["inference_mode"] = true;
   model::write_files(folder, model::adapter_config_file, [&](const std::string& beside) {
