@@ -27,15 +27,14 @@ bool is_hugging_face(const std::string& path);
 ///
 /// Throws FileError if a file is missing, or, with a list, if weights are missing, unexpected or of the wrong shape;
 /// DefinitionError, with file and line, if the definition does not support a config or a pattern matches no weight.
-Model open_hugging_face(const std::string& folder, const ModelOptions& options = {},
-                        const std::string& definition = "", const std::vector<std::string>& initialise = {},
-                        const std::string& adapter = "");
+Model open_hugging_face(const std::string& folder, const ModelOptions& options = {}, const std::string& definition = "",
+                        const std::vector<std::string>& initialise = {}, const std::string& adapter = "");
 
 /// Whether `path` is a folder of adapters: it has a file adapter_config.json and no config.json.
 bool is_adapter(const std::string& path);
 
-/// The folder of the model that adapters were made for, from base_model_name_or_path in their adapter_config.json: a path
-/// from the working directory, or from the folder. Throws FileError or DefinitionError if there is no such folder.
+/// The folder of the model that adapters were made for, from base_model_name_or_path in their adapter_config.json: a
+/// path from the working directory, or from the folder. Throws FileError or DefinitionError if there is no such folder.
 std::string base_of_adapter(const std::string& folder);
 
 /// The dtype that the folder stores weights as: int8, bfloat16, float16 or, for wider floats and where both halves
@@ -62,8 +61,8 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 
 /// Writes the low-rank adapters of `model` as PEFT reads them: adapter_config.json and adapter_model.safetensors, in
 /// `folder`, which is created if necessary. `base` names the model that they adapt: a folder, or a repository of the
-/// Hugging Face Hub. Throws DefinitionError, before anything is written, if the definition's entry "hugging_face" has no
-/// "adapter" or if its merged weights (Model::exported_weights) are not those that PEFT computes; and FileError.
+/// Hugging Face Hub. Throws DefinitionError, before anything is written, if the definition's entry "hugging_face" has
+/// no "adapter" or if its merged weights (Model::exported_weights) are not those that PEFT computes; and FileError.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
 /// Copies everything except the weights, if present, to the folder `to`, creating it if necessary: config.json,

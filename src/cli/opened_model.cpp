@@ -74,7 +74,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
       std::any_of(inputs.begin(), inputs.end(), [](const FunctionInput& each) { return each.name == "source"; });
   if (translates != (use == Use::pairs))
     throw WrongInput(folder.path + (translates ? " has a model that translates: use xtape translate"
-                                          : " has a model that continues texts: use xtape generate"));
+                                               : " has a model that continues texts: use xtape generate"));
   tokenizers_.source = load_tokenizer(folder.path);
   tokenizers_.target = translates ? load_target_tokenizer(folder.path) : tokenizers_.source;
   if (!translates) return;

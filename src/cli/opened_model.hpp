@@ -19,8 +19,8 @@ namespace xtape::cli {
 struct ModelFolder {
   std::string path, adapter;
 };
-/// The model folder at `path`, with `adapter` if it is not empty; of a folder of adapters, that of their base with these.
-/// nullopt for any other path, such as a run.
+/// The model folder at `path`, with `adapter` if it is not empty; of a folder of adapters, that of their base with
+/// these. nullopt for any other path, such as a run.
 std::optional<ModelFolder> model_folder(const std::string& path, const std::string& adapter = "");
 
 /// Prints warnings to stderr about entries of a folder's configs that are ignored.

@@ -64,7 +64,8 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
       .add_option("--precision", arguments.precision,
                   "Round the factors of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
-  command.add_option("--adapter", arguments.adapter, "For a model folder: a folder of low-rank adapters, as PEFT writes them");
+  command.add_option("--adapter", arguments.adapter,
+                     "For a model folder: a folder of low-rank adapters, as PEFT writes them");
 }
 
 inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {

@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 /// Keys of paths. Paths are relative to the recipe's directory, or, in settings, to the working directory.
 constexpr const char* path_keys[] = {
-    "definition",      "from",             "adapter",       "data.folder", "tokenizer.vocabulary",
-    "tokenizer.vocab", "tokenizer.merges", "tokenizer.path"};
+    "definition",       "from",          "adapter", "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
+    "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();

@@ -438,7 +438,8 @@ void Run::save_hugging_face(const std::string& folder, std::optional<Dtype> weig
 
 void Run::save_adapter(const std::string& folder) const {
   const std::string& from = data_->recipe.from;
-  if (from.empty()) throw FileError("'" + data_->directory + "' did not start from a folder: it has no adapters of one");
+  if (from.empty())
+    throw FileError("'" + data_->directory + "' did not start from a folder: it has no adapters of one");
   train::check_adapters_alone(*data_->model, data_->directory);
   xtape::save_adapter(*data_->model, folder, from);
 }

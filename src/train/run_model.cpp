@@ -79,8 +79,9 @@ void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std:
 
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
   ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
-  Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
-                                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
+  Model model = recipe.from.empty()
+                    ? Model::load(recipe.definition, options)
+                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
   if (!options.initialise && !model.weights_from_files().empty()) {
     options.initialise = true;  // the run keeps all first weights
     model = Model::load(recipe.definition, options);

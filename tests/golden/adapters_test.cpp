@@ -40,12 +40,12 @@ struct Adapted {
   }
 };
 
-const std::vector<Adapted> adapted{{"gpt2", "hugging_face/tiny", "('c_attn',)", 4},
-                                   {"every", "hugging_face/tiny", "('c_attn', 'c_fc', 'c_proj')", 16},
-                                   {"llama", "llama/nested", "('q_proj', 'v_proj')", 8},
-                                   {"all", "llama/nested",
-                                    "('down_proj', 'gate_proj', 'k_proj', 'o_proj', 'q_proj', 'up_proj', 'v_proj')", 28},
-                                   {"last", "llama/nested", "('1.mlp.down_proj', '1.self_attn.o_proj')", 4}};
+const std::vector<Adapted> adapted{
+    {"gpt2", "hugging_face/tiny", "('c_attn',)", 4},
+    {"every", "hugging_face/tiny", "('c_attn', 'c_fc', 'c_proj')", 16},
+    {"llama", "llama/nested", "('q_proj', 'v_proj')", 8},
+    {"all", "llama/nested", "('down_proj', 'gate_proj', 'k_proj', 'o_proj', 'q_proj', 'up_proj', 'v_proj')", 28},
+    {"last", "llama/nested", "('1.mlp.down_proj', '1.self_attn.o_proj')", 4}};
 
 /// While it lives, the definitions of the tree are the installed ones.
 struct ModelsOfTree {

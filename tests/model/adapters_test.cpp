@@ -140,37 +140,56 @@ TEST_CASE("adapters: damaged files") {
     CHECK_MESSAGE(complaint.find(changed.folder.path()) != std::string::npos, complaint);
     return complaint;
   };
-  const auto changed = [&](const std::function<void(std::string& name, Array& value)>& change) {
+  const auto changed = [&](const std::function<void(std::string & name, Array & value)>& change) {
     return said([&](const ChangedAdapters& adapters) { adapters.change(change); });
   };
   const auto has = [](const std::string& text, const std::string& part) {
     CHECK_MESSAGE(text.find(part) != std::string::npos, text);
   };
-  has(changed([](std::string& name, Array&) { if (name == first_b) name.clear(); }),
+  has(changed([](std::string& name, Array&) {
+        if (name == first_b) name.clear();
+      }),
       "has '" + first_a + "' and no '" + first_b + "': an adapter needs both");
-  has(changed([](std::string& name, Array&) { if (name == first_a) name.clear(); }),
+  has(changed([](std::string& name, Array&) {
+        if (name == first_a) name.clear();
+      }),
       "has '" + first_b + "' and no '" + first_a + "': an adapter needs both");
   has(changed([](std::string& name, Array&) { name.clear(); }), "has no adapters");
   for (const char* name : {"lora_A.weight", "base_model.model.lora_A.weight", "base_model.model..lora_A.bias",
                            "base_model.model.model.embed_tokens.lora_embedding_A"})
-    has(changed([&](std::string& each, Array&) { if (each == first_a) each = name; }),
+    has(changed([&](std::string& each, Array&) {
+          if (each == first_a) each = name;
+        }),
         "has '" + std::string(name) + "': the adapters of a linear map are base_model.model.MODULE.lora_A.weight and ");
-  has(changed([](std::string& name, Array& value) { if (name == first_a) value = Array(Dtype::float32, {2, 17}); }),
+  has(changed([](std::string& name, Array& value) {
+        if (name == first_a) value = Array(Dtype::float32, {2, 17});
+      }),
       "of another shape: " + first_a + " is (2, 17), the model's is (2, 16)");
-  has(changed([](std::string& name, Array& value) { if (name == first_b) value = Array(Dtype::float32, {15, 2}); }),
+  has(changed([](std::string& name, Array& value) {
+        if (name == first_b) value = Array(Dtype::float32, {15, 2});
+      }),
       "of another shape: " + first_b + " is (15, 2), the model's is (");
-  has(changed([](std::string& name, Array& value) { if (name == first_b) value = Array(Dtype::float32, {2, 16}); }),
+  has(changed([](std::string& name, Array& value) {
+        if (name == first_b) value = Array(Dtype::float32, {2, 16});
+      }),
       "is (2, 16): it is [out, r]");
-  has(changed([](std::string& name, Array& value) { if (name == first_b) value = Array(Dtype::float32, {16}); }),
+  has(changed([](std::string& name, Array& value) {
+        if (name == first_b) value = Array(Dtype::float32, {16});
+      }),
       "is (16,): it is [out, r]");
-  has(changed([](std::string& name, Array& value) { if (name == first_b) value = Array(Dtype::int64, {24, 2}); }),
+  has(changed([](std::string& name, Array& value) {
+        if (name == first_b) value = Array(Dtype::int64, {24, 2});
+      }),
       "of another dtype: " + first_b + " is int64");
   const std::string whole = bytes_of(ChangedAdapters().weights);
   for (std::size_t kept = 0; kept < whole.size(); kept += kept < 40 || kept + 10 > whole.size() ? 1 : 97)
-    said([&](const ChangedAdapters& adapters) { adapters.folder.write("adapter_model.safetensors", whole.substr(0, kept)); });
+    said([&](const ChangedAdapters& adapters) {
+      adapters.folder.write("adapter_model.safetensors", whole.substr(0, kept));
+    });
   const std::string config = bytes_of(ChangedAdapters().config);
   for (std::size_t kept = 0; kept < config.size(); kept += 13)
-    said([&](const ChangedAdapters& adapters) { adapters.folder.write("adapter_config.json", config.substr(0, kept)); });
+    said(
+        [&](const ChangedAdapters& adapters) { adapters.folder.write("adapter_config.json", config.substr(0, kept)); });
   has(said([](const ChangedAdapters& adapters) { adapters.folder.write("adapter_config.json", "[]"); }),
       "an object belongs here");
   has(said([](const ChangedAdapters& adapters) { std::filesystem::remove(adapters.weights); }),
@@ -184,14 +203,16 @@ TEST_CASE("adapters: halves, unknown keys, and the base that the config names") 
   Model before = changed.open();
   changed.set("from_tomorrow", true);
   changed.set("off_tomorrow", false);
-  const std::vector<std::string> warnings = hugging_face_warnings(adapter_base, adapter_definition, changed.folder.path());
+  const std::vector<std::string> warnings =
+      hugging_face_warnings(adapter_base, adapter_definition, changed.folder.path());
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0] == changed.config + " has a key that xtape does not know and ignores: 'from_tomorrow'");
   CHECK(is_adapter(changed.folder.path()));
   CHECK(!is_adapter(adapter_base));
   CHECK(!is_hugging_face(changed.folder.path()));
   CHECK_THROWS_WITH_AS(base_of_adapter(changed.folder.path()),
-                       Contains("'base_model_name_or_path' is \"../../llama/nested\", which is no folder"), DefinitionError);
+                       Contains("'base_model_name_or_path' is \"../../llama/nested\", which is no folder"),
+                       DefinitionError);
   changed.set("base_model_name_or_path", nullptr);
   CHECK_THROWS_AS(base_of_adapter(changed.folder.path()), DefinitionError);
   changed.set("base_model_name_or_path", adapter_base);
@@ -202,12 +223,15 @@ TEST_CASE("adapters: halves, unknown keys, and the base that the config names") 
 
 TEST_CASE("adapters: other definitions, and models without any") {
   const ChangedAdapters changed;
-  CHECK_THROWS_WITH_AS(open_hugging_face(adapter_base, {}, source_root() + "/models/llama.json", {}, changed.folder.path()),
-                       Contains("llama.json has no \"adapter\""), DefinitionError);
-  CHECK_THROWS_WITH_AS(save_adapter(Model::load(source_root() + "/models/llama.json", {.hyper = {{"layers", "1"}}, .initialise = false}),
-                                    changed.folder / "to", "base"),
-                       Contains("has no \"adapter\", which it needs"), DefinitionError);
-  const Model none = Model::load(adapter_definition, {.hyper = {{"layers", "1"}, {"targets", "()"}}, .initialise = false});
+  CHECK_THROWS_WITH_AS(
+      open_hugging_face(adapter_base, {}, source_root() + "/models/llama.json", {}, changed.folder.path()),
+      Contains("llama.json has no \"adapter\""), DefinitionError);
+  CHECK_THROWS_WITH_AS(
+      save_adapter(Model::load(source_root() + "/models/llama.json", {.hyper = {{"layers", "1"}}, .initialise = false}),
+                   changed.folder / "to", "base"),
+      Contains("has no \"adapter\", which it needs"), DefinitionError);
+  const Model none =
+      Model::load(adapter_definition, {.hyper = {{"layers", "1"}, {"targets", "()"}}, .initialise = false});
   CHECK_THROWS_WITH_AS(save_adapter(none, changed.folder / "to", "base"), Contains("has no adapters"), DefinitionError);
   CHECK(!std::filesystem::exists(changed.folder / "to"));
 }
@@ -216,9 +240,11 @@ TEST_CASE("adapters are written only if PEFT computes what the definition does")
   const Folder folder;
   const auto written = [&](const std::string& block) {
     const std::string path = folder.write("changed.json", R"json({
-      "xtape": 2, "name": "changed", "extends": ")json" + adapter_definition + R"json(",
+      "xtape": 2, "name": "changed", "extends": ")json" + adapter_definition +
+                                                              R"json(",
       "blocks": {"linear": {"change": {)json" + block + "}}}}");
-    const Model model = Model::load(path, {.hyper = {{"layers", "1"}, {"d_model", "8"}, {"heads", "2"}, {"d_ff", "8"}, {"vocab_size", "9"}}});
+    const Model model = Model::load(
+        path, {.hyper = {{"layers", "1"}, {"d_model", "8"}, {"heads", "2"}, {"d_ff", "8"}, {"vocab_size", "9"}}});
     for (const Store::Entry& entry : model.weights())
       if (entry.name.ends_with("lora_B"))
         for (std::int64_t i = 0; i < entry.value.count(); ++i) Array(entry.value).as<float>()[i] = 0.25F;
@@ -226,14 +252,17 @@ TEST_CASE("adapters are written only if PEFT computes what the definition does")
   };
   CHECK(written(R"("about": "the same")").empty());
   std::filesystem::remove_all(folder / "to");
-  for (const char* other : {R"("export": {"weight": "weight + 2 * alpha / rank * lora_B @ lora_A if adapted else none"})",
-                            R"("export": {"weight": "weight if adapted else none"})"}) {
+  for (const char* other :
+       {R"("export": {"weight": "weight + 2 * alpha / rank * lora_B @ lora_A if adapted else none"})",
+        R"("export": {"weight": "weight if adapted else none"})"}) {
     const std::string said = written(other);
-    CHECK_MESSAGE(said.find("PEFT would compute weight + alpha / rank * B @ A, and \"export\"") != std::string::npos, said);
+    CHECK_MESSAGE(said.find("PEFT would compute weight + alpha / rank * B @ A, and \"export\"") != std::string::npos,
+                  said);
     CHECK(!std::filesystem::exists(folder / "to"));
   }
-  const std::string said = written(R"("export": {"weight": "weight + alpha / rank * lora_B @ lora_A if adapted else 2 * weight"})");
-  CHECK_MESSAGE(said.find("exports 'layers.0.self_attn.k_proj.weight', which is no weight with an adapter") !=
-                    std::string::npos,
-                said);
+  const std::string said =
+      written(R"("export": {"weight": "weight + alpha / rank * lora_B @ lora_A if adapted else 2 * weight"})");
+  CHECK_MESSAGE(
+      said.find("exports 'layers.0.self_attn.k_proj.weight', which is no weight with an adapter") != std::string::npos,
+      said);
 }

@@ -235,9 +235,11 @@ TEST_CASE("is_named says whether a module has one of several names") {
     CHECK_MESSAGE(error(wrong).find("definition, block 'line'") != std::string::npos, error(wrong));
   CHECK(error("3").find("is_named takes names of modules, as texts or as tuples of them, not 3") != std::string::npos);
   CHECK(error("'up', axis=1").find("is_named takes no named argument") != std::string::npos);
-  CHECK(test::error_of([] { number("1 if is_namd('up') else 0"); }).find("did you mean 'is_named'?") != std::string::npos);
+  CHECK(test::error_of([] { number("1 if is_namd('up') else 0"); }).find("did you mean 'is_named'?") !=
+        std::string::npos);
   CHECK(test::error_of([] {
-          Model::parse(R"json({"xtape": 2, "name": "n", "hyper": {"a": "is_named('up')"}, "model": {"functions": {}}})json");
+          Model::parse(
+              R"json({"xtape": 2, "name": "n", "hyper": {"a": "is_named('up')"}, "model": {"functions": {}}})json");
         }).find("there is no module, function or op 'is_named'") != std::string::npos);
 }
 

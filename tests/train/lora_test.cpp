@@ -73,8 +73,7 @@ TEST_CASE("adapters are initialised by the definition, other weights by the fold
   std::int64_t adapters = 0;
   Store start;
   for (const Store::Entry& entry : run.model().weights()) {
-    CHECK(
-        same(entry.value, is_lora(entry.name) ? drawn.weights().at(entry.name) : original.weights().at(entry.name)));
+    CHECK(same(entry.value, is_lora(entry.name) ? drawn.weights().at(entry.name) : original.weights().at(entry.name)));
     start.add(entry.name, entry.value.clone());
     if (is_lora(entry.name)) adapters += entry.value.count();
   }
@@ -167,7 +166,8 @@ TEST_CASE("a weight that the folder lacks is an error, unless it is to be initia
 TEST_CASE("a run starts with adapters in PEFT's format, trains them further, and exports them") {
   const Prepared prepared;
   const std::string adapters = source_root() + "/tests/golden/adapters/gpt2";  // rank 3, of c_attn
-  const std::vector<Setting> start = {{"adapter", adapters}, {"hyper", "{}"}, {"steps", "20"}, {"checkpoint_every", "20"}};
+  const std::vector<Setting> start = {
+      {"adapter", adapters}, {"hyper", "{}"}, {"steps", "20"}, {"checkpoint_every", "20"}};
   Run run = Run::create(prepared.recipe(start), prepared.directory / "run");
   const Model first = open_hugging_face(base_folder, {}, lora_definition, {}, adapters);
   CHECK(run.model().hyper().integer("rank") == 3);
@@ -190,16 +190,18 @@ TEST_CASE("a run starts with adapters in PEFT's format, trains them further, and
   CHECK(recipe.adapter == prepared.directory / "made");
   CHECK_THROWS_WITH_AS(Recipe::load(prepared.directory / "recipe.json", {{"adapter", adapters}}),
                        doctest::Contains("'adapter' needs 'from'"), DefinitionError);
-  CHECK_THROWS_WITH_AS(Run::create(prepared.recipe({{"adapter", adapters}}), prepared.directory / "ranks"),
-                       doctest::Contains("of another shape: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight is "
-                                         "(3, 16), the model's is (4, 16)"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(
+      Run::create(prepared.recipe({{"adapter", adapters}}), prepared.directory / "ranks"),
+      doctest::Contains("of another shape: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight is "
+                        "(3, 16), the model's is (4, 16)"),
+      FileError);
 }
 
 TEST_CASE("adapters alone are not exported if other weights have been trained") {
   const Prepared prepared;
-  Run run = Run::create(prepared.recipe({{"trainable", R"(["*.lora_?", "ln_f.bias"])"}, {"steps", "2"}, {"checkpoint_every", "2"}}),
-                        prepared.directory / "run");
+  Run run = Run::create(
+      prepared.recipe({{"trainable", R"(["*.lora_?", "ln_f.bias"])"}, {"steps", "2"}, {"checkpoint_every", "2"}}),
+      prepared.directory / "run");
   run.save_adapter(prepared.directory / "untrained");
   CHECK(run.train());
   CHECK_THROWS_WITH_AS(run.save_adapter(prepared.directory / "made"),

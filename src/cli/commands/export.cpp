@@ -148,8 +148,9 @@ void add_export(CLI::App& program) {
   command->add_option("--opset", arguments->opset, "For an ONNX file: the version of its operators, 18 to 23")
       ->capture_default_str();
   add_checkpoint(*command, arguments->checkpoint);
-  command->add_flag("--adapter", arguments->adapter,
-                    "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
+  command->add_flag(
+      "--adapter", arguments->adapter,
+      "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
   command
       ->add_option("--weights", arguments->weights,
                    "Store the weights of products as this dtype; int8 is read by xtape only")

@@ -244,8 +244,9 @@ void add_train(CLI::App& program) {
                     "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
   auto* from =
       command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
-  auto* adapter = command->add_option("--adapter", arguments->adapter,
-                                      "With --from: a folder of low-rank adapters to start with: short for --set adapter=…");
+  auto* adapter =
+      command->add_option("--adapter", arguments->adapter,
+                          "With --from: a folder of low-rank adapters to start with: short for --set adapter=…");
   auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")
                      ->excludes(from)
                      ->excludes(adapter);

@@ -4,7 +4,8 @@ namespace xtape::model {
 
 std::pair<std::string, std::string> cut_last(const std::string& name) {
   const std::size_t dot = name.rfind('.');
-  return dot == std::string::npos ? std::pair(std::string(), name) : std::pair(name.substr(0, dot), name.substr(dot + 1));
+  return dot == std::string::npos ? std::pair(std::string(), name)
+                                  : std::pair(name.substr(0, dot), name.substr(dot + 1));
 }
 
 std::set<std::string> modules_around(const std::vector<std::string>& names) {

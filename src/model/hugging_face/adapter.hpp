@@ -14,7 +14,7 @@ namespace xtape::model {
 
 inline constexpr const char* adapter_config_file = "adapter_config.json";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
-inline constexpr const char* adapter_prefix = "base_model.model.";                   ///< Begins names of tensors,
+inline constexpr const char* adapter_prefix = "base_model.model.";                         ///< Begins names of tensors,
 inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< and these end them.
 
 /// A name without its last word, and this word: "h.0.attn.weight" is "h.0.attn" and "weight".
@@ -23,8 +23,8 @@ std::pair<std::string, std::string> cut_last(const std::string& name);
 /// A folder of adapters, opened.
 class AdapterFolder {
  public:
-  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError, which names file and key,
-  /// if a file is missing or damaged, or if the adapters are of a kind that is not supported.
+  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError, which names file and
+  /// key, if a file is missing or damaged, or if the adapters are of a kind that is not supported.
   explicit AdapterFolder(const std::string& folder);
 
   /// What the config says of the hyper-parameters that `mapping` has for it, apart from the targets.

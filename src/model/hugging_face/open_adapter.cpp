@@ -22,18 +22,50 @@ namespace {
 constexpr std::int64_t most_rank = std::int64_t{1} << 20;
 
 /// Keys of features that change what adapters compute. They must be off: null, false or empty.
-const std::vector<std::string> refused = {
-    "alora_invocation_tokens", "alpha_pattern", "arrow_config", "kasa_config", "layer_replication", "lora_bias",
-    "megatron_config", "modules_to_save", "monteclora_config", "rank_pattern", "target_parameters",
-    "trainable_token_indices", "use_bdlora", "use_dora", "use_qalora"};
+const std::vector<std::string> refused = {"alora_invocation_tokens",
+                                          "alpha_pattern",
+                                          "arrow_config",
+                                          "kasa_config",
+                                          "layer_replication",
+                                          "lora_bias",
+                                          "megatron_config",
+                                          "modules_to_save",
+                                          "monteclora_config",
+                                          "rank_pattern",
+                                          "target_parameters",
+                                          "trainable_token_indices",
+                                          "use_bdlora",
+                                          "use_dora",
+                                          "use_qalora"};
 /// Keys that are read, or that do not affect a trained adapter: its origin, how it was trained, and which modules have
 /// one, which the names of the tensors say.
-const std::vector<std::string> known = {
-    "auto_mapping", "base_model_name_or_path", "bias", "corda_config", "ensure_weight_tying", "eva_config",
-    "exclude_modules", "fan_in_fan_out", "inference_mode", "init_lora_weights", "layers_pattern",
-    "layers_to_transform", "loftq_config", "lora_alpha", "lora_dropout", "lora_ga_config", "megatron_core",
-    "peft_type", "peft_version", "qalora_group_size", "r", "revision", "runtime_config", "target_modules",
-    "task_type", "use_rslora", "velora_config"};
+const std::vector<std::string> known = {"auto_mapping",
+                                        "base_model_name_or_path",
+                                        "bias",
+                                        "corda_config",
+                                        "ensure_weight_tying",
+                                        "eva_config",
+                                        "exclude_modules",
+                                        "fan_in_fan_out",
+                                        "inference_mode",
+                                        "init_lora_weights",
+                                        "layers_pattern",
+                                        "layers_to_transform",
+                                        "loftq_config",
+                                        "lora_alpha",
+                                        "lora_dropout",
+                                        "lora_ga_config",
+                                        "megatron_core",
+                                        "peft_type",
+                                        "peft_version",
+                                        "qalora_group_size",
+                                        "r",
+                                        "revision",
+                                        "runtime_config",
+                                        "target_modules",
+                                        "task_type",
+                                        "use_rslora",
+                                        "velora_config"};
 /// Beginnings of the words for first values of adapters which take these out of the weights of the base.
 constexpr const char* residual_starts[] = {"corda", "loftq", "lora_ga", "olora", "pissa"};
 
@@ -47,7 +79,8 @@ bool is_off(const Json& value) {
 
 JsonNode read_adapter_config(const std::string& folder) {
   const std::string file = folder + "/" + adapter_config_file;
-  if (!path_exists(file)) throw FileError(folder + " has no " + adapter_config_file + ": it is not a folder of adapters");
+  if (!path_exists(file))
+    throw FileError(folder + " has no " + adapter_config_file + ": it is not a folder of adapters");
   const JsonNode config(read_file(file), file, JsonErrors::definition);
   if (!config.is_object()) config.fail("an object belongs here");
   return config;
@@ -103,7 +136,8 @@ void AdapterFolder::read_config() {
   if (type.json() != "LORA") type.fail("'peft_type' is " + type.json().dump() + ", and only \"LORA\" is supported");
   for (const auto& [key, value] : config_.entries())
     if (contains(refused, key) && !is_off(value.json()))
-      value.fail("'" + key + "' is " + value.json().dump() + ", which is not supported: it must be null, false or empty");
+      value.fail("'" + key + "' is " + value.json().dump() +
+                 ", which is not supported: it must be null, false or empty");
   if (config_.has("bias") && config_.at("bias").json() != "none")
     config_.at("bias").fail("'bias' is " + config_.at("bias").json().dump() + ", and only \"none\" is supported");
   if (config_.has("init_lora_weights") && config_.at("init_lora_weights").is_string())
@@ -111,7 +145,8 @@ void AdapterFolder::read_config() {
       if (config_.at("init_lora_weights").text().starts_with(word))
         config_.at("init_lora_weights")
             .fail("'init_lora_weights' is " + config_.at("init_lora_weights").json().dump() +
-                  ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves them");
+                  ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves "
+                  "them");
   rank_ = 8;  // the default of PEFT, as that of lora_alpha
   if (!config_.has("r")) return;
   const JsonNode rank = config_.at("r");
@@ -129,7 +164,8 @@ void AdapterFolder::check_shape(const ArrayFile::Entry& entry, std::size_t axis)
   config_.fail(message);
 }
 
-/// Throws unless target_modules, if it is a list, names the modules of the tensors and, of the others in `modules`, none.
+/// Throws unless target_modules, if it is a list, names the modules of the tensors and, of the others in `modules`,
+/// none.
 void AdapterFolder::check_targets(const std::map<std::string, std::string>& modules) const {
   if (!config_.has("target_modules") || !config_.at("target_modules").is_array()) return;
   std::map<std::string, JsonNode> targets;

@@ -49,8 +49,9 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
   const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
   const Var before = numbers(*weight), change = product * scale;
   if (change.shape() != before.shape())
-    throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) + ", but it is " +
-                          to_string(before.shape()) + ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
+    throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
+                          ", but it is " + to_string(before.shape()) +
+                          ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
   const double off = norm_of(numbers(*merged) - before - change);
   if (!(off <= 1e-6 * norm_of(before) + 1e-4 * norm_of(change)))
     throw DefinitionError("the adapters of '" + path + "' cannot be written: PEFT would compute " +
@@ -99,8 +100,8 @@ void save_adapter(const Model& model, const std::string& folder, const std::stri
   if (named.empty()) throw DefinitionError("model '" + model.name() + "' has no adapters");
   for (const Store::Entry& entry : exported)
     if (const Array* weight = model.weights().find(entry.name);
-        weight == nullptr ||
-        (weight->data() != entry.value.data() && adapted.count(model::cut_last(model::written_name(mapping, entry.name)).first) == 0))
+        weight == nullptr || (weight->data() != entry.value.data() &&
+                              adapted.count(model::cut_last(model::written_name(mapping, entry.name)).first) == 0))
       throw DefinitionError("model '" + model.name() + "' exports '" + entry.name +
                             "', which is no weight with an adapter: an adapter cannot express it");
   Json config;

@@ -96,15 +96,15 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
     const std::string tensor = tensor_name(mapping, entry.name);
     const std::optional<std::int64_t> count = tensors_of(tensor, entry.value.shape());
     if (!count) ours.emplace(tensor, std::pair(entry.name, StoredWeight::whole));
-    for (std::int64_t i = 0; i < count.value_or(0); ++i)
-      ours.emplace(numbered(tensor, i), std::pair(entry.name, i));
+    for (std::int64_t i = 0; i < count.value_or(0); ++i) ours.emplace(numbered(tensor, i), std::pair(entry.name, i));
   }
   const auto skipped = [&](const StoredWeight& each) {
     return ours.count(each.weight) == 0 && matches_any(each.weight, mapping.skip);
   };
   stored.erase(std::remove_if(stored.begin(), stored.end(), skipped), stored.end());
   for (StoredWeight& each : stored)
-    if (const auto found = ours.find(each.weight); found != ours.end()) std::tie(each.weight, each.part) = found->second;
+    if (const auto found = ours.find(each.weight); found != ours.end())
+      std::tie(each.weight, each.part) = found->second;
 }
 
 bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {

@@ -21,7 +21,8 @@ Value Interpreter::is_named(const Expression& expression, const At& at) {
   for (const Value& each : names) {
     const auto* name = each.as<std::string>();
     if (name == nullptr || name->empty())
-      fail(at, expression.column, "is_named takes names of modules, as texts or as tuples of them, not " + describe(each));
+      fail(at, expression.column,
+           "is_named takes names of modules, as texts or as tuples of them, not " + describe(each));
     const bool same = path == *name || path.ends_with("." + *name);
     AskedName& asked = asked_names_.emplace(*name, AskedName{&at.line, expression.column, false}).first->second;
     asked.found = asked.found || same;
