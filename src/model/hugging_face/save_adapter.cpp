@@ -32,10 +32,10 @@ double norm_of(const Var& x) {
   return std::sqrt(evaluate(sum(square(x))).as<double>()[0]);
 }
 
-/// Throws DefinitionError unless the block of the module `path` exports weight + scale · B A, which is what PEFT
+/// Throws DefinitionError unless the block of the module `path` exports weight + alpha / rank · B A, which is what PEFT
 /// computes.
 void check_merged(const Model& model, const Store& exported, const std::string& path,
-                  const HuggingFaceMapping::Adapter& mapping, double scale) {
+                  const HuggingFaceMapping::Adapter& mapping, double rank, double alpha) {
   const std::string name = path + ".weight";
   const Array* weight = model.weights().find(name);
   const Array* merged = exported.find(name);
@@ -46,14 +46,19 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
   const auto numbers = [&](const Array& array) { return cast(tape.constant(array), Dtype::float64); };
   const Var a = numbers(model.weights().at(path + "." + mapping.a)),
             b = numbers(model.weights().at(path + "." + mapping.b));
+  if (a.rank() != 2 || b.rank() != 2 || static_cast<double>(a.size(0)) != rank || b.size(1) != a.size(0))
+    throw DefinitionError("the adapters of '" + path + "' are A " + to_string(a.shape()) + " and B " +
+                          to_string(b.shape()) + ": in PEFT they are [rank, in] and [out, rank]");
   const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
-  const Var before = numbers(*weight), change = product * scale;
+  const Var before = numbers(*weight), change = product * (alpha / rank);
   if (change.shape() != before.shape())
     throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
                           ", but it is " + to_string(before.shape()) +
                           ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
-  const double off = norm_of(numbers(*merged) - before - change);
-  if (!(off <= 1e-6 * norm_of(before) + 1e-4 * norm_of(change)))
+  const double off = norm_of(numbers(*merged) - before - change), allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
+  if (!std::isfinite(allowed))
+    throw FileError("the adapters of '" + path + "', or its weight, have numbers that are not finite");
+  if (!(off <= allowed))
     throw DefinitionError("the adapters of '" + path + "' cannot be written: PEFT would compute " +
                           "weight + alpha / rank * B @ A, and \"export\" of its block says otherwise");
 }
@@ -92,7 +97,7 @@ void save_adapter(const Model& model, const std::string& folder, const std::stri
       continue;
     }
     const std::string module = model::cut_last(model::written_name(mapping, path + ".weight")).first;
-    if (word == adapter.a) check_merged(model, exported, path, adapter, alpha / rank);
+    if (word == adapter.a) check_merged(model, exported, path, adapter, rank, alpha);
     adapted.insert(module);
     named.add(model::adapter_prefix + module + (word == adapter.a ? model::adapter_a : model::adapter_b),
               Array(entry.value));
