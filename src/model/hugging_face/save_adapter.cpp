@@ -55,7 +55,8 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
     throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
                           ", but it is " + to_string(before.shape()) +
                           ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
-  const double off = norm_of(numbers(*merged) - before - change), allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
+  const double off = norm_of(numbers(*merged) - before - change),
+               allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
   if (!std::isfinite(allowed))
     throw FileError("the adapters of '" + path + "', or its weight, have numbers that are not finite");
   if (!(off <= allowed))
