@@ -2,7 +2,8 @@
 """Makes adapters/: low-rank adapters with random weights, as PEFT saves them, and what PEFT computes with them.
 
 gpt2/ and every/ adapt hugging_face/tiny: the first c_attn only, the second all linear maps, by a regular expression, with
-rslora. llama/, all/ and last/ adapt llama/nested: q_proj and v_proj, all linear maps, and those of the last layer.
+rslora. llama/, all/ and last/ adapt llama/nested: q_proj and v_proj, all linear maps, and those of the last layer. mistral/ and
+qwen3/ adapt decoders/mistral and qwen3.
 expected.safetensors has for each tokens, PEFT's logits in float64 at the last two places, and the gradients of the sum of
 squares of all logits for each A and B, as sums with cos(i) and sin(i) as weights.
 
@@ -19,7 +20,7 @@ from golden import beside, save
 from in_double import in_double
 
 FOLDER = beside(__file__, "adapters")
-BASES = {"gpt2": "hugging_face/tiny", "llama": "llama/nested"}
+BASES = {"gpt2": "hugging_face/tiny", "llama": "llama/nested", "mistral": "decoders/mistral", "qwen3": "qwen3"}
 T, B = 7, 2
 ADAPTERS = {
     "gpt2": ("gpt2", dict(r=3, lora_alpha=5, target_modules=["c_attn"], fan_in_fan_out=True)),
@@ -28,6 +29,8 @@ ADAPTERS = {
     "llama": ("llama", dict(r=2, lora_alpha=7, target_modules=["q_proj", "v_proj"])),
     "all": ("llama", dict(r=3, lora_alpha=3, target_modules="all-linear")),
     "last": ("llama", dict(r=2, lora_alpha=4, target_modules=["self_attn.o_proj", "down_proj"], layers_to_transform=[1])),
+    "mistral": ("mistral", dict(r=2, lora_alpha=3, target_modules=["q_proj", "v_proj", "mlp.down_proj"])),
+    "qwen3": ("qwen3", dict(r=2, lora_alpha=3, target_modules=["k_proj", "o_proj", "gate_proj"])),
 }
 
 
@@ -104,11 +107,12 @@ def run(program, *arguments):
 
 def compare(name, adapter, base, merged):
     """Whether PEFT's logits with the adapter are those of the merged model, and nothing is missing or surplus."""
-    tokens = torch.randint(90, (B, T), generator=torch.Generator().manual_seed(3))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # of keys that are missing
         warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing.*")
         model = PeftModel.from_pretrained(base_model(base), adapter).eval()
+    vocabulary = model.base_model.model.config.vocab_size
+    tokens = torch.randint(vocabulary, (B, T), generator=torch.Generator().manual_seed(3))
     found = {key for key, _ in model.named_parameters() if ".lora_" in key}
     with torch.no_grad():
         logits, expected, plain = (each(tokens).logits for each in (model, base_model(merged), base_model(base)))
@@ -136,7 +140,7 @@ def check_trained(program, kind, made):
     definition = beside(__file__, f"../../models/{kind}_lora.json")
     settings = ["data.text=" + text, "data.block_size=16", "steps=30", "schedule.rate=2e-2", "schedule.warmup=1",
                 "batch.accumulate=1", "threads=1", "hyper.rank=4", "definition=" + definition]
-    if kind == "gpt2":
+    if kind != "llama":  # the folder has no tokenizer
         settings.append('tokenizer={"kind": "character"}')
     common = [word for setting in settings for word in ("--set", setting)]
     right, base = True, beside(__file__, BASES[kind])

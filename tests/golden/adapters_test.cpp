@@ -45,6 +45,8 @@ const std::vector<Adapted> adapted{
     {"every", "hugging_face/tiny", "('c_attn', 'c_fc', 'c_proj')", 16},
     {"llama", "llama/nested", "('q_proj', 'v_proj')", 8},
     {"all", "llama/nested", "('down_proj', 'gate_proj', 'k_proj', 'o_proj', 'q_proj', 'up_proj', 'v_proj')", 28},
+    {"mistral", "decoders/mistral", "('down_proj', 'q_proj', 'v_proj')", 12},
+    {"qwen3", "qwen3", "('gate_proj', 'k_proj', 'o_proj')", 12},
     {"last", "llama/nested", "('1.mlp.down_proj', '1.self_attn.o_proj')", 4}};
 
 /// While it lives, the definitions of the tree are the installed ones.
@@ -129,7 +131,7 @@ TEST_CASE("adapters of PEFT: written again as they were") {
   save_adapter(adapted[3].open(Dtype::float32), all.path(), "base");
   CHECK(adapter_config_in(all.path())["target_modules"] ==
         nlohmann::json({"down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"}));
-  save_adapter(adapted[4].open(Dtype::float32), last.path(), "base");
+  save_adapter(adapted.back().open(Dtype::float32), last.path(), "base");
   CHECK(adapter_config_in(last.path())["target_modules"] == nlohmann::json({"1.mlp.down_proj", "1.self_attn.o_proj"}));
 }
 
