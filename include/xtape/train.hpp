@@ -414,9 +414,9 @@ class Run {
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
   /// Writes the model as xtape::save_hugging_face does, with the other files of the folder that the run started from.
   void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
-  /// Writes the run's adapters as xtape::save_adapter does. Throws also FileError if the run did not start from a
-  /// folder or has changed other weights of it.
-  void save_adapter(const std::string& folder) const;
+  /// Writes the run's adapters as xtape::save_adapter does; without `base`, it is the folder that the run started from.
+  /// Throws also FileError if the run did not start from a folder or has changed other weights of it.
+  void save_adapter(const std::string& folder, const std::string& base = "") const;
 
  private:
   struct Data;

@@ -126,6 +126,12 @@ holds "the base of adapters that went on is the first one" same \
   "$(grep base_model_name low2-adapter/adapter_config.json)" "$(grep base_model_name low-adapter/adapter_config.json)"
 expect 0 "^again-adapter$" "" export low-adapter again-adapter --adapter
 holds "adapters that are written again are the same" cmp -s again-adapter/adapter_model.safetensors low-adapter/adapter_model.safetensors
+expect 0 "^named-adapter$" "" export low named-adapter --adapter --base someone/llama
+holds "the base has the name that is given" grep -q '"base_model_name_or_path": "someone/llama"' named-adapter/adapter_config.json
+expect 2 "" "--base requires --adapter" export low other --base someone/llama
+cp low-adapter/* again-adapter && cp "$llama"/nested/* again-adapter
+expect 0 "parameters" "^warning: again-adapter has a config.json and an adapter_config.json: its adapters are ignored" show again-adapter
+holds "they are read when they are asked for" same "$of_run" "$(says again-adapter --adapter again-adapter 2>&1)"
 expect 0 "^perplexity [0-9.]+$" "" eval "$llama/nested" --adapter "$adapters/all" --text words.txt
 expect 0 "^ +targets = \('c_attn',\)" "" show "$adapters/gpt2"
 expect 0 "no mistake found" "" check "$adapters/every"

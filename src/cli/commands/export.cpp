@@ -24,6 +24,7 @@ struct ExportArguments {
   std::string function, with, step;  // of an ONNX file
   std::int64_t capacity = 0, opset = 18;
   bool adapter = false;
+  std::string base;  // of an adapter; empty: the folder that it was trained on
 };
 
 #if defined(XTAPE_WITH_ONNX)
@@ -94,6 +95,10 @@ void write_onnx(const ExportArguments&) {
 }
 #endif
 
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
   if (arguments.target.ends_with(".onnx")) {
@@ -111,13 +116,13 @@ void write(const ExportArguments& arguments) {
   if (const auto folder = model_folder(arguments.source)) {
     const Model model = open_folder(*folder);
     if (arguments.adapter)
-      save_adapter(model, arguments.target, std::filesystem::absolute(folder->path).lexically_normal().string());
+      save_adapter(model, arguments.target, arguments.base.empty() ? absolute(folder->path) : arguments.base);
     else
       save_hugging_face(model, arguments.target, folder->path, weights);
   } else {
     const Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
     if (arguments.adapter)
-      run.save_adapter(arguments.target);
+      run.save_adapter(arguments.target, arguments.base);
     else
       run.save_hugging_face(arguments.target, weights);
   }
@@ -151,6 +156,11 @@ void add_export(CLI::App& program) {
   command->add_flag(
       "--adapter", arguments->adapter,
       "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
+  command
+      ->add_option("--base", arguments->base,
+                   "With --adapter: the name of the base in adapter_config.json, such as one of the Hugging Face Hub "
+                   "(default: the folder that the run started from)")
+      ->needs("--adapter");
   command
       ->add_option("--weights", arguments->weights,
                    "Store the weights of products as this dtype; int8 is read by xtape only")

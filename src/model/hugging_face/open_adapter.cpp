@@ -73,6 +73,13 @@ bool contains(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
+/// The beginning of a value, for errors.
+std::string brief(const Json& value) {
+  constexpr std::size_t most = 80;
+  const std::string text = value.dump(-1, ' ', true);
+  return text.size() <= most ? text : text.substr(0, most) + "…";
+}
+
 bool is_off(const Json& value) {
   return value.is_null() || value == false || (value.is_structured() && value.empty());
 }
@@ -133,18 +140,18 @@ AdapterFolder::AdapterFolder(const std::string& folder)
 
 void AdapterFolder::read_config() {
   const JsonNode type = config_.at("peft_type");
-  if (type.json() != "LORA") type.fail("'peft_type' is " + type.json().dump() + ", and only \"LORA\" is supported");
+  if (type.json() != "LORA") type.fail("'peft_type' is " + brief(type.json()) + ", and only \"LORA\" is supported");
   for (const auto& [key, value] : config_.entries())
     if (contains(refused, key) && !is_off(value.json()))
-      value.fail("'" + key + "' is " + value.json().dump() +
+      value.fail("'" + key + "' is " + brief(value.json()) +
                  ", which is not supported: it must be null, false or empty");
   if (config_.has("bias") && config_.at("bias").json() != "none")
-    config_.at("bias").fail("'bias' is " + config_.at("bias").json().dump() + ", and only \"none\" is supported");
+    config_.at("bias").fail("'bias' is " + brief(config_.at("bias").json()) + ", and only \"none\" is supported");
   if (config_.has("init_lora_weights") && config_.at("init_lora_weights").is_string())
     for (const char* word : residual_starts)
       if (config_.at("init_lora_weights").text().starts_with(word))
         config_.at("init_lora_weights")
-            .fail("'init_lora_weights' is " + config_.at("init_lora_weights").json().dump() +
+            .fail("'init_lora_weights' is " + brief(config_.at("init_lora_weights").json()) +
                   ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves "
                   "them");
   rank_ = 8;  // the default of PEFT, as that of lora_alpha
@@ -152,7 +159,7 @@ void AdapterFolder::read_config() {
   const JsonNode rank = config_.at("r");
   const bool fits = rank.json().is_number_integer() && rank.json() >= 1 && rank.json() <= most_rank;
   if (!fits)
-    rank.fail("'r' is " + rank.json().dump() + ": a rank is an integer from 1 to " + std::to_string(most_rank));
+    rank.fail("'r' is " + brief(rank.json()) + ": a rank is an integer from 1 to " + std::to_string(most_rank));
   rank_ = rank.integer(1, most_rank);
 }
 
@@ -248,7 +255,7 @@ std::string base_of_adapter(const std::string& folder) {
   const std::string named = base.is_null() ? "" : base.text();
   for (const fs::path& path : {fs::path(named), fs::path(folder) / named})
     if (!named.empty() && xtape::is_hugging_face(path.string())) return path.string();
-  base.fail("'base_model_name_or_path' is " + base.json().dump() +
+  base.fail("'base_model_name_or_path' is " + brief(base.json()) +
             ", which is no folder with a config.json: name the folder of the base, and the adapter beside it");
 }
 
