@@ -284,7 +284,8 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
   };
   warn(opened.config.file(), opened.path, model::unlisted_keys(opened.mapping(), opened.config.json()));
   if (path_exists(folder + "/" + model::adapter_config_file) && adapter.empty())
-    warnings.push_back(folder + " has a config.json and an adapter_config.json: its adapters are ignored, unless they are "
+    warnings.push_back(folder +
+                       " has a config.json and an adapter_config.json: its adapters are ignored, unless they are "
                        "asked for as the adapters of this folder");
   if (opened.adapters) warn(opened.adapters->config_path(), "xtape", opened.adapters->unlisted_keys());
   return warnings;
