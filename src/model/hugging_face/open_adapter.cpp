@@ -255,7 +255,7 @@ std::string base_of_adapter(const std::string& folder) {
   const std::string named = base.is_null() ? "" : base.text();
   for (const fs::path& path : {fs::path(named), fs::path(folder) / named})
     if (!named.empty() && xtape::is_hugging_face(path.string())) return path.string();
-  base.fail("'base_model_name_or_path' is " + brief(base.json()) +
+  base.fail("'base_model_name_or_path' is " + model::brief(base.json()) +
             ", which is no folder with a config.json: name the folder of the base, and the adapter beside it");
 }
 
