@@ -183,7 +183,7 @@ class Reader {
       const bool changes = entry.is_object() && entry.has("change");
       if (changes && !mapping) entry.fail("there is no mapping to change: no file that this one extends has any");
       if (changes) entry.only({"change"});
-      mapping = changes ? extended_mapping(*mapping, entry.at("change")) : mapping_of(entry, 0);
+      mapping = changes ? extended_mapping(*mapping, mapping_of(entry.at("change"), 0)) : mapping_of(entry, 0);
     }
     if (mapping) {
       std::vector<std::string> names;

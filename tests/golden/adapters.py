@@ -2,8 +2,8 @@
 """Makes adapters/: low-rank adapters with random weights, as PEFT saves them, and what PEFT computes with them.
 
 gpt2/ and every/ adapt hugging_face/tiny: the first c_attn only, the second all linear maps, by a regular expression, with
-rslora. llama/, all/ and last/ adapt llama/nested: q_proj and v_proj, all linear maps, and those of the last layer. mistral/ and
-qwen3/ adapt decoders/mistral and qwen3.
+rslora. llama/, all/ and last/ adapt llama/nested: q_proj and v_proj, all linear maps, and those of the last layer. The others
+adapt a folder of the model that they are named after.
 expected.safetensors has for each tokens, PEFT's logits in float64 at the last two places, and the gradients of the sum of
 squares of all logits for each A and B, as sums with cos(i) and sin(i) as weights.
 
@@ -20,7 +20,8 @@ from golden import beside, save
 from in_double import in_double
 
 FOLDER = beside(__file__, "adapters")
-BASES = {"gpt2": "hugging_face/tiny", "llama": "llama/nested", "mistral": "decoders/mistral", "qwen3": "qwen3"}
+BASES = {"gpt2": "hugging_face/tiny", "llama": "llama/nested", "mistral": "decoders/mistral", "qwen3": "qwen3",
+         "gemma2": "decoders/gemma2", "gemma3_text": "decoders/gemma3"}
 T, B = 7, 2
 ADAPTERS = {
     "gpt2": ("gpt2", dict(r=3, lora_alpha=5, target_modules=["c_attn"], fan_in_fan_out=True)),
@@ -31,6 +32,8 @@ ADAPTERS = {
     "last": ("llama", dict(r=2, lora_alpha=4, target_modules=["self_attn.o_proj", "down_proj"], layers_to_transform=[1])),
     "mistral": ("mistral", dict(r=2, lora_alpha=3, target_modules=["q_proj", "v_proj", "mlp.down_proj"])),
     "qwen3": ("qwen3", dict(r=2, lora_alpha=3, target_modules=["k_proj", "o_proj", "gate_proj"])),
+    "gemma2": ("gemma2", dict(r=2, lora_alpha=1, target_modules=["q_proj", "down_proj"])),
+    "gemma3_text": ("gemma3_text", dict(r=2, lora_alpha=1, target_modules=["o_proj", "up_proj"])),
 }
 
 

@@ -130,6 +130,14 @@ TEST_CASE("adapters: the modules are those of the tensors, and target_modules mu
   CHECK(renamed.complaint().find("'base_model.model.model.layers.0.self_attn.q_prj.lora_A.weight', but model "
                                  "'llama_lora' has no linear map 'model.layers.0.self_attn.q_prj'; did you mean "
                                  "'model.layers.0.self_attn.q_proj'?") != std::string::npos);
+  head.set("target_modules", {"embed_tokens", "v_proj", "q_proj"});
+  head.change([](std::string& name, Array&) {
+    if (name == first_a) name = "base_model.model.model.embed_tokens.lora_A.weight";
+    if (name == first_b) name = "base_model.model.model.embed_tokens.lora_B.weight";
+  });
+  head.set("layers_to_transform", {0, 1});
+  CHECK(head.complaint().find(head.weights + "' has adapters for which the definition has no place: ") != std::string::npos);
+  CHECK(head.complaint().find("is named 'embed_tokens'") != std::string::npos);
 }
 
 TEST_CASE("adapters: damaged files") {
@@ -265,4 +273,28 @@ TEST_CASE("adapters are written only if PEFT computes what the definition does")
   CHECK_MESSAGE(
       said.find("exports 'layers.0.self_attn.k_proj.weight', which is no weight with an adapter") != std::string::npos,
       said);
+}
+
+TEST_CASE("mappings of adapters: what they may say") {
+  const auto said = [](const std::string& mapping, const std::string& extends = R"("extends": "llama.json", )") {
+    const std::string text = R"json({"xtape": 2, "name": "own", )json" + extends + R"json("hyper": {"rank": 1, "alpha": 2.0},
+      "hugging_face": )json" + mapping + "}";
+    return error_of([&] { Model::parse(text, {.initialise = false}, source_root() + "/models/own.json"); });
+  };
+  const auto adapter = [&](const std::string& entry) { return said(R"({"change": {"adapter": )" + entry + "}}"); };
+  CHECK(adapter(R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}, "weights": {"lora_A": "a", "lora_B": "b"}})").empty());
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {R"({"hyper": {"r": "rnk", "lora_alpha": "alpha"}, "weights": {"lora_A": "a", "lora_B": "b"}})",
+       "there is no hyper-parameter 'rnk'; did you mean 'rank'?"},
+      {R"({"hyper": {"r": "rank"}, "weights": {"lora_A": "a", "lora_B": "b"}})", "lora_alpha"},
+      {R"({"hyper": {"r": "rank", "lora_alpha": "alpha", "use_dora": "alpha"}, "weights": {}})", "use_dora"},
+      {R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}, "weights": {"lora_A": "a"}})", "lora_B"},
+      {R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}})", "weights"},
+      {R"("hugging_face/lora.json")", "an object belongs here"}};
+  for (const auto& [entry, message] : wrong)
+    CHECK_MESSAGE(adapter(entry).find(message) != std::string::npos, adapter(entry));
+  CHECK(said(R"({"change": {}, "model_type": "own"})").find("model_type") != std::string::npos);
+  CHECK(said(R"({"change": "hugging_face/none.json"})").find("none.json") != std::string::npos);
+  CHECK(said(R"({"change": {}})", "").find("there is no mapping to change: no file that this one extends has any") !=
+        std::string::npos);
 }

@@ -218,6 +218,16 @@ std::vector<model::StoredWeight> place_adapters(const Folder& opened, ModelOptio
   return weights;
 }
 
+/// The model that has adapters where those of the folder are.
+Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
+  try {
+    return opened.model(options);
+  } catch (const DefinitionError& error) {
+    if (!opened.adapters) throw;
+    throw FileError("'" + opened.adapters->path() + "' has adapters for which the definition has no place: " + error.what());
+  }
+}
+
 /// The model of an opened folder; the arguments are those of open_hugging_face. With `checks`, shapes of weights that
 /// are not read are checked too.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
@@ -233,7 +243,7 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   if (chosen.weights == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
-  Model model = opened.model(chosen);
+  Model model = with_adapters_of(opened, chosen);
   model::name_weights(opened.mapping(), model.weights(), stored);
   stored.insert(stored.end(), adapters.begin(), adapters.end());
   std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
