@@ -136,7 +136,8 @@ TEST_CASE("adapters: the modules are those of the tensors, and target_modules mu
     if (name == first_b) name = "base_model.model.model.embed_tokens.lora_B.weight";
   });
   head.set("layers_to_transform", {0, 1});
-  CHECK(head.complaint().find(head.weights + "' has adapters for which the definition has no place: ") != std::string::npos);
+  CHECK(head.complaint().find(head.weights + "' has adapters for which the definition has no place: ") !=
+        std::string::npos);
   CHECK(head.complaint().find("is named 'embed_tokens'") != std::string::npos);
 }
 
@@ -277,12 +278,15 @@ TEST_CASE("adapters are written only if PEFT computes what the definition does")
 
 TEST_CASE("mappings of adapters: what they may say") {
   const auto said = [](const std::string& mapping, const std::string& extends = R"("extends": "llama.json", )") {
-    const std::string text = R"json({"xtape": 2, "name": "own", )json" + extends + R"json("hyper": {"rank": 1, "alpha": 2.0},
-      "hugging_face": )json" + mapping + "}";
+    const std::string text = R"json({"xtape": 2, "name": "own", )json" + extends +
+                             R"json("hyper": {"rank": 1, "alpha": 2.0},
+      "hugging_face": )json" +
+                             mapping + "}";
     return error_of([&] { Model::parse(text, {.initialise = false}, source_root() + "/models/own.json"); });
   };
   const auto adapter = [&](const std::string& entry) { return said(R"({"change": {"adapter": )" + entry + "}}"); };
-  CHECK(adapter(R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}, "weights": {"lora_A": "a", "lora_B": "b"}})").empty());
+  CHECK(
+      adapter(R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}, "weights": {"lora_A": "a", "lora_B": "b"}})").empty());
   const std::vector<std::pair<std::string, std::string>> wrong = {
       {R"({"hyper": {"r": "rnk", "lora_alpha": "alpha"}, "weights": {"lora_A": "a", "lora_B": "b"}})",
        "there is no hyper-parameter 'rnk'; did you mean 'rank'?"},

@@ -224,7 +224,8 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
     return opened.model(options);
   } catch (const DefinitionError& error) {
     if (!opened.adapters) throw;
-    throw FileError("'" + opened.adapters->path() + "' has adapters for which the definition has no place: " + error.what());
+    throw FileError("'" + opened.adapters->path() +
+                    "' has adapters for which the definition has no place: " + error.what());
   }
 }
 
