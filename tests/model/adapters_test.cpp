@@ -279,10 +279,12 @@ TEST_CASE("adapters are written only if PEFT computes what the definition does")
 TEST_CASE("mappings of adapters: what they may say") {
   const auto said = [](const std::string& mapping, const std::string& extends = R"("extends": "llama.json", )") {
     const std::string text = R"json({"xtape": 2, "name": "own", )json" + extends +
-                             R"json("hyper": {"rank": 1, "alpha": 2.0},
+                             R"json("hyper": {"rank": 1, "alpha": 2.0)json" +
+                             (extends.empty() ? "" : R"(, "layers": 1, "vocab_size": 9, "d_model": 24, "d_ff": 8)") +
+                             R"json(},
       "hugging_face": )json" +
                              mapping + "}";
-    return error_of([&] { Model::parse(text, {.initialise = false}, source_root() + "/models/own.json"); });
+    return error_of([&] { Model::parse(text, {}, source_root() + "/models/own.json"); });
   };
   const auto adapter = [&](const std::string& entry) { return said(R"({"change": {"adapter": )" + entry + "}}"); };
   CHECK(
