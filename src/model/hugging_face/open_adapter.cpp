@@ -22,55 +22,22 @@ namespace {
 constexpr std::int64_t most_rank = std::int64_t{1} << 20;
 
 /// Keys of features that change what adapters compute. They must be off: null, false or empty.
-const std::vector<std::string> refused = {"alora_invocation_tokens",
-                                          "alpha_pattern",
-                                          "arrow_config",
-                                          "kasa_config",
-                                          "layer_replication",
-                                          "lora_bias",
-                                          "megatron_config",
-                                          "modules_to_save",
-                                          "monteclora_config",
-                                          "rank_pattern",
-                                          "target_parameters",
-                                          "trainable_token_indices",
-                                          "use_bdlora",
-                                          "use_dora",
-                                          "use_qalora"};
+constexpr const char* refused =
+    "alora_invocation_tokens alpha_pattern arrow_config kasa_config layer_replication lora_bias megatron_config "
+    "modules_to_save monteclora_config rank_pattern target_parameters trainable_token_indices use_bdlora use_dora "
+    "use_qalora";
 /// Keys that are read, or that do not affect a trained adapter: its origin, how it was trained, and which modules have
 /// one, which the names of the tensors say.
-const std::vector<std::string> known = {"auto_mapping",
-                                        "base_model_name_or_path",
-                                        "bias",
-                                        "corda_config",
-                                        "ensure_weight_tying",
-                                        "eva_config",
-                                        "exclude_modules",
-                                        "fan_in_fan_out",
-                                        "inference_mode",
-                                        "init_lora_weights",
-                                        "layers_pattern",
-                                        "layers_to_transform",
-                                        "loftq_config",
-                                        "lora_alpha",
-                                        "lora_dropout",
-                                        "lora_ga_config",
-                                        "megatron_core",
-                                        "peft_type",
-                                        "peft_version",
-                                        "qalora_group_size",
-                                        "r",
-                                        "revision",
-                                        "runtime_config",
-                                        "target_modules",
-                                        "task_type",
-                                        "use_rslora",
-                                        "velora_config"};
+constexpr const char* known =
+    "auto_mapping base_model_name_or_path bias corda_config ensure_weight_tying eva_config exclude_modules "
+    "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config lora_alpha "
+    "lora_dropout lora_ga_config megatron_core peft_type peft_version qalora_group_size r revision runtime_config "
+    "target_modules task_type use_rslora velora_config";
 /// Beginnings of the words for first values of adapters which take these out of the weights of the base.
-constexpr const char* residual_starts[] = {"corda", "loftq", "lora_ga", "olora", "pissa"};
+constexpr const char* residual_starts = "corda loftq lora_ga olora pissa";
 
-bool contains(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
+bool is_one_of(const char* words, const std::string& word) {
+  return matches_any(word, words_in(words));
 }
 
 /// The beginning of a value, for errors.
@@ -142,13 +109,13 @@ void AdapterFolder::read_config() {
   const JsonNode type = config_.at("peft_type");
   if (type.json() != "LORA") type.fail("'peft_type' is " + brief(type.json()) + ", and only \"LORA\" is supported");
   for (const auto& [key, value] : config_.entries())
-    if (contains(refused, key) && !is_off(value.json()))
+    if (is_one_of(refused, key) && !is_off(value.json()))
       value.fail("'" + key + "' is " + brief(value.json()) +
                  ", which is not supported: it must be null, false or empty");
   if (config_.has("bias") && config_.at("bias").json() != "none")
     config_.at("bias").fail("'bias' is " + brief(config_.at("bias").json()) + ", and only \"none\" is supported");
   if (config_.has("init_lora_weights") && config_.at("init_lora_weights").is_string())
-    for (const char* word : residual_starts)
+    for (const std::string& word : words_in(residual_starts))
       if (config_.at("init_lora_weights").text().starts_with(word))
         config_.at("init_lora_weights")
             .fail("'init_lora_weights' is " + brief(config_.at("init_lora_weights").json()) +
@@ -239,7 +206,7 @@ std::vector<StoredWeight> AdapterFolder::weights(const Model& base, const Huggin
 std::vector<std::string> AdapterFolder::unlisted_keys() const {
   std::vector<std::string> unlisted;
   for (const auto& [key, value] : config_.entries())
-    if (!is_off(value.json()) && !contains(known, key) && !contains(refused, key)) unlisted.push_back(key);
+    if (!is_off(value.json()) && !is_one_of(known, key) && !is_one_of(refused, key)) unlisted.push_back(key);
   return unlisted;
 }
 }  // namespace model
