@@ -288,6 +288,7 @@ struct Recipe {
   std::string definition;               ///< May be empty with `from`: then the folder's config names it.
   std::string original;                 ///< For a run: the file that its definition was copied from; may be empty.
   std::string from;                     ///< A Hugging Face folder whose model the run starts from; empty: a new model.
+  std::string adapter;                  ///< With `from`: a folder of low-rank adapters for it; may be empty.
   std::vector<std::string> initialise;  ///< Patterns of weights that are new, as for open_hugging_face.
   std::vector<HyperSetting> hyper;
   Data data;
@@ -414,6 +415,9 @@ class Run {
   std::vector<Attention> attention(const std::string& source, const std::optional<std::string>& target = {});
   /// Writes the model as xtape::save_hugging_face does, with the other files of the folder that the run started from.
   void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
+  /// Writes the run's adapters as xtape::save_adapter does; without `base`, it is the folder that the run started from.
+  /// Throws also FileError if the run did not start from a folder or has changed other weights of it.
+  void save_adapter(const std::string& folder, const std::string& base = "") const;
 
  private:
   struct Data;

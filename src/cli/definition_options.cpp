@@ -53,7 +53,7 @@ Model load_model(const DefinitionOptions& arguments, bool initialise) {
     if (initialise && !train::checkpoints(checkpoints).empty()) train::load_checkpoint(model, checkpoints, {});
     return model;
   }
-  if (is_hugging_face(arguments.definition)) return open_folder(arguments.definition, options);
+  if (const auto folder = model_folder(arguments.definition)) return open_folder(*folder, options);
   return Model::load(arguments.definition, options);
 }
 

@@ -8,13 +8,23 @@
 
 namespace xtape::cli {
 
-void warn_of_folder(const std::string& folder, const std::string& definition) {
-  for (const std::string& warning : hugging_face_warnings(folder, definition))
+std::optional<ModelFolder> model_folder(const std::string& path, const std::string& adapter) {
+  const bool adapters = is_adapter(path);
+  if (!adapter.empty() && !is_hugging_face(path))
+    throw WrongInput("--adapter needs the model folder that it adapts, and " + path +
+                     (adapters ? " has adapters itself" : " is none"));
+  if (adapters) return ModelFolder{base_of_adapter(path), path};
+  if (is_hugging_face(path)) return ModelFolder{path, adapter};
+  return std::nullopt;
+}
+
+void warn_of_folder(const ModelFolder& folder, const std::string& definition) {
+  for (const std::string& warning : hugging_face_warnings(folder.path, definition, folder.adapter))
     std::cerr << "warning: " << warning << '\n';
 }
 
-Model open_folder(const std::string& folder, const ModelOptions& options) {
-  Model model = open_hugging_face(folder, options);
+Model open_folder(const ModelFolder& folder, const ModelOptions& options) {
+  Model model = open_hugging_face(folder.path, options, "", {}, folder.adapter);
   warn_of_folder(folder);
   return model;
 }
@@ -24,9 +34,10 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
                          const std::shared_ptr<Communicator>& communicator)
     : group_(communicator) {
   as_wrong_input([&] {
-    if (!is_hugging_face(path)) return open_run(use, path, checkpoint, inference, threads, communicator);
+    const std::optional<ModelFolder> folder = model_folder(path, inference.adapter);
+    if (!folder) return open_run(use, path, checkpoint, inference, threads, communicator);
     if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
-    open(use, path, inference, threads);
+    open(use, *folder, inference, threads);
   });
 }
 
@@ -47,8 +58,8 @@ void OpenedModel::open_run(Use use, const std::string& path, const std::string& 
                      ": it was not trained to continue texts");
 }
 
-void OpenedModel::open(Use use, const std::string& folder, const InferenceArguments& inference, std::int64_t threads) {
-  const Dtype in_files = stored_weights(folder);
+void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads) {
+  const Dtype in_files = stored_weights(folder.path);
   const Dtype wanted = inference.dtype(in_files);
   ModelOptions options;
   if (wanted == in_files) options.weights = wanted;
@@ -62,13 +73,13 @@ void OpenedModel::open(Use use, const std::string& folder, const InferenceArgume
   const bool translates =
       std::any_of(inputs.begin(), inputs.end(), [](const FunctionInput& each) { return each.name == "source"; });
   if (translates != (use == Use::pairs))
-    throw WrongInput(folder + (translates ? " has a model that translates: use xtape translate"
-                                          : " has a model that continues texts: use xtape generate"));
-  tokenizers_.source = load_tokenizer(folder);
-  tokenizers_.target = translates ? load_target_tokenizer(folder) : tokenizers_.source;
+    throw WrongInput(folder.path + (translates ? " has a model that translates: use xtape translate"
+                                               : " has a model that continues texts: use xtape generate"));
+  tokenizers_.source = load_tokenizer(folder.path);
+  tokenizers_.target = translates ? load_target_tokenizer(folder.path) : tokenizers_.source;
   if (!translates) return;
   if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
-    throw WrongInput(folder +
+    throw WrongInput(folder.path +
                      " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
                      "\"eos_token_id\"");
   searcher_.emplace(*model_);

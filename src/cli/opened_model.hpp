@@ -15,10 +15,18 @@
 
 namespace xtape::cli {
 
-/// Prints warnings to stderr about entries of a folder's config that are ignored.
-void warn_of_folder(const std::string& folder, const std::string& definition = "");
+/// A Hugging Face model folder, and the folder of its adapters or "".
+struct ModelFolder {
+  std::string path, adapter;
+};
+/// The model folder at `path`, with `adapter` if it is not empty; of a folder of adapters, that of their base with
+/// these. nullopt for any other path, such as a run.
+std::optional<ModelFolder> model_folder(const std::string& path, const std::string& adapter = "");
+
+/// Prints warnings to stderr about entries of a folder's configs that are ignored.
+void warn_of_folder(const ModelFolder& folder, const std::string& definition = "");
 /// Opens a folder's model and prints the warnings.
-Model open_folder(const std::string& folder, const ModelOptions& options = {});
+Model open_folder(const ModelFolder& folder, const ModelOptions& options = {});
 
 /// What a model is for: to continue texts, or to translate.
 enum class Use : std::uint8_t { texts, pairs };
@@ -48,7 +56,7 @@ class OpenedModel {
  private:
   void open_run(Use use, const std::string& path, const std::string& checkpoint, const InferenceArguments& inference,
                 std::int64_t threads, const std::shared_ptr<Communicator>& communicator);
-  void open(Use use, const std::string& folder, const InferenceArguments& inference, std::int64_t threads);
+  void open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads);
   std::optional<Run> run_;
   std::optional<Model> model_;
   std::optional<Searcher> searcher_;

@@ -50,6 +50,7 @@ inline CLI::Option* add_checkpoint(
 struct InferenceArguments {
   std::string weights;    ///< A dtype; empty: as the files store them.
   std::string precision;  ///< Empty: that of the recipe; of a folder, float32.
+  std::string adapter;    ///< A folder of adapters for a model folder; may be empty.
 
   /// The dtype to store weights as.
   Dtype dtype(Dtype in_files) const { return weights.empty() ? in_files : dtype_named(weights); }
@@ -58,7 +59,7 @@ struct InferenceArguments {
   }
 };
 
-/// Adds --weights and --precision.
+/// Adds --weights, --precision and --adapter.
 inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
   command
       .add_option("--weights", arguments.weights,
@@ -68,6 +69,8 @@ inline void add_inference(CLI::App& command, InferenceArguments& arguments) {
       .add_option("--precision", arguments.precision,
                   "Round the factors of products to this precision (default: the recipe's; of a folder, float32)")
       ->check(CLI::IsMember({"float32", "bf16x3", "bf16"}));
+  command.add_option("--adapter", arguments.adapter,
+                     "For a model folder: a folder of low-rank adapters, as PEFT writes them");
 }
 
 inline std::vector<Setting> parse_settings(const std::vector<std::string>& set) {

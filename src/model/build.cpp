@@ -26,6 +26,7 @@ class Builder {
     module->block = definition.model.get();
     module->scopes.main = std::make_shared<const Scope>(Scope{"", definition.file + ", model"});
     fill(*module);
+    interpreter_.check_asked_names();
     return module;
   }
 

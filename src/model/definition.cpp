@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "check_sizes.hpp"
 #include "definition_blocks.hpp"
@@ -175,13 +176,19 @@ class Reader {
     definition.renamed = read_renamed(merged(nodes, "renamed"));
     definition.hyper = read_parameters(merged(nodes, "hyper", "hyper"));
     definition.hyper_index = index_of(definition.hyper);
+    std::optional<JsonNode> mapping;
     for (const JsonNode& node : nodes) {
       if (!node.has("hugging_face")) continue;
+      const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
+      const bool changes = entry.is_object() && entry.has("change");
+      if (changes && !mapping) entry.fail("there is no mapping to change: no file that this one extends has any");
+      if (changes) entry.only({"change"});
+      mapping = changes ? extended_mapping(*mapping, mapping_of(entry.at("change"), 0)) : mapping_of(entry, 0);
+    }
+    if (mapping) {
       std::vector<std::string> names;
       for (const Parameter& each : definition.hyper) names.push_back(each.name);
-      const JsonNode entry = node.at("hugging_face").owned_by("hugging_face");
-      definition.hugging_face =
-          std::make_shared<const HuggingFaceMapping>(read_hugging_face(mapping_of(entry, 0), names));
+      definition.hugging_face = std::make_shared<const HuggingFaceMapping>(read_hugging_face(*mapping, names));
     }
     Entries used;
     for (const Definition::Used& each : definition.used)

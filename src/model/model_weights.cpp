@@ -83,7 +83,7 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
       }
       const ArrayFile::Entry& described = location->second->described();
       const Shape shape = shape_of(entry.value, part);
-      if (described.shape != shape && matches_weight(entry.name, may_lack))
+      if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
         found.erase(location);  // such as a head for other labels
       else if (described.shape != shape)
         list([&] {

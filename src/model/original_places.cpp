@@ -1,8 +1,10 @@
 // Where the lines of a definition stand in the file that it was copied from.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "language/interpreter.hpp"
 #include "model_data.hpp"
 
 namespace xtape::model {
@@ -10,10 +12,9 @@ namespace xtape::model {
 namespace {
 /// The value as an override of a hyper-parameter.
 std::string override_text(const Value& value) {
-  if (const auto* flag = value.as<bool>()) return *flag ? "true" : "false";
-  if (const auto* integer = value.as<std::int64_t>()) return std::to_string(*integer);
   if (const auto* text = value.as<std::string>()) return *text;
-  return Json(value.number()).dump();
+  if (const auto* number = value.as<double>(); number != nullptr && std::isfinite(*number)) return Json(*number).dump();
+  return xtape::to_string(*hyper_value(value));
 }
 
 class Pairing {

@@ -19,6 +19,7 @@ struct StoredWeight {
   const ArrayFile* file;
   std::size_t entry;
   std::int64_t part = whole;  ///< The index along the first axis.
+  bool is_exact = false;      ///< Whether another shape is an error even if the weight may be missing.
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
 

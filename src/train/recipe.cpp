@@ -9,6 +9,7 @@
 #include "recipe_parts.hpp"
 #include "section.hpp"
 #include "thread_count.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape {
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 /// Keys of paths. Paths are relative to the recipe's directory, or, in settings, to the working directory.
 constexpr const char* path_keys[] = {
-    "definition",       "from",          "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
+    "definition",       "from",          "adapter", "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
     "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
@@ -76,6 +77,16 @@ fs::path working_directory() {
   const fs::path here = fs::current_path(failed);
   if (failed) throw FileError("cannot get the working directory: " + failed.message());
   return here;
+}
+
+/// A recipe that starts from a folder of adapters starts from their base, with them.
+void resolve_adapter(Json& root) {
+  const Json* from = find(root, "from");
+  if (from == nullptr || !from->is_string() || root.contains("adapter")) return;
+  const std::string folder = from->get<std::string>();
+  if (!is_adapter(folder)) return;
+  root["from"] = fs::absolute(base_of_adapter(folder)).lexically_normal().string();
+  root["adapter"] = folder;
 }
 
 /// Resolves the paths of the data's files. If the data has a folder, they stay as they are, relative to it.
@@ -213,6 +224,8 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   std::int64_t version = 0, threads = 0;
   root.need({"xtape", "name", "data", "batch", "optimizer", "schedule"});
   root.read("from", recipe.from);
+  root.read("adapter", recipe.adapter);
+  if (!recipe.adapter.empty() && recipe.from.empty()) root.fail("adapter", "needs 'from', the folder of its base");
   if (recipe.from.empty() && !root.has("definition")) root.fail("", "needs the key 'definition' or 'from'");
   root.read("xtape", version);
   if (version != 1) root.fail("xtape", "must be 1: other versions are not supported");
@@ -288,6 +301,7 @@ Recipe Recipe::load(const std::string& path, const std::vector<Setting>& setting
     resolve_paths(json, fs::absolute(file).parent_path());
     for (const Setting& setting : settings) apply(json, setting);
     drop_nulls(json);
+    resolve_adapter(json);
     resolve_files(json, fs::absolute(file).parent_path(), settings);
   }
   std::string text;

@@ -1,14 +1,18 @@
 #include "run_model.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "definition.hpp"
 #include "durable.hpp"
+#include "hugging_face/adapter.hpp"
 #include "hugging_face/folder.hpp"
 #include "language/formula.hpp"
 #include "trained_weights.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
 
 namespace xtape::train {
 
@@ -78,8 +82,9 @@ void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std:
 
 Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
   ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
-  Model model = recipe.from.empty() ? Model::load(recipe.definition, options)
-                                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise);
+  Model model = recipe.from.empty()
+                    ? Model::load(recipe.definition, options)
+                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
   if (!options.initialise && !model.weights_from_files().empty()) {
     options.initialise = true;  // the run keeps all first weights
     model = Model::load(recipe.definition, options);
@@ -125,6 +130,19 @@ Model run_model(const Recipe& recipe, const std::string& directory, bool has_che
   if (from_file) model.load_weights(first_weights(directory));
   play_as_said(recipe, model);
   return model;
+}
+
+void check_adapters_alone(const Model& model, const std::string& directory) {
+  const ArrayFile first(first_weights(directory));
+  const std::vector<std::string> adapters = model::adapter_weights(model);
+  for (std::size_t i = 0; i < first.entries().size(); ++i) {
+    const std::string& name = first.entries()[i].name;
+    if (std::find(adapters.begin(), adapters.end(), name) != adapters.end()) continue;
+    const Array before = first.read(i), now(model.weights().at(name));
+    if (std::memcmp(before.data(), now.data(), before.bytes()) != 0)
+      throw FileError("'" + directory + "' has trained '" + name +
+                      "' besides its adapters: adapters alone are not its model; export it without --adapter");
+  }
 }
 
 std::string hugging_face_folder(const std::string& directory) {

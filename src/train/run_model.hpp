@@ -22,6 +22,9 @@ void write_model(const Model& model, const Recipe& recipe, const std::vector<std
 /// weights of zero.
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint);
 
+/// Throws FileError if weights of the run's model other than its adapters are not those that the run started from.
+void check_adapters_alone(const Model& model, const std::string& directory);
+
 /// The subdirectory for what an export as a folder says beside the model: the config and tokenizer files of the folder
 /// that the run started from, labels and the preparation of images.
 std::string hugging_face_folder(const std::string& directory);

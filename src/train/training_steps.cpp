@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plan/budget.hpp"
 #include "privacy.hpp"
 #include "xtape/grad.hpp"
 

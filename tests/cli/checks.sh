@@ -105,6 +105,7 @@ plays "${t5[@]}" --set gated=true
 llama=(llama --set vocab_size=20 --set d_model=16 --set d_ff=12 --set heads=4 --set layers=2)
 plays "${llama[@]}"
 plays "${llama[@]}" --set key_value_heads=2 --set rope_scaling=llama3 --set rope_factor=2.0 --set rope_first_positions=6 --set max_positions=64
+for model in llama mistral qwen3; do plays ${model}_lora "${llama[@]:1}"; done
 for model in gpt_neox phi opt; do plays $model --set vocab_size=20 --set d_model=16 --set heads=2 --set layers=2; done
 plays mixtral "${llama[@]:1}" --set num_experts=5
 plays qwen3_moe "${llama[@]:1}" --set head_dim=4 --set num_experts=5 --set used_experts=3

@@ -27,12 +27,12 @@ holds "adapters are merged: the names are those of the folder" same \
   "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' merged/model.safetensors | sort)" \
   "$(grep -ao '"transformer[^"]*"\|"lm_head[^"]*"' folder/model.safetensors | sort)"
 expect 0 "^merged8$" "" export adapted merged8 --weights int8
-sed '/"export"/d; s/lora_b",$/lora_b"/' "$source/models/gpt2_lora.json" >unmerged.json
+sed '/"export"/d; s/else none)",$/else none)"/' "$source/models/gpt2_lora.json" >unmerged.json
 expect 0 "^unmerged: step 1 " "step 0 of 1" train gpt2_lora_finetune --from "$folders/half" --out unmerged "${small[@]}" --set steps=1 \
   --set definition="$PWD/unmerged.json"
-expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_a" export unmerged surplus
+expect 2 "" "unexpected: transformer.h.0.attn.c_attn.lora_A" export unmerged surplus
 holds "a refused export leaves nothing" [ ! -e surplus -a ! -e surplus.writing ]
-expect 2 "" "missing: h.0.attn.c_attn.lora_a" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
+expect 2 "" "missing: h.0.attn.c_attn.lora_A" train gpt2_lora_finetune --from "$folders/half" --out run4 "${small[@]}" --set 'initialise=[]'
 expect 2 "" "excludes|--resume" train run --from folder --resume
 expect 0 "^again$" "" export "$folders/untied" again
 holds "what is in several files or two bytes is in one file of four" \
@@ -103,6 +103,55 @@ expect 2 "" "tiny has no model that classifies texts or images" classify "$folde
 for name in words states; do expect 2 "" "$name has no model that classifies texts or images" classify "$source/tests/golden/encoders/$name"; done
 sed -i 's/"1": "fair"/"7": "fair"/' bert/config.json
 expect 2 "" "config.json, line [0-9]+: there is no label 1: the keys count from 0" classify bert <<<a
+
+# Adapters in the format of PEFT: of runs, and of PEFT.
+adapters=$source/tests/golden/adapters
+low=(train gpt2_lora_finetune --set definition=llama_lora --set data.text=words.txt --set data.block_size=16 --set steps=20
+  --set schedule.rate=2e-2 --set schedule.warmup=1 --set batch.accumulate=1 --threads 1)
+expect 0 "^low: step 20 " "544 of them trained, step 0 of 20" "${low[@]}" --from "$llama/nested" --out low --set hyper.rank=4
+expect 0 "^low-adapter$" "" export low low-adapter --adapter
+expect 0 "^low-merged$" "" export low low-merged
+holds "adapters are two files" same "$(ls low-adapter)" "$(printf 'adapter_config.json\nadapter_model.safetensors')"
+says() { "$xtape" generate "$@" --prompt "a rolling" --tokens 8 --temperature 0 | tr '\0' 0; }
+of_run=$(says low)
+holds "adapters change the text" [ "$of_run" != "$(says "$llama/nested")" ]
+holds "adapters beside their base say what the run says" same "$of_run" "$(says "$llama/nested" --adapter low-adapter)"
+holds "adapters name their base" same "$of_run" "$(says low-adapter)"
+holds "merged adapters say the same" same "$of_run" "$(says low-merged)"
+expect 0 "^low2: step 20 " "544 of them trained" "${low[@]}" --from low-adapter --out low2
+expect 0 "^low3: step 20 " "544 of them trained" "${low[@]}" --from "$llama/nested" --adapter low-adapter --out low3
+holds "both start with the adapters" same "$(says low2)" "$(says low3)"
+expect 0 "^low2-adapter$" "" export low2 low2-adapter --adapter
+holds "the base of adapters that went on is the first one" same \
+  "$(grep base_model_name low2-adapter/adapter_config.json)" "$(grep base_model_name low-adapter/adapter_config.json)"
+expect 0 "^again-adapter$" "" export low-adapter again-adapter --adapter
+holds "adapters that are written again are the same" cmp -s again-adapter/adapter_model.safetensors low-adapter/adapter_model.safetensors
+expect 0 "^named-adapter$" "" export low named-adapter --adapter --base someone/llama
+holds "the base has the name that is given" grep -q '"base_model_name_or_path": "someone/llama"' named-adapter/adapter_config.json
+expect 2 "" "--base requires --adapter" export low other --base someone/llama
+cp low-adapter/* again-adapter && cp "$llama"/nested/* again-adapter
+expect 0 "parameters" "^warning: again-adapter has a config.json and an adapter_config.json: its adapters are ignored" show again-adapter
+holds "they are read when they are asked for" same "$of_run" "$(says again-adapter --adapter again-adapter 2>&1)"
+expect 0 "^perplexity [0-9.]+$" "" eval "$llama/nested" --adapter "$adapters/all" --text words.txt
+expect 0 "^ +targets = \('c_attn',\)" "" show "$adapters/gpt2"
+expect 0 "no mistake found" "" check "$adapters/every"
+expect 0 "^[0-9 ]+$" "" tokenize "$adapters/llama" <<<"a stitch"
+expect 2 "" "--adapter needs the model folder that it adapts, and plain is none" generate plain --adapter low-adapter --prompt a --tokens 1
+expect 2 "" "low-adapter has adapters itself" generate low-adapter --adapter low-adapter --prompt a --tokens 1
+expect 2 "" "needs the model folder that it adapts, and low is none" generate low --adapter low-adapter --prompt a --tokens 1
+expect 2 "" "--adapter writes a folder, not an ONNX file" export low low.onnx --adapter --function logits
+expect 2 "" "--adapter excludes --weights" export low other --adapter --weights int8
+expect 2 "" "model .llama. has no \"adapter\", which it needs" export run-flat other --adapter
+expect 2 "" "model 'llama_lora' has no linear map 'transformer.h.0.attn.c_attn'" \
+  generate "$llama/nested" --adapter "$adapters/gpt2" --prompt a --tokens 1
+cp -r "$adapters/llama" dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json
+expect 2 "" "dora/adapter_config.json, line [0-9]+: 'use_dora' is true" generate "$llama/nested" --adapter dora --prompt a --tokens 1
+expect 2 "" "'base_model_name_or_path' is \"../../llama/nested\", which is no folder" generate dora --prompt a --tokens 1
+"$xtape" export "$llama/nested" nested-int8 --weights int8 >/dev/null
+expect 2 "" "nested-int8 stores weights as int8" generate nested-int8 --adapter low-adapter --prompt a --tokens 1
+"$xtape" export "$llama/nested" nested-half --weights bfloat16 >/dev/null
+expect 0 "^a rolling" "" generate nested-half --adapter low-adapter --prompt "a rolling" --tokens 8
+holds "a refused export of adapters leaves nothing" [ ! -e other -a ! -e low.onnx ]
 
 # Weights of halves and int8: exported, opened as they are stored, and made so when a model is opened.
 for dtype in bfloat16 float16 int8; do

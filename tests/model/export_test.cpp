@@ -137,7 +137,7 @@ TEST_CASE("export: the adapters of GPT-2 are merged in the layout of its maps, a
                    {"n_head", "2"},      {"rank", "2"},        {"alpha", "4"}};
   Model model = Model::load("gpt2_lora", options);
   for (const Store::Entry& entry : model.weights())
-    if (entry.name.ends_with("lora_b")) fill(entry.value, 0.3);
+    if (entry.name.ends_with("lora_B")) fill(entry.value, 0.3);
   const Folder made;
   save_hugging_face(model, made / "out");
   Model again = open_hugging_face(made / "out");

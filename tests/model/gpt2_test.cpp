@@ -215,23 +215,23 @@ TEST_CASE("GPT-2 with LoRA is GPT-2 until its B is trained, and the gradient rea
   options.hyper.insert(options.hyper.end(), {{"rank", "2"}, {"alpha", "4"}});
   const Model lora = Model::load(source_root() + "/models/gpt2_lora.json", options);
   CHECK(lora.weights().size() == plain.weights().size() + 2 * 2 * 4);
-  CHECK(lora.weights().at("h.1.mlp.c_fc.lora_a").shape() == Shape{12, 2});
+  CHECK(lora.weights().at("h.1.mlp.c_fc.lora_A").shape() == Shape{2, 12});
   CHECK(test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(plain, tokens(2, 8))));
   for (const Store::Entry& entry : lora.weights())
-    if (entry.name.find("lora_b") != std::string::npos) {
+    if (entry.name.find("lora_B") != std::string::npos) {
       Array b(entry.value);
       for (std::int64_t i = 0; i < b.count(); ++i) b.as<double>()[i] = 0.2 * std::sin(static_cast<double>(i * i + 1));
     }
-  // W + alpha / rank A B in place of W.
+  // W + alpha / rank A' B' in place of W.
   Model merged = Model::load(gpt2_file, small());
   for (const Store::Entry& entry : lora.weights()) {
-    const std::size_t at = entry.name.find("lora_a");
+    const std::size_t at = entry.name.find("lora_A");
     if (at == std::string::npos) continue;
-    const auto a = entry.value.to<double>(), b = lora.weights().at(entry.name.substr(0, at) + "lora_b").to<double>();
+    const auto a = entry.value.to<double>(), b = lora.weights().at(entry.name.substr(0, at) + "lora_B").to<double>();
     Array weight = merged.weight(entry.name.substr(0, at) + "weight");
-    for (std::size_t i = 0; i < a.shape()[0]; ++i)
-      for (std::size_t k = 0; k < b.shape()[1]; ++k)
-        for (std::size_t r = 0; r < 2; ++r) weight.as<double>()[i * b.shape()[1] + k] += 2 * a(i, r) * b(r, k);
+    for (std::size_t i = 0; i < a.shape()[1]; ++i)
+      for (std::size_t k = 0; k < b.shape()[0]; ++k)
+        for (std::size_t r = 0; r < 2; ++r) weight.as<double>()[i * b.shape()[0] + k] += 2 * a(r, i) * b(k, r);
   }
   CHECK(test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(merged, tokens(2, 8))));
   CHECK(!test::same(gpt2_logits(lora, tokens(2, 8)), gpt2_logits(plain, tokens(2, 8))));

@@ -198,6 +198,51 @@ TEST_CASE("ranges of tuples, pi, comparisons with none, and modules chosen by a 
   CHECK(number("1 if x == none or none != none else 0") == 0);
 }
 
+TEST_CASE("is_named says whether a module has one of several names") {
+  const auto weights = [](const std::string& names) {
+    std::string text = R"json({"xtape": 2, "name": "named", "blocks": {
+      "line": {
+        "hyper": {"wide": "is_named(NAMES)"},
+        "weights": {"a": {"shape": ["3 if wide else 2"], "init": "ones"},
+                    "b": {"shape": [1], "init": "ones", "when": "is_named(NAMES)"}},
+        "inputs": ["x"],
+        "result": "x * sum(a) * b if is_named(NAMES) else x * (a if b == none else b)"
+      },
+      "layer": {"modules": {"up, to_up": {"block": "line"}}, "inputs": ["x"], "result": "up(to_up(x))"}
+    }, "model": {
+      "modules": {"h": {"block": "layer", "repeat": 2}, "up": {"block": "line"}},
+      "functions": {"f": {"inputs": {"x": "float [2]"}, "result": "up(h(x))"}}
+    }})json";
+    for (std::size_t at; (at = text.find("NAMES")) != std::string::npos;) text.replace(at, 5, names);
+    Model model = Model::parse(text);
+    std::string all;
+    for (const std::string& name : model.weights().names())
+      if (name.ends_with(".b")) all += (all.empty() ? "" : " ") + name;
+    Array x(Dtype::float32, {2});
+    x.as<float>()[0] = x.as<float>()[1] = 1;
+    all += ":" + std::to_string(static_cast<int>(model.play("f", {{"x", x}})[0].value.as<float>()[0]));
+    return all;
+  };
+  CHECK(weights("'up'") == "h.0.up.b h.1.up.b up.b:27");  // the sum of three ones for each
+  CHECK(weights("'h.0.up', 'to_up'") == "h.0.up.b h.0.to_up.b h.1.to_up.b:27");
+  CHECK(weights("('h.1.up',), ('to_up', 'up')") == "h.0.up.b h.0.to_up.b h.1.up.b h.1.to_up.b up.b:243");
+  CHECK(weights("'0.to_up'") == "h.0.to_up.b:3");
+  CHECK(weights("()") == ":1");
+  const auto error = [&](const std::string& names) { return test::error_of([&] { weights(names); }); };
+  CHECK(error("'to_op'").find("no module that asks this is named 'to_op'; did you mean 'to_up'?") != std::string::npos);
+  CHECK(error("('up', 'o_up')").find("no module that asks this is named 'o_up'") != std::string::npos);
+  for (const char* wrong : {"3", "('up', 4)", "''", "none", "x"})
+    CHECK_MESSAGE(error(wrong).find("definition, block 'line'") != std::string::npos, error(wrong));
+  CHECK(error("3").find("is_named takes names of modules, as texts or as tuples of them, not 3") != std::string::npos);
+  CHECK(error("'up', axis=1").find("is_named takes no named argument") != std::string::npos);
+  CHECK(test::error_of([] { number("1 if is_namd('up') else 0"); }).find("did you mean 'is_named'?") !=
+        std::string::npos);
+  CHECK(test::error_of([] {
+          Model::parse(
+              R"json({"xtape": 2, "name": "n", "hyper": {"a": "is_named('up')"}, "model": {"functions": {}}})json");
+        }).find("there is no module, function or op 'is_named'") != std::string::npos);
+}
+
 TEST_CASE("an input of a type with ? may be none, and a mask that is none masks nothing") {
   const auto model = [](const std::string& call, const std::string& type = "bool? [b, t]") {
     return Model::parse(R"json({"xtape": 2, "name": "small", "hyper": {"both": true}, "blocks": {

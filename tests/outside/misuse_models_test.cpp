@@ -248,6 +248,11 @@ std::vector<Row> rows_of_models(World& w) {
       {"save_hugging_face", "no entry", "has no entry \"hugging_face\"",
        [&w] { save_hugging_face(w.model, w.folder / "hf"); }},
       {"save_hugging_face", "moved", gone, [=, &w] { save_hugging_face(moved(), w.folder / "hf"); }},
+      {"save_adapter", "no entry", "has no entry \"hugging_face\"",
+       [&w] { save_adapter(w.model, w.folder / "adapter", "base"); }},
+      {"save_adapter", "moved", gone, [=, &w] { save_adapter(moved(), w.folder / "adapter", "base"); }},
+      {"is_adapter", "empty", "", [] { CHECK(!is_adapter("")); }},
+      {"base_of_adapter", "no such folder", "/nowhere", [] { base_of_adapter("/nowhere"); }},
       {"copy_hugging_face_files", "no such folder", "/nowhere",
        [&w] { copy_hugging_face_files("/nowhere", w.folder / "hf"); }},
   };

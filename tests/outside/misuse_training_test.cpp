@@ -257,6 +257,8 @@ std::vector<Row> rows_of_trainers(World& w) {
       {"Run::attention", "no function", "attention", [&w] { w.run().attention("a"); }},
       {"Run::save_hugging_face", "no entry", "has no entry \"hugging_face\"",
        [&w] { w.run().save_hugging_face(w.folder / "hf"); }},
+      {"Run::save_adapter", "no folder", "did not start from a folder",
+       [&w] { w.run().save_adapter(w.folder / "adapter"); }},
       {"profile", "an empty recipe", "", [] { CHECK_THROWS_AS(profile(Recipe(), 1), Error); }},
       {"profile", "no updates", "at least one update", [&w] { profile(w.loaded(), 0); }},
       {"first_play", "an empty recipe", "", [] { CHECK_THROWS_AS(first_play(Recipe()), Error); }},

@@ -279,8 +279,10 @@ TEST_CASE("image batches: errors") {
   other.shape = {1, 5, 4};
   CHECK_HAS(error(images, other), "has 1 channel of 5 x 4 (height x width), numbered, image 1 has 1 channel of 4 x 5");
   other = images;
-  other.names.pop_back();
+  other.names.back() = "another";
   CHECK_HAS(error(images, other), "the same names of labels");
+  other.names.pop_back();
+  CHECK_HAS(error(images, other), "there is no name of label 2");
   const auto with = [&](const ImageOptions& how, std::int64_t rows = 2) {
     ImageBatchesOptions options;
     options.rows = rows;

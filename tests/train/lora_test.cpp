@@ -53,7 +53,7 @@ struct Prepared {
   tiny::Directory directory;
 };
 
-bool is_adapter(const std::string& name) {
+bool is_lora(const std::string& name) {
   return name.find(".lora_") != std::string::npos;
 }
 
@@ -73,10 +73,9 @@ TEST_CASE("adapters are initialised by the definition, other weights by the fold
   std::int64_t adapters = 0;
   Store start;
   for (const Store::Entry& entry : run.model().weights()) {
-    CHECK(
-        same(entry.value, is_adapter(entry.name) ? drawn.weights().at(entry.name) : original.weights().at(entry.name)));
+    CHECK(same(entry.value, is_lora(entry.name) ? drawn.weights().at(entry.name) : original.weights().at(entry.name)));
     start.add(entry.name, entry.value.clone());
-    if (is_adapter(entry.name)) adapters += entry.value.count();
+    if (is_lora(entry.name)) adapters += entry.value.count();
   }
   CHECK(run.trainer().trained().size() == 2 * 2 * 4);
   CHECK(adapters == 2 * 4 * ((16 + 48) + (16 + 16) + (16 + 64) + (64 + 16)));
@@ -84,11 +83,11 @@ TEST_CASE("adapters are initialised by the definition, other weights by the fold
   CHECK(run.train());
   CHECK(run.evaluate().loss < before - 0.5);
   for (const Store::Entry& entry : run.model().weights())
-    CHECK(same(entry.value, start.at(entry.name)) == !is_adapter(entry.name));
+    CHECK(same(entry.value, start.at(entry.name)) == !is_lora(entry.name));
   // Only adapters have moments.
   const Store state = load_arrays(prepared.directory / "run/checkpoints/00000100/optimizer.safetensors");
   CHECK(state.size() == 2 * (2 * 2 * 4) + 1);
-  for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_adapter(entry.name)));
+  for (const Store::Entry& entry : state) CHECK((entry.name == "updates" || is_lora(entry.name)));
 }
 
 TEST_CASE("a run of adapters continues with the same bits") {
@@ -130,7 +129,7 @@ TEST_CASE("adapters are trained privately: the gradients by adapters are clipped
     double squares = 0;
     for (const Store::Entry& entry : run.model().weights()) {
       const Array before = start.at(entry.name);
-      CHECK((is_adapter(entry.name) || same(entry.value, before)));
+      CHECK((is_lora(entry.name) || same(entry.value, before)));
       for (std::int64_t i = 0; i < before.count(); ++i)
         squares += std::pow(static_cast<double>(entry.value.as<float>()[i]) - before.as<float>()[i], 2);
     }
@@ -150,16 +149,62 @@ TEST_CASE("a weight that the folder lacks is an error, unless it is to be initia
     CHECK_THROWS_WITH_AS(Run::create(prepared.recipe({setting}), where), doctest::Contains(message), Error);
     CHECK(!tiny::fs::exists(where));
   };
-  refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_a (16, 4)");
-  refused({"initialise", R"(["*.lora_b"])"}, "missing: h.1.mlp.c_proj.lora_a (64, 4)");
-  refused({"initialise", R"(["*.lora_c"])"},
-          "'initialise': no weight of model 'gpt2_lora' matches '*.lora_c'; did you mean '*.lora_a'?");
-  refused({"trainable", R"(["*.lora_a", "h.*.attn.c_atn.lora_b"])"},
-          "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_b'; did you mean "
-          "'h.*.attn.c_attn.lora_b'?");
+  refused({"initialise", "[]"}, "missing: h.0.attn.c_attn.lora_A (4, 16)");
+  refused({"initialise", R"(["*.lora_B"])"}, "missing: h.1.mlp.c_proj.lora_A (4, 64)");
+  refused({"initialise", R"(["*.lora_C"])"},
+          "'initialise': no weight of model 'gpt2_lora' matches '*.lora_C'; did you mean '*.lora_A'?");
+  refused({"trainable", R"(["*.lora_A", "h.*.attn.c_atn.lora_B"])"},
+          "'trainable': no weight of model 'gpt2_lora' matches 'h.*.attn.c_atn.lora_B'; did you mean "
+          "'h.*.attn.c_attn.lora_B'?");
   // Weights that the folder has are read, even if a pattern matches them.
   const Run run = Run::create(prepared.recipe({{"initialise", R"(["*"])"}}), where);
   const Model original = open_hugging_face(base_folder, {}, source_root() + "/models/gpt2.json");
   Run again = Run::open(where);
   for (const Store::Entry& entry : original.weights()) CHECK(same(entry.value, again.model().weights().at(entry.name)));
+}
+
+TEST_CASE("a run starts with adapters in PEFT's format, trains them further, and exports them") {
+  const Prepared prepared;
+  const std::string adapters = source_root() + "/tests/golden/adapters/gpt2";  // rank 3, of c_attn
+  const std::vector<Setting> start = {
+      {"adapter", adapters}, {"hyper", "{}"}, {"steps", "20"}, {"checkpoint_every", "20"}};
+  Run run = Run::create(prepared.recipe(start), prepared.directory / "run");
+  const Model first = open_hugging_face(base_folder, {}, lora_definition, {}, adapters);
+  CHECK(run.model().hyper().integer("rank") == 3);
+  CHECK(run.trainer().trained().size() == 2 * 2);
+  CHECK(run.model().weights().size() == first.weights().size());
+  for (const Store::Entry& entry : first.weights()) CHECK(same(entry.value, run.model().weights().at(entry.name)));
+  CHECK(run.train());
+  run.save_adapter(prepared.directory / "made");
+  const Model again = open_hugging_face(base_folder, {}, lora_definition, {}, prepared.directory / "made");
+  for (const Store::Entry& entry : again.weights()) {
+    CHECK(same(entry.value, run.model().weights().at(entry.name)));
+    CHECK(same(entry.value, first.weights().at(entry.name)) == !is_lora(entry.name));
+  }
+  CHECK(base_of_adapter(prepared.directory / "made") == base_folder);
+
+  // From the adapters' folder itself, which names its base.
+  const Recipe recipe =
+      Recipe::load(prepared.directory.write("recipe.json", lora_recipe), {{"from", prepared.directory / "made"}});
+  CHECK(recipe.from == base_folder);
+  CHECK(recipe.adapter == prepared.directory / "made");
+  CHECK_THROWS_WITH_AS(Recipe::load(prepared.directory / "recipe.json", {{"adapter", adapters}}),
+                       doctest::Contains("'adapter' needs 'from'"), DefinitionError);
+  CHECK_THROWS_WITH_AS(
+      Run::create(prepared.recipe({{"adapter", adapters}}), prepared.directory / "ranks"),
+      doctest::Contains("of another shape: base_model.model.transformer.h.0.attn.c_attn.lora_A.weight is "
+                        "(3, 16), the model's is (4, 16)"),
+      FileError);
+}
+
+TEST_CASE("adapters alone are not exported if other weights have been trained") {
+  const Prepared prepared;
+  Run run = Run::create(
+      prepared.recipe({{"trainable", R"(["*.lora_?", "ln_f.bias"])"}, {"steps", "2"}, {"checkpoint_every", "2"}}),
+      prepared.directory / "run");
+  run.save_adapter(prepared.directory / "untrained");
+  CHECK(run.train());
+  CHECK_THROWS_WITH_AS(run.save_adapter(prepared.directory / "made"),
+                       doctest::Contains("has trained 'ln_f.bias' besides its adapters"), FileError);
+  CHECK(!tiny::fs::exists(prepared.directory / "made"));
 }

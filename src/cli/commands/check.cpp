@@ -84,7 +84,8 @@ void check_recipe(const CheckArguments& arguments) {
 
 void check(const CheckArguments& arguments) {
   std::string path = arguments.definition.definition;
-  const bool folder = is_hugging_face(path), run = path_exists(path + "/recipe.json");
+  const std::optional<ModelFolder> folder = model_folder(path);
+  const bool run = path_exists(path + "/recipe.json");
   if (!folder && !run) {
     path = find_definition(path, "recipes");
     const JsonNode root(read_file(path), path, JsonErrors::definition);
@@ -97,7 +98,7 @@ void check(const CheckArguments& arguments) {
       return;
     }
   }
-  if (folder) model::check_hugging_face(path, model_options(arguments.definition, false));
+  if (folder) model::check_hugging_face(folder->path, model_options(arguments.definition, false), folder->adapter);
   const Model model = load_model(arguments.definition, false);
   const NamedSizes given = sizes_of(arguments.with);
   check_sizes(model, given);

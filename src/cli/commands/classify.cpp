@@ -57,10 +57,10 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
   }
 }
 
-void classify_folder(const ClassifyArguments& arguments) {
+void classify_folder(const ModelFolder& folder, const ClassifyArguments& arguments) {
   if (arguments.checkpoint != "last")
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
-  Model model = as_wrong_input([&] { return open_folder(arguments.run); });
+  Model model = as_wrong_input([&] { return open_folder(folder); });
   const std::vector<std::string> functions = model.functions();
   const bool has_classes =
       std::count(functions.begin(), functions.end(), "accuracy") == 1 && model.hyper().has("classes");
@@ -72,16 +72,16 @@ void classify_folder(const ClassifyArguments& arguments) {
   if (input == "images" && arguments.images.empty())
     throw WrongInput(arguments.run + " has a model that classifies images: name the files, as in xtape classify " +
                      "FOLDER IMAGE…");
-  std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(arguments.run); });
+  std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(folder.path); });
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them
   if (input == "images") {
-    const ImagePreparation preparation = as_wrong_input([&] { return read_image_preparation(arguments.run); });
+    const ImagePreparation preparation = as_wrong_input([&] { return read_image_preparation(folder.path); });
     return for_images(model, arguments.images, preparation, [&](const BatchArrays& rows) {
       print_labels(model.play("logits", rows)[0].value, rows[0].value.shape()[0], labels);
     });
   }
-  const auto tokenizer = as_wrong_input([&] { return load_tokenizer(arguments.run); });
+  const auto tokenizer = as_wrong_input([&] { return load_tokenizer(folder.path); });
   const std::int64_t padding = model.hyper().has("padding") ? model.hyper().integer("padding") : 0;
   classify_lines(model, labels, input, *tokenizer, static_cast<std::int32_t>(padding), arguments);
 }
@@ -107,9 +107,10 @@ void classify_run(const ClassifyArguments& arguments) {
 
 void classify_any(const ClassifyArguments& arguments) {
   std::cout.precision(4);
-  if (!is_hugging_face(arguments.run)) return classify_run(arguments);
+  const auto folder = as_wrong_input([&] { return model_folder(arguments.run); });
+  if (!folder) return classify_run(arguments);
   catch_interrupt();
-  classify_folder(arguments);
+  classify_folder(*folder, arguments);
 }
 
 }  // namespace

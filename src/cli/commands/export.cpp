@@ -23,6 +23,8 @@ struct ExportArguments {
   std::string weights;
   std::string function, with, step;  // of an ONNX file
   std::int64_t capacity = 0, opset = 18;
+  bool adapter = false;
+  std::string base;  // of an adapter; empty: the folder that it was trained on
 };
 
 #if defined(XTAPE_WITH_ONNX)
@@ -80,8 +82,8 @@ void write_onnx(const ExportArguments& arguments) {
     const SavedTape tape = Tape::load(arguments.source);
     options.inputs = tape.inputs;
     save_onnx(arguments.target, tape.outputs, options);
-  } else if (is_hugging_face(arguments.source)) {
-    write_function(open_folder(arguments.source), arguments, options);
+  } else if (const auto folder = model_folder(arguments.source)) {
+    write_function(open_folder(*folder), arguments, options);
   } else {
     write_function(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments,
                    options);
@@ -93,9 +95,14 @@ void write_onnx(const ExportArguments&) {
 }
 #endif
 
+std::string absolute(const std::string& path) {
+  return std::filesystem::absolute(path).lexically_normal().string();
+}
+
 void write(const ExportArguments& arguments) {
   if (path_exists(arguments.target)) throw WrongInput(arguments.target + " already exists");
   if (arguments.target.ends_with(".onnx")) {
+    if (arguments.adapter) throw WrongInput("--adapter writes a folder, not an ONNX file");
     if (!arguments.weights.empty())
       throw WrongInput("--weights is for folders: an ONNX file has the weights as they are");
     write_onnx(arguments);
@@ -106,11 +113,19 @@ void write(const ExportArguments& arguments) {
     throw WrongInput("--function, --with, --step and --capacity are for ONNX files: name one, such as model.onnx");
   std::optional<Dtype> weights;
   if (!arguments.weights.empty()) weights = dtype_named(arguments.weights);
-  if (is_hugging_face(arguments.source))
-    save_hugging_face(open_folder(arguments.source), arguments.target, arguments.source, weights);
-  else
-    Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint))
-        .save_hugging_face(arguments.target, weights);
+  if (const auto folder = model_folder(arguments.source)) {
+    const Model model = open_folder(*folder);
+    if (arguments.adapter)
+      save_adapter(model, arguments.target, arguments.base.empty() ? absolute(folder->path) : arguments.base);
+    else
+      save_hugging_face(model, arguments.target, folder->path, weights);
+  } else {
+    const Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
+    if (arguments.adapter)
+      run.save_adapter(arguments.target, arguments.base);
+    else
+      run.save_hugging_face(arguments.target, weights);
+  }
   std::cout << arguments.target << '\n';
 }
 
@@ -138,10 +153,19 @@ void add_export(CLI::App& program) {
   command->add_option("--opset", arguments->opset, "For an ONNX file: the version of its operators, 18 to 23")
       ->capture_default_str();
   add_checkpoint(*command, arguments->checkpoint);
+  command->add_flag(
+      "--adapter", arguments->adapter,
+      "Write the low-rank adapters alone, with adapter_config.json and adapter_model.safetensors for PEFT");
+  command
+      ->add_option("--base", arguments->base,
+                   "With --adapter: the name of the base in adapter_config.json, such as one of the Hugging Face Hub "
+                   "(default: the folder that the run started from)")
+      ->needs("--adapter");
   command
       ->add_option("--weights", arguments->weights,
                    "Store the weights of products as this dtype; int8 is read by xtape only")
-      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}));
+      ->check(CLI::IsMember({"float32", "bfloat16", "float16", "int8"}))
+      ->excludes("--adapter");
   command->callback([arguments] { as_wrong_input([&] { write(*arguments); }); });
 }
 

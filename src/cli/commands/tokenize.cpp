@@ -6,6 +6,7 @@
 
 #include "lines.hpp"
 #include "run_options.hpp"
+#include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -51,8 +52,10 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
 /// The tokenizer of a run, or of a Hugging Face model folder.
 std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments) {
   namespace fs = std::filesystem;
-  if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json"))
-    return arguments.target ? load_target_tokenizer(arguments.run) : load_tokenizer(arguments.run);
+  if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json")) {
+    const std::string folder = is_adapter(arguments.run) ? base_of_adapter(arguments.run) : arguments.run;
+    return arguments.target ? load_target_tokenizer(folder) : load_tokenizer(folder);
+  }
   const auto run = std::make_shared<Run>(Run::open(arguments.run));
   return {run, arguments.target ? &run->tokenizer() : &run->source_tokenizer()};
 }

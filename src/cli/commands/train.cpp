@@ -28,7 +28,7 @@ namespace {
 struct TrainArguments {
   std::string recipe;
   std::string out;
-  std::string from;
+  std::string from, adapter;
   std::string checkpoint = "last";
   std::vector<std::string> set;
   std::optional<std::int64_t> seed;
@@ -56,6 +56,7 @@ std::vector<Setting> settings_of(const TrainArguments& arguments) {
   std::vector<Setting> settings = parse_settings(arguments.set);
   if (arguments.seed) settings.push_back({"seed", std::to_string(*arguments.seed)});
   if (!arguments.from.empty()) settings.push_back({"from", arguments.from});
+  if (!arguments.adapter.empty()) settings.push_back({"adapter", arguments.adapter});
   if (arguments.statistics) settings.push_back({"statistics_every", "100"});
   if (!arguments.watch.empty()) settings.push_back({"watch", Json(arguments.watch).dump()});
   if (arguments.watch_every) settings.push_back({"watch_every", std::to_string(*arguments.watch_every)});
@@ -89,7 +90,7 @@ Run begun(const TrainArguments& arguments) {
   if (is_first_rank() && path_exists(out))
     throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it" : " already exists"));
   Run run = Run::create(recipe, out, ranks(arguments.ranks));
-  if (is_first_rank() && !recipe.from.empty()) warn_of_folder(recipe.from, recipe.definition);
+  if (is_first_rank() && !recipe.from.empty()) warn_of_folder({recipe.from, recipe.adapter}, recipe.definition);
   return run;
 }
 
@@ -245,7 +246,12 @@ void add_train(CLI::App& program) {
                     "Record statistics of all modules every 100 updates: short for --set statistics_every=100");
   auto* from =
       command->add_option("--from", arguments->from, "Start from the model of this folder: short for --set from=…");
-  auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")->excludes(from);
+  auto* adapter =
+      command->add_option("--adapter", arguments->adapter,
+                          "With --from: a folder of low-rank adapters to start with: short for --set adapter=…");
+  auto* resume = command->add_flag("--resume", arguments->resume, "Continue the run from a checkpoint")
+                     ->excludes(from)
+                     ->excludes(adapter);
   add_checkpoint(*command, arguments->checkpoint,
                  "With --resume: the checkpoint to continue from: last, best or the number of a step; later ones are "
                  "renamed")

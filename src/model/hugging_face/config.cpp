@@ -24,11 +24,6 @@ const char* const ignored_by_all =
     "tf_legacy_loss *_token_id tokenizer_class top_k top_p torch_dtype torchscript transformers.js_config "
     "transformers_version typical_p use_bfloat16 use_cache";
 
-std::vector<std::string> words_in(const std::string& text) {
-  std::istringstream words(text);
-  return {std::istream_iterator<std::string>(words), {}};
-}
-
 /// Splits a key at its first dot. The second element is empty if there is no dot.
 std::pair<std::string, std::string> cut(const std::string& key) {
   const std::size_t dot = std::min(key.find('.'), key.size());
@@ -51,6 +46,11 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
   }
 }
 }  // namespace
+
+std::vector<std::string> words_in(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
 
 bool is_element(const std::string& word) {
   return !word.empty() && word.size() < 6 && word.find_first_not_of("0123456789") == std::string::npos;

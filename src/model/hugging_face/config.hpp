@@ -15,6 +15,9 @@ namespace xtape::model {
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
+/// The words of a text, which spaces separate.
+std::vector<std::string> words_in(const std::string& text);
+
 /// Whether a word of a key is the number of an element of a list.
 bool is_element(const std::string& word);
 

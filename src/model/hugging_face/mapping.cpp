@@ -72,7 +72,29 @@ void read_weights(const JsonNode& node, const std::vector<std::string>& hyper, H
     check_known(mapping.ties.back().hyper, hyper, tie.at("hyper"));
   }
 }
+
+HuggingFaceMapping::Adapter read_adapter(const JsonNode& node, const std::vector<std::string>& hyper) {
+  node.only({"hyper", "weights", "config"});
+  HuggingFaceMapping::Adapter adapter;
+  const JsonNode names = node.at("hyper"), weights = node.at("weights");
+  names.only({"r", "lora_alpha", "lora_dropout", "target_modules"});
+  for (const char* needed : {"r", "lora_alpha"}) names.at(needed);
+  for (const auto& [key, name] : names.entries()) {
+    check_known(name.text(), hyper, name);
+    adapter.hyper.emplace(key, name.text());
+  }
+  weights.only({"lora_A", "lora_B"});
+  adapter.a = weights.at("lora_A").text();
+  adapter.b = weights.at("lora_B").text();
+  if (node.has("config")) adapter.config = values(node.at("config"));
+  return adapter;
+}
 }  // namespace
+
+bool HuggingFaceMapping::Adapter::transposed() const {
+  return std::any_of(config.begin(), config.end(),
+                     [](const auto& entry) { return entry.first == "fan_in_fan_out" && entry.second == true; });
+}
 
 const std::string& HuggingFaceMapping::architecture(const std::string& definition) const {
   for (const auto& [architecture, of] : architectures)
@@ -130,7 +152,7 @@ JsonNode extended_mapping(const JsonNode& base, const JsonNode& node) {
 }
 
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper) {
-  node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights"});
+  node.only({"about", "model_type", "architecture", "hyper", "fixed", "config", "ignored", "weights", "adapter"});
   HuggingFaceMapping mapping;
   mapping.json = node.json();
   mapping.model_type = node.at("model_type").text();
@@ -152,6 +174,7 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
   if (node.has("config")) mapping.config = values(node.at("config"));
   if (node.has("ignored")) mapping.ignored = texts(node.at("ignored"));
   if (node.has("weights")) read_weights(node.at("weights"), hyper, mapping);
+  if (node.has("adapter")) mapping.adapter = read_adapter(node.at("adapter"), hyper);
   return mapping;
 }
 
@@ -200,6 +223,11 @@ std::string replaced(const std::string& name, const std::vector<std::pair<std::s
 
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight) {
   return replaced(weight, mapping.names);
+}
+
+std::string written_name(const HuggingFaceMapping& mapping, const std::string& weight) {
+  const std::string tensor = tensor_name(mapping, weight);
+  return matches_any(tensor, mapping.without_prefix) ? tensor : mapping.prefix + tensor;
 }
 
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight) {

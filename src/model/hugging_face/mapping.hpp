@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,6 +38,17 @@ struct HuggingFaceMapping {
   struct Tie {
     std::string weight, other, hyper;
   };
+  /// How folders of PEFT hold the low-rank adapters of a definition.
+  struct Adapter {
+    /// Hyper-parameters by the keys of adapter_config.json: "r" and "lora_alpha", and if the definition has them
+    /// "lora_dropout" and "target_modules".
+    std::map<std::string, std::string> hyper;
+    std::string a, b;  ///< The last words of the weights' names; A is [rank, in], B [out, rank].
+    std::vector<std::pair<std::string, Json>> config;  ///< Further keys, which are written.
+
+    /// Whether adapted weights are [in, out] in folders.
+    bool transposed() const;
+  };
   Json json;  ///< The entry of the definition.
   std::string model_type;
   /// Architectures and the definitions that open them; an empty name is that of any definition.
@@ -52,6 +64,7 @@ struct HuggingFaceMapping {
   std::vector<std::string> skip;  ///< Patterns of tensors, without the prefix, that may be other than weights.
   std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and what they are now.
   std::vector<Tie> ties;
+  std::optional<Adapter> adapter;
 
   /// The architecture that the definition of this name opens.
   const std::string& architecture(const std::string& definition) const;
@@ -67,6 +80,8 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 /// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
 /// corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
+/// The same with the prefix, unless the tensor is written without it.
+std::string written_name(const HuggingFaceMapping& mapping, const std::string& weight);
 /// The number of tensors of a weight: with the word "#" in their name, one for each index of the weight's first axis.
 /// nullopt: one tensor has the whole weight.
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight);

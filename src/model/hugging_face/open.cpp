@@ -1,18 +1,15 @@
 // Opens folders in the format of the Hugging Face Hub.
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
-#include <map>
 #include <set>
-#include <tuple>
 
 #include "definition.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "hugging_face/adapter.hpp"
 #include "hugging_face/config.hpp"
 #include "hugging_face/folder.hpp"
 #include "joined.hpp"
-#include "stored_weights.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
 
@@ -22,15 +19,7 @@ using model::HuggingFaceMapping;
 namespace fs = std::filesystem;
 
 namespace {
-using Overrides = std::vector<std::pair<std::string, std::string>>;
-constexpr const char* weights_file = "model.safetensors";
-constexpr const char* index_file = "model.safetensors.index.json";
-
-std::string* find(Overrides& overrides, const std::string& name) {
-  for (auto& [each, text] : overrides)
-    if (each == name) return &text;
-  return nullptr;
-}
+using model::Overrides;
 
 std::string quoted(const std::vector<std::string>& keys) {
   return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
@@ -131,9 +120,19 @@ std::string definition_of_architecture(const JsonNode& config, const std::string
                 joined(known, [](const auto& each) { return each.first; }));
 }
 
+/// The definition of adapters for a folder that the definition at `path` opens: that of its name with "_lora" after it.
+std::string definition_of_adapters(const std::string& path) {
+  const std::string name = model::read_definition(path)->name;
+  try {
+    return find_definition(name + "_lora");
+  } catch (const FileError& error) {
+    throw DefinitionError("adapters of '" + name + "' need a definition '" + name + "_lora': " + error.what());
+  }
+}
+
 /// The path of the definition for a folder: `given`, or the one that has the config's model_type as its name, or that
-/// this one names for the config's architecture.
-std::string definition_for(const JsonNode& config, const std::string& given) {
+/// this one names for the config's architecture; of the last two, `with_adapters`, that of their adapters.
+std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
   std::string path;
@@ -144,7 +143,8 @@ std::string definition_for(const JsonNode& config, const std::string& given) {
     config.at("model_type")
         .fail("'model_type' is \"" + name + "\", and there is no definition of that name: " + error.what());
   }
-  return definition_of_architecture(config, path);
+  path = definition_of_architecture(config, path);
+  return with_adapters ? definition_of_adapters(path) : path;
 }
 
 void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, const std::string& definition) {
@@ -158,94 +158,11 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
                   value.dump());
 }
 
-/// The files that hold the weights, opened.
-std::vector<ArrayFile> weight_files(const std::string& folder) {
-  std::vector<ArrayFile> files;
-  const std::string one = folder + "/" + weights_file;
-  const std::string index = folder + "/" + index_file;
-  if (path_exists(one)) {
-    files.emplace_back(one);
-  } else if (path_exists(index)) {
-    std::set<std::string> names;
-    const JsonNode list(read_file(index), index, JsonErrors::file, JsonNumbers::any);
-    for (const auto& [tensor, file] : list.at("weight_map").entries()) {
-      if (fs::path(file.text()).has_parent_path() || file.text().empty())
-        file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
-      names.insert(file.text());
-    }
-    for (const std::string& name : names) files.emplace_back(folder + "/" + name);
-  } else {
-    throw FileError(folder + " has no " + weights_file + " and no " + index_file +
-                    ": weights can only be read from safetensors files");
-  }
-  return files;
-}
+using Adapters = std::shared_ptr<const model::AdapterFolder>;
 
-/// The tensors, by their present names without the prefix.
-std::vector<model::StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
-  std::vector<model::StoredWeight> stored;
-  for (const ArrayFile& file : files)
-    for (std::size_t i = 0; i < file.entries().size(); ++i) {
-      std::string name = file.entries()[i].name;
-      if (name.starts_with(mapping.prefix)) name.erase(0, mapping.prefix.size());
-      stored.push_back({model::present_name(mapping, name), &file, i});
-    }
-  return stored;
-}
-
-bool same(const model::StoredWeight& a, const model::StoredWeight& b) {
-  if (a.described().shape != b.described().shape || a.described().dtype != b.described().dtype) return false;
-  const Array first = a.file->read(a.entry);
-  const Array second = b.file->read(b.entry);
-  return std::memcmp(first.data(), second.data(), first.bytes()) == 0;
-}
-
-/// Removes each stored weight that equals the one it is tied to. If the two differ, unties them by an override, even if
-/// the config ties them.
-void settle_ties(const HuggingFaceMapping& mapping, std::vector<model::StoredWeight>& stored, Overrides& overrides) {
-  for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
-    const auto named = [&](const std::string& name) {
-      const std::string tensor = model::tensor_name(mapping, name);
-      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == tensor; });
-    };
-    const auto weight = named(tie.weight);
-    const auto other = named(tie.other);
-    if (weight == stored.end() || other == stored.end()) continue;
-    std::string* tied = find(overrides, tie.hyper);
-    if (tied != nullptr && *tied == "false") continue;
-    if (same(*weight, *other))
-      stored.erase(weight);
-    else if (tied != nullptr)
-      *tied = "false";
-    else
-      overrides.emplace_back(tie.hyper, "false");
-  }
-}
-
-/// Replaces the names of tensors by the names of the weights that they are for, and removes those to be skipped.
-void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<model::StoredWeight>& stored) {
-  std::map<std::string, std::pair<std::string, std::int64_t>> ours;
-  for (const Store::Entry& entry : weights) {
-    const std::string tensor = model::tensor_name(mapping, entry.name);
-    const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
-    if (!count) ours.emplace(tensor, std::pair(entry.name, model::StoredWeight::whole));
-    for (std::int64_t i = 0; i < count.value_or(0); ++i)
-      ours.emplace(model::numbered(tensor, i), std::pair(entry.name, i));
-  }
-  const auto skipped = [&](const model::StoredWeight& each) {
-    return ours.count(each.weight) == 0 && model::matches_any(each.weight, mapping.skip);
-  };
-  stored.erase(std::remove_if(stored.begin(), stored.end(), skipped), stored.end());
-  for (model::StoredWeight& each : stored)
-    if (const auto found = ours.find(each.weight); found != ours.end()) std::tie(each.weight, each.part) = found->second;
-}
-
-/// Whether an array of two or more axes has this dtype.
-bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
-  return std::any_of(files.begin(), files.end(), [&](const ArrayFile& file) {
-    return std::any_of(file.entries().begin(), file.entries().end(),
-                       [&](const ArrayFile::Entry& entry) { return entry.dtype == dtype && entry.shape.size() >= 2; });
-  });
+/// The adapters of a folder, or null if its name is empty.
+Adapters adapters_in(const std::string& folder) {
+  return folder.empty() ? nullptr : std::make_shared<const model::AdapterFolder>(folder);
 }
 
 /// A folder, and the definition that opens it.
@@ -254,11 +171,13 @@ struct Folder {
   std::string path;  ///< The definition's file; with a text, its name in errors.
   std::string text;  ///< The definition's text; empty: that in the file `path`.
   std::shared_ptr<const model::Definition> definition;
+  Adapters adapters = nullptr;  ///< Null without any.
 
-  Folder(const std::string& folder, const std::string& given)
+  Folder(const std::string& folder, const std::string& given, const Adapters& with = nullptr)
       : config(model::read_config(folder)),
-        path(definition_for(config, given)),
-        definition(model::read_definition(path)) {
+        path(definition_for(config, given, with != nullptr)),
+        definition(model::read_definition(path)),
+        adapters(with) {
     check();
   }
   Folder(const std::string& folder, const std::string& name, const std::string& definition_text)
@@ -278,8 +197,37 @@ struct Folder {
     if (!definition->hugging_face)
       throw DefinitionError(path + " has no entry \"hugging_face\": " + config.file() + " cannot be read with it");
     check_config(mapping(), config, path);
+    if (adapters && !mapping().adapter)
+      throw DefinitionError("the entry \"hugging_face\" of " + path + " has no \"adapter\": " + adapters->path() +
+                            " cannot be read with it");
   }
 };
+
+/// The weights of a folder's adapters, for the model that `options` then give: one that has them.
+std::vector<model::StoredWeight> place_adapters(const Folder& opened, ModelOptions& options) {
+  const HuggingFaceMapping::Adapter& mapping = *opened.mapping().adapter;
+  const Overrides hyper = opened.adapters->hyper(mapping);
+  ModelOptions without = options;
+  without.initialise = false;
+  if (const auto targets = mapping.hyper.find("target_modules"); targets != mapping.hyper.end())
+    without.hyper.emplace_back(targets->second, "()");
+  Overrides all = hyper;
+  std::vector<model::StoredWeight> weights = opened.adapters->weights(opened.model(without), opened.mapping(), all);
+  all.insert(all.end(), options.hyper.begin(), options.hyper.end());  // those that the caller sets come last
+  options.hyper = std::move(all);
+  return weights;
+}
+
+/// The model that has adapters where those of the folder are.
+Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
+  try {
+    return opened.model(options);
+  } catch (const DefinitionError& error) {
+    if (!opened.adapters) throw;
+    throw FileError("'" + opened.adapters->path() +
+                    "' has adapters for which the definition has no place: " + error.what());
+  }
+}
 
 /// The model of an opened folder; the arguments are those of open_hugging_face. With `checks`, shapes of weights that
 /// are not read are checked too.
@@ -288,17 +236,20 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
-  if (!options.initialise && !path_exists(folder + "/" + weights_file) && !path_exists(folder + "/" + index_file))
-    return opened.model(chosen);
-  const std::vector<ArrayFile> files = weight_files(folder);
-  std::vector<model::StoredWeight> stored = tensors_of(files, opened.mapping());
-  settle_ties(opened.mapping(), stored, chosen.hyper);
-  if (!chosen.weights && has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
-  if (chosen.weights == Dtype::int8 && !initialise.empty())
+  if (!options.initialise && !model::has_weights(folder) && !opened.adapters) return opened.model(chosen);
+  const std::vector<ArrayFile> files = model::weight_files(folder);
+  std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping()), adapters;
+  model::settle_ties(opened.mapping(), stored, chosen.hyper);
+  if (!chosen.weights && model::has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
+  if (chosen.weights == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
-  Model model = opened.model(chosen);
-  name_weights(opened.mapping(), model.weights(), stored);
-  const std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
+  if (opened.adapters) adapters = place_adapters(opened, chosen);
+  Model model = with_adapters_of(opened, chosen);
+  model::name_weights(opened.mapping(), model.weights(), stored);
+  for (model::StoredWeight& each : adapters) each.is_exact = true;
+  stored.insert(stored.end(), adapters.begin(), adapters.end());
+  std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
+  if (opened.adapters) where += " and '" + opened.adapters->path() + "'";
   model::check_weight_patterns(model, "initialise", initialise);
   if (checks) model::check_weights(model.weights(), stored, where, model.name(), initialise);
   if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
@@ -307,7 +258,8 @@ Model read_model(const Folder& opened, const std::string& folder, const ModelOpt
 }  // namespace
 
 Dtype stored_weights(const std::string& folder) {
-  const std::vector<ArrayFile> files = weight_files(folder);
+  using model::has_dtype;
+  const std::vector<ArrayFile> files = model::weight_files(folder);
   if (has_dtype(files, Dtype::int8)) return Dtype::int8;
   const bool brain = has_dtype(files, Dtype::bfloat16), ieee = has_dtype(files, Dtype::float16);
   return brain == ieee ? Dtype::float32 : brain ? Dtype::bfloat16 : Dtype::float16;
@@ -319,8 +271,8 @@ bool is_hugging_face(const std::string& path) {
 }
 
 Model open_hugging_face(const std::string& folder, const ModelOptions& options, const std::string& definition,
-                        const std::vector<std::string>& initialise) {
-  return read_model(Folder(folder, definition), folder, options, initialise);
+                        const std::vector<std::string>& initialise, const std::string& adapter) {
+  return read_model(Folder(folder, definition, adapters_in(adapter)), folder, options, initialise);
 }
 
 Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
@@ -328,18 +280,26 @@ Model model::open_hugging_face_with(const std::string& definition_text, const st
   return read_model(Folder(folder, name, definition_text), folder, options, {});
 }
 
-void model::check_hugging_face(const std::string& folder, ModelOptions options) {
+void model::check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter) {
   options.initialise = false;
-  read_model(Folder(folder, ""), folder, options, {}, true);
+  read_model(Folder(folder, "", adapters_in(adapter)), folder, options, {}, true);
 }
 
-std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition) {
-  const Folder opened(folder, definition);
+std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition,
+                                               const std::string& adapter) {
+  const Folder opened(folder, definition, adapters_in(adapter));
   std::vector<std::string> warnings;
-  const std::vector<std::string> unlisted = model::unlisted_keys(opened.mapping(), opened.config.json());
-  if (!unlisted.empty())
-    warnings.push_back(opened.config.file() + " has " + (unlisted.size() == 1 ? "a key that " : "keys that ") +
-                       opened.path + " does not know and ignores: " + quoted(unlisted));
+  const auto warn = [&](const std::string& file, const std::string& reader, const std::vector<std::string>& keys) {
+    if (!keys.empty())
+      warnings.push_back(file + " has " + (keys.size() == 1 ? "a key that " : "keys that ") + reader +
+                         " does not know and ignores: " + quoted(keys));
+  };
+  warn(opened.config.file(), opened.path, model::unlisted_keys(opened.mapping(), opened.config.json()));
+  if (path_exists(folder + "/" + model::adapter_config_file) && adapter.empty())
+    warnings.push_back(folder +
+                       " has a config.json and an adapter_config.json: its adapters are ignored, unless they are "
+                       "asked for as the adapters of this folder");
+  if (opened.adapters) warn(opened.adapters->config_path(), "xtape", opened.adapters->unlisted_keys());
   return warnings;
 }
 

@@ -144,24 +144,23 @@ JsonNode model::read_config(const std::string& folder) {
   return config;
 }
 
-namespace {
-std::shared_ptr<const model::Definition> mapped_definition(const Model& model) {
-  auto definition = model::parse_definition(model.definition_text(), model.name());
+std::shared_ptr<const model::Definition> model::mapped_definition(const Model& model) {
+  auto definition = parse_definition(model.definition_text(), model.name());
   if (!definition->hugging_face)
     throw DefinitionError("the definition of model '" + model.name() +
                           "' has no entry \"hugging_face\", which it needs to be saved in this format");
   return definition;
 }
 
+namespace {
 /// Writes the files of `model` to a folder that exists, and returns the model that is in them.
 Model write(const Model& model, const std::string& folder, const std::string& like, const std::string& name) {
-  const auto definition = mapped_definition(model);
+  const auto definition = model::mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const Json config = config_of(model, mapping, like.empty() ? Json(Json::object()) : model::read_config(like).json());
   Store named;
   for (const Store::Entry& entry : model.exported_weights()) {
-    std::string tensor = model::tensor_name(mapping, entry.name);
-    if (!model::matches_any(tensor, mapping.without_prefix)) tensor = mapping.prefix + tensor;
+    const std::string tensor = model::written_name(mapping, entry.name);
     const std::optional<std::int64_t> count = model::tensors_of(tensor, entry.value.shape());
     if (!count) named.add(tensor, Array(entry.value));
     for (std::int64_t i = 0; i < count.value_or(0); ++i)
@@ -173,9 +172,10 @@ Model write(const Model& model, const std::string& folder, const std::string& li
   return model::read_back(model, folder, name, mapping.model_type);
 }
 
-/// Makes the folder with what `fill` writes to a new one, or moves these files into the folder if it exists. If `fill`
-/// throws, nothing has changed.
-void write_files(const std::string& folder, const std::function<void(const std::string& beside)>& fill) {
+}  // namespace
+
+void model::write_files(const std::string& folder, const std::string& config,
+                        const std::function<void(const std::string& beside)>& fill) {
   if (!path_exists(folder)) {
     make_folders(folder_of(folder));
     return write_folder(folder, fill);
@@ -183,17 +183,16 @@ void write_files(const std::string& folder, const std::function<void(const std::
   const std::string complete = path_in(folder, ".xtape-export");
   write_folder(complete, fill);
   // The config comes last: until then, the folder's own config does not describe new weights as complete.
-  for (const std::string& name : names_in(complete))
-    if (name != model::config_file) rename_path(path_in(complete, name), path_in(folder, name));
-  rename_path(path_in(complete, model::config_file), path_in(folder, model::config_file));
+  for (const std::string& name : xtape::names_in(complete))
+    if (name != config) rename_path(path_in(complete, name), path_in(folder, name));
+  rename_path(path_in(complete, config), path_in(folder, config));
   remove_if_possible(complete);
 }
-}  // namespace
 
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like,
                        std::optional<Dtype> weights) {
-  mapped_definition(model);  // throws before anything is written
-  write_files(folder, [&](const std::string& beside) {
+  model::mapped_definition(model);  // throws before anything is written
+  model::write_files(folder, model::config_file, [&](const std::string& beside) {
     Model written = write(model, beside, like, folder);
     if (!weights || *weights == model.dtype()) return;
     written.store_weights_as(*weights);

@@ -1,7 +1,9 @@
 /// Evaluates lines of a definition: sizes, flags and texts at once, vars by recording ops on a tape.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,9 @@ class Interpreter {
   /// Whether `name` has a value in `environment`, apart from weights, modules and pi.
   bool knows(const std::string& name, const Environment& environment) const;
 
+  /// Throws DefinitionError if a name that a call of is_named has asked for is that of no module that asked.
+  void check_asked_names() const;
+
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
   Value call_function(const Function& function, const Arguments& arguments);
 
@@ -75,6 +80,7 @@ class Interpreter {
   bool holds(const Expression& condition, const At& at);
   Value call(const Expression& expression, const At& at);
   Value require(const Expression& expression, const At& at);
+  Value is_named(const Expression& expression, const At& at);
   std::string values_in(const Expression& expression, const At& at);
   /// The module that a call of `scan` or `vmap` names first. Throws Error if it names none.
   struct GivenModule {
@@ -122,6 +128,14 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
+  /// A name that calls of is_named ask for.
+  struct AskedName {
+    const Line* line;  ///< The first line that asks, and the column of its call.
+    std::size_t column;
+    bool found;  ///< Whether a module has the name.
+  };
+  std::map<std::string, AskedName> asked_names_;
+  std::set<std::string> asking_;  ///< The last words of the paths of modules that ask.
   NamedVars updates_;  ///< The new values of weights, by path.
   bool inside_ = false;  ///< Whether a scan, a vmap or a checkpoint is being recorded.
   /// While it lives, the recording is inside one. Then the values of lines are those of a single step or example, so

@@ -55,6 +55,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   const VisibleNames names = names_in(at.environment);
   const Meaning meaning = names.of_callee(name);
   if (meaning == Meaning::require) return require(expression, at);
+  if (meaning == Meaning::is_named) return is_named(expression, at);
   if (meaning == Meaning::scan) return scan_module(expression, at);
   if (meaning == Meaning::vmap) return vmap_module(expression, at);
   if (meaning == Meaning::derivative) return derivative(name, expression, at);

@@ -33,6 +33,7 @@ Meaning VisibleNames::of(const std::string& name) const {
 
 Meaning VisibleNames::of_callee(const std::string& name) const {
   if (name == "require") return Meaning::require;
+  if (name == "is_named" && block != nullptr) return Meaning::is_named;
   if (recording && block != nullptr && block->module_index.count(name) != 0) return Meaning::module;
   if (functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
   if (name == "scan") return Meaning::scan;
@@ -74,6 +75,7 @@ std::string VisibleNames::unknown_callee(const std::string& name) const {
   if (ops != nullptr)
     for (const auto& row : ops->ops()) names.push_back(row.first);
   names.insert(names.end(), {"scan", "vmap"});
+  if (block != nullptr) names.push_back("is_named");
   names.insert(names.end(), derivatives.begin(), derivatives.end());
   return "there is no module, function or op '" + name + "'" + did_you_mean(name, names);
 }

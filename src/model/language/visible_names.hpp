@@ -22,6 +22,7 @@ enum class Meaning : std::uint8_t {
   pi,
   function,
   require,
+  is_named,
   scan,
   vmap,
   derivative,

@@ -1,0 +1,129 @@
+// Writes low-rank adapters in the format of PEFT.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "durable.hpp"
+#include "hugging_face/adapter.hpp"
+#include "hugging_face/folder.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape {
+
+using model::HuggingFaceMapping;
+
+namespace {
+double number_of(const Model& model, const HuggingFaceMapping::Adapter& mapping, const char* key) {
+  const auto name = mapping.hyper.find(key);
+  return name == mapping.hyper.end() ? 0 : model.hyper().number(name->second);
+}
+
+/// A number without a fraction as an integer.
+Json short_number(double number) {
+  return number == std::floor(number) && std::abs(number) < 1e15 ? Json(static_cast<std::int64_t>(number))
+                                                                 : Json(number);
+}
+
+/// The square root of the sum of squares.
+double norm_of(const Var& x) {
+  return std::sqrt(evaluate(sum(square(x))).as<double>()[0]);
+}
+
+/// Throws DefinitionError unless the block of the module `path` exports weight + alpha / rank · B A, which is what PEFT
+/// computes.
+void check_merged(const Model& model, const Store& exported, const std::string& path,
+                  const HuggingFaceMapping::Adapter& mapping, double rank, double alpha) {
+  const std::string name = path + ".weight";
+  const Array* weight = model.weights().find(name);
+  const Array* merged = exported.find(name);
+  if (weight == nullptr || merged == nullptr)
+    throw DefinitionError("model '" + model.name() + "' has adapters of '" + path + "', but no '" + name +
+                          "' that they adapt");
+  Tape tape;
+  const auto numbers = [&](const Array& array) { return cast(tape.constant(array), Dtype::float64); };
+  const Var a = numbers(model.weights().at(path + "." + mapping.a)),
+            b = numbers(model.weights().at(path + "." + mapping.b));
+  if (a.rank() != 2 || b.rank() != 2 || static_cast<double>(a.size(0)) != rank || b.size(1) != a.size(0))
+    throw DefinitionError("the adapters of '" + path + "' are A " + to_string(a.shape()) + " and B " +
+                          to_string(b.shape()) + ": in PEFT they are [rank, in] and [out, rank]");
+  const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
+  const Var before = numbers(*weight), change = product * (alpha / rank);
+  if (change.shape() != before.shape())
+    throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
+                          ", but it is " + to_string(before.shape()) +
+                          ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
+  const double off = norm_of(numbers(*merged) - before - change),
+               allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
+  if (!std::isfinite(allowed))
+    throw FileError("the adapters of '" + path + "', or its weight, have numbers that are not finite");
+  if (!(off <= allowed))
+    throw DefinitionError("the adapters of '" + path + "' cannot be written: PEFT would compute " +
+                          "weight + alpha / rank * B @ A, and \"export\" of its block says otherwise");
+}
+
+const HuggingFaceMapping::Adapter& adapter_of(const HuggingFaceMapping& mapping, const Model& model) {
+  if (!mapping.adapter)
+    throw DefinitionError("the entry \"hugging_face\" of model '" + model.name() +
+                          "' has no \"adapter\", which it needs to be saved as one");
+  return *mapping.adapter;
+}
+}  // namespace
+
+std::vector<std::string> model::adapter_weights(const Model& model) {
+  const auto definition = mapped_definition(model);
+  const HuggingFaceMapping::Adapter& adapter = adapter_of(*definition->hugging_face, model);
+  std::vector<std::string> names;
+  for (const Store::Entry& entry : model.weights())
+    if (const std::string word = cut_last(entry.name).second; word == adapter.a || word == adapter.b)
+      names.push_back(entry.name);
+  return names;
+}
+
+void save_adapter(const Model& model, const std::string& folder, const std::string& base) {
+  const auto definition = model::mapped_definition(model);
+  const HuggingFaceMapping& mapping = *definition->hugging_face;
+  const HuggingFaceMapping::Adapter& adapter = adapter_of(mapping, model);
+  const double rank = number_of(model, adapter, "r"), alpha = number_of(model, adapter, "lora_alpha");
+  const Store exported = model.exported_weights();
+  Store named;
+  std::vector<std::string> names;  // of all weights but the adapters
+  std::set<std::string> adapted;
+  for (const Store::Entry& entry : model.weights()) {
+    const auto [path, word] = model::cut_last(entry.name);
+    if (word != adapter.a && word != adapter.b) {
+      names.push_back(model::written_name(mapping, entry.name));
+      continue;
+    }
+    const std::string module = model::cut_last(model::written_name(mapping, path + ".weight")).first;
+    if (word == adapter.a) check_merged(model, exported, path, adapter, rank, alpha);
+    adapted.insert(module);
+    named.add(model::adapter_prefix + module + (word == adapter.a ? model::adapter_a : model::adapter_b),
+              Array(entry.value));
+  }
+  if (named.empty()) throw DefinitionError("model '" + model.name() + "' has no adapters");
+  for (const Store::Entry& entry : exported)
+    if (const Array* weight = model.weights().find(entry.name);
+        weight == nullptr || (weight->data() != entry.value.data() &&
+                              adapted.count(model::cut_last(model::written_name(mapping, entry.name)).first) == 0))
+      throw DefinitionError("model '" + model.name() + "' exports '" + entry.name +
+                            "', which is no weight with an adapter: an adapter cannot express it");
+  Json config;
+  for (const auto& [key, value] : adapter.config) config[key] = value;
+  config["peft_type"] = "LORA";
+  config["base_model_name_or_path"] = base;
+  config["r"] = short_number(rank);
+  config["lora_alpha"] = short_number(alpha);
+  config["lora_dropout"] = number_of(model, adapter, "lora_dropout");
+  config["target_modules"] = model::shortest_endings(adapted, model::modules_around(names));
+  config["bias"] = "none";
+  config["inference_mode"] = true;
+  model::write_files(folder, model::adapter_config_file, [&](const std::string& beside) {
+    save_arrays(beside + "/" + model::adapter_weights_file, named, {{"format", "pt"}});
+    write_file(beside + "/" + model::adapter_config_file, indented(config));
+  });
+}
+
+}  // namespace xtape
