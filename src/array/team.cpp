@@ -67,7 +67,7 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_parent()) forget();
-    ends_ = true;
+    ends_ = true;  // before the gate changes, which wakes all
     announce();
     for (std::thread& helper : helpers_) helper.join();
   }
@@ -115,13 +115,13 @@ class Team {
 
   void help(int worker, std::uint32_t seen) {
     for (;;) {
-      std::uint32_t gate = wait_until(gate_, [&](std::uint32_t now) { return call_of(now) != seen; });
+      std::uint32_t gate = wait_until(gate_, [&](std::uint32_t now) { return call_of(now) != seen || ends_; });
+      if (ends_) return;
       bool entered = false;
       while ((gate & open) != 0 && !(entered = gate_.compare_exchange_weak(gate, gate + 1))) {
       }
       seen = call_of(gate);
       if (!entered) continue;
-      if (ends_) return;
       if (worker < threads_) member_(context_, worker);
       const std::uint32_t before = gate_.fetch_sub(1);
       if (inside(before) == 1 && (before & open) == 0) {
@@ -136,7 +136,7 @@ class Team {
   alignas(64) const void* context_ = nullptr;
   void (*member_)(const void* context, int worker) = nullptr;
   int threads_ = 0;
-  bool ends_ = false;
+  std::atomic<bool> ends_{false};
   int forks_ = forks;
   std::vector<std::thread> helpers_;
 };

@@ -4,6 +4,8 @@
 
 #include "checkpoint.hpp"
 #include "durable.hpp"
+#include "files.hpp"
+#include "json_text.hpp"
 #include "new_run.hpp"
 #include "opened_model.hpp"
 
@@ -43,6 +45,16 @@ ModelOptions model_options(const DefinitionOptions& arguments, bool initialise) 
     options.hyper.emplace_back(name, text);
   }
   return options;
+}
+
+std::string recipe_file(const std::string& name) {
+  if (path_exists(name) && !is_plain_file(name)) return "";
+  try {
+    const std::string file = find_definition(name, "recipes");
+    return JsonNode(read_file(file), file, JsonErrors::file).has("data") ? file : "";
+  } catch (const FileError&) {
+    return "";  // the caller has the error of what else it expects
+  }
 }
 
 Model load_model(const DefinitionOptions& arguments, bool initialise) {

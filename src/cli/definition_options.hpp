@@ -26,6 +26,9 @@ void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::
 Model load_model(const DefinitionOptions& arguments, bool initialise);
 ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);
 
+/// The file of a recipe, named by its path or as for `xtape train`: "shakespeare_char". Empty for anything else.
+std::string recipe_file(const std::string& name);
+
 /// Parses sizes such as "b=2,t=8". Throws WrongInput if the text is not of this form.
 NamedSizes sizes_of(const std::string& text);
 

@@ -22,12 +22,7 @@ Kind kind_of_json(const std::string& path) {
 
 /// Whether a recipe is named as for `xtape train`: "shakespeare_char".
 bool is_recipe_name(const std::string& name) {
-  if (path_exists(name) || name.find('/') != std::string::npos) return false;
-  try {
-    return kind_of_json(find_definition(name, "recipes")) == Kind::recipe;
-  } catch (const FileError&) {
-    return false;
-  }
+  return !path_exists(name) && name.find('/') == std::string::npos && !recipe_file(name).empty();
 }
 }  // namespace
 

@@ -11,7 +11,7 @@ TEST_CASE("shapes broadcast as in NumPy") {
   CHECK(broadcast_shapes({{2, 3}, {3}}) == Shape{2, 3});
   CHECK(broadcast_shapes({{2, 1}, {1, 4}, {}}) == Shape{2, 4});
   CHECK(broadcast_shapes({{0, 3}, {1, 3}}) == Shape{0, 3});
-  CHECK_THROWS_WITH_AS(broadcast_shapes({{2, 3}, {4}}),
+  CHECK_THROWS_WITH_AS(broadcast_shapes({{}, {2, 3}, {}, {4}}),
                        "shapes (2, 3) and (4,) do not broadcast: counted from the back, sizes must be equal or 1",
                        ShapeError);
 }

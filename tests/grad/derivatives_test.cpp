@@ -127,7 +127,8 @@ TEST_CASE("derivatives refuse what does not fit, and then nothing is recorded") 
   CHECK_THROWS_AS(jacobian(y, far), HandleError);
   CHECK_THROWS_AS(jacobian(y, n), DtypeError);
   CHECK_THROWS_AS(jacobian(n, x), DtypeError);
-  CHECK_THROWS_AS(hessian(y, x), ShapeError);
+  CHECK_THROWS_WITH_AS(hessian(y, x), doctest::Contains("hessian: the output must have one element, got (4,)"),
+                       ShapeError);
   CHECK_THROWS_AS(hvp(total, {x}, {n}), DtypeError);
   CHECK(tape.size() == size);
 }

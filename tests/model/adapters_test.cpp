@@ -4,9 +4,9 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "error_of.hpp"
+#include "files.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
@@ -57,12 +57,6 @@ struct ChangedAdapters {
     save_arrays(weights, changed);
   }
 };
-
-std::string bytes_of(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 }  // namespace
 
 TEST_CASE("adapters: features that are not supported are refused by key and line") {
@@ -190,12 +184,12 @@ TEST_CASE("adapters: damaged files") {
         if (name == first_b) value = Array(Dtype::int64, {24, 2});
       }),
       "of another dtype: " + first_b + " is int64");
-  const std::string whole = bytes_of(ChangedAdapters().weights);
+  const std::string whole = read_file(ChangedAdapters().weights);
   for (std::size_t kept = 0; kept < whole.size(); kept += kept < 40 || kept + 10 > whole.size() ? 1 : 97)
     said([&](const ChangedAdapters& adapters) {
       adapters.folder.write("adapter_model.safetensors", whole.substr(0, kept));
     });
-  const std::string config = bytes_of(ChangedAdapters().config);
+  const std::string config = read_file(ChangedAdapters().config);
   for (std::size_t kept = 0; kept < config.size(); kept += 13)
     said(
         [&](const ChangedAdapters& adapters) { adapters.folder.write("adapter_config.json", config.substr(0, kept)); });

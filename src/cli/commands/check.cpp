@@ -87,9 +87,8 @@ void check(const CheckArguments& arguments) {
   const std::optional<ModelFolder> folder = model_folder(path);
   const bool run = path_exists(path + "/recipe.json");
   if (!folder && !run) {
+    if (!recipe_file(path).empty()) return check_recipe(arguments);
     path = find_definition(path, "recipes");
-    const JsonNode root(read_file(path), path, JsonErrors::definition);
-    if (root.has("data")) return check_recipe(arguments);
     const auto definition = model::read_definition(path);
     model::check_names(*definition, builtin_ops());
     model::check_inputs(*definition);

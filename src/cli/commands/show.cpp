@@ -8,7 +8,6 @@
 
 #include "files.hpp"
 #include "joined.hpp"
-#include "json_text.hpp"
 #include "node_text.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
@@ -115,17 +114,6 @@ void print_tape(const RecordedTape& recorded, const std::string& format) {
   if (format != "text") return;
   for (const auto& [name, var] : recorded.outputs)
     std::cout << "output '" << name << "' " << reference(recorded.tape, var.id()) << '\n';
-}
-
-/// The file of a recipe: "" if this is not the name or path of one.
-std::string recipe_file(const std::string& name) {
-  if (!name.ends_with(".json") && path_exists(name)) return "";  // a folder
-  try {
-    const std::string file = find_definition(name, "recipes");
-    return JsonNode(read_file(file), file, JsonErrors::file).has("data") ? file : "";
-  } catch (const FileError&) {
-    return "";  // for the error of a definition that is not there
-  }
 }
 
 void print_recipe(const std::string& file, const std::vector<std::string>& settings) {
