@@ -38,10 +38,10 @@ struct StatisticsPicture {
         if (std::find(modules.begin(), modules.end(), each.first) == modules.end()) modules.push_back(each.first);
     }
     constexpr std::size_t most_updates = 160;  // more columns could not be told apart
-    const std::size_t stretch = (updates.size() + most_updates - 1) / most_updates;
+    const std::size_t interval = (updates.size() + most_updates - 1) / most_updates;
     std::vector<const train::Measured*> kept;  // the last update is kept: it may be the one that failed
     for (std::size_t i = 0; i < updates.size(); ++i)
-      if ((updates.size() - 1 - i) % stretch == 0) kept.push_back(updates[i]);
+      if ((updates.size() - 1 - i) % interval == 0) kept.push_back(updates[i]);
     updates = kept;
   }
 

@@ -15,7 +15,7 @@ namespace {
 /// rejects almost every element. Elements of minus infinity, whose probability is 0, are left out.
 template <class T>
 void collect(const T* x, std::int64_t classes, std::size_t count, const std::vector<std::int32_t>& never,
-             std::vector<Choice>& best) {
+             std::vector<ScoredToken>& best) {
   best.clear();
   T least = -std::numeric_limits<T>::infinity();
   const auto next = [&](std::int64_t from) { return kernels().of<T>().first_above(x, from, classes, least); };
@@ -24,7 +24,7 @@ void collect(const T* x, std::int64_t classes, std::size_t count, const std::vec
     if (std::find(never.begin(), never.end(), token) != never.end()) continue;
     if (best.size() == count) best.pop_back();
     const auto value = static_cast<double>(x[i]);
-    const auto above = [](double logit, const Choice& choice) { return logit > choice.log_probability; };
+    const auto above = [](double logit, const ScoredToken& choice) { return logit > choice.log_probability; };
     best.insert(std::upper_bound(best.begin(), best.end(), value, above), {token, value});
     if (best.size() == count) least = static_cast<T>(best.back().log_probability);
   }
@@ -32,11 +32,11 @@ void collect(const T* x, std::int64_t classes, std::size_t count, const std::vec
 
 template <class T>
 bool choose(const T* x, std::int64_t classes, std::int64_t count, const std::vector<std::int32_t>& never,
-            std::vector<Choice>& best) {
+            std::vector<ScoredToken>& best) {
   const double total = kernels().of<T>().log_sum_exp(x, classes);
   if (!std::isfinite(total)) return false;
   collect(x, classes, static_cast<std::size_t>(count), never, best);
-  for (Choice& choice : best) choice.log_probability -= total;
+  for (ScoredToken& choice : best) choice.log_probability -= total;
   return true;
 }
 }  // namespace
@@ -49,7 +49,7 @@ const ArrayView& checked_logits(const ArrayView& result) {
 }
 
 void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
-               const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices) {
+               const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<ScoredToken>>& choices) {
   choices.resize(rows.size());
   for (auto& list : choices) list.reserve(static_cast<std::size_t>(count));
   std::vector<char> defined(rows.size(), 1);

@@ -11,7 +11,7 @@ namespace xtape::decode {
 /// Throws DefinitionError unless the result of a step is floats [rows, tokens, classes].
 const ArrayView& checked_logits(const ArrayView& result);
 
-struct Choice {
+struct ScoredToken {
   std::int32_t token = 0;
   double log_probability = 0;
 };
@@ -21,6 +21,6 @@ struct Choice {
 /// there are not as many. Probabilities are those of the softmax over all classes. Throws Error if the softmax of a row
 /// is not defined.
 void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, std::int64_t count,
-               const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<Choice>>& choices);
+               const std::vector<std::int32_t>& never, int threads, std::vector<std::vector<ScoredToken>>& choices);
 
 }  // namespace xtape::decode

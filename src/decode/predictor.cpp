@@ -74,12 +74,12 @@ decode::Recording Predictor::Data::record(const NamedSizes& sizes, std::int64_t 
   return decode::record_step(*model, function, options.stepped, with_tokens(sizes, count, tokens), places);
 }
 
-const decode::Split& Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count,
-                                               std::int64_t tokens, std::int64_t places) {
+const decode::StepSplit& Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count,
+                                                   std::int64_t tokens, std::int64_t places) {
   if (!known_split || known_split->sizes != fixed_sizes || known_split->tokens != tokens) {
     const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;  // fewer if possible: there may be a limit
     decode::Recording wider = record(fixed_sizes, count + 1, tokens, places);
-    decode::Split split = decode::split(recording, wider, record(fixed_sizes, count, other_tokens, places + 1));
+    decode::StepSplit split = decode::split(recording, wider, record(fixed_sizes, count, other_tokens, places + 1));
     known_split.emplace(KnownSplit{fixed_sizes, tokens, std::move(wider), std::move(split)});
   }
   decode::require_same_ops(recording, known_split->recording);

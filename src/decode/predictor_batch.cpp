@@ -12,13 +12,13 @@ using decode::FixedPlayers;
 using decode::Recording;
 using decode::RowBuffer;
 using decode::RowMove;
-using decode::Split;
+using decode::StepSplit;
 
 FixedPlayers::Function& Predictor::Data::fixed_player(std::int64_t count) {
   const FunctionKey key{function, Mode::predict, with_tokens(fixed_sizes, count, 1), "what fixed inputs give"};
   return *fixed_players.of(key, [&](const FunctionKey&) {
     Recording recording = record(fixed_sizes, count, 1, options.capacity);
-    const Split& split = split_of(recording, count, 1, options.capacity);
+    const StepSplit& split = split_of(recording, count, 1, options.capacity);
     std::vector<std::int64_t> row_axes;
     for (const decode::BoundaryValue& value : split.boundary) row_axes.push_back(value.row_axis);
     const NamedVars results = decode::boundary_vars(recording, split);

@@ -40,8 +40,8 @@ struct Predictor::Data {
   NamedSizes with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const;
   decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
   /// The split of a recording, which is the same for any number of rows and places.
-  const decode::Split& split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
-                                std::int64_t places);
+  const decode::StepSplit& split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
+                                    std::int64_t places);
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
   void store_boundary(const decode::FixedPlayers::Function& fixed, std::int64_t repeat);
   decode::StepPlayers::Function& step_player(std::int64_t tokens);
@@ -60,7 +60,7 @@ struct Predictor::Data {
     NamedSizes sizes;
     std::int64_t tokens;
     decode::Recording recording;
-    decode::Split split;
+    decode::StepSplit split;
   };
 
   const Model* model;

@@ -7,9 +7,9 @@ namespace xtape {
 using decode::CacheState;
 using decode::Recording;
 using decode::RowBuffer;
-using decode::Split;
 using decode::StepInputs;
 using decode::StepPlayers;
+using decode::StepSplit;
 
 /// Allocates the states of the caches at the first recording, with room for the batch.
 void Predictor::Data::hold_states(const Recording& recording) {
@@ -49,7 +49,7 @@ StepPlayers::Recording Predictor::Data::record_step(std::int64_t count, std::int
   if (!recording.fixed.empty()) {
     std::vector<Array> memory;
     for (const RowBuffer& held : boundary) memory.push_back(held.array());
-    const Split& split = split_of(recording, count, tokens, capacity);
+    const StepSplit& split = split_of(recording, count, tokens, capacity);
     if (split.boundary.size() != boundary_axes.size())
       throw DefinitionError(whose() + " must record the same ops for any number of rows and tokens");
     recording = decode::rest_of(recording, split, memory);

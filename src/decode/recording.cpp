@@ -94,10 +94,10 @@ void require_same_ops(const Recording& a, const Recording& b) {
   if (!same_ops(a, b)) throw DefinitionError("the function must record the same ops for any number of rows and tokens");
 }
 
-Split split(const Recording& recording, const Recording& wider, const Recording& longer) {
+StepSplit split(const Recording& recording, const Recording& wider, const Recording& longer) {
   require_same_ops(recording, wider);
   require_same_ops(recording, longer);
-  Split made;
+  StepSplit made;
   made.fixed = fixed_nodes(recording, longer);
   made.needed = needed_nodes(recording);
   std::vector<ValueId> values;
@@ -114,7 +114,7 @@ Split split(const Recording& recording, const Recording& wider, const Recording&
   return made;
 }
 
-NamedVars boundary_vars(Recording& recording, const Split& split) {
+NamedVars boundary_vars(Recording& recording, const StepSplit& split) {
   NamedVars vars;
   for (const BoundaryValue& boundary : split.boundary) {
     const Var value = recording.tape.var(boundary.value);
@@ -124,7 +124,7 @@ NamedVars boundary_vars(Recording& recording, const Split& split) {
   return vars;
 }
 
-Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory) {
+Recording rest_of(const Recording& recording, const StepSplit& split, const std::vector<Array>& memory) {
   Recording rest;
   rest.tape = recording.tape.blank();
   Copier copier(recording.tape, rest.tape);

@@ -31,7 +31,7 @@ struct BoundaryValue {
   std::int64_t row_axis = -1;  ///< The axis of its rows; -1 if the value is the same for all rows.
 };
 
-struct Split {
+struct StepSplit {
   std::vector<bool> fixed;              ///< Per node: depends on a fixed input, and not on the step.
   std::vector<bool> needed;             ///< Per node: the result or a state depends on it.
   std::vector<BoundaryValue> boundary;  ///< In the order in which the rest first reads them.
@@ -41,12 +41,12 @@ struct Split {
 /// rows. `longer` is recorded for another number of tokens per step and another capacity: nodes whose shapes differ
 /// belong to the rest. Throws DefinitionError if the three do not have the same ops, or if a boundary value does not
 /// have one axis for its rows.
-Split split(const Recording& recording, const Recording& wider, const Recording& longer);
+StepSplit split(const Recording& recording, const Recording& wider, const Recording& longer);
 
 /// The boundary values as vars on the tape of `recording`, with the axis of the rows first, named "fixed 0" and so on.
-NamedVars boundary_vars(Recording& recording, const Split& split);
+NamedVars boundary_vars(Recording& recording, const StepSplit& split);
 
 /// The rest on its own tape. It reads the boundary values from `memory`, with the axis of the rows first.
-Recording rest_of(const Recording& recording, const Split& split, const std::vector<Array>& memory);
+Recording rest_of(const Recording& recording, const StepSplit& split, const std::vector<Array>& memory);
 
 }  // namespace xtape::decode

@@ -66,9 +66,9 @@ bool CacheState::set_rows(std::int64_t rows) {
 void CacheState::move(const RowMove& move, std::int64_t places) {
   const std::byte* from = held_.row(move.from);
   std::byte* to = held_.row(move.to);
-  const std::int64_t stretch = capacity() * place_bytes_;
+  const std::int64_t row_bytes = capacity() * place_bytes_;
   for (std::int64_t i = 0; i < outer_; ++i)
-    std::memcpy(to + i * stretch, from + i * stretch, static_cast<std::size_t>(places * place_bytes_));
+    std::memcpy(to + i * row_bytes, from + i * row_bytes, static_cast<std::size_t>(places * place_bytes_));
 }
 
 }  // namespace xtape::decode

@@ -11,7 +11,7 @@ namespace xtape::decode {
 
 namespace {
 constexpr std::uint64_t sampling_stream = 5;
-constexpr std::int64_t stretch = 64;     // logits of a block, for which one maximum is kept
+constexpr std::int64_t block_logits = 64;  // logits of a block, for which one maximum is kept
 constexpr std::int64_t first_look = 64;  // the most probable tokens that are tried first: often enough for top_p
 constexpr double coldest = 1e-30;        // a smaller temperature would underflow to 0 as a float
 
@@ -52,8 +52,8 @@ void Sampler::look_at(const T* logits, std::int64_t classes) {
   if (kernels().of<T>().has_odd(logits, classes))
     throw Error("the logits contain NaN or infinity: no token can be drawn from them");
   maxima_.clear();
-  for (std::int64_t first = 0; first < classes; first += stretch) {
-    const std::int64_t count = std::min(stretch, classes - first);
+  for (std::int64_t first = 0; first < classes; first += block_logits) {
+    const std::int64_t count = std::min(block_logits, classes - first);
     maxima_.push_back(static_cast<double>(kernels().of<T>().greatest(logits + first, count)));
   }
   top_ = -std::numeric_limits<double>::infinity();
@@ -63,9 +63,9 @@ void Sampler::look_at(const T* logits, std::int64_t classes) {
 
 template <class T>
 void Sampler::take_all(const T* logits, std::int64_t classes) {
-  T weights[stretch];
-  for (std::int64_t first = 0; first < classes; first += stretch) {
-    const std::int64_t count = std::min(stretch, classes - first);
+  T weights[block_logits];
+  for (std::int64_t first = 0; first < classes; first += block_logits) {
+    const std::int64_t count = std::min(block_logits, classes - first);
     kernels().of<T>().weights_of(logits + first, count, static_cast<T>(top_), divisor<T>(sampling_.temperature),
                                  weights);
     for (std::int64_t i = 0; i < count; ++i)
@@ -88,8 +88,8 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
   candidates_.clear();
   for (std::size_t s = 0; s < maxima_.size(); ++s) {
     if (maxima_[s] < bound) continue;
-    const std::int64_t first = static_cast<std::int64_t>(s) * stretch;
-    for (std::int64_t i = first; i < std::min(classes, first + stretch); ++i)
+    const std::int64_t first = static_cast<std::int64_t>(s) * block_logits;
+    for (std::int64_t i = first; i < std::min(classes, first + block_logits); ++i)
       if (const auto logit = static_cast<double>(logits[i]); logit >= bound)
         candidates_.push_back({static_cast<std::int32_t>(i), logit, 0});
   }

@@ -14,8 +14,8 @@
 namespace xtape {
 
 namespace {
-using decode::Choice;
 using decode::Running;
+using decode::ScoredToken;
 using decode::SentenceSearch;
 using Results = std::vector<std::vector<Hypothesis>>;
 
@@ -96,7 +96,7 @@ class BatchSearch {
     }
     // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, predictor_.threads(), choices_);
-    const std::vector<Choice>* choices = choices_.data();
+    const std::vector<ScoredToken>* choices = choices_.data();
     for (const std::size_t index : present_) {
       SentenceSearch& sentence = sentences_[index];
       if (sentence.done()) continue;
@@ -149,7 +149,7 @@ class BatchSearch {
   std::vector<std::int32_t> never_;
   std::vector<SentenceSearch> sentences_;
   std::vector<std::size_t> present_;  // per slot of beam_size rows: the index of its sentence
-  std::vector<std::vector<Choice>> choices_;
+  std::vector<std::vector<ScoredToken>> choices_;
   Array tokens_;
 };
 

@@ -33,10 +33,10 @@ class SentenceSearch {
   const std::vector<Running>& running() const { return running_; }
 
   /// Takes one step. choices[j] are the most probable next tokens of hypothesis j.
-  void advance(const std::vector<Choice>* choices) {
+  void advance(const std::vector<ScoredToken>* choices) {
     std::vector<Candidate> candidates;
     for (std::size_t j = 0; j < running_.size(); ++j)
-      for (const Choice& choice : choices[j])
+      for (const ScoredToken& choice : choices[j])
         candidates.push_back(
             {running_[j].log_probability + choice.log_probability, static_cast<std::int32_t>(j), choice.token});
     std::sort(candidates.begin(), candidates.end());

@@ -59,16 +59,16 @@ void Sweep::mark_dependents(std::size_t finish) {
 /// Finds the fusions among the nodes that the outputs depend on. Only the outputs and inputs of this sweep must be
 /// kept: later uses of other values are not known yet.
 void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
-  TapeSegment stretch{tape_, {}};
-  for (const Var& output : outputs) stretch.asked.push_back(output.id());
-  stretch.nodes = needed_by(tape_, stretch.asked);
-  stretch.nodes.resize(finish);
+  TapeSegment segment{tape_, {}};
+  for (const Var& output : outputs) segment.asked.push_back(output.id());
+  segment.nodes = needed_by(tape_, segment.asked);
+  segment.nodes.resize(finish);
   for (const Var& input : inputs) {
     if (static_cast<std::size_t>(input.id().node) >= finish) continue;
-    stretch.asked.push_back(input.id());
-    stretch.opaque.push_back(input.id());
+    segment.asked.push_back(input.id());
+    segment.opaque.push_back(input.id());
   }
-  fusions_.emplace(ops_of(tape_), std::move(stretch));
+  fusions_.emplace(ops_of(tape_), std::move(segment));
 }
 
 /// The sum of the contributions to a value's cotangent; an empty var if there are none.

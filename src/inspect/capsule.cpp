@@ -51,14 +51,14 @@ class Cut {
   NamedVars operands_;
 };
 
-/// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole stretch.
+/// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole chain.
 std::set<std::int32_t> nodes_of_capsule(const Program& program, const FailingNode& failing, const Causes& causes) {
   constexpr std::size_t most_nodes = 20;
   constexpr double in_range = 1e4;
   std::set<std::int32_t> nodes{failing.node};
-  for (const std::int32_t index : failing.stretch)
+  for (const std::int32_t index : failing.chain)
     if (!program.node(index).op->is_source()) nodes.insert(index);
-  if (!failing.stretch.empty()) return nodes;
+  if (!failing.chain.empty()) return nodes;
   for (std::size_t i = 0; i + 1 < causes.values.size() && nodes.size() < most_nodes; ++i) {
     const Range range = range_of(causes.arrays.at(causes.values[i].value));
     if (i > 0 && range.all_finite() && range.magnitude() <= in_range) break;

@@ -30,10 +30,10 @@ Array only(const Array& array, double number, std::int64_t begin, std::int64_t f
   return kept;
 }
 
-/// A number of nodes that ends with the failing one, and trials of what it would do with other operands.
-class Stretch {
+/// Plays the failing node, and the nodes before it that were added, with other operands.
+class Replacements {
  public:
-  Stretch(const NodeByNode& plays, const FailingNode& failing, const Causes& causes)
+  Replacements(const NodeByNode& plays, const FailingNode& failing, const Causes& causes)
       : plays_(plays), nodes_{failing.node}, causes_(causes) {}
   void begin_at(std::int32_t node) { nodes_.insert(node); }
 
@@ -107,9 +107,9 @@ std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node,
 /// The nodes whose arrays are needed to look for causes.
 std::set<std::int32_t> nodes_to_look_at(const Program& program, const FailingNode& failing) {
   constexpr std::size_t most_kept = 64;
-  if (failing.stretch.empty()) return nearest_before(program, failing.node, most_kept);
-  std::set<std::int32_t> kept = failing.stretch;
-  for (const std::int32_t index : failing.stretch)
+  if (failing.chain.empty()) return nearest_before(program, failing.node, most_kept);
+  std::set<std::int32_t> kept = failing.chain;
+  for (const std::int32_t index : failing.chain)
     for (const ValueId id : program.node(index).inputs) kept.insert(id.node);
   return kept;
 }
@@ -157,17 +157,17 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
       nodes_to_look_at(program, failing));
   add_outputs(causes, plays, failing);
   const std::vector<bool> varies = varying_nodes(program);
-  Stretch stretch(plays, failing, causes);
+  Replacements replacements(plays, failing, causes);
   const auto is_known = [&](ValueId id) { return causes.arrays.count(id) > 0; };
-  for (std::int32_t user = failing.node; causes.values.size() < most_causes + failing.stretch.size();) {
+  for (std::int32_t user = failing.node; causes.values.size() < most_causes + failing.chain.size();) {
     const Node& node = program.node(user);
-    stretch.begin_at(user);
+    replacements.begin_at(user);
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) break;
     std::optional<ValueId> chosen;
     std::optional<double> mending;
     std::tuple<bool, bool, double> best;  // an operand that mends, that is no literal, with the largest numbers
     for (const ValueId id : node.inputs) {
-      const std::optional<double> number = stretch.mended_by(id);
+      const std::optional<double> number = replacements.mended_by(id);
       const std::tuple rank{number.has_value(), varies[id.node],
                             strangeness(range_of(causes.arrays.at(id)))};
       if (chosen && rank <= best) continue;
@@ -177,7 +177,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
     }
     if (!chosen) break;
     causes.values.push_back({*chosen, user, {}});
-    if (mending) causes.values.back().element = stretch.culprit(*chosen, *mending);
+    if (mending) causes.values.back().element = replacements.culprit(*chosen, *mending);
     if (program.node(chosen->node).op->is_source()) break;
     if (causes.values.size() > 2 && std::get<double>(best) <= usual) break;
     user = chosen->node;

@@ -111,7 +111,7 @@ Failure described(const Program& program, const FailingNode& failing, const Caus
   failure.node = label_of(program, {failing.node, 0});
   failure.site = to_string(node.site);
   failure.call = node.site.op != nullptr ? node.site.op->name : node.op->name;
-  failure.passed_on = !failing.stretch.empty();
+  failure.passed_on = !failing.chain.empty();
   failure.causes = described_causes(program, causes, steps);
   add_step(failure.time_steps, steps, program, failing.node);
   if (failing.error.empty()) {

@@ -17,10 +17,10 @@ struct FailingNode {
   std::string error = "";  ///< What its kernel throws; "" if it makes a number that is not finite.
   /// If no call makes the numbers that are not finite: the nodes that pass them on from sources and literals to `node`,
   /// an output of the program.
-  std::set<std::int32_t> stretch = {};
+  std::set<std::int32_t> chain = {};
 };
 /// The first node that fails the program even if ones take the place of the NaN and infinities that other nodes make.
-/// If none does, and outputs are not finite: the node of the first such output, with its `stretch`. Parameters that are
+/// If none does, and outputs are not finite: the node of the first such output, with its `chain`. Parameters that are
 /// `given` make nothing: they are operands of a call whose body is the program.
 std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given = false);
 

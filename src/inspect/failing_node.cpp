@@ -112,7 +112,7 @@ std::optional<FailingNode> passed_on(const Program& program, const Trial& mended
       const std::int32_t node = queue.back();
       queue.pop_back();
       for (const ValueId id : program.node(node).inputs)
-        if (mended.passing.count(id.node) > 0 && last.stretch.insert(id.node).second) queue.push_back(id.node);
+        if (mended.passing.count(id.node) > 0 && last.chain.insert(id.node).second) queue.push_back(id.node);
     }
     return last;
   }
@@ -160,14 +160,14 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
 std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
   const Trials strict(plays, given, Flips::made), lenient(plays, given, Flips::passed_on);
   const std::optional<FailingNode> found = first_failing(strict);
-  if (!found || !found->error.empty() || !found->stretch.empty()) return found;
+  if (!found || !found->error.empty() || !found->chain.empty()) return found;
   const auto only_found = [&](std::int32_t node) { return node == found->node; };
   if (!lenient(only_found).makers.empty()) return found;
   // The node turns the sign of an infinity. That is at fault if nothing fails without it; else it is part of a guard.
   const Trial without = strict(only_found);
   if (!without.thrown && all_finite(without.outputs)) return found;
   const std::optional<FailingNode> other = first_failing(lenient);
-  return other && other->stretch.empty() ? other : found;
+  return other && other->chain.empty() ? other : found;
 }
 
 }  // namespace xtape

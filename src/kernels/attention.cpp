@@ -23,9 +23,9 @@ constexpr std::int64_t least_key_step = 64;  // the minimum of that step
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
 /// An array that only products read, and which may therefore be narrow.
-class Factor {
+class Operand {
  public:
-  Factor(const void* data, Dtype dtype) : data_(static_cast<const std::byte*>(data)), bytes_(size_of(dtype)) {}
+  Operand(const void* data, Dtype dtype) : data_(static_cast<const std::byte*>(data)), bytes_(size_of(dtype)) {}
   const void* at(std::int64_t offset) const { return data_ + offset * static_cast<std::int64_t>(bytes_); }
 
  private:
@@ -34,15 +34,16 @@ class Factor {
 };
 
 /// A factor of a product: its strides, and its dtype if it is narrow.
-struct FactorMatrix {
+struct OperandMatrix {
   AttentionPlan::Matrix strides;
   std::optional<Dtype> narrow = {};
-  FactorMatrix transposed() const { return {{strides.column, strides.row}, narrow}; }
+  OperandMatrix transposed() const { return {{strides.column, strides.row}, narrow}; }
 };
 
 /// c [m, n] (+)= sum over l of a [m, l] b [l, n], on one thread.
 PlannedProduct matrix_product(const AttentionPlan& plan, std::int64_t m, std::int64_t l, std::int64_t n,
-                              const FactorMatrix& a, const FactorMatrix& b, AttentionPlan::Matrix c, bool accumulate) {
+                              const OperandMatrix& a, const OperandMatrix& b, AttentionPlan::Matrix c,
+                              bool accumulate) {
   Product product;
   product.dtype = plan.dtype;
   product.precision = plan.precision;
@@ -64,11 +65,11 @@ struct Products {
   std::size_t scratch_bytes = 0;
 };
 Products products_of(const AttentionPlan& plan, std::int64_t queries, std::int64_t keys, bool backward) {
-  const FactorMatrix block{{keys, 1}};
-  const FactorMatrix q{plan.q, plan.narrow[of_q]}, k{plan.k, plan.narrow[of_k]}, v{plan.v, plan.narrow[of_v]},
+  const OperandMatrix block{{keys, 1}};
+  const OperandMatrix q{plan.q, plan.narrow[of_q]}, k{plan.k, plan.narrow[of_k]}, v{plan.v, plan.narrow[of_v]},
       dy{plan.y, plan.narrow[of_y]};
   Products made;
-  const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, const FactorMatrix& a, const FactorMatrix& b,
+  const auto make = [&](std::int64_t m, std::int64_t l, std::int64_t n, const OperandMatrix& a, const OperandMatrix& b,
                         AttentionPlan::Matrix c, bool accumulate) {
     PlannedProduct product = matrix_product(plan, m, l, n, a, b, c, accumulate);
     made.scratch_bytes = std::max(made.scratch_bytes, product.scratch_bytes);
@@ -116,7 +117,7 @@ class BlockedAttention {
 
   void forward(const void* q_data, const void* k_data, const void* v_data, const bool* mask, T* y, std::byte* scratch,
                std::uint64_t step) const {
-    const Factor q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data);
+    const Operand q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data);
     parallel_pieces(
         plan_.threads, plan_.heads.count() * blocks_, 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
           const Memory memory = memory_of(scratch, piece);
@@ -137,8 +138,8 @@ class BlockedAttention {
 
   void backward(const void* q_data, const void* k_data, const void* v_data, const bool* mask, const void* dy_data,
                 T* dq, T* dk, T* dv, std::byte* scratch, std::uint64_t step) const {
-    const Factor q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data),
-                 dy = factor(of_y, dy_data);
+    const Operand q = factor(of_q, q_data), k = factor(of_k, k_data), v = factor(of_v, v_data),
+                  dy = factor(of_y, dy_data);
     parallel_pieces(
         plan_.threads, plan_.heads.count(), 1, [&](std::int64_t begin, std::int64_t end, std::int64_t piece) {
           const Memory memory = memory_of(scratch, piece);
@@ -184,7 +185,7 @@ class BlockedAttention {
     void* product;
   };
 
-  Factor factor(Which which, const void* data) const { return {data, plan_.narrow[which].value_or(plan_.dtype)}; }
+  Operand factor(Which which, const void* data) const { return {data, plan_.narrow[which].value_or(plan_.dtype)}; }
 
   std::size_t bytes_of_thread() const { return buffers_ * block_bytes_ + product_bytes_; }
   Memory memory_of(std::byte* scratch, std::int64_t piece) const {

@@ -67,23 +67,23 @@ template <class Row>
 void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::size_t outer_rank = loops.rank() - 1;
   const std::int64_t length = loops.sizes[outer_rank];
-  const std::int64_t stretch = std::min(length, grain_elements);
-  const std::int64_t stretches = (length + stretch - 1) / stretch;
-  const std::int64_t count = loops.count() / length * stretches;
+  const std::int64_t chunk = std::min(length, grain_elements);
+  const std::int64_t chunks = (length + chunk - 1) / chunk;
+  const std::int64_t count = loops.count() / length * chunks;
   const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
   // Short rows follow each other by additions: finding the offsets of each would take longer than its copy.
-  const bool runs = stretches == 1 && outer_rank > 0;
+  const bool runs = chunks == 1 && outer_rank > 0;
   const std::int64_t rows = runs ? loops.sizes[outer_rank - 1] : 1;
   const std::int64_t from_row = runs ? loops.strides[0][outer_rank - 1] : 0;
   const std::int64_t to_row = runs ? loops.strides[1][outer_rank - 1] : 0;
-  parallel_for(threads, count, std::max<std::int64_t>(1, grain_elements / stretch),
+  parallel_for(threads, count, std::max<std::int64_t>(1, grain_elements / chunk),
                [&](std::int64_t begin, std::int64_t finish) {
                  for (std::int64_t k = begin; k < finish;) {
-                   auto [from, to] = loops.offsets(k / stretches, outer_rank);
-                   const std::int64_t start = k % stretches * stretch;
+                   auto [from, to] = loops.offsets(k / chunks, outer_rank);
+                   const std::int64_t start = k % chunks * chunk;
                    const std::int64_t end = std::min(finish, k + rows - k % rows);
                    for (; k < end; ++k, from += from_row, to += to_row)
-                     row(from + start * from_step, to + start * to_step, std::min(stretch, length - start));
+                     row(from + start * from_step, to + start * to_step, std::min(chunk, length - start));
                  }
                });
 }

@@ -96,10 +96,10 @@ inline Batch exp(const Batch& x) {
 }
 
 /// e^x - 1 for |x| < ordinary is high + low: low is what the rest, and the sum of it and its tail, lost by rounding.
-struct Split {
+struct HighLow {
   Batch high, low;
 };
-[[gnu::always_inline]] inline Split core_expm1(const Batch& x) {
+[[gnu::always_inline]] inline HighLow core_expm1(const Batch& x) {
   const Powers powers = powers_of(x);
   const Batch scale = power_of_two(powers.end), tail = short_tail(powers.rest), sum = powers.rest + tail;
   const Batch whole = xsimd::fnma(powers.n, Batch(ln2_high), x);
@@ -213,8 +213,8 @@ template <bool cosine>
 template <bool cosine>
 inline Batch wave(const Batch& x) {
   const Batch size = xsimd::abs(x), t = xsimd::fma(size, Batch(M_2_PI), Batch(rounder)), n = t - Batch(rounder);
-  const Batch near = xsimd::fnma(n, Batch(0x1.0b4611a6p-34), xsimd::fnma(n, Batch(0x1.921fb544p+0), size));
-  const Batch r = xsimd::fnma(n, Batch(0x1.3198a2e037073p-69), near), z = r * r;
+  const Batch reduced = xsimd::fnma(n, Batch(0x1.0b4611a6p-34), xsimd::fnma(n, Batch(0x1.921fb544p+0), size));
+  const Batch r = xsimd::fnma(n, Batch(0x1.3198a2e037073p-69), reduced), z = r * r;
   const Batch sine = polynomial(z, -0x1.5555555555549p-3, 0x1.111111110f87bp-7, -0x1.a01a019c11abcp-13,
                                 0x1.71de3577c440dp-19, -0x1.ae5e6643fbbddp-26, 0x1.5d93037156b44p-33);
   const Batch other = polynomial(z, 0x1.555555555554cp-5, -0x1.6c16c16c15183p-10, 0x1.a01a019cb2333p-16,

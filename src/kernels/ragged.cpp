@@ -28,10 +28,10 @@ std::vector<std::int64_t> numbers_of_rows(std::int64_t most) {
 }
 
 /// An array whose first axis is cut: a piece of it begins `step` bytes after the one before.
-struct Pieces {
+struct RowSlices {
   Layout layout;
   std::int64_t step;
-  Pieces(const Layout& of, Dtype dtype)
+  RowSlices(const Layout& of, Dtype dtype)
       : layout(of), step(of.shape[0] > 1 ? of.strides[0] * static_cast<std::int64_t>(size_of(dtype)) : 0) {}
   /// The layout of `rows` rows.
   Layout rows(std::int64_t rows) const {
@@ -83,7 +83,7 @@ class Groups {
 
  private:
   const char* op_;
-  Pieces sizes_;
+  RowSlices sizes_;
   std::int64_t count_, rows_;
   bool wide_;
 };
@@ -125,7 +125,7 @@ std::size_t most_scratch(const std::vector<Planned>& planned) {
 Kernel make_ragged_dot(const KernelForm& form) {
   const Groups groups("ragged_dot", form);
   const Dtype dtype = form.outputs[0].dtype;
-  const Pieces x(form.in[0], form.dtype(0)), weights(form.in[1], form.dtype(1)), y(form.out[0], dtype);
+  const RowSlices x(form.in[0], form.dtype(0)), weights(form.in[1], form.dtype(1)), y(form.out[0], dtype);
   const std::int64_t rows = x.layout.shape[0];
   const std::size_t row_bytes = static_cast<std::size_t>(y.layout.shape[1]) * size_of(dtype);
   std::vector<Planned> planned;
@@ -152,7 +152,7 @@ Kernel make_ragged_dot(const KernelForm& form) {
 Kernel make_ragged_dot_weights(const KernelForm& form) {
   const Groups groups("ragged_dot_weights", form);
   const Dtype dtype = form.outputs[0].dtype;
-  const Pieces x(form.in[0], form.dtype(0)), y(form.in[1], form.dtype(1)), weights(form.out[0], dtype);
+  const RowSlices x(form.in[0], form.dtype(0)), y(form.in[1], form.dtype(1)), weights(form.out[0], dtype);
   const std::size_t matrix_bytes = static_cast<std::size_t>(count_of(weights.one().shape)) * size_of(dtype);
   std::vector<Planned> planned[2];  // the first product of a group overwrites, the others add
   for (const std::int64_t count : numbers_of_rows(x.layout.shape[0]))

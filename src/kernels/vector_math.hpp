@@ -98,10 +98,10 @@ xsimd::batch<T> exp(const xsimd::batch<T>& x) {
     return in_double::exp(x);
   } else {
     using Batch = xsimd::batch<T>;
-    constexpr T near = 87, beyond = 104;  // from `beyond` on, 0 or infinity
+    constexpr T ordinary = 87, beyond = 104;  // from `beyond` on, 0 or infinity
     const Batch y = xsimd::exp(x);
     const Batch size = xsimd::abs(x);
-    const auto at_an_end = (size > Batch(near)) & (size < Batch(beyond));
+    const auto at_an_end = (size > Batch(ordinary)) & (size < Batch(beyond));
     if (!xsimd::any(at_an_end)) return y;
     const Batch root = xsimd::exp(x * Batch(T(0.5)));
     return xsimd::select(at_an_end, root * root, y);

@@ -110,7 +110,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     if (finalised != 0) return;
     const Deadline deadline(options_, "end");
     for (MPI_Win& window : windows_) MPI_Win_free(&window);
-    if (near_ != MPI_COMM_NULL) MPI_Comm_free(&near_);
+    if (host_ != MPI_COMM_NULL) MPI_Comm_free(&host_);
     MPI_Comm_free(&world_);
     if (finalises_) MPI_Finalize();
   }
@@ -166,7 +166,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
 
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes) override {
     std::vector<std::shared_ptr<std::byte>> parts(static_cast<std::size_t>(size_));
-    if (near_ == MPI_COMM_NULL) {
+    if (host_ == MPI_COMM_NULL) {
       const std::size_t rounded = (bytes + 64) / 64 * 64;
       auto* own = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
       if (own == nullptr) throw Error("out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
@@ -185,17 +185,17 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     // Freed by the destructor: freeing needs all ranks at once, but they end their use at different times. The pointers
     // keep this object alive.
     MPI_Win& window = windows_.emplace_back(MPI_WIN_NULL);
-    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + alignment), 1, info, near_, &own, &window);
+    const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + alignment), 1, info, host_, &own, &window);
     MPI_Info_free(&info);
     check(code, "the ranks of a host cannot share memory; XTAPE_SHARED_MEMORY=0 avoids it");
-    for (int near = 0; near < static_cast<int>(near_ranks_.size()); ++near) {
+    for (int peer = 0; peer < static_cast<int>(host_ranks_.size()); ++peer) {
       MPI_Aint size = 0;
       int unit = 0;
       void* base = nullptr;
-      check(MPI_Win_shared_query(window, near, &size, &unit, &base), "MPI_Win_shared_query");
+      check(MPI_Win_shared_query(window, peer, &size, &unit, &base), "MPI_Win_shared_query");
       const auto address = reinterpret_cast<std::uintptr_t>(base);
       auto* aligned = reinterpret_cast<std::byte*>((address + alignment - 1) / alignment * alignment);
-      parts[near_ranks_[near]] = {shared_from_this(), aligned};
+      parts[host_ranks_[peer]] = {shared_from_this(), aligned};
     }
     return parts;
   }
@@ -241,12 +241,12 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
 
   /// Throws if the process of a rank of this host has died. The launcher ends all ranks then, but does not tell why.
   void look_for_dead() const {
-    for (std::size_t i = 0; i < near_ranks_.size(); ++i) {
-      std::ifstream status("/proc/" + std::to_string(near_processes_[i]) + "/stat");
+    for (std::size_t i = 0; i < host_ranks_.size(); ++i) {
+      std::ifstream status("/proc/" + std::to_string(host_processes_[i]) + "/stat");
       const std::string text((std::istreambuf_iterator<char>(status)), std::istreambuf_iterator<char>());
       const std::size_t state = text.rfind(") ");
       const bool dead = state == std::string::npos || text[state + 2] == 'Z' || text[state + 2] == 'X';
-      if (dead) throw CommunicationError(name(near_ranks_[i]) + " has died");
+      if (dead) throw CommunicationError(name(host_ranks_[i]) + " has died");
     }
   }
 
@@ -283,22 +283,22 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     for (int rank = 0; rank < size_; ++rank)
       hosts_.emplace_back(names.data() + static_cast<std::size_t>(rank) * name.size());
     if (!options_.shared_memory) return;
-    check(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &near_), "MPI_Comm_split_type");
-    int near_size = 0;
-    MPI_Comm_size(near_, &near_size);
-    near_ranks_.resize(static_cast<std::size_t>(near_size));
-    check(MPI_Allgather(&rank_, 1, MPI_INT, near_ranks_.data(), 1, MPI_INT, near_), "MPI_Allgather");
-    MPI_Comm_set_errhandler(near_, MPI_ERRORS_RETURN);
+    check(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host_), "MPI_Comm_split_type");
+    int host_size = 0;
+    MPI_Comm_size(host_, &host_size);
+    host_ranks_.resize(static_cast<std::size_t>(host_size));
+    check(MPI_Allgather(&rank_, 1, MPI_INT, host_ranks_.data(), 1, MPI_INT, host_), "MPI_Allgather");
+    MPI_Comm_set_errhandler(host_, MPI_ERRORS_RETURN);
     const int process = getpid();
-    near_processes_.resize(near_ranks_.size());
-    check(MPI_Allgather(&process, 1, MPI_INT, near_processes_.data(), 1, MPI_INT, near_), "MPI_Allgather");
+    host_processes_.resize(host_ranks_.size());
+    check(MPI_Allgather(&process, 1, MPI_INT, host_processes_.data(), 1, MPI_INT, host_), "MPI_Allgather");
   }
 
   MpiOptions options_;
   bool finalises_ = false;
-  MPI_Comm world_ = MPI_COMM_NULL, near_ = MPI_COMM_NULL;
+  MPI_Comm world_ = MPI_COMM_NULL, host_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  std::vector<int> near_ranks_, near_processes_;  // the ranks of this host
+  std::vector<int> host_ranks_, host_processes_;  // the ranks of this host
   std::vector<MPI_Win> windows_;
   std::vector<std::string> hosts_;
   Request last_ = 0;

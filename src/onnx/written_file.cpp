@@ -27,18 +27,18 @@ std::string head(std::uint32_t field, std::uint64_t length) {
 }
 
 /// The initialisers of the graph, in pieces.
-struct Piece {
+struct TensorBytes {
   std::string bytes;
   const Array* array = nullptr;  // after the bytes; may be null
   std::uint64_t size() const { return bytes.size() + (array == nullptr ? 0 : array->bytes()); }
 };
 
-Piece inside(const WrittenTensor& tensor) {
+TensorBytes inside(const WrittenTensor& tensor) {
   const std::string fields = tensor.fields + head(9, tensor.array.bytes());
   return {head(5, fields.size() + tensor.array.bytes()) + fields, &tensor.array};
 }
 
-Piece outside(const WrittenTensor& tensor, const std::string& location, std::uint64_t offset) {
+TensorBytes outside(const WrittenTensor& tensor, const std::string& location, std::uint64_t offset) {
   std::string fields = tensor.fields;
   pbf_writer to(fields);
   const auto entry = [&](const char* key, const std::string& value) {
@@ -55,9 +55,9 @@ Piece outside(const WrittenTensor& tensor, const std::string& location, std::uin
   return {head(5, fields.size()) + fields};
 }
 
-std::uint64_t size_of(const std::string& graph, const std::vector<Piece>& pieces) {
+std::uint64_t size_of(const std::string& graph, const std::vector<TensorBytes>& pieces) {
   std::uint64_t size = graph.size();
-  for (const Piece& piece : pieces) size += piece.size();
+  for (const TensorBytes& piece : pieces) size += piece.size();
   return size;
 }
 }  // namespace
@@ -76,7 +76,7 @@ void write_model(const std::string& path, const std::string& model, const std::s
   if (largest_file > protocol_limit)
     throw Error("largest_file must be at most " + std::to_string(protocol_limit) + ", got " +
                 std::to_string(largest_file));
-  std::vector<Piece> pieces;
+  std::vector<TensorBytes> pieces;
   for (const WrittenTensor& tensor : tensors) pieces.push_back(inside(tensor));
   const std::string fields_of_graph = head(7, size_of(graph, pieces));
   std::optional<ReplacedFile> data;
@@ -103,7 +103,7 @@ void write_model(const std::string& path, const std::string& model, const std::s
   write(model);
   write(head(7, size));
   write(graph);
-  for (const Piece& piece : pieces) {
+  for (const TensorBytes& piece : pieces) {
     write(piece.bytes);
     if (piece.array != nullptr) file.write(piece.array->data(), piece.array->bytes());
   }

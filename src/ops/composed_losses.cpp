@@ -64,16 +64,16 @@ Var positive_part(const Var& x) {
 
 Vars expand_huber(const ExpandCall& call) {
   const double delta = number_of(call, "delta");
-  const Var difference = call.inputs[0] - call.inputs[1], near = clip(difference, -delta, delta);
-  return reduced_losses(call, near * (difference - 0.5 * near));
+  const Var difference = call.inputs[0] - call.inputs[1], clipped = clip(difference, -delta, delta);
+  return reduced_losses(call, clipped * (difference - 0.5 * clipped));
 }
 
 Vars expand_smooth_l1(const ExpandCall& call) {
   const double beta = number_of(call, "beta");
   const Var difference = call.inputs[0] - call.inputs[1];
   if (beta == 0) return reduced_losses(call, abs(difference));
-  const Var near = clip(difference, -beta, beta);
-  return reduced_losses(call, near / beta * (difference - 0.5 * near));
+  const Var clipped = clip(difference, -beta, beta);
+  return reduced_losses(call, clipped / beta * (difference - 0.5 * clipped));
 }
 
 Vars expand_kl_div(const ExpandCall& call) {

@@ -125,7 +125,7 @@ void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Sha
 }
 
 /// x[..., start : start + size, ...] along one axis.
-Var stretch(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
+Var part_along(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
   std::vector<std::int64_t> starts(axis, 0), stops(axis, open_end);
   starts.push_back(start);
   stops.push_back(start + size);
@@ -172,7 +172,7 @@ const Op& split_op() {
             Vars parts;
             std::int64_t start = 0;
             for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
-              parts.push_back(stretch(call.inputs[0], axis, start, size));
+              parts.push_back(part_along(call.inputs[0], axis, start, size));
               start += size;
             }
             return parts;
@@ -212,7 +212,7 @@ const Op& unstack_op() {
             const std::int64_t count = x.shape()[axis];
             Vars parts;
             for (std::int64_t i = 0; i < count; ++i)
-              parts.push_back(squeeze(stretch(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
+              parts.push_back(squeeze(part_along(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
             return parts;
           }};
   return entry;

@@ -65,15 +65,15 @@ Vars product_gradients(const GradientCall& call) {
 }
 
 /// An operand while einsum is recorded: a var and the labels of its axes, which all differ after `simplified`.
-struct Factor {
+struct LabelledVar {
   Var var;
   std::string letters;
 };
 
 /// Takes diagonals for repeated labels, and drops axes of size 1 that broadcast.
-Factor simplified(const Var& var, const std::string& letters, const Equation& equation,
-                  const std::vector<std::int64_t>& sizes) {
-  Factor factor{var, letters};
+LabelledVar simplified(const Var& var, const std::string& letters, const Equation& equation,
+                       const std::vector<std::int64_t>& sizes) {
+  LabelledVar factor{var, letters};
   for (std::size_t i = 0; i < factor.letters.size(); ++i) {
     const std::size_t other = factor.letters.find(factor.letters[i], i + 1);
     if (other == std::string::npos) continue;
@@ -98,7 +98,7 @@ Factor simplified(const Var& var, const std::string& letters, const Equation& eq
 }
 
 /// Sums a factor over the axes whose labels are not in `needed`.
-void sum_out(Factor& factor, const std::string& needed) {
+void sum_out(LabelledVar& factor, const std::string& needed) {
   Axes axes;
   std::string kept;
   for (std::size_t i = 0; i < factor.letters.size(); ++i)
@@ -113,7 +113,7 @@ void sum_out(Factor& factor, const std::string& needed) {
   factor = {summed.dtype() == own ? summed : cast(summed, own), kept};
 }
 
-Var transposed_to(const Factor& factor, const std::string& letters) {
+Var transposed_to(const LabelledVar& factor, const std::string& letters) {
   if (factor.letters == letters) return factor.var;
   Axes axes;
   for (char letter : letters) axes.push_back(static_cast<std::int64_t>(factor.letters.find(letter)));
@@ -121,7 +121,7 @@ Var transposed_to(const Factor& factor, const std::string& letters) {
 }
 
 /// The labels of the result and of all factors except `i` and `j`.
-std::string needed_besides(const std::vector<Factor>& factors, std::size_t i, std::size_t j,
+std::string needed_besides(const std::vector<LabelledVar>& factors, std::size_t i, std::size_t j,
                            const std::string& result) {
   std::string needed = result;
   for (std::size_t k = 0; k < factors.size(); ++k)
@@ -130,7 +130,7 @@ std::string needed_besides(const std::vector<Factor>& factors, std::size_t i, st
 }
 
 /// The two factors that are cheapest to multiply: those with the fewest multiply-adds, then with the smallest product.
-std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<Factor>& factors, const std::string& result,
+std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<LabelledVar>& factors, const std::string& result,
                                                   const std::vector<std::int64_t>& sizes) {
   std::pair<std::size_t, std::size_t> best{0, 1};
   std::pair<double, double> least{0, 0};
@@ -154,7 +154,7 @@ std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<Factor>& fac
   return best;
 }
 
-Var multiplied(const Factor& a, const Factor& b, const std::string& letters) {
+Var multiplied(const LabelledVar& a, const LabelledVar& b, const std::string& letters) {
   return record_product(einsum_op(), {a.var, b.var}, a.letters + "," + b.letters + "->" + letters);
 }
 
@@ -171,7 +171,7 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
     if (names.empty()) throw;
     throw ShapeError(std::string(error.what()) + "; " + names);
   }
-  std::vector<Factor> factors;
+  std::vector<LabelledVar> factors;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     factors.push_back(simplified(inputs[i], equation.operands[i], equation, sizes));
   for (std::size_t i = 0; i < factors.size(); ++i) sum_out(factors[i], needed_besides(factors, i, i, equation.result));
@@ -181,7 +181,7 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
     std::string kept;
     for (char letter : factors[i].letters + factors[j].letters)
       if (has(needed, letter) && !has(kept, letter)) kept += letter;
-    const Factor product{multiplied(factors[i], factors[j], kept), kept};
+    const LabelledVar product{multiplied(factors[i], factors[j], kept), kept};
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(j));
     factors[i] = product;
   }
@@ -215,7 +215,7 @@ Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, cons
     else
       shape[result.find(letters[i])] = scale.shape()[i];
   }
-  Factor factor{squeeze(scale, fixed), {}};
+  LabelledVar factor{squeeze(scale, fixed), {}};
   for (const char letter : letters)
     if (has(kept, letter)) factor.letters += letter;
   return record_product(einsum_op(), {inputs[0], inputs[1]}, text) * reshape(transposed_to(factor, kept), shape);

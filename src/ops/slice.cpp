@@ -11,7 +11,7 @@ namespace xtape {
 namespace {
 /// One axis of a slice: the first index, the step and the number of elements. With fewer than two elements the step is
 /// 1, since the given step may be too large for arithmetic in 64 bits.
-struct Stretch {
+struct AxisRange {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
@@ -21,7 +21,7 @@ std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t i, std::in
 }
 
 /// Python's rules for x[start:stop:step] on an axis of `size`.
-Stretch stretch_of(std::int64_t start, std::int64_t stop, std::int64_t step, std::int64_t size) {
+AxisRange range_of(std::int64_t start, std::int64_t stop, std::int64_t step, std::int64_t size) {
   const bool forward = step > 0;
   const std::int64_t least = forward ? 0 : -1, most = forward ? size : size - 1;
   const auto placed = [&](std::int64_t index) {
@@ -47,52 +47,52 @@ void check_lists(std::size_t rank, std::initializer_list<const std::vector<std::
     if (step == 0) throw ShapeError("a step must not be 0");
 }
 
-std::vector<Stretch> slice_of(const OpCall& call) {
+std::vector<AxisRange> slice_of(const OpCall& call) {
   const auto &start = call.integers("start"), &stop = call.integers("stop"), &step = call.integers("step");
   const Shape& from = call.shape(0);
   check_lists(from.size(), {&start, &stop, &step}, step);
-  std::vector<Stretch> stretches;
+  std::vector<AxisRange> ranges;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const std::int64_t by = entry(step, i, 1);
-    stretches.push_back(stretch_of(entry(start, i, by > 0 ? 0 : open_end), entry(stop, i, open_end), by, from[i]));
+    ranges.push_back(range_of(entry(start, i, by > 0 ? 0 : open_end), entry(stop, i, open_end), by, from[i]));
   }
-  return stretches;
+  return ranges;
 }
 
 /// The slice of x that update_slice overwrites. Throws ShapeError if it does not lie inside x.
-std::vector<Stretch> update_of(const OpCall& call) {
+std::vector<AxisRange> update_of(const OpCall& call) {
   const auto &start = call.integers("start"), &step = call.integers("step");
   const Shape &whole = call.shape(0), &part = call.shape(1);
   if (part.size() != whole.size())
     throw ShapeError("'part' of shape " + to_string(part) + " must have as many axes as x, " + to_string(whole));
   check_lists(whole.size(), {&start, &step}, step);
-  std::vector<Stretch> stretches;
+  std::vector<AxisRange> ranges;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     const std::int64_t from = entry(start, i, 0);
-    const Stretch stretch{from < 0 ? from + whole[i] : from, part[i] > 1 ? entry(step, i, 1) : 1, part[i]};
+    const AxisRange range{from < 0 ? from + whole[i] : from, part[i] > 1 ? entry(step, i, 1) : 1, part[i]};
     std::int64_t last = part[i] - 1;
-    const bool fits = checked_multiply(last, stretch.step) && checked_add(last, stretch.start);
-    if (part[i] > 0 && (!fits || stretch.start < 0 || stretch.start >= whole[i] || last < 0 || last >= whole[i]))
+    const bool fits = checked_multiply(last, range.step) && checked_add(last, range.start);
+    if (part[i] > 0 && (!fits || range.start < 0 || range.start >= whole[i] || last < 0 || last >= whole[i]))
       throw ShapeError("'part' of shape " + to_string(part) + " from index " + std::to_string(from) + " on axis " +
                        std::to_string(i) + " does not lie inside " + to_string(whole));
-    stretches.push_back(stretch);
+    ranges.push_back(range);
   }
-  return stretches;
+  return ranges;
 }
 
-Layout layout_of(const std::vector<Stretch>& stretches, const Layout& layout) {
+Layout layout_of(const std::vector<AxisRange>& ranges, const Layout& layout) {
   Layout result = layout;
-  for (std::size_t i = 0; i < stretches.size(); ++i) {
-    result.shape[i] = stretches[i].count;
-    result.strides[i] *= stretches[i].step;
-    if (stretches[i].count > 0) result.offset += stretches[i].start * layout.strides[i];
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    result.shape[i] = ranges[i].count;
+    result.strides[i] *= ranges[i].step;
+    if (ranges[i].count > 0) result.offset += ranges[i].start * layout.strides[i];
   }
   return result;
 }
 
-Shape shape_of(const std::vector<Stretch>& stretches) {
+Shape shape_of(const std::vector<AxisRange>& ranges) {
   Shape shape;
-  for (const Stretch& stretch : stretches) shape.push_back(stretch.count);
+  for (const AxisRange& range : ranges) shape.push_back(range.count);
   return shape;
 }
 
@@ -120,9 +120,9 @@ const Op& slice_op() {
           [](const GradientCall& call) {
             const OpCall forward{call.op, call.attributes(), {call.inputs[0].type()}, {}, nullptr, {}};
             std::vector<std::int64_t> start, step;
-            for (const Stretch& stretch : slice_of(forward)) {
-              start.push_back(stretch.count > 0 ? stretch.start : 0);
-              step.push_back(stretch.step);
+            for (const AxisRange& range : slice_of(forward)) {
+              start.push_back(range.count > 0 ? range.start : 0);
+              step.push_back(range.step);
             }
             return Vars{update_slice(zeros_like(call.inputs[0]), call.cotangent(), start, step)};
           },
@@ -155,12 +155,12 @@ const Op& update_slice_op() {
             const OpCall forward{call.op, call.attributes(), {call.inputs[0].type(), call.inputs[1].type()},
                                  {},      nullptr,           {}};
             std::vector<std::int64_t> first, stop, by;
-            for (const Stretch& stretch : update_of(forward)) {
-              const std::int64_t last = stretch.start + (stretch.count - 1) * stretch.step;
-              const std::int64_t past = stretch.step > 0 ? last + 1 : last - 1;
-              first.push_back(stretch.count > 0 ? stretch.start : 0);
-              stop.push_back(stretch.count == 0 ? 0 : past < 0 ? open_end : past);
-              by.push_back(stretch.step);
+            for (const AxisRange& range : update_of(forward)) {
+              const std::int64_t last = range.start + (range.count - 1) * range.step;
+              const std::int64_t past = range.step > 0 ? last + 1 : last - 1;
+              first.push_back(range.count > 0 ? range.start : 0);
+              stop.push_back(range.count == 0 ? 0 : past < 0 ? open_end : past);
+              by.push_back(range.step);
             }
             Vars gradients(2);
             if (call.needs[0]) gradients[0] = update_slice(call.cotangent(), zeros_like(call.inputs[1]), start, step);

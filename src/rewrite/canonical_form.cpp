@@ -27,20 +27,20 @@ bool joins(Term::Kind kind) {
 }
 }  // namespace
 
-CanonicalForm::CanonicalForm(const TapeSegment& stretch) : stretch_(stretch) {
-  const auto size = static_cast<std::int32_t>(stretch.nodes.size());
-  const auto belongs = [&](std::int32_t index) { return stretch.nodes[index]; };
-  seen_.extend(stretch.tape, size, {});
+CanonicalForm::CanonicalForm(const TapeSegment& segment) : segment_(segment) {
+  const auto size = static_cast<std::int32_t>(segment.nodes.size());
+  const auto belongs = [&](std::int32_t index) { return segment.nodes[index]; };
+  seen_.extend(segment.tape, size, {});
   for (std::int32_t index = 0; index < size; ++index)
     if (belongs(index))
-      for (const ValueId& input : stretch.node(index).inputs) ++seen_[input].uses;
-  for (const ValueId& id : stretch.asked) ++seen_[id].uses;
-  for (const ValueId& id : stretch.opaque) seen_[id].opaque = true;
+      for (const ValueId& input : segment.node(index).inputs) ++seen_[input].uses;
+  for (const ValueId& id : segment.asked) ++seen_[id].uses;
+  for (const ValueId& id : segment.opaque) seen_[id].opaque = true;
   for (std::int32_t index = 0; index < size; ++index) {
     if (!belongs(index)) continue;
-    for (std::size_t k = 0; k < stretch.node(index).outputs.size(); ++k) {
+    for (std::size_t k = 0; k < segment.node(index).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      const TermId term = seen_[id].opaque ? terms.value(id, stretch.type(id)) : canonical(index, id.output);
+      const TermId term = seen_[id].opaque ? terms.value(id, segment.type(id)) : canonical(index, id.output);
       seen_[id].term = term;
       note_value(term, id);
     }
@@ -52,7 +52,7 @@ void CanonicalForm::note_value(TermId term, ValueId id) {
   ValueId& first = first_values_[term];
   if (first.node < 0)
     first = id;
-  else if (const std::int32_t region = stretch_.region(id.node); region != stretch_.region(first.node))
+  else if (const std::int32_t region = segment_.region(id.node); region != segment_.region(first.node))
     values_.emplace(key_of(term, region), id);
 }
 
@@ -60,20 +60,20 @@ TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
   const TermId term = of(id);
   const Term::Kind kind = terms[term].kind;
   if (kind == Term::Kind::number) return term;
-  if (stretch_.region(id.node) != region) return terms.value(id, stretch_.type(id));
-  if (joins(kind) && uses(id) > 1 && !stretch_.looks_through_all)
-    return terms.value(*value_of(term, region), stretch_.type(id));
+  if (segment_.region(id.node) != region) return terms.value(id, segment_.type(id));
+  if (joins(kind) && uses(id) > 1 && !segment_.looks_through_all)
+    return terms.value(*value_of(term, region), segment_.type(id));
   return term;
 }
 
 TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
-  const Node& node = stretch_.node(index);
+  const Node& node = segment_.node(index);
   const ValueType& type = node.outputs[output];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
   if (node.op->is_source() || node.body) return terms.value({index, output}, type);
   CanonicalCall call{terms, node, output, std::move(inputs_)};
   call.inputs.clear();
-  for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, stretch_.region(index)));
+  for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, segment_.region(index)));
   const TermId term = node.op->canonical ? node.op->canonical(call) : call.as_it_stands();
   inputs_ = std::move(call.inputs);
   return term;
@@ -84,7 +84,7 @@ std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region)
   if (known.kind == Term::Kind::value) return known.value;
   if (static_cast<std::size_t>(term) < first_values_.size()) {
     const ValueId first = first_values_[term];
-    if (first.node >= 0 && stretch_.region(first.node) == region) return first;
+    if (first.node >= 0 && segment_.region(first.node) == region) return first;
   }
   const auto found = values_.find(key_of(term, region));
   return found == values_.end() ? std::nullopt : std::optional(found->second);
@@ -92,7 +92,7 @@ std::optional<ValueId> CanonicalForm::value_of(TermId term, std::int32_t region)
 
 TermId CanonicalForm::inside(TermId term, std::int32_t region) const {
   const Term& known = terms[term];
-  if (known.kind != Term::Kind::value || stretch_.region(known.value.node) != region) return term;
+  if (known.kind != Term::Kind::value || segment_.region(known.value.node) != region) return term;
   const Seen& seen = seen_[known.value];
   return seen.opaque ? term : seen.term;
 }

@@ -28,7 +28,7 @@ struct TapeSegment {
 /// The terms of all values of a segment, which must outlive this.
 class CanonicalForm {
  public:
-  explicit CanonicalForm(const TapeSegment& stretch);
+  explicit CanonicalForm(const TapeSegment& segment);
 
   TermTable terms;
   TermId of(ValueId id) const { return seen_[id].term; }
@@ -53,7 +53,7 @@ class CanonicalForm {
   TermId canonical(std::int32_t index, std::int32_t output);
   void note_value(TermId term, ValueId id);
 
-  const TapeSegment& stretch_;
+  const TapeSegment& segment_;
   ValueTable<Seen> seen_;
   std::vector<TermId> inputs_;                         // of one call; kept for its memory
   std::vector<ValueId> first_values_;                  // per term: the first value

@@ -85,8 +85,8 @@ void collect_values(const FusedInput& input, std::vector<ValueId>& values) {
 }
 }  // namespace
 
-Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
-    : stretch_(std::move(stretch)), form_(stretch_), at_(stretch_.nodes.size(), -1), near_(near) {
+Fusions::Fusions(const OpTable& table, TapeSegment segment, bool near)
+    : segment_(std::move(segment)), form_(segment_), at_(segment_.nodes.size(), -1), near_(near) {
   std::unordered_set<const Op*> called(form_.terms.ops().begin(), form_.terms.ops().end());
   called.insert(nullptr);
   std::vector<std::pair<const FusionRule*, const RulePattern*>> rules;
@@ -97,8 +97,8 @@ Fusions::Fusions(const OpTable& table, TapeSegment stretch, bool near)
                    [](const auto& a, const auto& b) { return a.second->tape.size() > b.second->tape.size(); });
   for (const auto& rule : rules)
     rules_[static_cast<std::size_t>(rule.second->terms[rule.second->root].kind)].push_back(rule);
-  for (std::size_t i = stretch_.nodes.size(); i-- > 0;)
-    if (stretch_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
+  for (std::size_t i = segment_.nodes.size(); i-- > 0;)
+    if (segment_.nodes[i] && at_[i] == -1) look_at(static_cast<std::int32_t>(i));
   if (near_) drop_repeated_misses();
 }
 
@@ -128,7 +128,7 @@ const Fusion* Fusions::at(std::int32_t node) const {
 
 /// Applies the first rule that matches at `root`.
 void Fusions::look_at(std::int32_t root) {
-  const std::int32_t region = stretch_.region(root);
+  const std::int32_t region = segment_.region(root);
   const Term& term = form_.terms[form_.inside(form_.of({root, 0}), region)];
   const auto& rules = rules_[static_cast<std::size_t>(term.kind)];
   if (rules.empty()) return;
@@ -146,12 +146,12 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
   fusion.rule = &rule;
   fusion.root = root;
   const TermId term = form_.of({root, 0});
-  if (!match(pattern, form_, term, stretch_.region(root), near, binding_, [&fusion, this] { return bind(fusion); }))
+  if (!match(pattern, form_, term, segment_.region(root), near, binding_, [&fusion, this] { return bind(fusion); }))
     return false;
   std::string miss = binding_.miss;
   fusion.outputs = pattern.outputs;
   // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
-  if (stretch_.node(root).op != pattern.root_op)
+  if (segment_.node(root).op != pattern.root_op)
     std::erase_if(fusion.outputs, [](const auto& output) { return output.first != 0; });
   if (miss.empty() && rule.refuses) {
     OpCall call{*rule.op, fusion.attributes, {}, {}, nullptr, {}};
@@ -186,7 +186,7 @@ bool Fusions::bind(Fusion& fusion) {
     call.inputs.push_back(form_.terms[term].type);
   }
   try {
-    if (rule.op->shape(call).at(0) != stretch_.type({fusion.root, 0})) return false;
+    if (rule.op->shape(call).at(0) != segment_.type({fusion.root, 0})) return false;
   } catch (const Error&) {
     return false;
   }
@@ -197,7 +197,7 @@ bool Fusions::bind(Fusion& fusion) {
 /// not do, because equal terms may differ in rounding. Returns false if an input is not read, or if two different
 /// values of its term are read.
 bool Fusions::locate(Fusion& fusion) {
-  const std::int32_t region = stretch_.region(fusion.root);
+  const std::int32_t region = segment_.region(fusion.root);
   std::vector<TermId> sought;
   for (const TermId term : fusion.terms) sought.push_back(form_.inside(term, region));
   for (int depth = 0; depth < deepest_call; ++depth) {
@@ -222,18 +222,18 @@ bool Fusions::locate(Fusion& fusion) {
 /// values of one term are read, or if the search visits too many nodes.
 bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
                         std::unordered_map<TermId, ValueId>& read) {
-  const std::int32_t region = stretch_.region(root);
+  const std::int32_t region = segment_.region(root);
   std::vector<std::int32_t> open{root};
   std::unordered_set<std::int32_t> seen{root};
   while (!open.empty() && seen.size() <= most_nodes) {
-    const Node& node = stretch_.node(open.back());
+    const Node& node = segment_.node(open.back());
     open.pop_back();
     for (const ValueId& id : node.inputs) {
       const TermId term = seen_as(id, region);
       if (std::find(sought.begin(), sought.end(), term) != sought.end()) {
         const auto [known, fresh] = read.emplace(term, id);
         if (!fresh && known->second != id && !are_equal_calls(known->second, id)) return false;
-      } else if (stretch_.region(id.node) == region && seen.insert(id.node).second) {
+      } else if (segment_.region(id.node) == region && seen.insert(id.node).second) {
         open.push_back(id.node);
       }
     }
@@ -246,8 +246,8 @@ TermId Fusions::seen_as(ValueId id, std::int32_t region) {
 }
 
 bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
-  const Node& first = stretch_.node(a.node);
-  const Node& second = stretch_.node(b.node);
+  const Node& first = segment_.node(a.node);
+  const Node& second = segment_.node(b.node);
   return !first.op->is_source() && !first.op->random && !first.body && first.op == second.op && a.output == b.output &&
          first.inputs == second.inputs && first.attributes == second.attributes;
 }
@@ -280,11 +280,11 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   std::vector<std::int32_t> open{fusion.root};
   std::unordered_set<std::int32_t> inside{fusion.root};
   while (!open.empty()) {
-    const Node& node = stretch_.node(open.back());
+    const Node& node = segment_.node(open.back());
     open.pop_back();
     for (const ValueId& id : node.inputs)
-      if (given.count(id.node) == 0 && !stretch_.node(id.node).op->is_source() &&
-          stretch_.nodes[id.node] && inside.insert(id.node).second)
+      if (given.count(id.node) == 0 && !segment_.node(id.node).op->is_source() && segment_.nodes[id.node] &&
+          inside.insert(id.node).second)
         open.push_back(id.node);
   }
   std::vector<std::int32_t> nodes(inside.begin(), inside.end());
@@ -292,7 +292,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   fusion.interior.erase(std::find(fusion.interior.begin(), fusion.interior.end(), fusion.root));
   std::sort(nodes.begin(), nodes.end(), std::greater<>());
   for (const std::int32_t index : nodes) {  // users come before the nodes that they read
-    const Node& node = stretch_.node(index);
+    const Node& node = segment_.node(index);
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
       std::int32_t uses = form_.uses(id);
@@ -300,7 +300,7 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
       const auto is_given = [&](const auto& output) { return index == fusion.root && output.first == id.output; };
       if (std::any_of(fusion.outputs.begin(), fusion.outputs.end(), is_given)) continue;
       for (const std::int32_t user : inside)
-        for (const ValueId& input : stretch_.node(user).inputs) uses -= input == id;
+        for (const ValueId& input : segment_.node(user).inputs) uses -= input == id;
       if (uses == 0) continue;
       if (!node.op->is_view()) return id;
       inside.erase(index);
@@ -314,14 +314,14 @@ std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
 std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {
   if (!indexed_) {
     indexed_ = true;
-    for (std::size_t i = 0; i < stretch_.nodes.size(); ++i) {
+    for (std::size_t i = 0; i < segment_.nodes.size(); ++i) {
       const auto index = static_cast<std::int32_t>(i);
-      const Node& node = stretch_.node(index);
-      if (stretch_.nodes[i] && node.fused && !node.inputs.empty())
-        recorded_.emplace(seen_as(node.inputs[0], stretch_.region(index)), index);
+      const Node& node = segment_.node(index);
+      if (segment_.nodes[i] && node.fused && !node.inputs.empty())
+        recorded_.emplace(seen_as(node.inputs[0], segment_.region(index)), index);
     }
   }
-  const auto [begin, end] = recorded_.equal_range(form_.inside(fusion.terms.at(0), stretch_.region(fusion.root)));
+  const auto [begin, end] = recorded_.equal_range(form_.inside(fusion.terms.at(0), segment_.region(fusion.root)));
   std::vector<std::int32_t> calls;
   for (auto it = begin; it != end; ++it)
     if (it->second > fusion.root && is_call_of(fusion, it->second)) calls.push_back(it->second);
@@ -329,12 +329,12 @@ std::vector<std::int32_t> Fusions::recorded_calls(const Fusion& fusion) {
 }
 
 bool Fusions::is_call_of(const Fusion& fusion, std::int32_t index) {
-  const Node& node = stretch_.node(index);
+  const Node& node = segment_.node(index);
   if (node.op != fusion.rule->op || node.inputs.size() != fusion.terms.size() ||
-      !(node.attributes == fusion.attributes) || stretch_.region(index) != stretch_.region(fusion.root))
+      !(node.attributes == fusion.attributes) || segment_.region(index) != segment_.region(fusion.root))
     return false;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    const std::int32_t region = stretch_.region(index);
+    const std::int32_t region = segment_.region(index);
     if (seen_as(node.inputs[i], region) != form_.inside(fusion.terms[i], region)) return false;
   }
   return true;

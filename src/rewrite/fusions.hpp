@@ -45,9 +45,9 @@ struct NearMiss {
 
 class Fusions {
  public:
-  /// Matches the rules of `table` in `stretch`, from its last node to its first. The rule with the most nodes is tried
+  /// Matches the rules of `table` in `segment`, from its last node to its first. The rule with the most nodes is tried
   /// first; a node is part of at most one fusion. `near` also finds near misses, which takes about as long again.
-  Fusions(const OpTable& table, TapeSegment stretch, bool near = false);
+  Fusions(const OpTable& table, TapeSegment segment, bool near = false);
   Fusions(const Fusions&) = delete;
 
   const std::vector<Fusion>& found() const { return found_; }
@@ -73,7 +73,7 @@ class Fusions {
   bool are_equal_calls(ValueId a, ValueId b) const;
   std::optional<ValueId> read_elsewhere(Fusion& fusion) const;
 
-  TapeSegment stretch_;
+  TapeSegment segment_;
   CanonicalForm form_;
   /// The rules for each kind of a pattern's root; those with the most nodes first.
   std::array<std::vector<std::pair<const FusionRule*, const RulePattern*>>,

@@ -42,9 +42,9 @@ RulePattern::RulePattern(const FusionRule& from) : rule(from) {
     const ValueId id = recorded[k].id();
     if (id.node == root_node) outputs.emplace_back(id.output, static_cast<std::int32_t>(k));
   }
-  TapeSegment stretch{tape, std::vector<bool>(tape.size(), true)};
-  stretch.looks_through_all = true;
-  CanonicalForm form(stretch);
+  TapeSegment segment{tape, std::vector<bool>(tape.size(), true)};
+  segment.looks_through_all = true;
+  CanonicalForm form(segment);
   for (const Var& var : vars) inputs.push_back(form.of(var.id()));
   root = form.of(recorded[0].id());
   root_op = tape.node(root_node).op;

@@ -3,14 +3,14 @@
 #include <optional>
 
 #include "order.hpp"
-#include "row_split.hpp"
+#include "sorted_rows.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
 
 using rows::Cell;
 using rows::Cut;
-using rows::Split;
+using rows::SortedRows;
 
 namespace {
 /// Writes row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
@@ -24,8 +24,8 @@ void write(Array& array, std::int64_t row, Iterator first, Iterator last, To fil
 
 struct RowBatches::Data {
   RowBatchesOptions options;
-  Split training;
-  Split validation;
+  SortedRows training;
+  SortedRows validation;
   Cut largest;  // the one with the most elements
   RowDraws draws;
   std::int64_t rows = 0;
@@ -46,7 +46,7 @@ struct RowBatches::Data {
     if (!std::equal(training.columns().begin(), training.columns().end(), validation.columns().begin(),
                     validation.columns().end(), same))
       throw Error("the training split and the validation split must have the same columns");
-    for (const Split* split : {&training, &validation})
+    for (const SortedRows* split : {&training, &validation})
       for (const Cut& cut : split->cuts()) {
         rows = std::max(rows, cut.rows);
         columns = std::max(columns, cut.longest());
@@ -175,14 +175,14 @@ struct RowBatches::Data {
 
   /// What row `row` of a batch holds; null if that is padding. Padding of draws repeats rows: the loss of a row of
   /// zeros may be infinite, and what does not count is multiplied by 0.
-  static const std::vector<Cell>* cells_of(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places,
-                                           std::size_t row) {
+  static const std::vector<Cell>* cells_of(const SortedRows& split, const Cut& cut,
+                                           const std::vector<std::uint32_t>& places, std::size_t row) {
     if (row < cut.count) return &split.row(places[cut.first + row]);
     if (!cut.drawn) return nullptr;
     return &split.row(cut.count > 0 ? places[cut.first + row % cut.count] : split.places()[0]);
   }
 
-  void write_batch(const Split& split, const Cut& cut, const std::vector<std::uint32_t>& places,
+  void write_batch(const SortedRows& split, const Cut& cut, const std::vector<std::uint32_t>& places,
                    BatchArrays& batch) const {
     if (!fits(cut, batch)) batch = shaped(cut);
     for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
@@ -232,7 +232,7 @@ void RowBatches::training(std::uint64_t index, BatchArrays& batch) const {
 }
 
 std::string RowBatches::training_place(std::uint64_t index, const std::string& array, std::int64_t row) const {
-  const Split& split = data_->training;
+  const SortedRows& split = data_->training;
   const Cut& cut = data_->chosen(index);
   const auto& columns = split.columns();
   const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
@@ -244,7 +244,7 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
 }
 
 void RowBatches::validation(std::int64_t index, BatchArrays& batch) const {
-  const Split& split = data_->validation;
+  const SortedRows& split = data_->validation;
   check_validation_index(index, validation_batches());
   data_->write_batch(split, split.cuts()[index], split.places(), batch);
 }

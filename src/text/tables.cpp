@@ -21,9 +21,9 @@ std::vector<std::string> lines_of_table(const std::string& path, const TableOpti
 }
 
 /// The fields of a line. `fields` splits it. Throws FileError if they are not as many as the columns.
-template <class Split>
+template <class Splitter>
 std::vector<std::string> fields_at(const std::string& path, std::size_t line, const TableOptions& options,
-                                   const Split& split) {
+                                   const Splitter& split) {
   std::vector<std::string> fields;
   try {
     fields = split();

@@ -26,8 +26,8 @@ using Spelling = std::function<Var(const Values&)>;
 bool same(const Spelling& a, const Spelling& b) {
   const Values values;
   const Var first = a(values), second = b(values);
-  const TapeSegment stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
-  const CanonicalForm form(stretch);
+  const TapeSegment segment{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const CanonicalForm form(segment);
   return form.of(first.id()) == form.of(second.id());
 }
 }  // namespace
@@ -95,8 +95,8 @@ TEST_CASE("terms of n nested sums have a total size linear in n") {
   Values values;
   Var total = values.x;
   for (int i = 0; i < 100000; ++i) total = total + values.y;
-  const TapeSegment stretch{values.tape, std::vector<bool>(values.tape.size(), true)};
-  const CanonicalForm form(stretch);
+  const TapeSegment segment{values.tape, std::vector<bool>(values.tape.size(), true)};
+  const CanonicalForm form(segment);
   std::size_t parts = 0;
   for (std::size_t i = 0; i < form.terms.size(); ++i) parts += form.terms[static_cast<TermId>(i)].parts.size();
   CHECK(parts < 400000);

@@ -49,7 +49,7 @@ inline std::vector<std::vector<xtape::Hypothesis>> search(xtape::Model& model,
   for (const xtape::Tokens& source : sources) {
     xtape::decode::SentenceSearch sentence(options, static_cast<std::int64_t>(source.size()));
     while (!sentence.done()) {
-      std::vector<std::vector<xtape::decode::Choice>> choices, of_one;
+      std::vector<std::vector<xtape::decode::ScoredToken>> choices, of_one;
       for (const xtape::decode::Running& each : sentence.running()) {
         xtape::Tokens tokens{options.start};
         tokens.insert(tokens.end(), each.tokens.begin(), each.tokens.end());

@@ -73,12 +73,12 @@ Points smoothed(const Points& points) {
 
 /// About most_points points at most: the minimum and the maximum of each range of points.
 Points thinned(const Points& points) {
-  const std::size_t stretch = 2 * ((points.size() + most_points - 1) / most_points);
-  if (stretch <= 2) return points;
+  const std::size_t group = 2 * ((points.size() + most_points - 1) / most_points);
+  if (group <= 2) return points;
   Points few;
-  for (std::size_t first = 0; first < points.size(); first += stretch) {
+  for (std::size_t first = 0; first < points.size(); first += group) {
     const auto begin = points.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>(std::min(first + stretch, points.size()));
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>(std::min(first + group, points.size()));
     auto [low, high] =
         std::minmax_element(begin, end, [](const Point& a, const Point& b) { return a.value < b.value; });
     if (high < low) std::swap(low, high);

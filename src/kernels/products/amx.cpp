@@ -100,8 +100,8 @@ XTAPE_AMX inline __m512i rounded(__m512 x) {
   const __m512i bits = _mm512_castps_si512(x);
   if constexpr (!is_last) return _mm512_add_epi32(bits, _mm512_set1_epi32(0x8000));
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i near = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-  return _mm512_mask_mov_epi32(near, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
+  return _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
 }
 
 /// Splits one step into bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
@@ -226,8 +226,8 @@ XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& ri
   for (std::int64_t s = 0; s < steps; ++s) {
     const char* x = a + s * step_bytes;
     const char* y = b + s * step_bytes;
-    const char* near = static_cast<const char*>(ahead.data) + s * ahead.lines * 64;
-    for (std::int64_t line = 0; line < ahead.lines; ++line) _mm_prefetch(near + line * 64, _MM_HINT_T1);
+    const char* lines = static_cast<const char*>(ahead.data) + s * ahead.lines * 64;
+    for (std::int64_t line = 0; line < ahead.lines; ++line) _mm_prefetch(lines + line * 64, _MM_HINT_T1);
     if constexpr (parts == 1) {
       load_right<columns>(y, right.stride);
       load_left<rows>(x, left.stride);

@@ -45,17 +45,17 @@ std::optional<Matrix> c_of(const GemmPlan& p) {
 
 /// How the result is cut into pieces. This depends on the shape only, never on the number of threads: BLAS may take
 /// another path for a piece of another shape, which changes the last bits.
-struct Pieces {
+struct Partition {
   bool along_n = true;
   std::int64_t width = 0;
   std::int64_t count = 1;
 };
-Pieces pieces_of(const GemmPlan& plan) {
+Partition partition_of(const GemmPlan& plan) {
   constexpr double worth_a_piece = 1.6e7;    // multiply-adds
   constexpr std::int64_t most_pieces = 16;   // of all products together
   constexpr std::int64_t worth_a_cut = 128;  // BLAS spends most of the time of narrower pieces on packing
   constexpr std::int64_t suits_kernel = 16;
-  Pieces pieces;
+  Partition pieces;
   pieces.along_n = plan.n >= plan.m;  // BLAS packs the other operand for each piece: cut along the longer side
   const std::int64_t length = pieces.along_n ? plan.n : plan.m;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k) *
@@ -143,7 +143,7 @@ std::function<void(const T*, const T*, T*)> make_gemm(const GemmPlan& plan) {
     return matrix.rows_run == c_matrix.rows_run ? CblasNoTrans : CblasTrans;
   };
   const CBLAS_TRANSPOSE ta = transposed(a_matrix), tb = transposed(b_matrix);
-  const Pieces pieces = pieces_of(plan);
+  const Partition pieces = partition_of(plan);
   reserve_blas();
   return [plan, order, ta, tb, pieces, lda = a_matrix.step, ldb = b_matrix.step, ldc = c_matrix.step](
              const T* a, const T* b, T* c) {

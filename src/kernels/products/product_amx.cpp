@@ -101,7 +101,7 @@ class AmxProduct {
     std::int64_t terms;
   };
   /// The panels [first, first + count) of a side, of one chunk.
-  struct Stretch {
+  struct PanelRange {
     std::size_t side;
     const std::byte* data;
     std::int64_t first, count;
@@ -177,7 +177,7 @@ class AmxProduct {
     const std::size_t other = 1 - shared_;
     const std::int64_t first = block * block_panels_;
     const std::int64_t panels = std::min(block_panels_, panels_[other] - first);
-    const Stretch all{shared_, shared, 0, panels_[shared_]};
+    const PanelRange all{shared_, shared, 0, panels_[shared_]};
     if (is_prepared(other)) {  // `other` is outermost: it is read once, from memory, and the shared side stays in cache
       const std::byte* ready = arrays.prepared + (chunk.number * panels_[other] + first) * panel_bytes_;
       multiply(arrays, chunk, {other, ready, first, panels}, all);
@@ -189,7 +189,7 @@ class AmxProduct {
 
   /// Multiplies all panels of `outer` by all panels of `inner`. While two panels of `outer` are in use, the next two
   /// are prefetched, some cache lines at every step.
-  void multiply(const Arrays& arrays, const Chunk& chunk, const Stretch& outer, const Stretch& inner) const {
+  void multiply(const Arrays& arrays, const Chunk& chunk, const PanelRange& outer, const PanelRange& inner) const {
     const std::int64_t steps = amx::steps_of(chunk.terms);
     const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(inner.count, 2));
     Zeros zeros;

@@ -13,7 +13,7 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t product_grain = 32768;  // multiply-adds; starting a thread for fewer does not pay
-constexpr std::int64_t stretch = 1024;         // results summed together: they stay in the first-level cache
+constexpr std::int64_t chunk = 1024;           // results summed together: they stay in the first-level cache
 constexpr std::int64_t sum_block = 256;        // terms added one after another before they are added to the total
 constexpr std::int64_t dot_block = 4096;       // as sum_block, for dot products, which use `dot_lanes` partial sums
 constexpr std::int64_t dot_lanes = 64;
@@ -74,11 +74,11 @@ template <class T>
 std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
   const std::int64_t length = plan.free.sizes[last];
-  const std::int64_t stretches = (length + stretch - 1) / stretch;
+  const std::int64_t chunks = (length + chunk - 1) / chunk;
   const std::int64_t terms = plan.sums.sizes.back();
   const std::int64_t sums = plan.sums.count() / terms;
-  const std::int64_t tasks = plan.free.count() / length * stretches;
-  const std::int64_t cost = std::min(length, stretch) * terms * sums;
+  const std::int64_t tasks = plan.free.count() / length * chunks;
+  const std::int64_t cost = std::min(length, chunk) * terms * sums;
   const std::int64_t a_step = plan.free.strides[0][last], b_step = plan.free.strides[1][last];
   const auto add = a_step == 0 && b_step == 1   ? add_products<T, true, true>
                    : a_step == 1 && b_step == 1 ? add_products<T, false, true>
@@ -89,11 +89,11 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
                    const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
                    const std::int64_t c_step = plan.free.strides[2][last];
                    for (std::int64_t task = begin; task < finish; ++task) {
-                     auto at = plan.free.offsets(task / stretches, last);
-                     const std::int64_t first = task % stretches * stretch;
+                     auto at = plan.free.offsets(task / chunks, last);
+                     const std::int64_t first = task % chunks * chunk;
                      for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
-                     const std::int64_t count = std::min(stretch, length - first);
-                     T total[stretch], block[stretch];
+                     const std::int64_t count = std::min(chunk, length - first);
+                     T total[chunk], block[chunk];
                      std::fill(total, total + count, T{});
                      for (std::int64_t s = 0; s < sums; ++s) {
                        const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank() - 1);

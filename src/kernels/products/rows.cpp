@@ -41,7 +41,7 @@ bool matrix_columns_run(const GemmPlan& plan) {
 
 /// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. The matrix holds elements W.
 template <class T, class W>
-struct Piece {
+struct Columns {
   const T* x;
   const W* w;
   T* c;
@@ -49,8 +49,8 @@ struct Piece {
   std::int64_t x_row, x_term, w_term, w_column, c_row, c_column;
   bool add;
 
-  Piece row(int i) const {
-    Piece one = *this;
+  Columns row(int i) const {
+    Columns one = *this;
     one.x += i * x_row;
     one.c += i * c_row;
     return one;
@@ -75,7 +75,7 @@ inline void will_read(const void* address) {
 
 /// Adds the terms [first, first + terms) to all columns of all rows.
 template <class T, class W, int rows, int terms>
-void add_terms(const Piece<T, W>& p, std::int64_t first) {
+void add_terms(const Columns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   T x[rows][terms];
   for (int i = 0; i < rows; ++i)
@@ -99,7 +99,7 @@ void add_terms(const Piece<T, W>& p, std::int64_t first) {
 
 /// The product if the rows of the matrix are contiguous: adds multiples of the rows of w to the rows of c.
 template <class T, class W, int rows>
-void by_terms(const Piece<T, W>& p) {
+void by_terms(const Columns<T, W>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
   std::int64_t k = 0;
   for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
@@ -109,7 +109,7 @@ void by_terms(const Piece<T, W>& p) {
 
 /// Computes the columns [first, first + columns): for each row, a dot product of contiguous vectors.
 template <class T, class W, int rows, int columns>
-void multiply_columns(const Piece<T, W>& p, std::int64_t first) {
+void multiply_columns(const Columns<T, W>& p, std::int64_t first) {
   using Batch = xsimd::batch<T>;
   constexpr std::int64_t width = Batch::size;
   const W* w = p.w + first * p.w_column;
@@ -139,7 +139,7 @@ void multiply_columns(const Piece<T, W>& p, std::int64_t first) {
 
 /// The product if the summed terms are contiguous: a dot product of every row and every column.
 template <class T, class W, int rows>
-void by_columns(const Piece<T, W>& p) {
+void by_columns(const Columns<T, W>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::int64_t j = 0;
   for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
@@ -149,7 +149,7 @@ void by_columns(const Piece<T, W>& p) {
 }
 
 template <class T, class W>
-using MultiplyRows = void (*)(const Piece<T, W>&);
+using MultiplyRows = void (*)(const Columns<T, W>&);
 template <class T, class W, int... i>
 constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_terms_of(std::integer_sequence<int, i...> /*rows*/) {
   return {by_terms<T, W, i + 1>...};

@@ -110,7 +110,7 @@ class Tiles {
   };
 
   /// A block of a group of rows and columns.
-  struct Piece {
+  struct BlockTask {
     Block block;
     bool add;
     std::int64_t first_band, end_band, first_panel, panels;
@@ -194,7 +194,7 @@ class Tiles {
                std::int64_t worker) const {
     const std::int64_t column_groups = ceiling(stage.panels, columns_), bands = operands_.bands().count;
     const std::int64_t left = group % column_groups * columns_;
-    Piece piece{};
+    BlockTask piece{};
     piece.first_band = group / column_groups * group_bands_;
     piece.end_band = std::min(bands, piece.first_band + group_bands_);
     piece.first_panel = stage.first_panel + left;
@@ -227,7 +227,7 @@ class Tiles {
   }
 
   /// Adds a block to the bands and panels of a piece.
-  void fill(const Arrays& arrays, const Piece& piece) const {
+  void fill(const Arrays& arrays, const BlockTask& piece) const {
     // What is larger stays in the second-level cache: the panels of a task by columns, else some bands.
     const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
     for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
@@ -236,7 +236,7 @@ class Tiles {
           tile(arrays, piece, band, p);
   }
 
-  void tile(const Arrays& arrays, const Piece& piece, std::int64_t band, std::int64_t p) const {
+  void tile(const Arrays& arrays, const BlockTask& piece, std::int64_t band, std::int64_t p) const {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
     const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band),
                        c_row = plan_.m_strides[2];

@@ -47,8 +47,8 @@ class Budget {
   const StepGraph& graph() const { return graph_; }
 
   Schedule schedule(const Way& way) {
-    Choices choices(graph_);
-    for (const Choice& choice : way.choices) choices.flip(choice);
+    Recomputations choices(graph_);
+    for (const Recomputation& choice : way.choices) choices.flip(choice);
     Schedule schedule;
     scheduler_.make(choices, schedule);
     return schedule;

@@ -30,7 +30,7 @@ class Search {
     const std::size_t count = levels();
     for (std::size_t level = 1; level <= count; ++level) lower_peak_to(top - (top - bottom) / count * level);
     for (std::size_t start = 1; start <= fresh_starts; ++start) {  // without the choices made for higher targets
-      choices_ = Choices(graph_);
+      choices_ = Recomputations(graph_);
       scheduler_.make(choices_, now_);
       peak_only_ = start % 2 == 0;
       lower_peak_to(top - (top - bottom) / (fresh_starts + 1) * start);
@@ -83,7 +83,7 @@ class Search {
 
   /// A content that is kept across the peak, and the step that uses it next.
   struct Candidate {
-    Choice choice;
+    Recomputation choice;
     double most = 0;  // an estimate of the largest ratio that it can have
   };
 
@@ -140,7 +140,7 @@ class Search {
   /// way, which becomes the best.
   bool refine_once(std::size_t limit, Way& best, bool pairs) {
     peak_only_ = !peak_only_;
-    const std::vector<Choice> all = by_seconds(best.choices);
+    const std::vector<Recomputation> all = by_seconds(best.choices);
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t k = pairs ? i + 1 : i; k < (pairs ? all.size() : i + 1); ++k) {
         if (work_ > most_work_) return false;
@@ -152,7 +152,7 @@ class Search {
 
   /// Whether there is a faster way without the banned choices, which becomes the best.
   bool improves(std::size_t limit, Way& best) {
-    choices_ = Choices(graph_);
+    choices_ = Recomputations(graph_);
     flip(best.choices);
     choices_.flip(banned_[0]);
     if (choices_.has(banned_[1])) choices_.flip(banned_[1]);
@@ -168,28 +168,31 @@ class Search {
     return true;
   }
 
-  bool is_banned(Choice choice) const {
-    return std::any_of(banned_.begin(), banned_.end(),
-                       [&](const Choice& each) { return each.step == choice.step && each.content == choice.content; });
+  bool is_banned(Recomputation choice) const {
+    return std::any_of(banned_.begin(), banned_.end(), [&](const Recomputation& each) {
+      return each.step == choice.step && each.content == choice.content;
+    });
   }
 
-  std::vector<Choice> by_seconds(std::vector<Choice> choices) const {
-    std::stable_sort(choices.begin(), choices.end(),
-                     [&](const Choice& a, const Choice& b) { return seconds_of(a.content) > seconds_of(b.content); });
+  std::vector<Recomputation> by_seconds(std::vector<Recomputation> choices) const {
+    std::stable_sort(choices.begin(), choices.end(), [&](const Recomputation& a, const Recomputation& b) {
+      return seconds_of(a.content) > seconds_of(b.content);
+    });
     return choices;
   }
 
   /// The choices to flip: that the content is computed again, and those of its inputs that are not there too, `depth`
   /// levels deep. With `keep`, these inputs then stay for their next uses. With `together`, all results of a step are
   /// computed again with one of them.
-  void variant(Choice choice, int depth, bool keep, bool together, std::vector<Choice>& flips) const {
-    if (choices_.has(choice) || std::any_of(flips.begin(), flips.end(), [&](const Choice& each) {
+  void variant(Recomputation choice, int depth, bool keep, bool together, std::vector<Recomputation>& flips) const {
+    if (choices_.has(choice) || std::any_of(flips.begin(), flips.end(), [&](const Recomputation& each) {
           return each.step == choice.step && each.content == choice.content;
         }))
       return;
     flips.push_back(choice);
     if (keep)
-      if (const Choice next = choices_.next(choice.content, choice.step); next.content >= 0) flips.push_back(next);
+      if (const Recomputation next = choices_.next(choice.content, choice.step); next.content >= 0)
+        flips.push_back(next);
     const std::vector<int>& writers = graph_.contents[choice.content].writers;
     if (together)
       for (const int twin : graph_.steps[writers[0]].writes)
@@ -210,8 +213,8 @@ class Search {
         is_available_[instance.content] = 1;
   }
 
-  void flip(const std::vector<Choice>& flips) {
-    for (const Choice& each : flips) choices_.flip(each);
+  void flip(const std::vector<Recomputation>& flips) {
+    for (const Recomputation& each : flips) choices_.flip(each);
   }
 
   void lower_peak_to(std::size_t target) {
@@ -221,14 +224,14 @@ class Search {
     take_back(std::max(target, now_.peak));
   }
 
-  /// Choices to flip together, and the memory above the target that this frees, by the time that it takes.
+  /// Recomputations to flip together, and the memory above the target that this frees, by the time that it takes.
   struct Move {
-    std::vector<Choice> flips;
+    std::vector<Recomputation> flips;
     double ratio = 0;
   };
 
   /// Tries the flips. Returns the ratio; 0 if they do not lower the peak.
-  double ratio_of(const std::vector<Choice>& flips, std::size_t target, double before) {
+  double ratio_of(const std::vector<Recomputation>& flips, std::size_t target, double before) {
     flip(flips);
     make_trial();
     flip(flips);
@@ -241,7 +244,7 @@ class Search {
   Move best_move(const Candidate& candidate, std::size_t target, double before) {
     find_available(candidate.choice.step);
     Move best;
-    std::vector<Choice> flips;
+    std::vector<Recomputation> flips;
     std::size_t last = 0;
     for (const bool keep : {true, false})
       for (const bool together : {false, true})
@@ -287,7 +290,7 @@ class Search {
 
   /// Takes back choices that the limit does not need, the slowest first.
   void take_back(std::size_t limit) {
-    for (const Choice& each : by_seconds(choices_.list())) {
+    for (const Recomputation& each : by_seconds(choices_.list())) {
       if (work_ > most_work_) break;
       choices_.flip(each);
       make_trial();
@@ -318,12 +321,12 @@ class Search {
   static constexpr double tiny = 1e-12;
   const StepGraph& graph_;
   Scheduler scheduler_;
-  Choices choices_;
+  Recomputations choices_;
   Schedule now_, trial_;
   bool peak_only_ = false;
   std::map<std::pair<int, int>, double> ratios_;  // by step and content: about as large as they can be now
   std::vector<char> is_available_;
-  std::array<Choice, 2> banned_{Choice{-1, -1}, Choice{-1, -1}};  // not to be made
+  std::array<Recomputation, 2> banned_{Recomputation{-1, -1}, Recomputation{-1, -1}};  // not to be made
   std::vector<Way> found_;
   std::size_t graph_size_;
   double work_ = 0, most_work_ = 0;

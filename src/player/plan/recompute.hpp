@@ -11,7 +11,7 @@ namespace xtape {
 struct Way {
   std::size_t peak = 0;  ///< Schedule::peak.
   double seconds = 0;    ///< Schedule::seconds.
-  std::vector<Choice> choices;
+  std::vector<Recomputation> choices;
 };
 
 /// Ways from the fastest, which repeats nothing, to the one with the lowest peak: each is slower than the one before it

@@ -96,14 +96,14 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
     }
 }
 
-// Choices -------------------------------------------------------------------------------------------------------------
+// Recomputations ------------------------------------------------------------------------------------------------------
 
-bool Choices::has(Choice choice) const {
+bool Recomputations::has(Recomputation choice) const {
   const std::vector<int>& list = before(choice.step);
   return std::find(list.begin(), list.end(), choice.content) != list.end();
 }
 
-void Choices::flip(Choice choice) {
+void Recomputations::flip(Recomputation choice) {
   std::vector<int>& list = at_[choice.step];
   const auto found = std::find(list.begin(), list.end(), choice.content);
   if (found != list.end()) {
@@ -118,14 +118,14 @@ void Choices::flip(Choice choice) {
   list.insert(std::upper_bound(list.begin(), list.end(), choice.content, later), choice.content);
 }
 
-std::vector<Choice> Choices::list() const {
-  std::vector<Choice> all;
+std::vector<Recomputation> Recomputations::list() const {
+  std::vector<Recomputation> all;
   for (std::size_t step = 0; step < at_.size(); ++step)
     for (const int content : at_[step]) all.push_back({static_cast<int>(step), content});
   return all;
 }
 
-Choice Choices::next(int content, int step) const {
+Recomputation Recomputations::next(int content, int step) const {
   for (int later = step + 1; later < static_cast<int>(at_.size()); ++later)
     if (has({later, content})) return {later, content};
   return {0, -1};
@@ -136,7 +136,7 @@ Choice Choices::next(int content, int step) const {
 Scheduler::Scheduler(const StepGraph& graph)
     : graph_(graph), repeats_end_(graph.steps.size()), wishes_end_(graph.steps.size()) {}
 
-void Scheduler::make(const Choices& choices, Schedule& schedule) {
+void Scheduler::make(const Recomputations& choices, Schedule& schedule) {
   schedule.possible = find_repeats(choices, schedule);
   if (!schedule.possible) return;
   schedule.executions.clear();
@@ -165,7 +165,7 @@ bool Scheduler::need(int content, int step) {
 }
 
 /// From the last step to the first: finds what must be kept for each, and what is computed again for it.
-bool Scheduler::find_repeats(const Choices& choices, Schedule& schedule) {
+bool Scheduler::find_repeats(const Recomputations& choices, Schedule& schedule) {
   kept_.assign(graph_.contents.size(), 0);
   wanted_.assign(graph_.contents.size(), -1);
   repeated_for_.assign(graph_.steps.size(), -1);

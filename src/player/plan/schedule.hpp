@@ -39,20 +39,20 @@ struct StepGraph {
 };
 
 /// Before step `step`, `content` is computed again if it is needed from there on, and until then it is not kept.
-struct Choice {
+struct Recomputation {
   int step = 0, content = 0;
 };
 
-class Choices {
+class Recomputations {
  public:
-  Choices(const StepGraph& graph) : graph_(&graph), at_(graph.steps.size()) {}
-  bool has(Choice choice) const;
-  void flip(Choice choice);  ///< Adds or removes it.
+  Recomputations(const StepGraph& graph) : graph_(&graph), at_(graph.steps.size()) {}
+  bool has(Recomputation choice) const;
+  void flip(Recomputation choice);  ///< Adds or removes it.
   /// The contents chosen before a step, the last written first: none of them is computed from a later one.
   const std::vector<int>& before(int step) const { return at_[step]; }
-  std::vector<Choice> list() const;
+  std::vector<Recomputation> list() const;
   /// The first choice of this content after `step`; its content is -1 if there is none.
-  Choice next(int content, int step) const;
+  Recomputation next(int content, int step) const;
 
  private:
   const StepGraph* graph_;
@@ -94,10 +94,10 @@ struct Schedule {
 class Scheduler {
  public:
   explicit Scheduler(const StepGraph& graph);
-  void make(const Choices& choices, Schedule& schedule);
+  void make(const Recomputations& choices, Schedule& schedule);
 
  private:
-  bool find_repeats(const Choices& choices, Schedule& schedule);
+  bool find_repeats(const Recomputations& choices, Schedule& schedule);
   bool need(int content, int step);
   void run(int step, int stage, Schedule& schedule);
   void measure(Schedule& schedule);

@@ -36,9 +36,9 @@ struct Cut {
 
 /// Rows, sorted by length and cut into batches. The order of rows of equal lengths may vary, but the sequence of
 /// lengths does not, so the batches have the same shapes in every epoch.
-class Split {
+class SortedRows {
  public:
-  Split(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
+  SortedRows(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
     if (rows_.rows.empty()) throw Error("the " + name + " split has no rows");
     if (rows_.columns.empty()) throw Error("rows must have at least one column");
     for (const std::vector<Cell>& row : rows_.rows) {
