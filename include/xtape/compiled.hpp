@@ -4,18 +4,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "xtape/literal.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
 
+/// An argument of a function of arrays: an array, as a feed takes it, or a number. A real number becomes a scalar of the
+/// default dtype of the function's tapes, an integer an int64 scalar, a bool a bool scalar.
+class ArrayOrNumber {
+ public:
+  template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
+  ArrayOrNumber(T number) : number_(Literal(number)) {}  // NOLINT: converts by intent
+  template <class T, class = std::enable_if_t<!std::is_arithmetic<std::decay_t<T>>::value &&
+                                              std::is_convertible<T&&, ArrayView>::value>,
+            class = void>
+  ArrayOrNumber(T&& array) : array_(std::forward<T>(array)) {}  // NOLINT: converts by intent
+
+  /// The array, or an array of the number; `real` is the dtype of a real number. Throws as ArrayView does.
+  ArrayView view(Dtype real) const;
+
+ private:
+  ArrayView array_;
+  std::optional<Literal> number_;
+};
+
 /// A function of arrays, as jax.jit makes one. The first call with arrays of some types records the function on a tape
 /// of its own and plans it; later calls with these types only play. Each combination of types has its own plan, which
 /// lives as long as this. Arrays that the function uses as parameters (Tape::parameter) are read at every call; what it
-/// takes as constants is copied when it is recorded.
+/// takes as constants is copied when it is recorded. A number of the program that the function captures is such a
+/// constant: a number that changes from call to call must be an argument.
 ///
 ///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });
 ///   double loss = step({batch, labels})[0]();
@@ -38,7 +60,11 @@ class Compiled {
 
   /// The results for these arguments: dense views, valid until the next call. Each call is a random step of its own.
   /// Throws as recording, Player and Player::play do, and Error for options with carries.
-  std::vector<ArrayView> operator()(const std::vector<ArrayView>& arguments, Caller caller = Caller::here());
+  std::vector<ArrayView> operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller = Caller::here());
+  template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
+  std::vector<ArrayView> operator()(const List& arguments, Caller caller = Caller::here()) {
+    return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
+  }
 
   std::size_t plans() const;   ///< How many there are, of all copies.
   const Player& last() const;  ///< The player of the last call, for its plan; Error before the first call.

@@ -12,8 +12,8 @@ namespace xtape {
 enum class OdeGradient : std::uint8_t {
   /// Solves another equation backward in time (Chen et al., 2018, Neural ordinary differential equations). Memory
   /// does not grow with the number of steps. The state is computed backward too. Where the equation forgets its past
-  /// (stiff, dissipative), errors grow on the way back; if they exceed 100 tolerances, the gradient is NaN. Use `steps`
-  /// there.
+  /// (stiff, dissipative), errors grow on the way back. If they exceed 100 tolerances, the gradient is NaN: use `steps`
+  /// there. The tolerance of an array is that of its largest element, at the later or the earlier time.
   adjoint,
   /// Through the steps that were taken: the gradient of what was computed. Keeps values of max_steps steps per time.
   steps

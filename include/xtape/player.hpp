@@ -295,11 +295,12 @@ class Player {
 
 /// The value of `var`, played once with Passes::reference() but without `unroll`, for exploring and debugging. Random
 /// ops draw with seed and step 0. Throws as Player and Player::play do.
-Array evaluate(const Var& var, const std::vector<Feed>& feeds = {});
+Array evaluate(const Var& var, const std::vector<Feed>& feeds = {}, Caller caller = Caller::here());
 /// The same as an xtensor array. Also throws DtypeError unless T is the element type.
 template <class T>
-typename XtensorOf<T>::type value(const Var& var, const std::vector<Feed>& feeds = {}) {
-  return evaluate(var, feeds).to<T>();
+typename XtensorOf<T>::type value(const Var& var, const std::vector<Feed>& feeds = {},
+                                  Caller caller = Caller::here()) {
+  return evaluate(var, feeds, caller).to<T>();
 }
 
 }  // namespace xtape

@@ -49,7 +49,9 @@ struct StepOptions {
 ///   Step step([&](Var x, Var y) { return mean(square(f(x) - y)); }, weights, AdamW{});
 ///   for (auto [bx, by] : batches(32, seed, x, y)) step({bx, by});
 ///
-/// Weights that the loss does not reach stay unchanged. For one thread at a time.
+/// Weights that the loss does not reach stay unchanged. A number that changes during the training, such as a weight of a
+/// term of the loss, is an argument, `step({bx, by, 0.5})`: a number that the function captures keeps the value that it
+/// has at the recording. All weights must exist before the Step is made. For one thread at a time.
 class Step {
  public:
   /// The results of `objective` are the loss, of one element, and further values to view. A function is recorded as
@@ -76,11 +78,11 @@ class Step {
   double operator()(const std::vector<Feed>& feeds, Caller caller = Caller::here()) {
     return update(feeds.data(), feeds.size(), caller);
   }
-  /// The same with the arguments of a function.
-  double operator()(const std::vector<ArrayView>& arguments, Caller caller = Caller::here());
-  template <std::size_t n>
-  double operator()(const std::array<ArrayView, n>& arguments, Caller caller = Caller::here()) {
-    return (*this)(std::vector<ArrayView>(arguments.begin(), arguments.end()), caller);
+  /// The same with the arguments of a function: arrays and numbers.
+  double operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller = Caller::here());
+  template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
+  double operator()(const List& arguments, Caller caller = Caller::here()) {
+    return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
   }
 
   std::int64_t updates() const;  ///< How many there were.

@@ -344,6 +344,13 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
+/// The same for operands that are all vars, such as the inputs that a rule of an op gets.
+template <class List, class = std::enable_if_t<std::is_same<std::decay_t<List>, Vars>::value>>
+Vars apply(const Op& op, List&& operands, const Attributes& attributes = {}, Caller caller = Caller::here()) {
+  std::vector<Operand> list;
+  for (const Var& each : operands) list.emplace_back(each, caller);
+  return apply(op, list, attributes, caller);
+}
 
 /// Calls `function` on `inputs` and encloses what it records as the body of one node, whose results it returns. Values
 /// inside the body are not kept for the backward pass but computed again there, with the same random numbers (Chen et

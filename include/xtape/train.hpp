@@ -275,6 +275,8 @@ struct Recipe {
     std::int64_t longest_row = 0;
     /// For runs with a kind of data that no longer exists: what to do instead, for errors. Else empty.
     std::string no_more;
+    /// The key of the training files: "text", "table" …; "test_" before it is that of the test split.
+    std::string files_key() const { return kind == "documents" ? "text" : kind; }
     bool has_pairs() const { return kind == "pairs"; }
     bool has_images() const { return kind == "images"; }
     bool has_arrays() const { return kind == "arrays"; }

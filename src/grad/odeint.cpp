@@ -219,8 +219,13 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
     for (std::size_t i = 0; i < arrays; ++i) augmented[arrays + i] = augmented[arrays + i] + arriving[i];
     const Vars reached = solver.advance(solver.begin(augmented, t), earlier).y;
     Vars off = part(reached, 0, arrays), next = part(reached, arrays, reached.size() - arrays);
-    for (std::size_t i = 0; i < arrays; ++i) off[i] = off[i] - before[i];
-    const Var factor = where(less_equal(solver.norm(off, before, before), most_tolerances), 1, std::nan(""));
+    Vars largest;  // an element that passes 0 has the tolerance of its array
+    for (std::size_t i = 0; i < arrays; ++i) {
+      off[i] = off[i] - before[i];
+      const Var both = maximum(abs(before[i]), abs(y[i]));
+      largest.push_back(count_of(both.shape()) == 0 ? both : max(both));
+    }
+    const Var factor = where(less_equal(solver.norm(off, largest, largest), most_tolerances), 1, std::nan(""));
     for (Var& each : next) each = each * cast(stop_gradient(factor), each.dtype());
     const Var by_time = inner_product(arriving, equation.slope(y, t, captured));
     return std::make_pair(Vars{by_time}, next);

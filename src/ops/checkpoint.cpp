@@ -112,8 +112,10 @@ Vars checkpoint_tangent(const TangentCall& call) {
 
 namespace {
 Vars record_checkpoint(const std::function<Vars(const Vars&)>& function, const Vars& inputs, const Caller& caller) {
-  if (!function) throw Error("checkpoint: the function is empty");
-  if (inputs.empty()) throw Error("checkpoint: needs at least one input");
+  at_place(caller, [&] {
+    if (!function) throw Error("checkpoint: the function is empty");
+    if (inputs.empty()) throw Error("checkpoint: needs at least one input");
+  });
   Tape tape = inputs[0].tape();
   const auto check = [&](const Vars& vars, const char* what) {
     for (const Var& var : vars)

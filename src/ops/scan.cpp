@@ -126,8 +126,12 @@ void check_next(const Vars& next, const Vars& states) {
 Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                     const ScanOptions& options, const ScanKind& kind) {
   const std::size_t size = tape.size();
-  const auto axis =
-      inputs.empty() ? options.axis : static_cast<std::int64_t>(normal_axis(options.axis, inputs[0].rank()));
+  const auto rank = inputs.empty() ? 0 : static_cast<std::int64_t>(inputs[0].rank());
+  if (!inputs.empty() && (options.axis < -rank || options.axis >= rank))
+    throw ShapeError("scan: its axis " + std::to_string(options.axis) +
+                     ", along which it takes steps, is out of range for an input of shape " +
+                     to_string(inputs[0].shape()) + ": set ScanOptions::axis");
+  const std::int64_t axis = options.axis < 0 ? options.axis + rank : options.axis;
   Vars sequences = inputs;
   if (!options.valid.empty()) sequences.push_back(options.valid);
   if (!options.valid.empty() && options.valid.dtype() != Dtype::boolean)
@@ -192,8 +196,10 @@ Scanned scan_on(Tape tape, const Var& past, const ScanFunction& cell, const Vars
 
 Scanned scan(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options,
              Caller caller) {
-  if (!cell) throw Error("scan: the cell is empty");
-  if (inputs.empty()) throw Error("scan: needs at least one input, whose size along the axis is the number of steps");
+  at_place(caller, [&] {
+    if (!cell) throw Error("scan: the cell is empty");
+    if (inputs.empty()) throw Error("scan: needs at least one input, whose size along the axis is the number of steps");
+  });
   Tape tape = inputs[0].tape();
   const auto check = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("scan: its inputs and states belong to different tapes");

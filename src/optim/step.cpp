@@ -56,7 +56,8 @@ struct Step::Data {
     unused.allow_unused = true;
     const Vars found = grad(results[0], by, unused);
     if (std::all_of(found.begin(), found.end(), [](const Var& gradient) { return gradient.empty(); }))
-      throw Error("Step: the loss depends on none of the weights: use Tape::parameter(weights, name), not constants");
+      throw Error("Step: the loss depends on none of the weights that existed when the Step was made: make all weights "
+                  "before it, as parameters of a tape, not constants");
     Vars outputs = results;
     for (std::size_t i = 0, next = 0; i < weights.size(); ++i) outputs.push_back(is_frozen(i) ? Var() : found[next++]);
     return outputs;
@@ -112,13 +113,11 @@ double Step::update(const Feed* feeds, std::size_t count, const Caller& caller) 
   });
 }
 
-double Step::operator()(const std::vector<ArrayView>& arguments, Caller caller) {
+double Step::operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller) {
   Data& d = *data_;
   return at_place(caller, [&] {
     if (!d.plans) throw Error("Step: a loss on a tape takes feeds of its inputs: step({{x, batch}})");
-    FunctionPlan& plan = d.plans->plan_for(arguments);
-    play(plan, arguments, static_cast<std::uint64_t>(d.optimizer.updates()));
-    return d.finish(plan);
+    return d.finish(d.plans->play(arguments, static_cast<std::uint64_t>(d.optimizer.updates())));
   });
 }
 

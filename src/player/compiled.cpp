@@ -18,15 +18,21 @@ Compiled::Compiled(Recorded, Function function, const PlayerOptions& options, co
 
 Compiled::Compiled(const Compiled& other) : data_(new Data{other.data_->plans, nullptr, other.data_->step}) {}
 
+ArrayView ArrayOrNumber::view(Dtype real) const {
+  if (!number_) return array_;
+  const Dtype dtype = number_->is_boolean() ? Dtype::boolean : number_->is_whole() ? Dtype::int64 : real;
+  return array_of({*number_}, dtype, {});
+}
+
 void Compiled::check_count(std::size_t given, std::size_t wanted) {
   if (given != wanted)
     throw Error("the compiled function takes " + std::to_string(wanted) + " arrays, not " + std::to_string(given));
 }
 
-std::vector<ArrayView> Compiled::operator()(const std::vector<ArrayView>& arguments, Caller caller) {
+std::vector<ArrayView> Compiled::operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller) {
   return at_place(caller, [&] {
-    FunctionPlan& plan = data_->plans.plan_for(arguments);
-    play(plan, arguments, data_->step++);
+    FunctionPlan& plan = data_->plans.play(arguments, data_->step);
+    ++data_->step;
     data_->last = &plan;
     std::vector<ArrayView> results;
     for (const Var& output : plan.outputs) results.push_back(plan.player.view(output));

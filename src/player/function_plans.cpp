@@ -28,12 +28,6 @@ FunctionPlan plan_of(const Tape& tape, const std::vector<ValueType>& types, cons
   return {types, inputs, outputs, Player(compiled(tape, outputs, options))};
 }
 
-void play(FunctionPlan& plan, const std::vector<ArrayView>& arguments, std::uint64_t step) {
-  std::vector<Feed> feeds;
-  for (std::size_t i = 0; i < arguments.size(); ++i) feeds.emplace_back(plan.inputs[i], arguments[i]);
-  plan.player.play(feeds, step);
-}
-
 /// The function, and what was compiled of it.
 class FunctionPlans::Shared {
  public:
@@ -56,6 +50,7 @@ class FunctionPlans::Shared {
     const std::lock_guard lock(using_);
     all_.clear();
   }
+  Dtype default_dtype() const { return like_.default_dtype(); }
 
  private:
   std::shared_ptr<const Recorded> recorded(const std::vector<ValueType>& types) const {
@@ -78,9 +73,19 @@ FunctionPlans::FunctionPlans(Compiled::Function function, const PlayerOptions& o
     : shared_(std::make_shared<Shared>(std::move(function), options, like)) {}
 FunctionPlans::~FunctionPlans() = default;
 
-FunctionPlan& FunctionPlans::plan_for(const std::vector<ArrayView>& arguments) {
+FunctionPlan& FunctionPlans::play(const std::vector<ArrayOrNumber>& arguments, std::uint64_t step) {
+  std::vector<ArrayView> arrays;
+  for (const ArrayOrNumber& each : arguments) arrays.push_back(each.view(shared_->default_dtype()));
+  FunctionPlan& plan = plan_for(arrays);
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < arrays.size(); ++i) feeds.emplace_back(plan.inputs[i], arrays[i]);
+  plan.player.play(feeds, step);
+  return plan;
+}
+
+FunctionPlan& FunctionPlans::plan_for(const std::vector<ArrayView>& arrays) {
   std::vector<ValueType> types;
-  for (const ArrayView& each : arguments) types.push_back({each.dtype(), each.shape()});
+  for (const ArrayView& each : arrays) types.push_back({each.dtype(), each.shape()});
   const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) { return each->types == types; });
   if (known != plans_.end()) return **known;
   const std::shared_ptr<const Recorded> found = shared_->of(types);

@@ -19,8 +19,6 @@ struct FunctionPlan {
 /// The plan of `outputs`, some of which may be empty, on their tape.
 FunctionPlan plan_of(const Tape& tape, const std::vector<ValueType>& types, const Vars& inputs, const Vars& outputs,
                      const PlayerOptions& options);
-/// Plays a plan.
-void play(FunctionPlan& plan, const std::vector<ArrayView>& arguments, std::uint64_t step);
 
 /// The plans of one function. A copy shares what was recorded and compiled, and has players of its own, for another
 /// thread.
@@ -30,12 +28,13 @@ class FunctionPlans {
   FunctionPlans(const FunctionPlans& other) : shared_(other.shared_) {}
   FunctionPlans& operator=(const FunctionPlans&) = delete;
   ~FunctionPlans();
-  /// The plan for arguments of these types, which lives until clear().
-  FunctionPlan& plan_for(const std::vector<ArrayView>& arguments);
+  /// Plays the plan for arguments of these types, and returns it. The plan lives until clear().
+  FunctionPlan& play(const std::vector<ArrayOrNumber>& arguments, std::uint64_t step);
   std::size_t size() const;  ///< The number of plans of all copies.
   void clear();              ///< Copies keep the plans that they have played.
 
  private:
+  FunctionPlan& plan_for(const std::vector<ArrayView>& arrays);
   class Shared;
   std::shared_ptr<Shared> shared_;
   std::vector<std::unique_ptr<FunctionPlan>> plans_;

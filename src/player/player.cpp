@@ -331,13 +331,15 @@ const PlayerOptions& Player::options() const {
   return executable().options();
 }
 
-Array evaluate(const Var& var, const std::vector<Feed>& feeds) {
-  PlayerOptions options;
-  options.passes = Passes::reference();
-  options.passes.unroll = false;
-  Player player(var.tape(), {var}, options);
-  player.play(feeds);
-  return Array(player.view(var));
+Array evaluate(const Var& var, const std::vector<Feed>& feeds, Caller caller) {
+  return at_place(caller, [&] {
+    PlayerOptions options;
+    options.passes = Passes::reference();
+    options.passes.unroll = false;
+    Player player(var.tape(), {var}, options);
+    player.play(feeds);
+    return Array(player.view(var));
+  });
 }
 
 }  // namespace xtape

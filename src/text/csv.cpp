@@ -1,16 +1,20 @@
 #include "csv_lines.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
 #include "fields.hpp"
+#include "joined.hpp"
 #include "nearest.hpp"
 #include "process_memory.hpp"
 
 namespace xtape {
 
 namespace {
+constexpr const char* text_column = "; if it is a column of text, name the columns to read";
+
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t");
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
@@ -101,8 +105,10 @@ class CsvReader {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
       const std::string meant = did_you_mean(name, names_);
-      throw FileError(path_ + " has no column '" + name + "'" +
-                      (meant.empty() ? ": its columns are like '" + names_[0] + "'" : meant));
+      const std::vector<std::string> some(names_.begin(),
+                                          names_.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names_)));
+      throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined(some) +
+                      (some.size() < names_.size() ? ", …)" : ")"));
     }
     return static_cast<std::size_t>(found - names_.begin());
   }
@@ -111,19 +117,25 @@ class CsvReader {
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
     if (!trimmed(field).empty()) return field;
     if (!options_.missing)
-      fail(numbers_[row], "column '" + column + "': the label is empty; CsvOptions::missing makes its index -1");
+      fail(numbers_[row], "column '" + column +
+                              "': the label is empty; remove the row, or set `missing`, which makes its index -1");
     return "";
   }
 
   void read_number(const std::string& field, const std::string& column, std::size_t row, Array& to) const {
     double number = std::numeric_limits<double>::quiet_NaN();
-    try {
-      if (!is_missing(field))
+    const auto fail_here = [&](const std::string& message) {
+      fail(numbers_[row], "column '" + column + "': " + message);
+    };
+    if (is_missing(field)) {
+      if (!options_.missing) fail_here("the value is missing; remove the row, or set `missing`, which reads it as NaN");
+    } else {
+      try {
         number = to.dtype() == Dtype::float64 ? number_of<double>(field) : number_of<float>(field);
-      else if (!options_.missing)
-        throw Error("the value is missing; CsvOptions::missing reads it as NaN");
-    } catch (const Error& error) {
-      fail(numbers_[row], "column '" + column + "': " + error.what());
+      } catch (const Error& error) {
+        const bool is_text = std::isalpha(static_cast<unsigned char>(trimmed(field)[0])) != 0;
+        fail_here(error.what() + std::string(is_text && options_.columns.empty() ? text_column : ""));
+      }
     }
     if (to.dtype() == Dtype::float64)
       to.as<double>()[row] = number;

@@ -56,7 +56,7 @@ Data::Files read_files(Section& section, const Data& data, const std::string& ke
 }
 
 void read_all_files(Section& section, Data& data) {
-  const std::string key = data.kind == "documents" ? "text" : data.kind;
+  const std::string key = data.files_key();
   data.training = read_files(section, data, key, "");
   if (data.training.empty())
     section.fail("", "needs the key '" + key + "', a file" +
@@ -155,6 +155,10 @@ ArrayInput read_input(Section& section, const std::string& name, const Json& val
   const Json& column = value.is_object() && value.size() == 1 && value.contains("labels") ? value["labels"] : value;
   input.labels = &column != &value;
   for (const Json& each : column.is_array() ? column : Json::array({column})) {
+    if (each.is_number_unsigned()) {  // the name of a column without a header
+      input.columns.push_back(each.dump());
+      continue;
+    }
     if (!each.is_string())
       section.fail(name,
                    R"(must be the name of an array or column, a list of columns, "*" or {"labels": COLUMN}, not )" +
@@ -179,6 +183,7 @@ void array_data(Section& section, Data& data) {
                  R"(needs the key 'inputs' for a file of comma-separated values, such as {"x": "*", "y": "price"})");
   read_delimiter(section, file.find(".tsv") != std::string::npos ? "\t" : ",", data.csv.separator);
   section.read("header", data.csv.header);
+  section.read("missing", data.csv.missing);
   section.read("max_line", data.reading.max_line);
   data.csv.reading = data.reading;
 }

@@ -41,7 +41,7 @@ done >labelled.tsv
 expect 0 "^classes: step [0-9]+ .* accuracy 100.00 %$" "step" train "$recipes/classify_texts.json" --out classes --set data.table=labelled.tsv \
   --set epochs=20 --set batch.size=8
 expect 0 "^accuracy 1$" "" eval classes
-expect 2 "" "classes has no test split: give its files with --set data.test_…=FILE" eval classes --test
+expect 2 "" "classes has no test split: give its files with --set data.test_table=FILE" eval classes --test
 printf 'ein haus\n\nthe dog\r\nzebra' | "$xtape" classify classes >out 2>err
 holds "lines are labelled" [ "$(cut -f 1 out | sed -n 1p)" = German -a "$(cut -f 1 out | sed -n 3p)" = English -a "$(wc -l <out)" = 4 ]
 holds "lines have probabilities" awk -F '\t' '$2 < 0.5 || $2 > 1 { exit 1 }' out
@@ -74,6 +74,22 @@ expect 2 "" "unlabelled.tsv, line 81: column 'label': the label is empty" train 
   --set data.table=unlabelled.tsv --set data.held_out=2 --set data.split=null
 echo "a label alone" >>labelled.tsv
 expect 2 "" "labelled.tsv, line 81: a row must have 2 fields" eval classes
+
+# A table without a header, with a label that is missing, and another character between fields.
+for _ in $(seq 20); do printf '1;2;low\n3;9;high\n0;1;low\n4;8;high\n'; done >plain.csv
+printf '2;3;\n' | cat plain.csv - >gap.csv
+plain=(--set data.header=false --set 'data.delimiter=";"' --set data.inputs.label.labels=2 --set hyper.layers=0 --set epochs=30)
+expect 0 "^plain: step .* accuracy 100.00 %$" "^2 labels: high, low$" train "$recipes/classification.json" --out plain "${plain[@]}" \
+  --set data.arrays=plain.csv
+expect 0 "^low" "" predict plain <<<'1;2'
+printf '4;9;\n1;1;low\n' >new.csv
+expect 0 "^high" "" predict plain new.csv
+expect 2 "" "gap.csv, line 81: column '2': the label is empty; remove the row, or set \`missing\`" train "$recipes/classification.json" \
+  --out none "${plain[@]}" --set data.arrays=gap.csv
+expect 0 "^gap: step .* accuracy 100.00 %$" "^2 labels: high, low$" train "$recipes/classification.json" --out gap "${plain[@]}" \
+  --set data.arrays=gap.csv --set data.missing=true
+expect 2 "" "has no column 'lable'; did you mean 'label'\? .columns: a, label" train "$recipes/classification.json" --out none --set data.inputs.label.labels=lable \
+  --set data.arrays=<(printf 'a,label\n1,b\n')
 
 # Images: a folder for each label, with a bright left or right half.
 pgm() { printf 'P5 4 4 255\n'; for _ in 1 2 3 4; do printf "\\x$1\\x$1\\x$2\\x$2"; done; }

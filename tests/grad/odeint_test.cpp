@@ -170,6 +170,27 @@ TEST_CASE("odeint: the adjoint of an equation that forgets its past is NaN, and 
   CHECK(slope(OdeGradient::adjoint, 0.5) == doctest::Approx(slope(OdeGradient::steps, 0.5)).epsilon(1e-3));
 }
 
+TEST_CASE("odeint: the gradient of a state that begins or passes at 0") {
+  // A pendulum without friction begins at rest: the speed at the start is 0, and its tolerance there is not atol alone.
+  Tape tape(Dtype::float64);
+  const Var y0 = tape.input("y0", {2});
+  const auto pendulum = [](const Var& y, const Var&) { return stack({y.at(1), -sin(y.at(0))}, 0); };
+  for (const std::int64_t times : {2, 3, 5})
+    for (const double rtol : {1e-4, 1e-6, 1e-9}) {
+      CAPTURE(times);
+      CAPTURE(rtol);
+      OdeOptions options;
+      options.rtol = rtol;
+      const auto slope = [&](OdeGradient gradient) {
+        options.gradient = gradient;
+        const Var end = odeint(pendulum, y0, linspace(tape, 0, 10, times), options).at(-1, 0);
+        return played(grad(end, {y0})[0], {{y0, xt::xarray<double>{1, 0}}});
+      };
+      const auto adjoint = slope(OdeGradient::adjoint), steps = slope(OdeGradient::steps);
+      for (const int i : {0, 1}) CHECK(adjoint(i) == doctest::Approx(steps(i)).epsilon(200 * rtol));
+    }
+}
+
 TEST_CASE("odeint: mistakes are errors, and leave the tape as it was") {
   Tape tape, other;
   const Var y = tape.input("y", {2}), times = tape.input("t", {3}), wide = tape.input("w", {3}, Dtype::float64),

@@ -133,14 +133,28 @@ TEST_CASE("where the rules know nothing, every element depends on all, and no de
   CHECK(jacobian_sparsity(index_add(x, 0, index, slice(x, {0}, {2})), x).size() == 9);
 }
 
+TEST_CASE("custom_gradient: the pattern is that of the rule, transposed") {
+  Tape tape;
+  const Var both = tape.input("both", {5}, Dtype::float64), x = both.at(Slice(0, 3)), y = both.at(Slice(3));
+  const auto pass = [](const Vars&, const Vars&, const Vars& cotangents) { return cotangents; };
+  const Var rounded = custom_gradient([](const Vars& v) { return Vars{floor(v[0])}; }, pass, {x})[0];
+  CHECK(jacobian_sparsity(rounded, x) == pattern_of(3, 3, {{0, 0}, {1, 1}, {2, 2}}));
+  // Results [2] and [3] of inputs [3] and [2]: the first takes from the second input in reverse, the second sums both.
+  const auto f = [](const Vars& v) { return Vars{flip(v[1], {0}), v[0] * v[0] + sum(v[1])}; };
+  const auto rule = [&](const Vars& v, const Vars&, const Vars& c) {
+    return Vars{2 * v[0] * c[1], flip(c[0], {0}) + broadcast_to(sum(c[1]), {2})};
+  };
+  const Vars results = custom_gradient(f, rule, {x, y});
+  for (const Var& each : {results[0], results[1], sin(results[1]) * x, concat(results, 0)})
+    CHECK(places_in(jacobian_sparsity(each, both)) == nonzeros(each, both));
+  CHECK(jacobian_sparsity(results[0], both) == pattern_of(2, 5, {{0, 4}, {1, 3}}));
+}
+
 TEST_CASE("values with a derivative of their own depend on all that it reads, and huge loops are followed or refused") {
   Tape tape;
   const Var x = tape.input("x", {3}, Dtype::float64);
   const Var root = implicit_root([&](const Var& v) { return v * v - exp(x); }, ones_like(x));
   CHECK(jacobian_sparsity(root, x).size() == 9);
-  const auto pass = [](const Vars&, const Vars&, const Vars& cotangents) { return cotangents; };
-  const Var rounded = custom_gradient([](const Vars& v) { return Vars{floor(v[0])}; }, pass, {x})[0];
-  CHECK(jacobian_sparsity(rounded, x).size() == 9);
   const auto goes_on = [](const Vars& states) { return sum(states[0]) < 100; };
   const auto grows = [](const Vars& states) { return Vars{states[0] * states[0] + 1}; };
   for (const std::int64_t steps : {std::int64_t{10'000'000}, std::int64_t{1} << 40}) {

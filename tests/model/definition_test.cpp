@@ -79,6 +79,16 @@ TEST_CASE("a repeated module threads its first argument; .all gives every result
   CHECK(same(played(model, "one")[0], 3. * x + 4.));
 }
 
+TEST_CASE("a module that repeats 0 times passes its first argument on, and -1 times is an error") {
+  const auto with = [&](const std::string& count) {
+    return Model::parse(definition(scale, R"("p": {"block": "scale", "repeat": "n"})", function("f", "p(x)"), "\"n\": " + count),
+                        in_float64());
+  };
+  CHECK(with("0").weights().size() == 0);
+  CHECK(same(played(with("0"))[0], x));
+  CHECK_THROWS_WITH_AS(with("-1"), doctest::Contains("a module repeats 0 or more times, not -1"), DefinitionError);
+}
+
 TEST_CASE("what a part's line assigned can be looked at where the part was applied, of every repeat at once too") {
   const std::string blocks = scale + R"-(,
     "layer": {"hyper": {"first": null}, "parts": {"s": {"block": "scale"}, "t": {"block": "twice", "when": "not first"}},

@@ -79,6 +79,35 @@ TEST_CASE("calls of a compiled function draw anew, whatever their types") {
   CHECK(f.step() == 2);
 }
 
+TEST_CASE("numbers are arguments: real ones of the default dtype, integers, and bools") {
+  for (const Dtype dtype : {Dtype::float32, Dtype::float64}) {
+    int recorded = 0;
+    Compiled f(
+        [&](Var x, Var factor) {
+          ++recorded;
+          return where(equal(factor, 0), x, x * cast(factor, x.dtype()));
+        },
+        {}, Tape(dtype));
+    const auto x = [&] { return dtype == Dtype::float32 ? Array(Dtype::float32, {2}) : Array(Dtype::float64, {2}); };
+    Array ones = x();
+    ones.assign(evaluate(cast(Tape().constant(std::vector<double>{1, 3}), dtype)));
+    CHECK(f({ones, 0.5})[0](1) == 1.5);
+    CHECK(f({ones, 0.25F})[0](1) == 0.75);
+    CHECK(recorded == 1);
+    CHECK(f.last().outputs()[0].dtype() == dtype);
+    CHECK(f({ones, 2})[0](1) == 6);
+    CHECK(f({ones, std::int8_t{3}})[0](1) == 9);
+    CHECK(recorded == 2);
+    CHECK(f({ones, true})[0](1) == 3);
+    CHECK(recorded == 3);
+  }
+  Compiled product([](Var x, Var beta) { return x * beta; });
+  const xt::xarray<float> x{1, 2};
+  CHECK(product({x, 3})[0](1) == 6);  // an integer is promoted
+  const std::vector<ArrayView> list{x, x};
+  CHECK(product(list)[0](1) == 4);
+}
+
 TEST_CASE("errors of compiled functions name the call") {
   Compiled f([](Var x, Var y) { return matmul(x, y); });
   const std::vector<float> x{1, 2}, y{1, 2, 3};

@@ -44,7 +44,7 @@ TEST_CASE("read_csv: without a header, other separators, missing values") {
   CHECK(std::isnan(table.at("1")(0)));
   CHECK_THROWS_WITH_AS(
       read_csv(file.path(), {.header = false, .separator = '\t'}),
-      (file.path() + ", line 1: column '1': the value is missing; CsvOptions::missing reads it as NaN").c_str(),
+      (file.path() + ", line 1: column '1': the value is missing; remove the row, or set `missing`, which reads it as NaN").c_str(),
       FileError);
 }
 
@@ -68,14 +68,14 @@ TEST_CASE("read_csv: errors name file, line and column") {
     }
     return "";
   };
-  CHECK(complaint("a,b\n1,2\n\n3,x\n") == ", line 4: column 'b': 'x' is not a finite number");
-  CHECK(complaint("a,b\n1,inf\n") == ", line 2: column 'b': 'inf' is not a finite number");
+  CHECK(complaint("a,b\n1,2\n\n3,x\n") == ", line 4: column 'b': 'x' is not a finite number; if it is a column of text, name the columns to read");
+  CHECK(complaint("a,b\n1,inf\n") == ", line 2: column 'b': 'inf' is not a finite number; if it is a column of text, name the columns to read");
   CHECK(complaint("a,b\n1,1e50\n") == ", line 2: column 'b': '1e50' is not a finite number");
   CHECK(complaint("a,b\n1,2,3\n") == ", line 2: there are 3 fields, not 2 as in the first line");
   CHECK(complaint("a,b\n\"1,2\n") == ", line 2: a quotation mark is not closed");
   CHECK(complaint("a, a\n1,2\n") == ", line 1: two columns have the name 'a'");
-  CHECK(complaint("alpha,b\n1,2\n", {.columns = {"alpa"}}) == " has no column 'alpa'; did you mean 'alpha'?");
-  CHECK(complaint("a,b\n1,2\n", {.labels = {"word"}}) == " has no column 'word': its columns are like 'a'");
+  CHECK(complaint("alpha,b\n1,2\n", {.columns = {"alpa"}}) == " has no column 'alpa'; did you mean 'alpha'? (columns: alpha, b)");
+  CHECK(complaint("a,b\n1,2\n", {.labels = {"word"}}) == " has no column 'word' (columns: a, b)");
   CHECK(complaint("\n\n") == " has no lines");
   CHECK(read_csv(TemporaryFile("empty.csv", "a,b\n").path()).rows == 0);
 }

@@ -176,8 +176,8 @@ TEST_CASE("runs on arrays: errors of recipes and data") {
   save_arrays(directory / "points.safetensors",
               {{"pixels", Array(Dtype::float32, {30, 3})}, {"other", Array(Dtype::int64, {30})}});
   has(R"({"kind": "arrays", "arrays": "points.csv"})", "needs the key 'inputs'");
-  has(R"({"kind": "arrays", "arrays": "points.csv", "inputs": {"pixels": 3}})", "recipe.json, line 4: ");
-  has(R"({"kind": "arrays", "arrays": "points.csv", "inputs": {"pixels": 3}})",
+  has(R"({"kind": "arrays", "arrays": "points.csv", "inputs": {"pixels": 3.5}})", "recipe.json, line 4: ");
+  has(R"({"kind": "arrays", "arrays": "points.csv", "inputs": {"pixels": 3.5}})",
       "'data.inputs.pixels' must be the name of an array or column");
   has(R"({"kind": "arrays", "arrays": "points.csv", "inputs": {"pixels": ["p", "z"], "kind": {"labels": "kind"}}})",
       "points.csv has no column 'z'");

@@ -145,6 +145,19 @@ TEST_CASE("mini-batches with a short last one train a function; epochs differ, a
   CHECK(same(linear.weights, again.weights));
 }
 
+TEST_CASE("a number that changes from step to step is an argument") {
+  Store weights;
+  weights.add("w", Array(Dtype::float32, {}));
+  Step step([&](Var x, Var beta) { return sum(x) * beta * x.tape().parameter(weights, "w"); }, weights, Sgd{1.0});
+  const std::vector<float> x{1, 2};
+  double expected = 0;
+  for (const double beta : {0.0, 0.5, 2.0}) {
+    CHECK(step({x, beta}) == doctest::Approx(3 * beta * expected));
+    expected -= 3 * beta;
+    CHECK(weights.at("w")() == doctest::Approx(expected));
+  }
+}
+
 TEST_CASE("steps refuse what is not finite, and wrong arguments") {
   const Rows rows;
   Linear linear;
@@ -161,7 +174,7 @@ TEST_CASE("steps refuse what is not finite, and wrong arguments") {
   CHECK_THROWS_WITH_AS(step({rows.x, rows.y}), doctest::Contains("takes feeds of its inputs"), Error);
   CHECK_THROWS_AS(step({{x, rows.y}, {y, rows.y}}), ShapeError);
   CHECK_THROWS_WITH_AS(Step(mean(square(x)), linear.weights, AdamW{}),
-                       doctest::Contains("the loss depends on none of the weights"), Error);
+                       doctest::Contains("the loss depends on none of the weights that existed when the Step was made"), Error);
   CHECK_THROWS_WITH_AS(Step(mean(square(linear(x))), linear.weights, Frozen{}),
                        doctest::Contains("all weights are frozen"), Error);
   CHECK_THROWS_AS(Step(square(linear(x)), linear.weights, AdamW{}), ShapeError);

@@ -59,7 +59,8 @@ void evaluate(const EvalArguments& arguments) {
         Run::open(arguments.run, settings, CheckpointChoice::parse(arguments.checkpoint), ranks(arguments.ranks));
     opened.model().store_weights_as(arguments.inference.dtype(opened.model().dtype()));
     if (arguments.test && opened.recipe().data.test.empty())
-      throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_…=FILE");
+      throw WrongInput(arguments.run + " has no test split: give its files with --set data.test_" +
+                       opened.recipe().data.files_key() + "=FILE");
     if (arguments.source.empty()) opened.batches();
     return opened;
   });

@@ -34,7 +34,8 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
     while (!first.empty() && data.has_arrays() && is_blank(first[0])) first = lines.next(1);
     if (first.empty()) throw WrongInput(file + " has no lines");
   }
-  if (data.has_arrays()) as_wrong_input([&] { return predictor.rows(file, first, 0); });  // refuses a wrong header
+  if (data.has_arrays() && header)
+    as_wrong_input([&] { return predictor.rows(file, first, 0); });  // refuses a wrong header
   if (!data.has_arrays()) before = first.size(), first.clear();
   for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size()) {
     std::vector<std::string> part = first;

@@ -14,6 +14,7 @@
 #include "commands.hpp"
 #include "durable.hpp"
 #include "files.hpp"
+#include "joined.hpp"
 #include "json_text.hpp"
 #include "opened_model.hpp"
 #include "progress.hpp"
@@ -125,6 +126,15 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
+/// Names the labels, so that a misspelt one is seen.
+void print_labels(const std::vector<std::string>& labels) {
+  constexpr std::size_t most = 20;
+  if (labels.empty()) return;
+  const std::vector<std::string> some(labels.begin(), labels.begin() + std::min<std::ptrdiff_t>(most, std::ssize(labels)));
+  std::cerr << labels.size() << (labels.size() == 1 ? " label: " : " labels: ") << joined(some)
+            << (labels.size() > most ? ", …" : "") << std::endl;
+}
+
 /// Names weights that the training never changes.
 void warn_of_weights(const std::vector<std::string>& names) {
   constexpr std::size_t most = 5;
@@ -161,6 +171,7 @@ void train(const TrainArguments& arguments) {
               << run.trainer().step() << " of " << steps_of(run)
               << (rank_count > 1 ? ", " + std::to_string(rank_count) + " ranks" : "") << std::endl;
   if (is_first_rank()) {
+    print_labels(run.labels());
     warn_of_weights(run.trainer().without_gradient());
     warn_of_long_updates(run.recipe().trainer.accumulate, run.batches().epoch_batches());
   }

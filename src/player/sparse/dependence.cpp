@@ -1,8 +1,10 @@
 #include "sparse/dependence.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "call_expansion.hpp"
+#include "enclosed.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {
@@ -77,11 +79,59 @@ void DependenceWalk::visit(std::int32_t index) {
   Dependences outputs;
   for (const auto rule : {through_moves, through_elements, through_sums, through_product, through_running_sum})
     if (!outputs) outputs = rule(call);
+  if (!outputs) outputs = through_own_gradient(call);
   if (!outputs) outputs = through_expansion(call);
   if (!outputs) outputs = through_anything(call);
   for (std::size_t k = 0; k < outputs->size(); ++k)
     if ((*outputs)[k] && is_floating(node.outputs[k].dtype))
       found_[{index, static_cast<std::int32_t>(k)}] = (*outputs)[k];
+}
+
+Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
+  if (call.node.op != &custom_gradient_op() || nodes_in(call) > nodes_) return std::nullopt;
+  nodes_ -= nodes_in(call);
+  const Tape& body = *call.node.body;
+  const auto& attributes = call.node.attributes;
+  const auto& gradients_of = attributes.get<std::vector<std::int64_t>>("gradients_of");
+  const auto values = static_cast<std::size_t>(attributes.get<std::int64_t>("values"));
+  auto cotangent = values + static_cast<std::size_t>(attributes.get<std::int64_t>("inputs"));  // its place in the body
+
+  std::vector<std::int64_t> begins;  // per value: the place of its first element among the elements of all values
+  std::int64_t total = 0;
+  for (std::size_t k = 0; k < values; ++k) {
+    begins.push_back(total);
+    if (is_floating(call.node.outputs[k].dtype)) total += count_of(call.node.outputs[k].shape);
+  }
+  IndexSets of_cotangents(total);
+  DependenceWalk inside(body, of_cotangents, nodes_);
+  for (std::size_t k = 0; k < values; ++k) {
+    if (!is_floating(call.node.outputs[k].dtype)) continue;
+    std::vector<IndexSets::Id> own;
+    for (std::int64_t i = 0; i < count_of(call.node.outputs[k].shape); ++i) own.push_back(of_cotangents.single(begins[k] + i));
+    inside.set(body.inputs()[cotangent++], std::make_shared<const std::vector<IndexSets::Id>>(std::move(own)));
+  }
+  const std::vector<Dependence> gradients = inside.run(body.results());
+
+  // Per set of cotangents: what the elements depend on whose gradients read this set.
+  std::map<IndexSets::Id, std::vector<IndexSets::Id>> readers;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Dependence& given = call.given[gradients_of[i]];
+    if (!given || !gradients[i]) continue;
+    for (std::size_t element = 0; element < given->size(); ++element)
+      readers[(*gradients[i])[element]].push_back((*given)[element]);
+  }
+  Meetings meetings;
+  for (auto& [cotangents, sets] : readers) {
+    const IndexSets::Id all = sets_.united(sets);
+    for (const std::int32_t place : of_cotangents.of(cotangents)) meetings.add(place, all);
+  }
+  const std::vector<IndexSets::Id> united = meetings.united(sets_, total);
+  std::vector<Dependence> outputs(values);
+  for (std::size_t k = 0; k < values; ++k)
+    if (is_floating(call.node.outputs[k].dtype))
+      outputs[k] = std::make_shared<const std::vector<IndexSets::Id>>(
+          united.begin() + begins[k], united.begin() + begins[k] + count_of(call.node.outputs[k].shape));
+  return outputs;
 }
 
 Dependences DependenceWalk::through_expansion(const DependenceCall& call) {
