@@ -65,7 +65,8 @@ def families(source):
 
 
 def page(source):
-    lines = ["# The ops by family", "", "A family is a header. Made from [all ops](ops.md) and the headers by `tests/docs/reference.py`.", ""]
+    about = "Each family is a header. `tests/docs/reference.py` writes this page from [all ops](ops.md) and the headers."
+    lines = ["# The ops by family", "", about, ""]
     for title, names in families(source).items():
         place = f"xtape/{title}" if title == "ops.hpp" else f"xtape/ops/{title}"
         heading = title if not title.endswith(".hpp") else title[:-4].replace("_", " ").capitalize()
