@@ -1,4 +1,4 @@
-/// Tables of numbers in files, as arrays.
+/// Reads tables in CSV files as arrays.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,33 @@
 
 namespace xtape {
 
-/// How a file of comma-separated values is read.
+/// Options of read_csv.
 struct CsvOptions {
-  bool header = true;                     ///< The first line has the names of the columns; else they are "0", "1" …
-  char separator = ',';                   ///< Between fields. Unless it is a tab, fields may be quoted.
-  std::vector<std::string> columns = {};  ///< The columns to read; empty: all.
-  std::vector<std::string> labels = {};   ///< Columns of words, which become indices.
-  /// Empty fields and "NA", "N/A", "nan", "NaN", "null" and "?" are NaN, and empty labels have the index -1; else
-  /// they are errors.
+  bool header = true;    ///< The first line contains the names of the columns. If false, the names are "0", "1" …
+  char separator = ',';  ///< The separator of fields. Fields may be quoted unless it is a tab.
+  std::vector<std::string> columns = {};  ///< The columns to read. If empty, read_csv reads all.
+  /// The names of the categorical columns. read_csv encodes their strings as integer indices.
+  std::vector<std::string> labels = {};
+  /// If true, read_csv reads an empty field, "NA", "N/A", "nan", "NaN", "null" and "?" as NaN, and an empty label as
+  /// index -1. If false, each of these is an error.
   bool missing = false;
   Dtype dtype = Dtype::float32;  ///< The dtype of numbers: float32 or float64.
   ReadOptions reading = {};
 };
 
-/// A table: arrays by the names of columns.
+/// A table: arrays by the names of their columns.
 struct CsvTable {
   Named<Array> columns;                    ///< [rows]: numbers, or int64 indices of labels.
-  Named<std::vector<std::string>> labels;  ///< The words of such a column by index, sorted by bytes.
+  /// For each label column, its distinct strings in byte order. A label's index is its position in this list.
+  Named<std::vector<std::string>> labels;
   std::int64_t rows = 0;
 
-  const Array& at(const std::string& column) const { return columns.at(column); }  ///< Throws Error without it.
-  /// These columns side by side, [rows, names]. Throws Error for an unknown name, and for one that is twice or of
-  /// labels.
+  /// Throws Error if the table has no such column.
+  const Array& at(const std::string& column) const { return columns.at(column); }
+  /// Returns these columns side by side, [rows, names]. Throws Error if a name is unknown, occurs twice, or names a
+  /// label column.
   Array matrix(const std::vector<std::string>& names) const;
-  /// All columns of numbers but these, in the order of the file. Throws Error for an unknown name.
+  /// Returns all columns of numbers except these, in the order of the file. Throws Error if a name is unknown.
   Array matrix_without(const std::vector<std::string>& names) const;
 };
 
@@ -42,9 +45,9 @@ struct CsvTable {
 ///   const CsvTable wine = read_csv("wine.csv");
 ///   const Array x = wine.matrix_without({"quality"}), y = wine.at("quality");
 ///
-/// Blank lines are skipped. Throws FileError, which names the file, the line and the column, for a field that is not a
-/// finite number, a missing value or label, and a line with another number of fields; and for a name of `columns` or
-/// `labels` that the header lacks.
+/// Skips blank lines. Throws FileError if a field is not a finite number, if a value or label is missing, if a line has
+/// the wrong number of fields, or if the header lacks a name in `columns` or `labels`. The error names the file, line
+/// and column.
 CsvTable read_csv(const std::string& path, const CsvOptions& options = {});
 
 }  // namespace xtape

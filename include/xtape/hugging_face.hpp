@@ -1,5 +1,5 @@
-/// Reading and writing model folders of the Hugging Face Hub: config.json, model.safetensors and a tokenizer's files. A
-/// definition's entry "hugging_face" (docs/definitions.md) says how it maps to such folders.
+/// Reads and writes model folders of the Hugging Face Hub: config.json, model.safetensors and the tokenizer files. The
+/// entry "hugging_face" of a definition (docs/definitions.md) maps the definition to such folders.
 #pragma once
 
 #include <optional>
@@ -13,61 +13,66 @@ namespace xtape {
 /// Whether `path` is a folder with a file config.json.
 bool is_hugging_face(const std::string& path);
 
-/// The model of a folder. config.json gives the hyper-parameters of a definition; model.safetensors, or the files that
-/// model.safetensors.index.json names, gives the weights, of any float dtype, or of int8 with scales as
-/// save_hugging_face writes them. `definition` is found as by Model::load; empty: that named like the config's
-/// model_type. `options.hyper` overrides the config, and also hyper-parameters whose defaults depend on what it sets.
+/// Opens the model of a folder. config.json gives the hyper-parameters of a definition. model.safetensors, or the files
+/// that model.safetensors.index.json names, contain the weights. The weights have any float dtype, or int8 with scales
+/// as written by save_hugging_face. Model::load's search finds `definition`. If it is empty, the name is the config's
+/// model_type. `options.hyper` overrides the config. A hyper-parameter whose default depends on an overridden one then
+/// takes this default; the config does not set it.
 ///
-/// With options.initialise false, no weights are read; they are zero. Weights that match a pattern in `initialise`
-/// (`*` matches anything) may be missing in the folder or have another shape there, such as a classifier of other
-/// labels; they are initialised by the definition and options.seed.
+/// If options.initialise is false, open_hugging_face reads no weights and they are zero. Weights that match a pattern
+/// in `initialise` (`*` matches anything) may be missing in the folder or have another shape there, for example a
+/// classifier with other labels. The definition and options.seed initialise them.
 ///
-/// `adapter`, if not empty, is a folder of low-rank adapters as PEFT writes them, which the model then has beside the
-/// folder's weights. adapter_config.json gives their rank, scale and modules. Without `definition` the model has that
-/// named like the folder's own, with "_lora" after it.
+/// `adapter`, if not empty, is a folder of low-rank adapters in the format of PEFT. The model then contains the
+/// adapters in addition to the weights of the folder. adapter_config.json gives the rank, scale and modules of the
+/// adapters. If `definition` is empty, the definition is the base model's name plus "_lora".
 ///
-/// Throws FileError if a file is missing, or, with a list, if weights are missing, unexpected or of the wrong shape;
-/// DefinitionError, with file and line, if the definition does not support a config or a pattern matches no weight.
+/// Throws FileError if a file is missing. Throws FileError with a list if weights are missing, unexpected or of the
+/// wrong shape. Throws DefinitionError with file and line if the definition does not support the config or a pattern
+/// matches no weight.
 Model open_hugging_face(const std::string& folder, const ModelOptions& options = {}, const std::string& definition = "",
                         const std::vector<std::string>& initialise = {}, const std::string& adapter = "");
 
-/// Whether `path` is a folder of adapters: it has a file adapter_config.json and no config.json.
+/// Whether `path` is a folder of adapters, with a file adapter_config.json but no config.json.
 bool is_adapter(const std::string& path);
 
-/// The folder of the model that adapters were made for, from base_model_name_or_path in their adapter_config.json: a
-/// path from the working directory, or from the folder. Throws FileError or DefinitionError if there is no such folder.
+/// Returns the folder of the base model. adapter_config.json names it in base_model_name_or_path, relative to the
+/// working directory or to the adapter folder. Throws FileError or DefinitionError if there is no such folder.
 std::string base_of_adapter(const std::string& folder);
 
-/// The dtype that the folder stores weights as: int8, bfloat16, float16 or, for wider floats and where both halves
-/// occur, float32. With it as options.weights, open_hugging_face reads such weights as they are. Throws FileError.
+/// Returns the dtype of the weights in the folder: int8, bfloat16, float16 or float32. It is float32 for wider floats,
+/// and for a mix of bfloat16 and float16. With this dtype as options.weights, open_hugging_face reads the weights
+/// without conversion. Throws FileError.
 Dtype stored_weights(const std::string& folder);
 
-/// What open_hugging_face silently ignores, one sentence each: keys of config.json that the definition does not know
-/// and that may affect the model. Reads no weights; throws as open_hugging_face does.
+/// Returns a sentence for each key of config.json that the definition does not know and that may affect the model.
+/// open_hugging_face ignores these keys silently. Reads no weights. Errors are those of open_hugging_face.
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "",
                                                const std::string& adapter = "");
 
-/// Writes config.json and model.safetensors to `folder`, creating it if necessary. `like`, if not empty, is a folder
-/// whose other config keys and tokenizer files are copied. Weights are merged as blocks say (Model::exported_weights).
-/// Those that are stored as bfloat16, float16 or int8 are written so, and all are stored as `weights` if it is given,
-/// as by Model::store_weights_as; other programs read halves.
+/// Writes config.json and model.safetensors to `folder`, creating it if necessary. If `like` is not empty,
+/// save_hugging_face copies the other config keys and the tokenizer files of that folder. The "export" entries of
+/// blocks merge weights (Model::exported_weights). save_hugging_face keeps the dtype of weights stored as bfloat16,
+/// float16 or int8. If `weights` is given, it converts to this dtype as Model::store_weights_as does. Other programs
+/// can read bfloat16 and float16, but not int8.
 ///
-/// The folder is read back before it takes its place, with the definition that is named like its model_type (if there
-/// is none, with that of `model`): its weights must be those that the definition has, and its logits on random tokens
-/// must be those of `model`. If they are not, FileError says what differs, and nothing is written. Throws
-/// DefinitionError if the definition has no entry "hugging_face" or the config cannot express a hyper-parameter's
-/// value, and FileError.
+/// save_hugging_face writes a temporary folder and reads it back before it replaces `folder`. It uses the definition
+/// named by model_type, or the model's own if there is none. The weight names must match the definition, and the logits
+/// on random tokens must match those of `model`. If they differ, it throws FileError with the difference and leaves
+/// `folder` as it was. Throws DefinitionError if the definition has no entry "hugging_face" or the config cannot
+/// express the value of a hyper-parameter. Throws FileError if a file cannot be read or written.
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
                        std::optional<Dtype> weights = std::nullopt);
 
-/// Writes the low-rank adapters of `model` as PEFT reads them: adapter_config.json and adapter_model.safetensors, in
-/// `folder`, which is created if necessary. `base` names the model that they adapt: a folder, or a repository of the
-/// Hugging Face Hub. Throws DefinitionError, before anything is written, if the definition's entry "hugging_face" has
-/// no "adapter" or if its merged weights (Model::exported_weights) are not those that PEFT computes; and FileError.
+/// Writes the low-rank adapters of `model` in the format of PEFT: adapter_config.json and adapter_model.safetensors.
+/// Creates `folder` if necessary. `base` names the base model of the adapters: a folder, or a repository of the Hugging
+/// Face Hub. Throws DefinitionError, before it writes anything, if the definition's entry "hugging_face" has no
+/// "adapter", or if its merged weights (Model::exported_weights) differ from those that PEFT computes. Throws FileError
+/// if a file cannot be written.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
-/// Copies everything except the weights, if present, to the folder `to`, creating it if necessary: config.json,
-/// generation_config.json and the tokenizer's files. Throws FileError.
+/// Copies config.json, generation_config.json and the tokenizer files, as far as they exist, to the folder `to`.
+/// Creates `to` if necessary. Does not copy weights. Throws FileError.
 void copy_hugging_face_files(const std::string& folder, const std::string& to);
 
 }  // namespace xtape
