@@ -1,5 +1,5 @@
-/// Models defined in JSON: load a definition, record its functions on tapes, play them, and access weights by name.
-/// docs/definitions.md is the reference of the language.
+/// Models defined in JSON: loads definitions, records their functions on tapes, plays them, and gives access to weights
+/// by name. docs/definitions.md is the reference of the language.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,30 @@ namespace xtape {
 
 /// Arrays to feed, by the names of the inputs.
 using NamedArrays = Named<ArrayView>;
-/// A feed for each of `inputs`: the array of that name, which must live until the feeds are played. Throws Error if one
-/// is missing.
+/// Returns a feed for each of `inputs` with the array of the same name. The arrays must live until the feeds are
+/// played. Throws Error if an array is missing.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const NamedArrays& arrays);
 
-/// How a definition is loaded.
+/// Options of loading a definition.
 struct ModelOptions {
-  /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"); if the
-  /// default is a string, it is taken literally.
+  /// Hyper-parameters to override, as (name, text): {"n_layer", "6"}. The text is an expression ("4 * 64"). If the
+  /// default of the hyper-parameter is a string, the text is a literal string.
   std::vector<std::pair<std::string, std::string>> hyper;
-  std::uint64_t seed = 0;        ///< Determines the initial weights. Each weight draws by its own name.
+  std::uint64_t seed = 0;        ///< Determines the initial weights. The name of a weight selects its random stream.
   Dtype dtype = Dtype::float32;  ///< The dtype of weights and of inputs declared "float": float32 or float64.
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
-  bool initialise = true;  ///< False: the weights stay zero, to be loaded or just inspected.
-  /// bfloat16, float16 or int8: the weights are stored so (Model::store_weights_as). Files must then hold them as that
-  /// dtype, or for halves as any floats in range.
+  bool initialise = true;  ///< If false, the weights stay zero, to be loaded or only inspected.
+  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). The file
+  /// must then store the weights in this dtype. For bfloat16 and float16, any float dtype works if the values are in
+  /// range.
   std::optional<Dtype> weights = std::nullopt;
-  /// The most steps of recording a function; more is a DefinitionError, so that blocks that apply one another endlessly
-  /// do not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step (GPT-2 with twelve
-  /// layers takes some 2000); a recording has at most about as many nodes.
+  /// The most steps of recording a function. Exceeding it is a DefinitionError, so that endless recursion of blocks
+  /// does not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step; GPT-2 with twelve
+  /// layers takes about 2000. A recording has at most about as many nodes as steps.
   std::int64_t max_steps = 2'000'000;
-  /// The file that the definition was copied from. While it says the same (Model::definition_text), sites give its
-  /// lines; random numbers are those of the copy.
+  /// The file that the definition was copied from. If its text equals Model::definition_text, source locations refer to
+  /// this file. Random numbers still follow the copy.
   std::string original = {};
 };
 
@@ -53,9 +54,10 @@ class Hyper {
   using List = std::vector<Scalar>;  ///< A tuple of the definition, such as a word for each layer.
   using Value = std::variant<bool, std::int64_t, double, std::string, List>;
   bool has(const std::string& name) const { return items_.has(name); }
-  /// The value. All throw Error if there is no such name (with the nearest one) or the value is of another type.
+  /// Returns the value. These getters throw Error if the name is unknown or the value has another type. The message
+  /// suggests the nearest name.
   std::int64_t integer(const std::string& name) const;
-  double number(const std::string& name) const;  ///< Also for an integer.
+  double number(const std::string& name) const;  ///< Accepts an integer, too.
   bool flag(const std::string& name) const;
   const std::string& text(const std::string& name) const;
   const Value& at(const std::string& name) const;
@@ -65,30 +67,33 @@ class Hyper {
  private:
   Named<Value> items_;
 };
-std::string to_string(const Hyper::Value& value);  ///< As an expression: strings are quoted and escaped.
+/// Writes the value as an expression, with strings quoted and escaped.
+std::string to_string(const Hyper::Value& value);
 
 /// A declared input of a function of a model.
 struct FunctionInput {
   std::string name;
-  Dtype dtype = Dtype::float32;   ///< The dtype that Model::inputs gives it: int64 for "int", the model's for "float".
-  std::vector<std::string> dims;  ///< Sizes as written: a name to bind ("b"), or an expression.
+  /// The dtype that Model::inputs gives it: int64 for "int", the model's dtype for "float".
+  Dtype dtype = Dtype::float32;
+  std::vector<std::string> dims;  ///< The sizes as written: each is a name to bind ("b") or an expression.
 };
 /// The inputs and results of a function of a model.
 struct Signature {
   std::vector<FunctionInput> inputs;
   std::vector<std::string> sizes;  ///< The names that `dims` bind, in order of appearance.
-  /// The names of the results in the definition. Empty if it does not name them; then Model::record names them after
-  /// the function: "logits", or "logits.0", "logits.1" ….
+  /// The names of the results in the definition. If it does not name them, this list is empty and Model::record names
+  /// the results after the function: "logits", or "logits.0", "logits.1" ….
   std::vector<std::string> results;
 };
 
-/// What a recording tells beside its results.
+/// Additional information about a recording.
 struct RecordedLines {
-  /// The arrays inside, in the order of recording: "h.0.attn" is what the module returns ("h.0.attn.1" the second of
-  /// several results), "h.0.attn.scores" what one of its lines assigns, "loss.p" what a line of a function assigns, each
-  /// in the last application. Values inside scans and checkpoints are not among them.
+  /// The intermediate values, in order of recording. "h.0.attn" is the result of a module, "h.0.attn.1" its second
+  /// result. "h.0.attn.scores" is a value that a line of the module assigns, "loss.p" a value that a line of a function
+  /// assigns. If a module is applied several times, the last application counts. Values inside scans and checkpoints
+  /// are not included.
   NamedVars values;
-  /// The lines that applied a module, by its path.
+  /// For each module path, the lines that apply the module.
   std::map<std::string, std::vector<std::string>> applied;
   /// In mode train, the new values of weights that blocks update themselves ("update"), by the paths of the weights.
   NamedVars updates = {};
@@ -99,7 +104,7 @@ struct FunctionKey {
   std::string function;
   Mode mode = Mode::eval;
   NamedSizes sizes;
-  std::string transformation;  ///< What was derived from the function ("gradients"); empty: the function itself.
+  std::string transformation;  ///< The derivation from the function ("gradients"). Empty for the function itself.
 };
 inline bool operator==(const FunctionKey& a, const FunctionKey& b) {
   return a.mode == b.mode && a.sizes == b.sizes && a.function == b.function && a.transformation == b.transformation;
@@ -124,21 +129,22 @@ struct ModuleSummary {
   std::string path;  ///< "h.0.attn"; "" for the model itself.
   std::string block;            ///< The name of its block.
   std::string file;             ///< Where the block is defined.
-  std::vector<Weight> weights;  ///< Its own, without those of its submodules.
-  /// Elements of its weights and of all its submodules', without those that blocks update themselves.
+  std::vector<Weight> weights;  ///< Its own weights, without those of its submodules.
+  /// The number of elements of its weights and those of all its submodules. Weights that blocks update themselves do
+  /// not count.
   std::int64_t parameters = 0;
 };
 
-/// A definition with its hyper-parameters resolved and its weights in memory. Const functions are safe in several
-/// threads at once, with different tapes. `player`, `play`, `players`, `set_player_options` and load_weights are for
-/// one thread at a time.
+/// A definition with resolved hyper-parameters and with its weights in memory. Const functions are safe in several
+/// threads at once if the tapes differ. Only one thread at a time may call `player`, `play`, `players`,
+/// `set_player_options` or load_weights.
 class Model {
  public:
-  /// Reads the definition that find_definition finds for `path`. Throws FileError if it cannot be read, DefinitionError
-  /// if it or a hyper-parameter is wrong, DtypeError if options.dtype is not a float.
+  /// Reads the definition that find_definition finds for `path`. Throws FileError if the file cannot be read,
+  /// DefinitionError if the definition or a hyper-parameter is wrong, DtypeError if options.dtype is not a float.
   static Model load(const std::string& path, const ModelOptions& options = {});
-  /// The same from the text of a definition. Errors give `name` as the file; files that the definition uses are found
-  /// relative to it.
+  /// Reads the text of a definition. Errors use `name` as the file name. Files that the definition uses are relative to
+  /// `name`.
   static Model parse(const std::string& text, const ModelOptions& options = {}, const std::string& name = "definition");
 
   const std::string& name() const;
@@ -146,79 +152,80 @@ class Model {
   const Hyper& hyper() const;
   Dtype dtype() const;
   const OpTable* ops() const;  ///< The ops that its expressions may call.
-  /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays: every play reads the present
-  /// elements. The arrays outlive the model as long as a handle or tape has them.
+  /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays. Every play reads their current
+  /// values. The arrays outlive the model as long as a handle or tape has them.
   const Store& weights() const;
-  /// The weights that blocks update themselves ("update"), such as running means: no gradient trains them.
+  /// The weights that blocks update themselves ("update"), such as running means. No gradient trains them.
   std::vector<std::string> updated_weights() const;
-  /// The weights of blocks from files in another format, such as ONNX: their initial values are those of the files.
+  /// The weights of blocks from files in another format, such as ONNX. Their initial values come from these files.
   std::vector<std::string> weights_from_files() const;
-  /// The weight of this name, which shares its elements with the model. Throws as Store::at does.
+  /// Returns the weight of this name. It shares its elements with the model. Errors are those of Store::at.
   Array weight(const std::string& name);
-  /// Makes the model use the arrays of `memory` for the weights of these names, with the elements that they have. Tapes
-  /// and players that were made before keep the old arrays. Throws Error, ShapeError or DtypeError, and changes
-  /// nothing, if a name or a type is not that of a weight.
+  /// Makes the model use the arrays of `memory`, with their current elements, as the weights of the same names. Tapes
+  /// and players made before keep the old arrays. Throws Error, ShapeError or DtypeError if a name or a type does not
+  /// match a weight. After an error, no weight has changed.
   void use_weights(const Store& memory);
-  /// Stores weights as bfloat16 or float16, or as int8 with a scale for each output channel (the array NAME.scale), for
-  /// inference: those that all functions use only as factors of products and in `take`, which then read half or a
-  /// quarter of the bytes. The others keep their dtype. Numbers are rounded to nearest; with the model's own dtype
-  /// nothing happens. Tapes and players that were made before keep the old arrays. Throws DtypeError for another dtype,
-  /// or if the weights are stored as another of these; Error if a weight that becomes int8 is not finite, or a number
-  /// of a weight is beyond the range of the half.
+  /// Converts weights to bfloat16, float16 or int8 for inference. int8 weights have a scale per output channel in
+  /// NAME.scale. Only weights that functions use as matmul operands or in `take` are converted. These ops then read
+  /// half or a quarter of the bytes. The other weights keep their dtype. Numbers are rounded to nearest. The model's
+  /// own dtype has no effect. Tapes and players made before keep the old arrays. Throws DtypeError if `dtype` is
+  /// unsupported or the weights already have a different reduced dtype. Throws Error if a weight is not finite (int8)
+  /// or out of range (bfloat16 and float16).
   void store_weights_as(Dtype dtype);
-  /// The weights as programs know them that have no such blocks: "export" of a block gives those of its modules by
-  /// expressions, which merge others into them, such as low-rank adapters (docs/definitions.md). All others are shared
-  /// with weights(). Throws DefinitionError if an expression fails.
+  /// Returns the weights in the form that other programs expect. The "export" expressions of blocks merge weights, for
+  /// example low-rank adapters into their base weights (docs/definitions.md). All other weights share their arrays with
+  /// weights(). Throws DefinitionError if an expression fails.
   Store exported_weights() const;
-  std::int64_t parameter_count() const;        ///< Elements of all weights.
+  std::int64_t parameter_count() const;        ///< The number of elements of all weights.
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
   std::vector<std::string> functions() const;
-  /// Throws Error, with the nearest name, if there is no such function. Valid as long as the model.
+  /// Throws Error with the nearest name if there is no such function. The reference is valid as long as the model.
   const Signature& signature(const std::string& function) const;
 
-  /// Makes the inputs of `function` on `tape`, for sizes given by name: inputs(tape, "loss", {{"b", 4}, {"t", 64}}).
-  /// Sets the tape's default dtype and ops to the model's, as `record` does. Throws Error if a size is missing, unknown
-  /// or negative, or the tape has an input of that name.
+  /// Makes the inputs of `function` on `tape` for named sizes: inputs(tape, "loss", {{"b", 4}, {"t", 64}}). Sets the
+  /// tape's default dtype and ops to those of the model, like `record`. Throws Error if a size is missing, unknown or
+  /// negative, or the tape already has an input of the same name.
   NamedVars inputs(Tape& tape, const std::string& function, const NamedSizes& sizes) const;
   /// Records `function` on `tape`, in the tape's mode, and returns its results by name. `inputs` are any vars of the
-  /// tape, one for each declared input. Throws Error if they do not fit the signature, and DefinitionError, with file,
-  /// block and line, if a line of the definition fails for these shapes; then nothing stays recorded.
-  /// `lines`, unless null, becomes what is known of the inside.
+  /// tape, one for each declared input. If `lines` is not null, record fills it with the intermediate values. Throws
+  /// Error if the inputs do not fit the signature. Throws DefinitionError with file, block and line if a line of the
+  /// definition fails for these shapes. After an error, nothing stays recorded.
   NamedVars record(Tape& tape, const std::string& function, const NamedVars& inputs,
                    RecordedLines* lines = nullptr) const;
-  /// The var of a weight on `tape`, the same that recorded functions use: for gradients with respect to it. Throws
-  /// Error, with the nearest name, if there is no such weight.
+  /// Returns the var of a weight on `tape`. Recorded functions use the same var, so gradients with respect to it are
+  /// available. Throws Error with the nearest name if there is no such weight.
   Var weight(Tape& tape, const std::string& name) const;
-  NamedVars weights(Tape& tape) const;  ///< All of them, in the order of weights().
+  NamedVars weights(Tape& tape) const;  ///< The vars of all weights, in the order of weights().
 
-  /// `function`, recorded and planned for these sizes: made by the first call, and kept in a cache that drops the least
-  /// recently used. The pointer stays valid. The players share an arena, so only one may play at a time; their results
-  /// are separate. Throws as `inputs`, `record` and Player.
+  /// Returns `function`, recorded and planned for these sizes. The first call records it. Later calls use a cache that
+  /// drops the least recently used function. The pointer stays valid. The players share an arena, so only one may play
+  /// at a time. Their results are separate. Errors of `inputs`, `record` and Player propagate.
   std::shared_ptr<PlayableFunction> player(const std::string& function, Mode mode, const NamedSizes& sizes);
-  /// Plays `function` on arrays given by the names of its inputs, whose shapes determine the sizes, and returns copies
-  /// of the results: play("logits", {{"tokens", token_array({prompt})}}). Other arrays are ignored. Uses `player`, with
-  /// random step 0. Throws Error if an input is missing, and DtypeError or ShapeError if an array's type is wrong.
+  /// Plays `function` on arrays given by the names of its inputs: play("logits", {{"tokens", token_array({prompt})}}).
+  /// The shapes of the arrays determine the sizes. Returns copies of the results. Ignores other arrays. Uses `player`,
+  /// with random step 0. Throws Error if an input is missing, and DtypeError or ShapeError if an array has the wrong
+  /// type.
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
-  /// The sizes that the shapes of `arrays` give to the names in the signature of `function`; inputs in `missing` need
-  /// no array. Throws as `play` does for missing inputs and wrong dtypes or ranks.
+  /// Returns the values of the named sizes in the signature of `function`, given the shapes of `arrays`. Inputs in
+  /// `missing` need no array. Throws the same errors as `play` if an input is missing or has the wrong dtype or rank.
   NamedSizes sizes(const std::string& function, const NamedArrays& arrays,
                    const std::vector<std::string>& missing = {}) const;
-  /// The players in the cache, the most recently used first.
+  /// The players in the cache, starting with the most recently used.
   std::vector<std::shared_ptr<const PlayableFunction>> players() const;
-  /// Sets how many players are kept (at least 1; initially 16) and how they are made; without an arena in `options`
-  /// they share a new one. Empties the cache.
+  /// Sets the capacity of the cache (at least 1, initially 16) and the options of its players. If `options` has no
+  /// arena, the players share a new arena. Empties the cache.
   void set_player_options(std::size_t capacity, const PlayerOptions& options);
   const PlayerOptions& player_options() const;
 
-  /// Writes the weights as save_arrays does. Throws FileError.
+  /// Writes the weights like save_arrays. Throws FileError.
   void save_weights(const std::string& path) const;
-  /// Reads weights from a safetensors file into the arrays that tapes share, converting float dtypes. Throws FileError,
-  /// which lists all weights that are missing, unexpected or of the wrong shape or dtype, or names what is damaged;
-  /// then no weight has changed.
+  /// Reads weights from a safetensors file into the arrays that tapes share, converting float dtypes. Throws FileError
+  /// if weights are missing, unexpected or of the wrong shape or dtype; the message lists all of them. Throws FileError
+  /// if the file is damaged; the message names the damage. After an error, no weight has changed.
   void load_weights(const std::string& path);
 
-  /// The definition as one JSON text that needs no other file; its hyper-parameters have their resolved values.
+  /// The definition as one JSON text with resolved hyper-parameters. The text needs no other file.
   const std::string& definition_text() const;
 
  private:
@@ -228,12 +235,12 @@ class Model {
   Owner<Data> data_;
 };
 
-/// The path of the definition `name`: the file of that path if there is one, else (for a name without a directory) the
-/// file in models_directory() or in its subfolder `folder`. ".json" may be left out. Throws FileError, with the nearest
-/// name.
+/// Returns the path of the definition `name`. A file of this path comes first. Otherwise, a name without a directory
+/// refers to a file in models_directory() or in its subfolder `folder`. `name` may omit ".json". Throws FileError with
+/// the nearest name if there is no such file.
 std::string find_definition(const std::string& name, const std::string& folder = "");
-/// The directory of the shared definitions: the environment variable XTAPE_MODELS; else that of the tree that the running
-/// program is installed in, wherever it was moved; else where the library was installed.
+/// Returns the directory of the shared definitions. The environment variable XTAPE_MODELS comes first, then the install
+/// prefix of the running program (also after a move), then the install prefix of the library.
 std::string models_directory();
 
 }  // namespace xtape

@@ -1,5 +1,6 @@
-/// Models from ONNX files: open one, record it on a tape, access its weights by name; and tapes as ONNX files. In the
-/// library xtape-onnx, which needs xtape-core only. docs/onnx.md lists what is read and written.
+/// Reads ONNX files as models: opens a file, records it on a tape, gives access to its weights by name. Also exports
+/// tapes to ONNX files. The library xtape-onnx contains these functions. It needs only xtape-core. docs/onnx.md lists
+/// the supported operators.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,7 @@ struct ModelData;
 }
 
 struct OnnxOptions {
-  /// float32 or float64: the dtype of all floats of the model, whatever the file says. By default they are as the file
-  /// says.
+  /// The dtype of all floats of the model: float32 or float64. By default, the file determines the dtypes.
   std::optional<Dtype> floats = std::nullopt;
 };
 
@@ -28,35 +28,39 @@ struct OnnxOptions {
 struct OnnxValue {
   std::string name;
   Dtype dtype = Dtype::float32;
-  bool ranked = false;                   ///< Whether the file gives its number of axes.
-  std::vector<std::int64_t> sizes = {};  ///< If so, its sizes; -1 for those that the file leaves open.
-  std::vector<std::string> names = {};   ///< For each size the name of one that is open; empty without a name.
+  bool ranked = false;                   ///< Whether the file gives the number of axes.
+  std::vector<std::int64_t> sizes = {};  ///< If `ranked`, the sizes; -1 for a dynamic dimension.
+  /// For each size, its name if it is dynamic. Empty if it is fixed or has no name.
+  std::vector<std::string> names = {};
 };
 
-/// A model that was read from a file. Copies share its weights. Const functions are safe in several threads at once,
-/// with different tapes.
+/// A model read from a file. Copies share its weights. Const functions are safe in several threads at once if the tapes
+/// differ.
 class OnnxModel {
  public:
-  // Without moves, so that a model is never empty.
+  // No moves, so that a model is never empty.
   OnnxModel(const OnnxModel&) = default;
   OnnxModel& operator=(const OnnxModel&) = default;
-  const std::vector<OnnxValue>& inputs() const;   ///< In the order of `record`, without those that have initial values.
+  /// In the order of `record`. Inputs with initial values are not included.
+  const std::vector<OnnxValue>& inputs() const;
   const std::vector<OnnxValue>& outputs() const;  ///< In the order of the results of `record`.
-  std::int64_t opset() const;                     ///< The version of ONNX's operators that the file uses.
-  /// The initialisers of floats, by name. Tapes share these arrays: every play reads the present elements.
+  std::int64_t opset() const;                     ///< The version of the ONNX operators that the file uses.
+  /// The float initialisers, by name. Tapes share these arrays. Every play reads their current values.
   const Store& weights() const;
-  /// The weights as parameters of the tape, for gradients: those that `record` uses.
+  /// Returns the tape parameters of the weights. `record` uses the same parameters, so gradients with respect to them
+  /// are available.
   NamedVars weights(Tape& tape) const;
-  /// Records the model on the tape of `inputs`, and returns its outputs. The nodes of the tape get the names of the
-  /// file's nodes as their sites.
+  /// Records the model on the tape of `inputs`, and returns its outputs. The sites of the tape's nodes contain the
+  /// names of the nodes in the file.
   ///
-  /// What decides shapes (axes, sizes, repetitions) must be known while recording: an attribute, an initialiser, or
-  /// computed from those and from shapes of other values; else Error. Throws Error also for a wrong number of inputs,
-  /// ShapeError and DtypeError for inputs that are not as the file says (open sizes of one name are equal), and what
-  /// the ops throw; the error names the node. Then nothing stays recorded.
+  /// Inputs of nodes that determine shapes (axes, sizes, repetitions) must be constant at record time: attributes,
+  /// initialisers, or values computed from these and from shapes. Otherwise record throws Error. Throws Error if the
+  /// number of inputs is wrong. Throws ShapeError or DtypeError if an input does not match the file; dynamic dimensions
+  /// of the same name must be equal. Errors of ops propagate, with the name of the node. After an error, nothing stays
+  /// recorded.
   Vars record(Tape tape, const Vars& inputs) const;
-  /// The same, but returns the values of these names, of any nodes, instead of the outputs: to cut a model, or to look
-  /// inside. Throws Error for a name that no node, input or initialiser has.
+  /// Records the model and returns the named intermediate values instead of its outputs. Use it to truncate or inspect
+  /// a model. Throws Error if no node, input or initialiser has one of the names.
   Vars record(Tape tape, const Vars& inputs, const std::vector<std::string>& values) const;
 
  private:
@@ -65,68 +69,73 @@ class OnnxModel {
   std::shared_ptr<const onnx::ModelData> data_;
 };
 
-/// Reads a model. Throws FileError if the file, or one with external data beside it, cannot be read or is damaged;
-/// Error, which lists the nodes, if it has operators that xtape lacks; Error or DtypeError for values that are no
-/// arrays or of types that xtape lacks, for versions of the operators after 23, and for `floats` of another dtype.
+/// Reads a model. Throws FileError if the file or its external data is unreadable or damaged. Throws Error with a list
+/// of nodes if an operator is unsupported. Throws Error or DtypeError if a value is not an array or has an unsupported
+/// type, if the opset is later than 23, or if `floats` is neither float32 nor float64.
 OnnxModel open_onnx(const std::string& path, const OnnxOptions& options = {});
 
-/// The file as a block of definitions: the reader that read_onnx_blocks sets.
+/// Opens an ONNX file as a block of a definition. read_onnx_blocks() registers this function as the reader.
 std::shared_ptr<const FileBlock> open_onnx_block(const BlockFile& file);
 
-/// Definitions may then have blocks {"onnx": "model.onnx"}. A program that calls it links xtape, too.
+/// Registers the ONNX reader. After this call, definitions can contain blocks {"onnx": "model.onnx"}. A program that
+/// calls this function must link xtape, too.
 inline void read_onnx_blocks() {
   set_onnx_block_reader(open_onnx_block);
 }
 
-/// The names of the operators that xtape reads, in alphabetical order.
+/// Returns the names of the ONNX operators that xtape reads, in alphabetical order.
 std::vector<std::string> onnx_operators();
 
 struct OnnxSaveOptions {
-  std::int64_t opset = 18;  ///< The version of ONNX's operators, 18 to 23.
-  /// The inputs of the file in this order, by name: inputs of the tape, or other values, whose computation is then left
-  /// out. Empty: the inputs of the tape that the outputs depend on, by their names.
+  std::int64_t opset = 18;  ///< The version of the ONNX operators, 18 to 23.
+  /// The graph inputs to write, in this order. Each is an input of the tape or an intermediate value. save_onnx omits
+  /// the computation of such an intermediate value. If empty, save_onnx writes the inputs of the tape that the outputs
+  /// depend on, under their own names.
   NamedVars inputs = {};
-  /// A file that would be larger has its large arrays in another file beside it, named PATH.data. At most what protocol
-  /// buffers allow, the default.
+  /// If the file would be larger, save_onnx writes the large arrays to a second file named PATH.data. The default is
+  /// the limit of protocol buffers, which is also the maximum.
   std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1;
 };
 
-/// Writes what `outputs` compute as an ONNX model for inference: dropout is left out, and so are checks (watch, indices
-/// in range). Shapes are those of the tape. Parameters are initialisers under their names, and nodes have the paths of
-/// their sites as names. Ops that ONNX lacks are written as their expansions. Each file is replaced atomically, but a
-/// model and its PATH.data one after the other: a crash in between leaves an old model beside new data.
+/// Writes the computation of `outputs` as an ONNX model for inference. The model contains no dropout and no checks
+/// (watch, indices in range). The shapes are those of the tape. Parameters become initialisers under their names. The
+/// paths of the sites become the names of nodes. Ops that ONNX lacks are written as their expansions. Each file is
+/// replaced atomically, but a model and its PATH.data are replaced one after the other. A crash in between leaves an
+/// old model beside new data.
 ///
-/// Throws Error, which lists all calls that cannot be written with their places; Error without outputs, for names that
-/// are empty or occur twice, for other versions, and for inputs of the tape that `inputs` leaves out; HandleError for
-/// vars of several tapes; FileError if a file cannot be written. Then no file is changed.
+/// Throws Error if a call cannot be exported; the message lists all such calls with their source locations. Throws
+/// Error if there are no outputs, a name is empty or occurs twice, the opset is unsupported, or the outputs need an
+/// input that `inputs` lacks. Throws HandleError if the vars belong to several tapes, FileError if a file cannot be
+/// written. After an error, all files are as before.
 void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSaveOptions& options = {});
 
-/// Records what a file computes for given sizes, on a tape of its own, with its inputs and outputs by name.
+/// Records the computation to export for the given sizes on a new tape. Returns the tape with its named inputs and
+/// outputs.
 using OnnxRecord = std::function<SavedTape(const NamedSizes& sizes)>;
 
-/// Writes a model whose sizes of these names are open: the file has names in place of numbers, and takes arrays of any
-/// such sizes. `record` records the computation for given sizes; the calls with several different ones show what in the
-/// graph depends on them: shapes, bounds of slices, ranges of indices, and whatever else is an integer that is a
-/// polynomial of the sizes, with each to the power of 0 or 1. The file computes those from the shapes of its inputs. An
-/// input must have each open size as a size of one of its axes. Small sizes that `record` treats in a way of their own
-/// stay unseen.
+/// Exports a model with dynamic axes. The dimensions named in `open` are symbolic in the file, so the model accepts any
+/// value of them. save_onnx calls `record` with several sets of sizes and compares the graphs. It finds each integer
+/// (shape, slice bound, index range) that is a multilinear polynomial of the sizes. The file computes these integers
+/// from the shapes of its inputs. For each dynamic dimension, at least one input must have an axis of exactly this
+/// size. save_onnx does not detect special cases in `record` for small sizes.
 ///
-/// Throws what the other save_onnx and `record` throw; Error, which names the size and the node, if the graph depends
-/// on sizes in another way; for more than 4 open sizes, none, names that occur twice, and if options.inputs is not
-/// empty.
+/// Errors of the other save_onnx and of `record` propagate. Throws Error with the size and the node if the graph
+/// depends on a size in another way. Throws Error if there are no or more than 4 dynamic dimensions, a name occurs
+/// twice, or options.inputs is not empty.
 void save_onnx(const std::string& path, const std::vector<std::string>& open, const OnnxRecord& record,
                const OnnxSaveOptions& options = {});
 
-/// Writes the model in the file `original` to `path`, with these arrays in place of its initialisers of the same names:
-/// a trained model goes back into the file that it came from. All else stays: nodes, metadata, versions. Floats are
-/// rounded to the type in the file. `largest_file` is that of OnnxSaveOptions.
+/// Copies the ONNX file `original` to `path` and replaces the initialisers named in `weights`. Use it to export trained
+/// weights with the original graph. Nodes, metadata and versions stay unchanged. Floats are rounded to the type in the
+/// file. `largest_file` is that of OnnxSaveOptions.
 ///
-/// Throws Error, ShapeError or DtypeError if the file has no such initialiser, of this shape and of floats; FileError
-/// if a file cannot be read, is damaged, or cannot be written.
+/// Throws Error if the file has no initialiser of a name, ShapeError if its shape differs, DtypeError if it is not a
+/// float. Throws FileError if a file is unreadable, damaged or cannot be written.
 void save_onnx_weights(const std::string& path, const std::string& original, const Store& weights,
                        std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1);
 
-/// The ops that are written by ONNX operators of their own, in alphabetical order; others by their expansions.
+/// Returns the ops that have ONNX operators of their own, in alphabetical order. save_onnx writes other ops as their
+/// expansions.
 std::vector<std::string> onnx_written_ops();
 
 }  // namespace xtape

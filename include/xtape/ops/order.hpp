@@ -1,7 +1,8 @@
-/// Order, search and counting, under the names of PyTorch. Numbers only, not bool. NaN counts as the largest number,
-/// and equal elements keep their order. They promote, record and throw as the functions of xtape/ops.hpp do.
+/// Sorting, search and counting, under the names of PyTorch. The functions accept numbers, not bool. NaN counts as the
+/// largest number. Equal elements keep their order. All functions promote, record and throw like those in
+/// xtape/ops.hpp.
 ///
-/// There is no `unique`: the shape of its result would depend on values. For the counts of known values, see bincount.
+/// There is no `unique`, because the shape of its result would depend on values. bincount counts known values.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +17,44 @@ namespace xtape {
 std::pair<Var, Var> sort(const Argument& x, std::int64_t axis = -1, bool descending = false);
 /// The indices of sort: int64 of x's shape. Not differentiable.
 Var argsort(const Argument& x, std::int64_t axis = -1, bool descending = false);
-/// The first k elements of the sorted axis, and their int64 indices. Throws ShapeError unless 0 <= k <= its size.
+/// The first k elements of the sorted axis, and their int64 indices. Throws ShapeError if k is negative or larger than
+/// the axis.
 std::pair<Var, Var> top_k(const Argument& x, std::int64_t k, std::int64_t axis, bool largest = true);
-/// The k-th smallest element, k from 1 to the size of the axis (else ShapeError), and its int64 index: the axis is
-/// dropped, or with keepdims has size 1.
+/// The k-th smallest element and its int64 index. The axis is dropped, or kept with size 1 if `keepdims`. Throws
+/// ShapeError if k is not between 1 and the size of the axis.
 std::pair<Var, Var> kthvalue(const Argument& x, std::int64_t k, std::int64_t axis = -1, bool keepdims = false);
 
-// Over axes, as the reductions of xtape/ops.hpp; ShapeError over no elements. NaN if there is a NaN, except for the
-// functions whose names begin with nan, which leave it out.
-/// The middle element, of an even number the lower one. The gradient goes to that element.
+// Reductions over axes, like those in xtape/ops.hpp. They throw ShapeError if there are no elements to reduce. The
+// result is NaN if an element is NaN. Functions whose names begin with "nan" ignore NaN instead.
+/// Returns the median. For an even number of elements, it is the lower of the two middle ones. The gradient flows to
+/// this element.
 Var median(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-Var nanmedian(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< NaN if there is nothing else.
-/// Quantiles of floats, at position q * (n - 1) of the n sorted elements. q in [0, 1] (else the play throws Error) has
-/// rank 0, or rank 1 for several at once: [q, …], the reduced shape behind them. Between two elements, `interpolation`
-/// takes "linear" (also differentiable by q), "lower", "higher", "nearest" (of two equally near ones the one at an even
-/// position) or "midpoint", the mean of both.
+Var nanmedian(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< NaN if all elements are NaN.
+/// Quantiles of floats. The quantile q is at position q * (n - 1) of the n sorted elements. q is a scalar or a vector.
+/// For a vector, the result has shape [len(q), reduced shape…]. Playing throws Error if q is outside [0, 1].
+/// `interpolation` selects the method between two elements: "linear", "lower", "higher", "nearest" or "midpoint".
+/// "linear" is also differentiable with respect to q. "nearest" resolves ties to the even position.
 Var quantile(const Argument& x, const Operand& q, const Axes& axis = {}, bool keepdims = false,
              const std::string& interpolation = "linear");
 Var nanquantile(const Argument& x, const Operand& q, const Axes& axis = {}, bool keepdims = false,
                 const std::string& interpolation = "linear");
 
-// Not differentiable, except for weights.
-/// For rows [..., n] in ascending order and values [..., m], int64 [..., m]: how many elements of the row are smaller
-/// than the value or, with `right`, not larger. One row [n] serves values of any shape. Rows are not checked.
+// Not differentiable, except with respect to weights.
+/// Returns int64 [..., m] for sorted rows [..., n] and values [..., m]: the insertion index of each value. It counts
+/// the elements < value, or <= value with `right`. A single row [n] accepts values of any shape. The order of rows is
+/// not checked.
 Var searchsorted(const Argument& sorted, const Operand& values, bool right = false);
-/// searchsorted with the arguments the other way round: the number of the interval of each x between the boundaries
-/// [n]. An x on a boundary belongs to the interval before it or, with `right`, after it.
+/// Returns the bucket index of each x for the boundaries [n]. It is searchsorted with swapped arguments. An x on a
+/// boundary belongs to the bucket before it, or with `right` to the bucket after it.
 Var bucketize(const Argument& x, const Var& boundaries, bool right = false);
-/// [length]: how often each of 0 … length - 1 occurs in the integers x of any shape, int64. With float weights of x's
-/// shape, the sums of their weights, of the weights' dtype. An x outside [0, length) makes the play throw Error.
+/// Returns int64 [length]: the count of each of 0 … length - 1 in the integers x of any shape. With float weights of
+/// x's shape, the result is the sum of the weights per value, in the dtype of the weights. Playing throws Error if an x
+/// is outside [0, length).
 Var bincount(const Argument& x, std::int64_t length);
 Var bincount(const Argument& x, std::int64_t length, const Var& weights);
-/// [n - 1]: how many elements of x, of any shape, are in each interval between the ascending edges [n], as np.histogram
-/// counts: an interval contains its lower edge, the last one both. Elements outside, and NaN, are left out. Weights as
-/// for bincount.
+/// Returns [n - 1] counts of the elements of x in the bins between the ascending edges [n], like np.histogram. x has
+/// any shape. A bin contains its lower edge. The last bin also contains its upper edge. Elements outside the edges and
+/// NaN do not count. Weights work as in bincount.
 Var histogram(const Argument& x, const Var& edges);
 Var histogram(const Argument& x, const Var& edges, const Var& weights);
 

@@ -1,5 +1,5 @@
 /// More reductions and running reductions. All are compositions of other ops; docs/ops.md has the formulas. Axes,
-/// `keepdims` and errors are as those of the reductions of xtape/ops.hpp, whose max and min are PyTorch's amax and
+/// `keepdims` and errors follow the reductions in xtape/ops.hpp. There, max and min correspond to PyTorch's amax and
 /// amin.
 #pragma once
 
@@ -10,29 +10,33 @@
 
 namespace xtape {
 
-/// The product. Its gradient is right where elements are 0. Integers and bool: int64. 1 if empty.
+/// The product. The gradient is exact, also if elements are 0. The product of integers or bool is int64. The empty
+/// product is 1.
 Var prod(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-/// The square root of variance(x), with gradient 0 where that is 0. Op "std", a name that C++ has for itself. The
-/// correction is 0 as NumPy's; PyTorch's is 1.
+/// The square root of variance(x). The gradient is 0 where the variance is 0. The op is named "std". The C++ function
+/// has another name because std is a namespace. The default correction is 0 as in NumPy; PyTorch's default is 1.
 Var standard_deviation(const Argument& x, const Axes& axis = {}, bool keepdims = false, std::int64_t correction = 0);
-/// The int64 index of the smallest element: the first of equal ones, or of NaNs. Not differentiable. Throws ShapeError
-/// over no elements, DtypeError for bool.
+/// Returns the int64 index of the smallest element. Ties give the first index. If there are NaNs, the result is the
+/// index of the first NaN. Not differentiable. Throws ShapeError if there are no elements, DtypeError if x is bool.
 Var argmin(const Argument& x, std::int64_t axis = -1, bool keepdims = false);
-Var nansum(const Argument& x, const Axes& axis = {}, bool keepdims = false);   ///< The sum of all that is not NaN.
-Var nanmean(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< The mean of all that is not NaN.
-/// The int64 number of elements that are not 0 (NaN is not 0), or that are true. Not differentiable.
+Var nansum(const Argument& x, const Axes& axis = {}, bool keepdims = false);   ///< The sum of all elements except NaN.
+Var nanmean(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< The mean of all elements except NaN.
+/// The int64 number of elements that are nonzero or true. NaN counts as nonzero. Not differentiable.
 Var count_nonzero(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-/// The norm of order p of the elements (float): sum(|x| ** p) ** (1 / p); for infinite p the largest (or for -inf the
-/// smallest) |x|, for 0 the number of elements that are not 0. The gradient at 0 is 0.
+/// The p-norm of float elements: sum(|x| ** p) ** (1 / p). For p = inf it is the largest |x|, for p = -inf the smallest
+/// |x|, for p = 0 the number of nonzero elements. The gradient at 0 is 0.
 Var vector_norm(const Argument& x, double p = 2, const Axes& axis = {}, bool keepdims = false);
 
-// Along one axis, up to and including each element.
-/// The products. Their gradient is right where elements are 0. Integers and bool: int64.
+// Cumulative functions along one axis. Each result includes its own element.
+/// The cumulative product. The gradient is exact, also if elements are 0. The product of integers or bool is int64.
 Var cumprod(const Argument& x, std::int64_t axis = -1);
-/// The largest elements so far and their int64 indices, the last of equal ones. NaN stays the largest. Not of bool.
+/// The running maximum and its int64 index. Ties give the last index. Once an element is NaN, the maximum stays NaN.
+/// Does not accept bool.
 std::pair<Var, Var> cummax(const Argument& x, std::int64_t axis = -1);
-std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis = -1);  ///< The smallest ones, in the same way.
-/// log(cumsum(exp(x))) without overflow (float). -inf, with gradient 0, as long as all elements are -inf.
+/// The running minimum and its int64 index, with the same rules.
+std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis = -1);
+/// log(cumsum(exp(x))) without overflow, for floats. The result is -inf, with gradient 0, as long as all elements are
+/// -inf.
 Var logcumsumexp(const Argument& x, std::int64_t axis = -1);
 
 }  // namespace xtape
