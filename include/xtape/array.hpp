@@ -1,4 +1,4 @@
-/// Arrays: dtype, shape, layout, a non-owning view, and an array that owns its memory.
+/// Arrays: dtypes, shapes and layouts, a non-owning view, and an array that owns its memory.
 #pragma once
 
 #include <cassert>
@@ -25,9 +25,9 @@ namespace xtape {
 
 /// The element type of an array, known at run time.
 ///
-/// bfloat16, float16 and int8 are for storage: ops on halves compute in float32 and round their results, and arithmetic
-/// on int8 arrays is that of int32.
-#if defined(__GNUC__)  // the enumerators have the names of their elements' classes
+/// bfloat16, float16 and int8 are storage formats. Ops on bfloat16 and float16 compute in float32 and round their
+/// results. Arithmetic on int8 arrays is that of int32.
+#if defined(__GNUC__)  // the enumerators share names with the element classes
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
@@ -37,16 +37,17 @@ enum class Dtype : std::uint8_t { float32, float64, bfloat16, float16, int32, in
 #endif
 
 std::size_t size_of(Dtype dtype);     ///< Bytes per element: 8, 4, 2 or 1.
-const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; of boolean "bool".
-Dtype dtype_named(const std::string& name);  ///< The inverse; throws DtypeError, listing the valid names.
-/// Whether elements are floats of 16 bits: bfloat16 or float16.
+const char* name_of(Dtype dtype);     ///< "float32", "float64", "bfloat16" …; "bool" for boolean.
+/// The inverse of name_of. Throws DtypeError with a list of the valid names.
+Dtype dtype_named(const std::string& name);
+/// Whether elements are 16-bit floats: bfloat16 or float16.
 constexpr bool is_half(Dtype dtype) {
   return dtype == Dtype::bfloat16 || dtype == Dtype::float16;
 }
 constexpr bool is_floating(Dtype dtype) {
   return dtype == Dtype::float32 || dtype == Dtype::float64 || is_half(dtype);
 }
-/// Whether elements can be indices. int8 is for storage only.
+/// Whether elements can be indices. int8 is not, because it is only a storage format.
 inline bool is_integer(Dtype dtype) { return dtype == Dtype::int32 || dtype == Dtype::int64; }
 
 /// Whether arrays can have elements of type T.
@@ -71,20 +72,20 @@ constexpr Dtype dtype_of() {
                                             : Dtype::int64;
 }
 
-/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] requires i < size(), back() an
-/// axis; debug builds assert it.
+/// Up to max_rank integers, without an allocation: sizes, strides or axes. operator[] requires i < size(). back()
+/// requires at least one entry. Debug builds assert both.
 class Shape {
  public:
   static constexpr std::size_t max_rank = 10;
 
   Shape() = default;  ///< Rank 0.
-  // The constructors throw ShapeError for more than max_rank entries.
+  // The constructors throw ShapeError if there are more than max_rank entries.
   Shape(std::initializer_list<std::int64_t> sizes) : Shape(sizes.begin(), sizes.end()) {}
   template <class Iterator, class = typename std::iterator_traits<Iterator>::iterator_category>
   Shape(Iterator first, Iterator last) {
     for (; first != last; ++first) push_back(static_cast<std::int64_t>(*first));
   }
-  /// `rank` entries of `value`. Throws ShapeError if `rank` is above max_rank.
+  /// Returns `rank` entries of `value`. Throws ShapeError if `rank` is above max_rank.
   static Shape filled(std::size_t rank, std::int64_t value);
 
   std::size_t size() const { return rank_; }
@@ -103,8 +104,9 @@ class Shape {
   std::int64_t* end() { return sizes_ + rank_; }
   const std::int64_t* begin() const { return sizes_; }
   const std::int64_t* end() const { return sizes_ + rank_; }
-  void push_back(std::int64_t size);                     ///< Throws ShapeError at max_rank entries.
-  void insert(std::size_t position, std::int64_t size);  ///< The same; also if position > size().
+  void push_back(std::int64_t size);  ///< Throws ShapeError if there are already max_rank entries.
+  /// Throws ShapeError if there are already max_rank entries or position > size().
+  void insert(std::size_t position, std::int64_t size);
   void erase(std::size_t position);                      ///< Throws ShapeError if position >= size().
 
   friend bool operator==(const Shape& a, const Shape& b) {
@@ -120,14 +122,15 @@ class Shape {
   std::size_t rank_ = 0;
 };
 
-using Strides = Shape;  ///< The distance between neighbours along each axis, in elements; may be 0 or negative.
+using Strides = Shape;  ///< The distance between neighbours along each axis, in elements. Can be 0 or negative.
 
-/// The bytes that an array of this type takes. Throws ShapeError if a size is negative, or if the product of the
-/// element size and all sizes other than 0 is above 2^63 - 1 (NumPy's rule). All arrays and all values on tapes satisfy
-/// this, so that products of their sizes fit in 64 bits.
+/// Returns the number of bytes of an array of this type. Throws ShapeError if a size is negative, or if the product of
+/// the element size and all nonzero sizes exceeds 2^63 - 1 (NumPy's rule). All arrays and all values on tapes satisfy
+/// this rule, so products of their sizes fit in 64 bits.
 std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
 
-/// total += more, total *= by. Returns false and leaves `total` unchanged if the result does not fit in 64 bits.
+/// Compute total += more and total *= by. If the result does not fit in 64 bits, they return false and leave `total`
+/// unchanged.
 [[nodiscard]] inline bool checked_add(std::int64_t& total, std::int64_t more) {
   std::int64_t result;
   if (__builtin_add_overflow(total, more, &result)) return false;
@@ -141,75 +144,78 @@ std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
   return true;
 }
 
-std::int64_t count_of(const Shape& shape);          ///< Elements; 1 for rank 0. Requires what checked_bytes checks.
+/// The number of elements; 1 for rank 0. The shape must satisfy checked_bytes.
+std::int64_t count_of(const Shape& shape);
 std::string to_string(const Shape& shape);          ///< "(2, 3)", "(2,)", "()".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-Strides dense_strides(const Shape& shape);          ///< Strides of a row-major array without gaps.
+Strides dense_strides(const Shape& shape);  ///< The strides of a row-major array without gaps.
 
-/// NumPy broadcasting: the shape that all of `shapes` broadcast to. Throws ShapeError, which names the shapes.
+/// NumPy broadcasting: returns the shape that all `shapes` broadcast to. Throws ShapeError with the shapes if there is
+/// none.
 Shape broadcast_shapes(const std::vector<Shape>& shapes);
 
-/// `axis` in [-rank, rank), counted from the front: in [0, rank). Throws ShapeError if it is out of range.
+/// Converts `axis` in [-rank, rank) to the axis in [0, rank). Throws ShapeError if it is out of range.
 std::size_t normal_axis(std::int64_t axis, std::size_t rank);
 
-/// Where the elements of an array are in a buffer: at offset + sum(index * stride), counted in elements.
+/// Maps the elements of an array to positions in a buffer: offset + sum(index * stride), in elements.
 struct Layout {
   Shape shape;
   Strides strides;
   std::int64_t offset = 0;
 
   static Layout dense(const Shape& shape);  ///< Row-major from offset 0.
-  bool contiguous() const;                  ///< Row-major without gaps; axes of size 1 may have any stride.
-  /// The same elements broadcast to `shape`: axes of size 1, and axes that this layout lacks in front, get stride 0.
-  /// Throws ShapeError if this layout does not broadcast to `shape`.
+  bool contiguous() const;  ///< Whether it is row-major without gaps. Axes of size 1 may have any stride.
+  /// The layout of the same elements, broadcast to `shape`. Axes of size 1 and new leading axes get stride 0. Throws
+  /// ShapeError if this layout does not broadcast to `shape`.
   Layout broadcast_to(const Shape& shape) const;
 };
 bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// xtensor's classes of elements T: `type` is its array, `view` its adaptor of memory that something else owns. Defined
-/// in xtape/xtensor.hpp, which xtape/xtape.hpp includes, so that only sources that convert to xtensor compile it.
+/// xtensor's classes for elements T: `type` is its array, `view` its adaptor of foreign memory. xtape/xtensor.hpp
+/// defines XtensorOf, and xtape/xtape.hpp includes it. Only sources that convert to xtensor compile it.
 template <class T>
 struct XtensorOf;
 
 template <class E, class = void>
-struct HasStrides : std::false_type {};  ///< Whether E has strides(), as xtensor's arrays have.
+struct HasStrides : std::false_type {};  ///< Whether E has strides(), like xtensor's arrays.
 template <class E>
 struct HasStrides<E, std::void_t<decltype(std::declval<const E&>().strides())>> : std::true_type {};
 
 template <class E, class = void>
-struct IsOfEigen : std::false_type {};  ///< Whether E is a matrix, array, vector, block or map of Eigen.
+struct IsOfEigen : std::false_type {};  ///< Whether E is an Eigen matrix, array, vector, block or map.
 template <class E>
 struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()),
                                 decltype(E::IsVectorAtCompileTime), decltype(E::IsRowMajor)>> : std::true_type {};
 
-/// The type of the elements of E, if an ArrayView can be made of it: of an xtensor container or adaptor, which has
-/// data(), shape(), strides() and data_offset(), of a matrix of Eigen, or of a range in one piece, which has data() and
-/// size(): std::vector, std::array, std::span.
+/// The element type of E, if an ArrayView can be made from E. E is an xtensor container or adaptor, which has data(),
+/// shape(), strides() and data_offset(), an Eigen matrix, or a contiguous range with data() and size(): std::vector,
+/// std::array, std::span.
 template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
           class = decltype(std::declval<const E&>().size()),
           class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
 using ElementOf = T;
 
 /// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array, from
-/// xtensor containers and adaptors, from Eigen's vectors (one axis) and matrices (two), and from std::vector, std::array
-/// and std::span, which have one axis unless a shape is given. Elements need only their natural alignment.
+/// xtensor containers and adaptors, from Eigen vectors (one axis) and matrices (two axes), and from std::vector,
+/// std::array and std::span. The last three have one axis unless a shape is given. Elements need only their natural
+/// alignment.
 ///
-/// A view of a variable does not own its memory, which must outlive the view. A temporary moves into the view that is
-/// made from it: its copies keep it alive, so feeds and lists of named arrays may be made of temporaries. What a
-/// temporary std::span or adaptor refers to must still outlive the view.
+/// A view of a variable does not own the memory, which must outlive the view. A view made from a temporary takes
+/// ownership of the temporary, and copies of the view share it. So feeds and lists of named arrays can contain
+/// temporaries. The memory behind a temporary std::span or adaptor must still outlive the view.
 class ArrayView {
  public:
-  ArrayView() = default;  ///< Views nothing: data() is null.
-  /// `data` is the address of offset 0. Throws ShapeError as checked_bytes does, or if there is not one stride per
-  /// axis.
+  ArrayView() = default;  ///< An empty view. data() is null.
+  /// `data` is the address of offset 0. Throws ShapeError if the number of strides differs from the number of axes.
+  /// Errors of checked_bytes propagate.
   ArrayView(const void* data, Dtype dtype, const Layout& layout);
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
   ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
-  /// From an xtensor container or adaptor, from a matrix of Eigen in either order of storage, or from a range in one
-  /// piece, which has one axis.
+  /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range,
+  /// which has one axis.
   template <class E, class T = ElementOf<std::remove_reference_t<E>>>
   ArrayView(E&& e)  // NOLINT: converts by intent
       : dtype_(dtype_of<T>()) {
@@ -224,8 +230,8 @@ class ArrayView {
       }
     });
   }
-  /// From a range in one piece, which holds an array of that shape in row-major order. Throws ShapeError unless it has
-  /// as many elements, and as checked_bytes does; Error for a vector of Eigen with gaps.
+  /// A view of a contiguous range as a row-major array of this shape. Throws ShapeError if the numbers of elements
+  /// differ, Error if the range is an Eigen vector with gaps. Errors of checked_bytes propagate.
   template <class R, class T = ElementOf<std::remove_reference_t<R>>>
   ArrayView(R&& range, const Shape& shape) : dtype_(dtype_of<T>()), layout_(layout_of(range)) {
     using Range = std::remove_reference_t<R>;
@@ -238,19 +244,19 @@ class ArrayView {
     hold(std::forward<R>(range), [&](const auto& held) { data_ = held.data(); });
   }
 
-  const void* data() const { return data_; }  ///< The address of offset 0, which need not be that of an element.
+  const void* data() const { return data_; }  ///< The address of offset 0. It need not be the address of an element.
   Dtype dtype() const { return dtype_; }
   const Shape& shape() const { return layout_.shape; }
   const Layout& layout() const { return layout_; }
 
-  /// A pointer to the first element; the others follow by layout().strides. Throws DtypeError unless T is the view's
-  /// element type, Error if data() is null but the shape has elements.
+  /// A pointer to the first element. layout().strides gives the positions of the other elements. Throws DtypeError if T
+  /// is not the view's element type, Error if data() is null but the shape has elements.
   template <class T>
   const T* as() const {
     require(dtype_of<T>());
     return static_cast<const T*>(data_) + layout_.offset;
   }
-  /// A copy as an xtensor array. Throws as `as`.
+  /// A copy as an xtensor array. Errors are those of `as`.
   template <class T>
   typename XtensorOf<T>::type to() const {
     require(dtype_of<T>());
@@ -258,31 +264,31 @@ class ArrayView {
     copy_to(copy.data());
     return copy;
   }
-  /// The same elements as xtensor sees them, without a copy; valid as long as they are. Throws as `as`, and Error if
-  /// the view has gaps.
+  /// The elements as an xtensor view, without a copy. Valid as long as the elements. Errors are those of `as`. Throws
+  /// Error if the view has gaps.
   template <class T>
   typename XtensorOf<const T>::view tensor() const {
     require_dense();
     return XtensorOf<const T>::over(as<T>(), shape());
   }
 #if defined(__cpp_lib_span)
-  /// The elements in row-major order. Throws as `tensor`.
+  /// The elements in row-major order. Errors are those of `tensor`.
   template <class T>
   std::span<const T> span() const {
     require_dense();
     return {as<T>(), static_cast<std::size_t>(count_of(shape()))};
   }
 #endif
-  /// An element of any dtype, as a double: one index an axis, negative ones from the back. Throws ShapeError for
-  /// another number of indices or an index out of range, Error without memory.
+  /// An element of any dtype, as a double, with one index per axis. Negative indices count from the back. Throws
+  /// ShapeError if the number of indices is wrong or an index is out of range, Error if there is no memory.
   template <class... Place>
   double operator()(Place... places) const {
     static_assert((std::is_integral<Place>::value && ...), "an element's indices are integers");
     return element(Shape{static_cast<std::int64_t>(places)...});
   }
-  double element(const Shape& index) const;  ///< The same.
+  double element(const Shape& index) const;  ///< The same as operator().
   /// Writes the elements in row-major order to `destination`, which must not overlap the viewed memory. Throws Error if
-  /// either is null and there are elements.
+  /// there are elements and either pointer is null.
   void copy_to(void* destination) const;
 
  private:
@@ -290,7 +296,7 @@ class ArrayView {
   void require_memory() const;
   void require_dense() const;
   void require_count(std::int64_t count) const;
-  /// The layout of a matrix of Eigen, or of a range in one piece.
+  /// The layout of an Eigen matrix, or of a contiguous range.
   template <class E>
   static Layout layout_of(const E& e) {
     if constexpr (!IsOfEigen<E>::value) {
@@ -302,7 +308,7 @@ class ArrayView {
       return {{e.rows(), e.cols()}, E::IsRowMajor ? Strides{outer, inner} : Strides{inner, outer}, 0};
     }
   }
-  /// Calls see(held), where `held` is e itself, or what a temporary was moved to.
+  /// Calls see(held). `held` is e itself, or the copy that a temporary was moved to.
   template <class E, class See>
   void hold(E&& e, const See& see) {
     if constexpr (std::is_lvalue_reference<E>::value) {
@@ -317,30 +323,32 @@ class ArrayView {
   const void* data_ = nullptr;
   Dtype dtype_ = Dtype::float32;
   Layout layout_;
-  std::shared_ptr<const void> owner_;  // of a temporary; else null
+  std::shared_ptr<const void> owner_;  // owns a temporary; otherwise null
 };
 
-/// A handle to a dense row-major array that owns its memory, aligned to 64 bytes; from 2 MiB on, to huge pages, which
-/// are used if the system grants them. Copies of the handle share the elements; the last one frees them. Access to the
-/// elements is not synchronised.
+/// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. From 2 MiB on, it is
+/// aligned for huge pages, which are used if the system grants them. Copies of the handle share the elements. The last
+/// handle frees them. Access to the elements is not synchronised.
 ///
-/// The elements of a constant Array are constant. A new handle made from it could write them, so it must be asked for:
-/// `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not compile.
+/// The elements of a constant Array are constant. A new handle made from a constant Array could write the elements, so
+/// the copy must be explicit: `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not
+/// compile.
 class Array {
  public:
-  Array() = default;  ///< Empty, as after a move: no memory, data() is null, false as a bool.
+  /// An empty array, also the state after a move: data() is null, and the array is false as a bool.
+  Array() = default;
   Array(Array& other) = default;
   explicit Array(const Array& other) = default;
   Array(Array&& other) noexcept = default;
   Array& operator=(const Array& other) = default;
   Array& operator=(Array&& other) noexcept = default;
   ~Array() = default;
-  /// Zeros. Throws ShapeError as checked_bytes does, Error if the system refuses the memory.
+  /// An array of zeros. Throws Error if the system refuses the memory. Errors of checked_bytes propagate.
   Array(Dtype dtype, const Shape& shape);
-  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws as the constructor above.
+  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws the same errors.
 
-  /// A handle on the caller's `memory`, which must hold such an array. Throws Error if it is null or not aligned to 64
-  /// bytes, ShapeError as checked_bytes does.
+  /// A handle on `memory`, which must hold an array of this type. Throws Error if `memory` is null or not aligned to 64
+  /// bytes. Errors of checked_bytes propagate.
   Array(std::shared_ptr<std::byte> memory, Dtype dtype, const Shape& shape);
 
   explicit operator bool() const { return held_ != nullptr; }
@@ -350,9 +358,10 @@ class Array {
   std::size_t bytes() const { return static_cast<std::size_t>(count()) * size_of(dtype()); }
   void* data() { return held_ ? held_->bytes.get() : nullptr; }
   const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
-  // The following throw Error if the array is empty.
+  // The following functions throw Error if the array is empty.
 
-  /// The first element, and a copy as an xtensor array. Both throw DtypeError unless T is the array's element type.
+  /// A pointer to the first element, and a copy as an xtensor array. Both throw DtypeError if T is not the array's
+  /// element type.
   template <class T>
   T* as() {
     return const_cast<T*>(std::as_const(*this).as<T>());
@@ -367,8 +376,8 @@ class Array {
     require_memory();
     return ArrayView(*this).to<T>();
   }
-  /// The elements as xtensor sees them, without a copy: `weight.tensor<float>() -= rate * player.tensor<float>(g);`.
-  /// Valid as long as a handle on the elements. Throws as `as`.
+  /// The elements as an xtensor view, without a copy: `weight.tensor<float>() -= rate * player.tensor<float>(g);`.
+  /// Valid as long as a handle on the elements exists. Errors are those of `as`.
   template <class T>
   typename XtensorOf<T>::view tensor() {
     return XtensorOf<T>::over(as<T>(), shape());
@@ -378,7 +387,7 @@ class Array {
     return XtensorOf<const T>::over(as<T>(), shape());
   }
 #if defined(__cpp_lib_span)
-  /// The elements in row-major order. Throws as `as`.
+  /// The elements in row-major order. Errors are those of `as`.
   template <class T>
   std::span<T> span() {
     return {as<T>(), static_cast<std::size_t>(count())};
@@ -388,18 +397,18 @@ class Array {
     return {as<T>(), static_cast<std::size_t>(count())};
   }
 #endif
-  /// An element of any dtype, as a double: see ArrayView.
+  /// An element of any dtype, as a double. See ArrayView.
   template <class... Place>
   double operator()(Place... places) const {
     require_memory();
     return ArrayView(*this)(places...);
   }
-  /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError unless `values` has this array's shape
-  /// and dtype.
+  /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError if the shape or dtype of `values`
+  /// differs from this array.
   void assign(const ArrayView& values);
   Array clone() const;  ///< A copy with its own memory.
-  /// A handle on the same memory under another shape, with the first elements. Throws ShapeError if `shape` has more
-  /// elements than there are, or a negative size.
+  /// A handle on the same memory with another shape. It contains the first elements. Throws ShapeError if `shape` has a
+  /// negative size or more elements than this array.
   Array first(const Shape& shape);
 
  private:
@@ -419,7 +428,7 @@ template <>
 inline constexpr const char* kind_of_value<Array> = "array";
 template <>
 inline constexpr const char* kind_of_value<ArrayView> = "array";
-/// Arrays by name that outlive tapes: weights, optimiser moments, carried states. Copies share the arrays' elements.
+/// Arrays by name that outlive tapes: weights, optimiser moments, carried states. Copies share the elements.
 using Store = Named<Array>;
 
 }  // namespace xtape
