@@ -1,6 +1,6 @@
-/// The canonical form of recorded calls, by which rules recognise equal computations that are written differently:
-/// `scores / c` and `scores * (1 / c)` are one term, and so are `x * x` and `square(x)`, or `a + b` and `b + a`. Terms
-/// are used for matching only: nothing is played in canonical form.
+/// The canonical form of recorded calls. Rules use it to recognise equal computations in different forms: `scores / c`
+/// and `scores * (1 / c)` are one term, and so are `x * x` and `square(x)`, or `a + b` and `b + a`. Terms are only for
+/// matching. Players never run the canonical form.
 #pragma once
 
 #include <cstdint>
@@ -12,93 +12,97 @@
 
 namespace xtape {
 
-/// The number of a term within its Terms. Equal terms have one number.
+/// The number of a term within its TermTable. Equal terms have the same number.
 using TermId = std::int32_t;
 
-/// What a value is computed from, in canonical form. Only Terms makes terms; two are equal if all fields are.
+/// The computation of a value in canonical form. Only TermTable makes terms. Two terms are equal if all fields are
+/// equal.
 struct Term {
   enum class Kind : std::uint8_t {
-    value,        ///< The value `value` of the tape; how it is computed is not looked at.
-    number,       ///< The literal `number`.
-    sum,          ///< number + sum of factor * part. The first factor is 1 (unless literals are extreme: see Terms).
-    product,      ///< number * product of part ** factor.
-    contraction,  ///< An einsum of the parts; `text` is the equation, as with_letters_in_order gives it.
-    reshaped,     ///< The part's elements, in row-major order, under the shape of `type`.
-    transposed,   ///< The part's axes in another order: axis i is axis number text[i] (the char's value) of the part.
+    value,    ///< The value `value` of the tape, without its computation.
+    number,   ///< The literal `number`.
+    sum,      ///< number + sum of factor * part. The first factor is 1, except for extreme literals (see TermTable).
+    product,  ///< number * product of part ** factor.
+    contraction,  ///< An einsum of the parts. `text` is the equation in the form of with_letters_in_order.
+    reshaped,     ///< The part's elements in row-major order, with the shape of `type`.
+    transposed,   ///< The part with permuted axes: axis i is axis number text[i] (the char's value) of the part.
     broadcast,    ///< The part, broadcast to the shape of `type`.
     call          ///< Output `output` of a call of `op` on the parts, in this order.
   };
   struct Part {
     TermId term = -1;
-    double factor = 1;  ///< The coefficient in a sum, the exponent in a product; else 1.
+    double factor = 1;  ///< The coefficient in a sum, the exponent in a product, otherwise 1.
   };
 
   using Parts = SmallVector<Part, 2>;
 
-  // What matching looks at first is side by side in memory.
+  // The fields that matching reads first are adjacent in memory.
   Kind kind = Kind::value;
   std::int32_t output = 0;
-  const Op* op = nullptr;  ///< The op of a call; for `reshaped`, the op that reshapes.
+  const Op* op = nullptr;  ///< The op of a call, or the reshaping op of `reshaped`.
   double number = 0;
-  Parts parts = {};  ///< Sorted by number in sums, products and contractions.
+  Parts parts = {};  ///< Sorted by term number in sums, products and contractions.
   ValueId value = {};
-  std::uint64_t draws = 0;     ///< For a call of a random op: the key of its site, so that other draws are other terms.
+  /// For a call of a random op, the key of its site. Different draws are therefore different terms.
+  std::uint64_t draws = 0;
   Attributes attributes = {};  ///< The attributes of `op`.
   std::string text = {};
   ValueType type = {};  ///< The type of the value that the term describes.
 };
 
-/// A hash of the values; equal for equal attributes.
+/// Returns a hash of the values. Equal attributes have equal hashes.
 std::size_t hash_of(const Attributes& attributes);
 
-/// An einsum equation with its letters renamed to a, b, c … (then A, B …) in the order of their first use.
+/// Returns an einsum equation with its letters renamed to a, b, c … (then A, B …) in order of first use.
 std::string with_letters_in_order(std::string equation);
 
-/// The terms of a range of nodes; equal terms are stored once. References to terms are valid as long as this object.
+/// The terms of a range of nodes. The table stores equal terms once. References to terms are valid as long as the
+/// table.
 ///
-/// The functions simplify only where this is valid for all values: `sqrt(x) * sqrt(x)` does not become x, `x / x` not
-/// 1, `(x + c) - c` not x. Literals become coefficients, but not those beyond 2^40 or 2^-40 (for float64, 2^400 or
-/// 2^-400): with these, intermediate results would overflow or vanish. Sums and products are flattened up to 8 parts;
-/// longer ones stay nested, so that chains of n calls take O(n). The types passed in are not checked.
+/// The functions make only simplifications that are valid for all values. `sqrt(x) * sqrt(x)` does not become x, `x /
+/// x` does not become 1, and `(x + c) - c` does not become x. Literals become coefficients, except for literals beyond
+/// 2^40 or 2^-40 (for float64, 2^400 or 2^-400), because intermediate results would overflow or vanish. Sums and
+/// products are flattened up to 8 parts. Longer ones stay nested, so that chains of n calls take O(n). The functions do
+/// not check the given types.
 class TermTable {
  public:
   const Term& operator[](TermId id) const {
     return blocks_[static_cast<std::size_t>(id) / together][static_cast<std::size_t>(id) % together];
   }
   std::size_t size() const { return size_; }
-  const std::vector<const Op*>& ops() const { return ops_; }  ///< The ops of the terms, each once.
+  const std::vector<const Op*>& ops() const { return ops_; }  ///< The ops of the terms, without duplicates.
 
   // `type` is always the type of the result.
 
   TermId value(ValueId id, const ValueType& type);
   TermId number(double number, const ValueType& type);
-  /// Output `output` of a call of `op`; `draws` is the key of the site of a random op, else 0.
+  /// Output `output` of a call of `op`. `draws` is the key of the site of a random op, otherwise 0.
   TermId call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs, const ValueType& type,
               std::int32_t output = 0, std::uint64_t draws = 0);
 
-  // For floats only: integers wrap, so these simplifications are not valid for them.
+  // The following functions are for floats only. Integers wrap, so these simplifications are not valid for integers.
 
-  /// a_factor * a + b_factor * b; the operands broadcast.
+  /// a_factor * a + b_factor * b, with broadcasting.
   TermId sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type);
-  /// a * b; the operands broadcast. A quotient is the product with power(b, -1).
+  /// a * b, with broadcasting. A quotient is the product with power(b, -1).
   TermId product(TermId a, TermId b, const ValueType& type);
   /// a ** exponent, of a's type.
   TermId power(TermId a, double exponent);
   /// factor * a, of a's type.
   TermId scaled(TermId a, double factor);
-  /// einsum(equation, operands). The equation has '->', one letter per axis, and no ellipses or spaces.
+  /// einsum(equation, operands). The equation must have '->' and one letter per axis, but no ellipses or spaces.
   TermId contraction(const std::vector<TermId>& operands, const std::string& equation, const ValueType& type);
 
-  /// `a` under the shape of `type`. `reshape` is the op that reshapes, with the attribute "shape".
+  /// `a` with the shape of `type`. `reshape` is the reshaping op, with the attribute "shape".
   TermId reshaped(TermId a, const ValueType& type, const Op& reshape);
   /// Axis i of the result is axis axes[i] of `a`.
   TermId transposed(TermId a, const std::vector<std::size_t>& axes, const ValueType& type);
   /// `a` broadcast to the shape of `type`.
   TermId broadcast(TermId a, const ValueType& type);
 
-  /// The literal that the term is; nothing if it is not a literal.
+  /// The value of a literal term. Empty if the term is not a literal.
   std::optional<double> number_of(TermId id) const;
-  /// The term as a multiple of another one: 3 * x gives {x, 3}; a term without a literal factor gives {id, 1}.
+  /// Splits off the literal factor of a term: 3 * x gives {x, 3}. A term without a literal factor gives {id, 1}.
   Term::Part split(TermId id);
 
  private:
@@ -106,7 +110,7 @@ class TermTable {
   TermId product_of(double number, Term::Parts parts, const ValueType& type);
   TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
-  static constexpr std::size_t together = 16;  // terms of a block, whose memory stays where it is
+  static constexpr std::size_t together = 16;  // terms per block; blocks do not move in memory
 
   struct Place {
     std::uint32_t hash = 0;
@@ -123,9 +127,10 @@ class TermTable {
 using Terms [[deprecated("write TermTable")]] = TermTable;
 #endif
 
-/// The argument of Op::canonical, which returns the term of one output of a call. It is called for each output, when
-/// `grad` or a player looks for rules. An op whose call is a sum, product, contraction, reshape, transpose or broadcast
-/// of floats says so with the functions of `terms`; for anything else it returns as_it_stands().
+/// The argument of Op::canonical, which returns the term of one output of a call. `grad` and players call it for each
+/// output when they look for rules. If the call of an op is a sum, product, contraction, reshape, transpose or
+/// broadcast of floats, Op::canonical uses the function of `terms` for it. For any other call, it returns
+/// as_it_stands().
 struct CanonicalCall {
   TermTable& terms;
   const Node& node;            ///< The call.
