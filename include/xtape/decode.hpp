@@ -1,4 +1,4 @@
-/// Generating tokens with a model, by sampling and by beam search.
+/// Generation of tokens with a model, by sampling or beam search.
 #pragma once
 
 #include <cstdint>
@@ -15,61 +15,65 @@
 
 namespace xtape {
 
-/// How the next token is drawn from its logits. The options apply in this order: temperature, top_k, top_p.
+/// Options of sampling the next token from its logits. They apply in this order: temperature, top_k, top_p.
 struct Sampling {
-  double temperature = 1;  ///< Logits are divided by it. 0: the most likely token. >= 0.
-  std::int64_t top_k = 0;  ///< Only the k most likely tokens; 0: all.
-  double top_p = 1;  ///< Only the most likely tokens that together reach this share, in (0, 1] (Holtzman et al., 2020).
+  double temperature = 1;  ///< The divisor of the logits, >= 0. With 0, sampling returns the most likely token.
+  std::int64_t top_k = 0;  ///< Keeps only the k most likely tokens. 0: all.
+  /// Keeps only the most likely tokens whose probabilities add up to this share, in (0, 1] (Holtzman et al., 2020).
+  double top_p = 1;
   std::uint64_t seed = 0;
 };
 
-/// Draws a token from `logits`, which has one per token, with number `draw` of the seed's random numbers: equal
-/// arguments give equal tokens. Of equally likely tokens, the lowest come first. Throws Error if an option is out of
-/// range, a logit is NaN or +infinity, or no logit is finite.
+/// Draws a token from `logits`, which has one number per token. `draw` selects one of the seed's random numbers. Equal
+/// arguments give equal tokens. Equally likely tokens are ordered by index. Throws Error if an option is out of range,
+/// a logit is NaN or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
-/// The probability of each token in `sample`. Throws as it does.
+/// Returns the probability of each token in `sample`. Throws the same errors.
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling);
 
 struct GenerateOptions {
-  std::int64_t tokens = 100;    ///< The most to generate.
-  std::int64_t context = 1024;  ///< The most tokens the model reads at once; when full, the older half is dropped.
-  std::int32_t end_token = -1;  ///< Generation ends after this token; -1: none.
+  std::int64_t tokens = 100;  ///< The most tokens to generate.
+  /// The most tokens that the model reads at once. When this context is full, the older half is dropped.
+  std::int64_t context = 1024;
+  std::int32_t end_token = -1;  ///< Generation ends after this token. -1: none.
   Sampling sampling;
-  /// Called by `generate` with each new token; returning true ends the generation.
+  /// `generate` calls this function with each new token. Returning true ends the generation.
   std::function<bool(std::int32_t)> each;
-  std::int64_t samples = 1;     ///< For generate_batch: continuations per prompt.
-  std::int64_t batch_size = 8;  ///< For generate_batch: rows at a time. Up to 8 rows read the weights once.
+  std::int64_t samples = 1;  ///< For generate_batch: the number of continuations per prompt.
+  /// For generate_batch: the number of rows per batch. Up to 8 rows read the weights only once.
+  std::int64_t batch_size = 8;
 };
 
 /// Continues `prompt` with the model's function `logits(tokens)`, floats [b, t, classes] in mode predict, and returns
-/// the new tokens. Plays the prompt in a few pieces, then each token by itself. Throws Error if the prompt is empty, an
-/// option is out of range, or logits cannot be sampled; DefinitionError if `logits` is not of this form.
+/// the new tokens. Plays the prompt in a few chunks, then each token separately. Throws Error if the prompt is empty,
+/// an option is out of range, or logits cannot be sampled. Throws DefinitionError if `logits` does not have this form.
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options);
-/// The same, keeping the players for the next call.
+/// The same, but keeps the players for the next call.
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options);
 
-/// Continues many prompts, in batches of rows of different lengths, and returns the new tokens: sample j of prompt i is
-/// row i * samples + j. Each row ends on its own. Sample j draws from stream j of the seed, so that its text does not
-/// depend on the other prompts, except by rounding. `each` is called with a row's number and new token; returning true
-/// ends that row. Throws as `generate`.
+/// Continues many prompts in batches, whose rows can differ in length. Returns the new tokens: row i * samples + j is
+/// sample j of prompt i. Each row ends separately. Sample j draws from stream j of the seed. Its text therefore does
+/// not depend on the other prompts, except through rounding. generate_batch calls `each` with the number of a row and
+/// its new token. Returning true ends this row. Errors are those of `generate`.
 std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prompts, const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
-/// The same, keeping the players for the next call.
+/// The same, but keeps the players for the next call.
 std::vector<Tokens> generate_batch(Predictor& predictor, const std::vector<Tokens>& prompts,
                                    const GenerateOptions& options,
                                    const std::function<bool(std::int64_t, std::int32_t)>& each = {});
 
-/// Decodes generated tokens one by one into text: in whole characters (invalid UTF-8 becomes U+FFFD), up to the first
-/// of some stop texts, which may span tokens. Text that may begin a stop text is held back.
+/// Decodes generated tokens one by one into text. The text consists of complete characters (invalid UTF-8 becomes
+/// U+FFFD) and ends before the first stop text. Stop texts can span several tokens. The stream holds back text that
+/// could be the beginning of a stop text.
 class TextStream {
  public:
   /// `before` is the last token of the prompt. The tokenizer must outlive the stream. Throws Error if a stop text is
   /// empty.
   TextStream(const Tokenizer& tokenizer, std::int32_t before, std::vector<std::string> stops = {});
 
-  std::string add(std::int32_t token);  ///< The text that this token completes; "" after a stop.
-  std::string finish();                 ///< To be called after the last token: the text held back.
+  std::string add(std::int32_t token);  ///< Returns the text that this token completes, or "" after a stop.
+  std::string finish();                 ///< Returns the text held back. Call it after the last token.
   bool stopped() const;                 ///< Whether a stop text has occurred.
 
  private:
@@ -77,66 +81,68 @@ class TextStream {
   Owner<Data> data_;
 };
 
-/// How hypotheses of different lengths are compared: score = log_probability / penalty. The penalty, for L tokens with
-/// the end token:
+/// Makes scores of hypotheses with different lengths comparable: score = log_probability / penalty. The penalty depends
+/// on the number L of tokens, including the end token:
 enum class LengthPenalty : std::uint8_t {
   none,  ///< 1.
   wu,    ///< ((5 + L) / 6)^alpha (Wu et al., 2016, Google's neural machine translation system, eq. 14).
   power  ///< L^alpha.
 };
 const char* name_of(LengthPenalty penalty);                  ///< "none", "wu", "power".
-LengthPenalty length_penalty_named(const std::string& name);  ///< The inverse; throws Error, listing the valid names.
+/// The inverse of name_of. Throws Error with a list of the valid names.
+LengthPenalty length_penalty_named(const std::string& name);
 double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length);
 
 struct SearchOptions {
-  std::int64_t beam_size = 1;  ///< Hypotheses per source that are extended at each step. 1: greedy.
+  /// The number of hypotheses per source that are extended at each step. 1 means greedy search.
+  std::int64_t beam_size = 1;
   LengthPenalty length_penalty = LengthPenalty::none;
   double alpha = 0.6;             ///< The exponent of the length penalty.
-  std::int64_t max_length = 256;  ///< The most tokens of a hypothesis, the end token included.
-  /// If one of these is not 0, hypotheses also have at most length_factor * (tokens of the source) + length_extra
-  /// tokens, but may always have one.
+  std::int64_t max_length = 256;  ///< The most tokens of a hypothesis, including the end token.
+  /// If length_factor or length_extra is not 0, a hypothesis also has at most length_factor * (tokens of the source) +
+  /// length_extra tokens, but at least one token is always allowed.
   double length_factor = 0;
   std::int64_t length_extra = 0;
-  std::int64_t n_best = 1;  ///< Hypotheses to return per source; at most beam_size.
-  /// True: a search ends when beam_size hypotheses are finished. False: when none can still beat the n_best finished
-  /// ones, which is more expensive. A greedy search ends at the first end token.
+  std::int64_t n_best = 1;  ///< The number of hypotheses to return per source, at most beam_size.
+  /// If true, a search ends when beam_size hypotheses are finished. If false, it ends when no other hypothesis can beat
+  /// the n_best finished ones, which takes longer. A greedy search ends at the first end token.
   bool early_stopping = false;
-  std::int32_t start = 2;         ///< Precedes the first token of every target; never generated.
+  std::int32_t start = 2;         ///< Precedes the first token of every target. Never generated.
   std::int32_t end = 3;           ///< Ends a target.
-  std::int32_t pad = 0;           ///< Pads sources; never generated.
-  std::int64_t batch_size = 64;   ///< Sources at a time; those of similar length share a batch.
-  std::function<void()> between;  ///< Called before steps, on the caller's thread; an exception ends the search.
+  std::int32_t pad = 0;           ///< Pads sources. Never generated.
+  std::int64_t batch_size = 64;   ///< The number of sources per batch. Sources of similar length share a batch.
+  std::function<void()> between;  ///< Called between steps, on the caller's thread. An exception ends the search.
 };
 
 struct Hypothesis {
-  Tokens tokens;               ///< Without the start and end tokens.
-  double log_probability = 0;  ///< The sum over its tokens, the end token included.
+  Tokens tokens;               ///< Does not include the start and end tokens.
+  double log_probability = 0;  ///< The sum over its tokens, including the end token.
   double score = 0;            ///< log_probability / penalty.
-  bool finished = false;       ///< It has an end token. False: it was cut at the maximum length.
+  bool finished = false;       ///< Whether it has an end token. If false, it was cut at the maximum length.
 };
 
-/// The best targets for each of `sources`, by beam search (docs/decoding.md) with the model's function logits(source,
-/// tokens): from int64 [b, s], padded on the right, and int64 [b, t] to floats [b, t, classes]. Returns up to n_best
-/// hypotheses per source, first the finished ones, each by descending score. Batching changes scores by rounding at
-/// most. Throws Error if an option is out of range, a source is empty, a logit is NaN or +infinity or a row has no
-/// finite logit; DefinitionError if `logits` is not of this form.
+/// Returns the best targets for each of `sources`, by beam search (docs/decoding.md). The model's function
+/// logits(source, tokens) maps int64 [b, s], padded on the right, and int64 [b, t] to floats [b, t, classes]. Returns
+/// up to n_best hypotheses per source: first the finished ones, then the others, both by descending score. Batching
+/// changes scores only by rounding. Throws Error if an option is out of range, a source is empty, a logit is NaN or
+/// +infinity, or a row has no finite logit. Throws DefinitionError if `logits` does not have this form.
 std::vector<std::vector<Hypothesis>> search(Model& model, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
-/// The same, keeping the players for the next call.
+/// The same, but keeps the players for the next call.
 std::vector<std::vector<Hypothesis>> search(Predictor& predictor, const std::vector<Tokens>& sources,
                                             const SearchOptions& options);
 
 /// Searches with several predictors of one model, and keeps their players for the next search. If there are at least as
-/// many batches as threads, each thread searches for whole batches on its own; results are the same bits as with one
-/// predictor. Weights are packed once for each search, in as much memory as they take, and must not be written
-/// meanwhile.
+/// many batches as threads, each thread searches complete batches. Results are bitwise the same as with one predictor.
+/// Each search packs the weights once. The packed copy takes as much memory as the weights. The weights must not be
+/// written during a search.
 ///
-/// For one thread at a time. The model must outlive the searcher and stay where it is.
+/// Only one thread at a time may use a searcher. The model must outlive the searcher and must not be moved.
 class Searcher {
  public:
-  explicit Searcher(const Model& model);  ///< With the threads of the model's players.
+  explicit Searcher(const Model& model);  ///< Uses as many threads as the model's players.
 
-  /// As the function `search`. `options.between` is called on the calling thread only.
+  /// The same as the function `search`. Calls `options.between` only on the calling thread.
   std::vector<std::vector<Hypothesis>> search(const std::vector<Tokens>& sources, const SearchOptions& options);
 
  private:

@@ -1,4 +1,4 @@
-/// Looking into plays: which call made the first value that is not finite, and where it came from.
+/// Inspection of plays: finds the first call that makes a value that is not finite, and its causes.
 #pragma once
 
 #include <algorithm>
@@ -13,35 +13,35 @@
 
 namespace xtape {
 
-/// A play, as data.
+/// A play as data.
 struct RecordedPlay {
   Tape tape;
   Vars outputs;
-  Store inputs;           ///< The arrays of inputs and of states, by name.
-  PlayerOptions options;  ///< Those of the player.
+  Store inputs;           ///< The arrays of inputs and states, by name.
+  PlayerOptions options;  ///< The options of the player.
   std::uint64_t step = 0;
 };
-/// The play of `player` with these feeds, from its present states: call it before the play, which changes them. Copies
-/// feeds and states, so that the player may go on.
+/// Returns the play of `player` with these feeds and its current states. Call it before the play, which changes the
+/// states. Copies feeds and states, so the player may then continue.
 RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
 
-/// Writes a play as a whole into the folder `path`: a saved tape (Tape::save) whose outputs have the names `outputs`,
-/// the arrays of its inputs, and seed, step and precision. It plays the same bits anywhere, under the same instruction
-/// set. Replaces a saved play there, but nothing else. Throws FileError, and Error unless there is a name for each
-/// output.
+/// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step and
+/// precision. `outputs` are the names of the outputs. The saved play gives the same bits on any machine with the same
+/// instruction set. Replaces a saved play at `path`, but nothing else. Throws FileError if the folder cannot be
+/// written, Error if the numbers of names and outputs differ.
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;
   NamedVars outputs;  ///< The outputs of the play, in its order.
 };
-/// Throws FileError, with file and line, if the folder is not a saved play.
+/// Reads a saved play. Throws FileError with file and line if the folder is not a saved play.
 SavedPlay load_play(const std::string& path);
-/// Whether `path` is a folder that save_play wrote, judged by its names.
+/// Whether `path` is a folder written by save_play. Checks only the names of its files.
 bool is_saved_play(const std::string& path);
 
-/// What numbers an array has. Of booleans, true counts as 1.
+/// The range of the numbers in an array. For booleans, true counts as 1.
 struct Range {
-  double min = 0, max = 0;  ///< Over the finite elements; 0 if there are none.
+  double min = 0, max = 0;  ///< Over the finite elements. 0 if there are none.
   std::int64_t count = 0;
   std::int64_t zeros = 0, nans = 0, positive_infinities = 0, negative_infinities = 0;
 
@@ -55,129 +55,134 @@ std::string to_string(const Range& range);
 
 /// A value on the way to a failure.
 struct Cause {
-  std::string node;  ///< "#12 add", as in the printed tape; of a source with its name.
+  std::string node;  ///< "#12 add", as in the printed tape. For a source, with its name.
   std::string type;
   std::string site;
   Range range;
-  std::vector<std::int64_t> element = {};  ///< The index of the first element that is enough for the failure, or empty.
-  std::string number = "";                 ///< This element: "-inf", "88.9".
-  /// Inside a scan: the indices along its axis of the steps in which the call is a cause, the last played first.
+  /// The index of the first element that is sufficient for the failure, or empty.
+  std::vector<std::int64_t> element = {};
+  std::string number = "";  ///< The value of this element: "-inf", "88.9".
+  /// Inside a scan: the steps in which the call is a cause, as indices along the scan's axis. The last step played
+  /// comes first.
   std::vector<std::int64_t> time_steps = {};
-  std::string row = "";  ///< For an element of a batch: the place of its row, "train.csv, line 12".
+  std::string row = "";  ///< For an element of a batch, the source of its row: "train.csv, line 12".
 };
 
-/// A play that went wrong: a call that made NaN or an infinity, or that threw an error.
+/// A failed play. A call made NaN or an infinity, or threw an error.
 struct Failure {
-  std::string what;  ///< "NaN", "inf" or "-inf"; of an error its text.
+  std::string what;  ///< "NaN", "inf" or "-inf". For an error, its text.
   bool error = false;
   std::string op;
-  std::string call;  ///< The op that was called, which may be recorded as other ops: "pow" of a node "sqrt".
-  std::string node;  ///< "#12 exp", as in the printed tape of the caller.
-  std::string type;  ///< The type of the output, "float32 (2, 3)".
+  std::string call;  ///< The op that was called. It may be recorded as other ops: "pow" for a node "sqrt".
+  std::string node;  ///< "#12 exp", as in the caller's printed tape.
+  std::string type;  ///< The type of the output: "float32 (2, 3)".
   std::string site;
-  bool backward = false;  ///< The node belongs to the gradient of the first output.
-  /// No call makes the numbers that are not finite: `node`, an output of the play, gets them from a literal or a mask.
+  bool backward = false;  ///< Whether the node belongs to the gradient of the first output.
+  /// Whether no call makes the numbers that are not finite. `node` is then an output of the play that gets them from a
+  /// literal or a mask.
   bool passed_on = false;
   std::vector<std::int64_t> time_steps =
-      {};                             ///< For each scan around the call, the outermost first: an index along its axis.
+      {};  ///< For each scan around the call, starting with the outermost: an index along its axis.
   std::vector<std::int64_t> element;  ///< The index of the first element that fails.
   Range range;                        ///< The range of the output.
-  /// Where it came from: an operand of the call that made it fail, the operand of the call that computed this one, and
-  /// so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its elements; among
-  /// several, or if there is none, the operand with the largest numbers is followed, and no literal beside other
-  /// operands.
+  /// The chain of causes: an operand of the failing call that made it fail, then an operand of the call that computed
+  /// this operand, and so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its
+  /// elements. If there are several such operands or none, the chain follows the operand with the largest numbers. It
+  /// does not follow literals if there are other operands.
   std::vector<Cause> causes;
 };
-/// One line: call, type, range, the element, site.
+/// One line: call, type, range, element and site.
 std::string to_string(const Cause& cause);
-/// One line: what, op, type, site, and the farthest cause that is not finite or, if there is none, the row of a batch
-/// that it comes from.
+/// One line: what, op, type, site, and the farthest cause that is not finite. If there is no such cause, the line
+/// contains the source of the batch row instead.
 std::string to_string(const Failure& failure);
 
-/// A failure, and the smallest tape that fails in the same way: the failing call, the calls that computed those of its
-/// causes that are out of range, and the arrays of their other operands as parameters. Its values have the same bits
-/// under the same instruction set.
+/// A failure, and the smallest tape that fails in the same way. The tape contains the failing call and the calls that
+/// computed its causes, as far as these are out of range. The arrays of all other operands are parameters. The values
+/// have the same bits under the same instruction set.
 struct Capsule {
   Failure failure;
   Tape tape;
   NamedVars operands;  ///< Parameters, named as in the printed tape.
   NamedVars outputs;   ///< The outputs of the failing call.
-  /// Digests of the outputs of the call when it failed in a play node by node; empty if the call throws.
+  /// Digests of the outputs of the call when it failed in a play node by node. Empty if the call throws.
   std::vector<std::uint64_t> digests = {};
-  // How it was played, on any number of threads:
+  // The settings of the original play. The number of threads does not matter.
   std::string version, instruction_set;
   std::uint64_t seed = 0, step = 0;
   Precision precision = Precision::float32;
 
-  /// Writes a saved tape (Tape::save) and the file capsule.json into the folder `path`. Replaces a capsule there, but
+  /// Writes a saved tape (Tape::save) and the file capsule.json to the folder `path`. Replaces a capsule at `path`, but
   /// nothing else. Throws FileError.
   void save(const std::string& path) const;
-  /// Throws FileError, with file and line, if the folder is not a capsule.
+  /// Reads a capsule. Throws FileError with file and line if the folder is not a capsule.
   static Capsule load(const std::string& path);
 };
-/// Whether `path` is a folder that Capsule::save wrote, judged by its names.
+/// Whether `path` is a folder written by Capsule::save. Checks only the names of its files.
 bool is_capsule(const std::string& path);
 
-/// Plays node by node and returns the first failure that the outputs depend on: the call fails the play even if ones
-/// take the place of the NaN and infinities that other calls make. A call makes an element if it stays NaN, inf or -inf
-/// when ones take the place of its operands' elements of the same kind. Infinities of literals and of masks, arrays of
-/// 0 and -inf, are made by nobody: if they alone reach the outputs, the failure is `passed_on`, and the capsule has all
-/// calls on their way. Nothing if all outputs are finite. Takes the time of several slow plays.
+/// Plays node by node and returns the first failure that the outputs depend on. This call fails the play even if ones
+/// replace the NaN and infinities that other calls make. A call makes an element if the element stays NaN, inf or -inf
+/// when ones replace its operands' elements of the same kind. No call makes the infinities of literals and of masks
+/// (arrays of 0 and -inf). If only these reach the outputs, the failure is `passed_on`, and the capsule contains all
+/// calls on their way. Returns nothing if all outputs are finite. Takes the time of several slow plays.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
-/// How a capsule is played again.
+/// Options of replaying a capsule.
 struct ReplayOptions {
   int threads = 0;         ///< 0: all cores.
-  bool reference = false;  ///< Plays the definitions of the ops: Passes::reference().
-  bool float64 = false;    ///< With all floats as float64.
+  bool reference = false;  ///< Whether to play the definitions of the ops: Passes::reference().
+  bool float64 = false;    ///< Whether to play all floats as float64.
 };
 struct Replay {
-  std::string error;       ///< What the call throws; "" if it throws nothing.
-  Store outputs;           ///< Named like the capsule's outputs; empty if it throws.
-  bool fails = false;      ///< Whether it throws or an output is not finite.
+  std::string error;       ///< The error that the call throws, or "".
+  Store outputs;           ///< Named like the capsule's outputs. Empty if the call throws.
+  bool fails = false;      ///< Whether the call throws or an output is not finite.
   bool same_bits = false;  ///< Whether the outputs have the digests of the capsule, or the error is the same.
 };
-/// The play of a capsule's tape.
+/// Returns the play of a capsule's tape.
 RecordedPlay recorded_play(const Capsule& capsule);
-/// Plays the capsule again.
+/// Replays the capsule.
 Replay replay(const Capsule& capsule, const ReplayOptions& options = {});
 
-/// The rounding error of a node's output. All numbers are relative: the root mean square of the error over that of the
+/// The rounding error of a node's output. All numbers are relative: the RMS of the error divided by the RMS of the
 /// values in float64.
 struct NodeError {
   std::string node;  ///< "#12 add", as in the printed tape.
   std::string op;
-  std::string module;  ///< "h.0.attn"; empty outside definitions.
+  std::string module;  ///< "h.0.attn". Empty outside definitions.
   std::string site;
   std::string type;
   std::int64_t elements = 0;
-  double total = 0;  ///< Against a play that is all in float64.
-  /// The error that this node alone makes: against the node in float64, on the operands that it had.
+  double total = 0;  ///< Compared with a play that is entirely in float64.
+  /// The error of this node alone, compared with the node in float64 on the same operands.
   double made = 0;
-  double inherited = 0;      ///< The error from its operands: between these two plays in float64.
+  double inherited = 0;      ///< The error due to the operands: the difference between these two results in float64.
   double of_operands = 0;    ///< The largest total error of its operands.
-  std::int64_t output = -1;  ///< Its index among the outputs of the play; -1: it is none of them.
-  std::int64_t flipped = 0;  ///< For outputs that are not floats: elements that differ in float64.
-  /// Elements that are finite in only one of the play and the play in float64. They do not count in the errors.
+  std::int64_t output = -1;  ///< Its index among the outputs of the play. -1 if it is not an output.
+  std::int64_t flipped = 0;  ///< For outputs that are not floats: the number of elements that differ in float64.
+  /// The number of elements that are finite in only one of the play and the play in float64. The errors do not include
+  /// these elements.
   std::int64_t overflows = 0;
-  /// Inside a scan: the step that adds most, in the order of playing, whose error this is, and the number of steps; -1
-  /// outside scans.
+  /// Inside a scan: the step that adds the largest error, in the order of playing, and the number of steps. The errors
+  /// above are those of this step. -1 outside scans.
   std::int64_t time_step = -1, time_steps = 0;
-  double rms = 0;          ///< The root mean square of the values in float64; 0 of a view of exact values.
-  double operand_rms = 0;  ///< The largest rms of the operands; of a view, that of its operand.
-  /// What the node adds: the error that it makes, and the growth of the error that it inherits. A difference of nearly
-  /// equal numbers makes no error, but lets the relative error of its operands grow.
+  double rms = 0;          ///< The RMS of the values in float64. 0 for a view of exact values.
+  double operand_rms = 0;  ///< The largest `rms` of the operands. For a view, the `operand_rms` of its operand.
+  /// The error that the node adds: its own error, or the growth of the inherited error. A difference of nearly equal
+  /// numbers has no error of its own, but amplifies the relative error of its operands.
   double added() const { return std::max(made, inherited - of_operands); }
 };
-/// Plays node by node, and beside it in float64, in which the play goes the same way: integers and booleans are those
-/// of the play itself. Scans are opened: their calls are judged step by step. Returns the errors of all values but
-/// sources and those that nothing needs, in the order of playing. Keeps the error of each value beside it, as float32,
+/// Plays node by node, both normally and in float64. The float64 play takes the same path: integers and booleans come
+/// from the normal play. Scans are unrolled, and their calls are measured step by step. Returns the errors of all
+/// values, in the order of playing, except for sources and unneeded values. Keeps the error of each value as float32,
 /// so it needs about twice the memory of the play.
 ///
-/// `rounded` has arrays for parameters by name, such as those of weights that are stored as int8: the play uses these,
-/// and the play in float64 those of the tape. Returns their errors too.
+/// `rounded` contains rounded arrays of parameters by name, such as those of weights stored as int8. The normal play
+/// uses these arrays, and the float64 play uses those of the tape. shadow then returns the errors of these parameters,
+/// too.
 std::vector<NodeError> shadow(const RecordedPlay& play, const Store& rounded = {});
-/// The nodes that add more than `threshold` to the error, most first.
+/// Returns the nodes that add more than `threshold` to the error, in descending order.
 std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold = 0);
 
 /// A value that a gradient flows through.
@@ -186,7 +191,7 @@ struct FlowStep {
   std::string site;
   std::string type;
   double norm = 0;   ///< The norm of the gradient of the loss with respect to the value.
-  double zeros = 0;  ///< The fraction of this gradient's elements that are 0.
+  double zeros = 0;  ///< The share of elements of this gradient that are 0.
 };
 /// A place where a gradient ends.
 struct FlowCut {
@@ -194,59 +199,60 @@ struct FlowCut {
   std::string site;
   std::string why;  ///< "argmax is not differentiable", "all elements of its gradient are 0".
 };
-/// How the gradient of a loss reaches a value.
+/// The path of a loss's gradient to a value.
 struct GradientFlow {
   std::string name;
   double norm = 0;
-  std::vector<FlowStep> uses;  ///< The calls that read the value; `norm` is of the part that flows back through each.
-  std::vector<FlowStep> path;  ///< From the value to the loss, always through the use with the largest part.
-  std::vector<FlowCut> cuts;   ///< The ways from the value that do not reach the loss, or bring nothing back.
+  /// The calls that read the value. `norm` is the norm of the part of the gradient that flows back through the call.
+  std::vector<FlowStep> uses;
+  /// From the value to the loss, always through the use with the largest part of the gradient.
+  std::vector<FlowStep> path;
+  std::vector<FlowCut> cuts;  ///< The ends of paths from the value that do not reach the loss, or return no gradient.
 };
-/// Explains the gradient of the play's first output, which must be a floating scalar, with respect to `value`.
+/// Explains the gradient of the play's first output with respect to `value`. The output must be a float scalar.
 GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);
-/// The parameters of floats whose gradient is missing because the first output does not depend on them differentiably.
+/// Returns the float parameters without a gradient because the first output does not depend on them differentiably.
 std::vector<std::string> parameters_without_gradient(const RecordedPlay& play);
-/// The other parameters of floats, if all elements of their gradient are 0 in this play.
+/// Returns the float parameters whose gradient exists, but has only zeros in this play.
 std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play);
 
-/// An array of a reference that a play does not match.
+/// An array of a reference that differs from the play.
 struct Mismatch {
-  std::string name;  ///< In the reference: a module's path, a parameter, an output of the tape.
+  std::string name;  ///< The name in the reference: a module's path, a parameter, an output of the tape.
   std::string node;  ///< "#12 add", as in the printed tape.
   std::string site;
   std::string type;
   std::string reference_type;
-  /// The root mean square of the difference over that of the reference; infinite if types differ.
+  /// The RMS of the difference divided by the RMS of the reference. Infinite if types differ.
   double relative = 0;
-  double largest = 0;                 ///< The largest difference of an element; infinite beside NaN and infinities.
-  std::vector<std::int64_t> element;  ///< Where that is; empty if types differ.
-  double ours = 0, theirs = 0;        ///< This element in the play and in the reference.
+  double largest = 0;  ///< The largest difference of an element. Infinite if only one side is NaN or infinite.
+  std::vector<std::int64_t> element;  ///< The index of the element with the largest difference. Empty if types differ.
+  double ours = 0, theirs = 0;        ///< The values of this element in the play and in the reference.
   bool transposed = false;            ///< The reference's transpose matches.
-  /// The calls that compute the value from values that match, line by line: "#11 einsum, #12 div, h.0.attn (…, line
-  /// 12)".
+  /// The calls that compute the value from matching values, line by line: "#11 einsum, #12 div, h.0.attn (…, line 12)".
   std::vector<std::string> calls;
-  /// The lines that apply the modules of the value, of the values that match, and those that contain them. A mistake
-  /// between modules, such as a forgotten residual connection, is on one of them.
+  /// The lines that apply the modules of the value, the modules of the matching values, and the modules that contain
+  /// these. A mistake between modules, such as a forgotten residual connection, is in one of these lines.
   std::vector<std::string> applied;
 };
-/// The comparison of a play with arrays from elsewhere.
+/// The comparison of a play with reference arrays.
 struct ReferenceComparison {
   std::vector<std::string> matched;  ///< In the order of playing.
-  std::vector<Mismatch> mismatched;  ///< The same; the first is the one to look at.
-  std::vector<std::string> unknown;  ///< Names that the tape does not have.
+  std::vector<Mismatch> mismatched;  ///< In the order of playing. The first mismatch is the most informative.
+  std::vector<std::string> unknown;  ///< Names that are not on the tape.
 };
-/// Compares a play with `reference`: activations by the path of the module that returns them (its last value of that
-/// shape), parameters by name, and outputs by the names that `outputs` gives them, such as "grad.h.0.attn.weight".
-/// Arrays of other float widths are compared as float64. Values match if the relative difference is at most
-/// `tolerance`. `applied` are the lines that apply modules, by their paths.
+/// Compares a play with `reference`. Names in `reference` are paths of modules for activations (the module's last value
+/// of the same shape), parameters, and names in `outputs`, such as "grad.h.0.attn.weight". Float arrays of different
+/// widths are compared as float64. Values match if the relative difference is at most `tolerance`. `applied` contains
+/// the lines that apply modules, by their paths.
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
                             double tolerance = 1e-4,
                             const std::map<std::string, std::vector<std::string>>& applied = {});
 
-/// The array as float64 if it is float32 or a half, else itself.
+/// Returns a float32, bfloat16 or float16 array as float64, and any other array unchanged.
 Array in_float64(const Array& array);
-/// The same tape with all floats as float64: its parameters and constants are converted, and the types of its nodes
-/// are inferred again. `vars` become those of the new tape. Throws Error if an op does not take float64.
+/// A tape with all floats as float64: converts its parameters and constants, and infers the types of its nodes again.
+/// `vars` are mapped to the new tape. Throws Error if an op does not accept float64.
 struct WidenedTape {
   Tape tape;
   Vars vars;

@@ -290,7 +290,7 @@ struct ColumnTexts {
 };
 /// Converts texts to rows. Omits a row if a text is empty or has more than `max_length` tokens between start and end.
 /// max_length = 0 means no limit. Throws Error with the text's `place` if a text cannot be encoded, a target lacks
-/// `prompt_end`, a label is unknown, a number is not finite, or the numbers of words and tags of a text differ. The
+/// `prompt_end`, a label is unknown, a number is not finite, or the numbers of tokens and tags of a text differ. The
 /// rows keep `place`.
 DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_length, const TextPlace& place);
 

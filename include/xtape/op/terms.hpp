@@ -141,8 +141,8 @@ struct CanonicalCall {
   const Attributes& attributes() const { return node.attributes; }
   /// The term of kind `call` for this output.
   TermId as_it_stands() const;
-  /// `axes` of input 0, counted from the back (-1 is the last) and sorted; all axes if empty. A term with such axes
-  /// also matches arrays that have more axes in front.
+  /// Returns `axes` of input 0 as sorted negative axes (-1 is the last). If `axes` is empty, returns all axes. A term
+  /// with negative axes also matches arrays with more leading axes.
   std::vector<std::int64_t> from_the_back(const std::vector<std::int64_t>& axes) const;
 };
 
