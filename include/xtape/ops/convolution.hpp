@@ -1,8 +1,8 @@
 /// Convolution, pooling and the norms of convolutional networks, as C++ functions with PyTorch's names and argument
-/// order. Arrays are laid out as PyTorch's: [batch, channels, spatial axes]. docs/ops.md has the formulas.
+/// order. Arrays have PyTorch's layout: [batch, channels, spatial axes]. docs/ops.md has the formulas.
 ///
-/// Numbers that belong to spatial axes are lists with one number for each axis, or with one for all. All functions
-/// throw ShapeError, DtypeError, HandleError and Error as those of ops.hpp do; then nothing is recorded.
+/// Numbers of spatial axes are lists with one number per axis, or one number for all axes. All functions throw
+/// ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error, nothing is recorded.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 
 namespace xtape {
 
-/// Numbers of spatial axes: one for each, as in {2, 1}, or one for all.
+/// Numbers of spatial axes: one per axis, as in {2, 1}, or one for all axes.
 struct PerAxis {
-  /// Numbers, not bool: a flag in the place of a number does not compile.
+  /// Accepts numbers, not bool, so that a flag in place of a number does not compile.
   template <class T>
   using IfNumber = std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>;
   PerAxis() = default;
@@ -29,8 +29,8 @@ struct PerAxis {
   std::vector<std::int64_t> list;
 };
 
-/// How many zeros are added at the two ends of a spatial axis: numbers; or "same", so that the result is as long as x,
-/// with the odd zero after x; or "valid", none.
+/// The number of zeros added at both ends of a spatial axis. "same" gives a result as long as x, and puts an odd zero
+/// after x. "valid" adds no zeros.
 struct ConvPadding {
   template <class T, class = PerAxis::IfNumber<T>>
   ConvPadding(T number) : numbers(number) {}                                // NOLINT: converts by intent
@@ -42,20 +42,20 @@ struct ConvPadding {
 };
 
 // Windows -------------------------------------------------------------------------------------------------------------
-/// Windows of `size` elements along `axis`, as torch.Tensor.unfold: y[..., i, ..., k] = x[..., i * stride + k *
-/// dilation, ...]. The axis becomes that of the windows; the elements within them are a new last axis. Of any dtype. A
-/// view. Throws ShapeError if no window fits.
+/// Windows of `size` elements along `axis`, like torch.Tensor.unfold: y[..., i, ..., k] = x[..., i * stride + k *
+/// dilation, ...]. The axis becomes the axis of the windows. The elements within the windows form a new last axis.
+/// Accepts any dtype. A view. Throws ShapeError if no window fits.
 Var windows(const Argument& x, std::int64_t axis, std::int64_t size, std::int64_t stride = 1,
             std::int64_t dilation = 1);
-/// The sum of overlapping windows, the adjoint of `windows`. The windows lie along `axis` of the result, which has the
-/// size `length` there; the last axis of x is that within windows.
+/// The sum of overlapping windows, the adjoint of `windows`. The windows lie along `axis` of the result, where it has
+/// size `length`. The last axis of x is the axis within the windows.
 Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t stride = 1,
          std::int64_t dilation = 1);
 
-// Convolutions, of numbers --------------------------------------------------------------------------------------------
-/// x [b, c, n] by weight [o, c / groups, k] gives [b, o, m]: the sum of products over the channels of a group and the
-/// elements of a window, plus bias [o]. "same" needs stride 1. padding_mode is "zeros", or what `pad` of indexing.hpp
-/// adds: "reflect", "replicate" or "circular".
+// Convolutions of numbers ---------------------------------------------------------------------------------------------
+/// Convolves x [b, c, n] with weight [o, c / groups, k] and returns [b, o, m]. Each result is the sum of products over
+/// the channels of a group and the elements of a window, plus bias [o]. "same" needs stride 1. padding_mode is "zeros",
+/// or a mode of `pad` in indexing.hpp: "reflect", "replicate" or "circular".
 Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
            const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
            const std::string& padding_mode = "zeros");
@@ -63,7 +63,7 @@ Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const Per
 Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
            const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
            const std::string& padding_mode = "zeros");
-/// The adjoint of conv1d: x [b, c, n] by weight [c, o / groups, k] gives [b, o, (n - 1) * stride - 2 * padding +
+/// The adjoint of conv1d for x [b, c, n] and weight [c, o / groups, k]. Returns [b, o, (n - 1) * stride - 2 * padding +
 /// dilation * (k - 1) + 1 + output_padding]. output_padding must be below the stride or the dilation.
 Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
                      const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
@@ -72,46 +72,48 @@ Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias = {},
                      const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
                      const PerAxis& dilation = 1);
 
-// Pooling, of floats --------------------------------------------------------------------------------------------------
-/// The largest element of each window along the last axis; the first one gets the gradient. The stride is by default
-/// the size of a window. `padding`, at most half of it, adds -inf. With ceil_mode the last window may reach beyond the
-/// end. Throws ShapeError if a pooled axis has no elements.
+// Pooling of floats ---------------------------------------------------------------------------------------------------
+/// The largest element of each window along the last axis. The first of equal elements gets the gradient. The stride
+/// defaults to the size of a window. `padding` adds -inf, at most half of the window at each end. With ceil_mode, the
+/// last window may extend beyond the end. Throws ShapeError if a pooled axis has no elements.
 Var max_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                const PerAxis& dilation = 1, bool ceil_mode = false);
 Var max_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                const PerAxis& dilation = 1, bool ceil_mode = false);
-/// Also the int64 index of each element within the last axis or, row by row, the last two.
+/// Also returns the int64 index of each largest element within the last axis, or row by row within the last two axes.
 std::pair<Var, Var> max_pool1d_with_indices(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {},
                                             const PerAxis& padding = 0, const PerAxis& dilation = 1,
                                             bool ceil_mode = false);
 std::pair<Var, Var> max_pool2d_with_indices(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {},
                                             const PerAxis& padding = 0, const PerAxis& dilation = 1,
                                             bool ceil_mode = false);
-/// The mean of each window along the last axis. `padding` adds zeros, which count if count_include_pad is true.
+/// The mean of each window along the last axis. `padding` adds zeros, which count in the mean if count_include_pad is
+/// true.
 Var avg_pool1d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                bool ceil_mode = false, bool count_include_pad = true);
 Var avg_pool2d(const Argument& x, const PerAxis& kernel_size, const PerAxis& stride = {}, const PerAxis& padding = 0,
                bool ceil_mode = false, bool count_include_pad = true);
-/// The mean, or the largest, of `output_size` windows that cover an axis: window i has the elements from floor(i * n /
-/// output_size) to ceil((i + 1) * n / output_size). In 2d, output_size is one number for both axes or has two.
+/// The mean or the maximum of `output_size` windows that cover an axis. Window i contains the elements from floor(i * n
+/// / output_size) to ceil((i + 1) * n / output_size). In 2d, output_size is one number for both axes or a list of two.
 Var adaptive_avg_pool1d(const Argument& x, const PerAxis& output_size);
 Var adaptive_avg_pool2d(const Argument& x, const PerAxis& output_size);
 Var adaptive_max_pool1d(const Argument& x, const PerAxis& output_size);
 Var adaptive_max_pool2d(const Argument& x, const PerAxis& output_size);
 
-// Norms, of floats: x [b, c, ...], weight and bias [c] or empty -------------------------------------------------------
-/// The channels are cut into groups; each group of each example gets mean 0 and variance 1, times weight plus bias (Wu
-/// and He, 2018).
+// Norms of floats: x [b, c, ...], weight and bias [c] or empty --------------------------------------------------------
+/// Divides the channels into groups. Each group of each example is normalised to mean 0 and variance 1, then multiplied
+/// by weight plus bias (Wu and He, 2018).
 Var group_norm(const Argument& x, std::int64_t groups, const Var& weight = {}, const Var& bias = {},
                double epsilon = 1e-5);
-/// Each channel of each example is a group of its own (Ulyanov et al., 2016).
+/// group_norm in which each channel is a group (Ulyanov et al., 2016).
 Var instance_norm(const Argument& x, const Var& weight = {}, const Var& bias = {}, double epsilon = 1e-5);
-/// (x - mean) / sqrt(variance + epsilon) * weight + bias, with given mean and variance [c] of each channel: evaluation.
+/// For evaluation: (x - mean) / sqrt(variance + epsilon) * weight + bias, with a given mean and variance [c] per
+/// channel.
 Var batch_norm(const Argument& x, const Var& mean, const Var& variance, const Var& weight = {}, const Var& bias = {},
                double epsilon = 1e-5);
-/// The same with the mean and the biased variance of the batch (Ioffe and Szegedy, 2015): training. Also returns what
-/// running averages are made from, as PyTorch does: the mean [c] and the unbiased variance [c]. Throws ShapeError if a
-/// channel has one number only.
+/// For training: the same with the mean and the biased variance of the batch (Ioffe and Szegedy, 2015). Also returns
+/// the mean [c] and the unbiased variance [c], which update running averages as in PyTorch. Throws ShapeError if a
+/// channel has only one number.
 struct BatchNorm {
   Var y, mean, variance;
 };

@@ -1,6 +1,6 @@
-/// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/ops.md has the formulas.
-/// They broadcast, convert, record and throw as the functions of xtape/ops.hpp do. float32 results are rounded once
-/// from double, except for compositions of other ops (lerp and the functions that give bool).
+/// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/ops.md has the formulas. The
+/// functions broadcast, convert, record and throw like those of xtape/ops.hpp. float32 results are rounded once from
+/// double, except for compositions of other ops (lerp and the functions that return bool).
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace xtape {
 
-// The results have x's dtype; integers stay unchanged. Not differentiable.
-Var round(const Argument& x);  ///< The nearest whole number; of two equally near ones the even one.
-Var ceil(const Argument& x);   ///< The smallest whole number >= x.
+// The results have x's dtype. Integers stay unchanged. Not differentiable.
+Var round(const Argument& x);  ///< The nearest integer. Ties go to even.
+Var ceil(const Argument& x);   ///< The smallest integer >= x.
 Var trunc(const Argument& x);  ///< x rounded towards 0.
 
-// Floats.
+// Functions of floats.
 Var tan(const Argument& x);      ///< The tangent, of x in radians.
 Var asin(const Argument& x);     ///< The inverse sine, in [-pi / 2, pi / 2]; NaN outside [-1, 1].
 Var acos(const Argument& x);     ///< The inverse cosine, in [0, pi]; NaN outside [-1, 1].
@@ -28,44 +28,45 @@ Var atanh(const Argument& x);    ///< The inverse of tanh, accurate near 0; +-in
 Var exp2(const Argument& x);     ///< 2 ** x.
 Var log2(const Argument& x);     ///< The logarithm to base 2; -inf at 0, NaN where x < 0.
 Var log10(const Argument& x);    ///< The logarithm to base 10; -inf at 0, NaN where x < 0.
-Var erfc(const Argument& x);     ///< 1 - erf(x), accurate where that is tiny.
-Var erfinv(const Argument& x);   ///< The inverse of erf; +-inf at +-1, NaN beyond.
+Var erfc(const Argument& x);     ///< 1 - erf(x), accurate also for tiny results.
+Var erfinv(const Argument& x);   ///< The inverse of erf; +-inf at +-1, NaN outside [-1, 1].
 Var lgamma(const Argument& x);   ///< log |gamma(x)|; inf at 0, -1, -2 …
 Var digamma(const Argument& x);  ///< The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0.
-/// The n-th derivative of digamma, n >= 0 (else Error).
+/// The n-th derivative of digamma. Throws Error if n < 0.
 Var polygamma(std::int64_t n, const Argument& x);
-/// The regularised lower incomplete gamma function P(a, x), and the x at which it is p; NaN unless a > 0, x >= 0 and p
-/// is in [0, 1]. 12 digits, for a above 1e6 fewer; the gradient by a has 9.
+/// The regularised lower incomplete gamma function P(a, x), and its inverse: the x with P(a, x) = p. NaN unless a > 0,
+/// x >= 0 and p is in [0, 1]. Accurate to 12 digits, or fewer for a above 1e6. The gradient with respect to a is
+/// accurate to 9 digits.
 Var gammainc(const Operand& a, const Operand& x);
 Var gammaincinv(const Operand& a, const Operand& p);
-/// The smallest whole number k with a probability of at least p that a Poisson variable of this rate is at most k.
-/// Exact for rates up to 1e8. Not differentiable.
+/// The p-quantile of a Poisson distribution: the smallest integer k with P(X <= k) >= p for the given rate. Exact for
+/// rates up to 1e8. Not differentiable.
 Var poisson_quantile(const Operand& p, const Operand& rate);
 /// The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.
 Var atan2(const Operand& y, const Operand& x);
-/// sqrt(a * a + b * b), which neither overflows nor underflows on the way. The gradient at (0, 0) is NaN.
+/// sqrt(a * a + b * b) without intermediate overflow or underflow. The gradient at (0, 0) is NaN.
 Var hypot(const Operand& a, const Operand& b);
-/// start + weight * (end - start), exactly `end` where the weight is 1.
+/// start + weight * (end - start). The result is exactly `end` where the weight is 1.
 Var lerp(const Operand& start, const Operand& end, const Operand& weight);
 
-// Bool results, of floats (integers are converted). Not differentiable.
+// Bool results of floats. Integers are converted. Not differentiable.
 Var isnan(const Argument& x);
 Var isinf(const Argument& x);
 Var isfinite(const Argument& x);
-/// x (float) with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf; by default the greatest and the least
-/// finite number of the dtype. No gradient flows to replaced elements.
+/// x (float) with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`. By default, these are 0, the largest and
+/// the smallest finite number of the dtype. No gradient flows to replaced elements.
 Var nan_to_num(const Argument& x, double nan = 0, double posinf = std::numeric_limits<double>::infinity(),
                double neginf = -std::numeric_limits<double>::infinity());
-Var logical_xor(const Argument& a, const Var& b);  ///< bool: whether exactly one is true.
+Var logical_xor(const Argument& a, const Var& b);  ///< bool, true if exactly one operand is true.
 
-// Integers, in two's complement; DtypeError for others. Not differentiable.
+// Integers in two's complement. DtypeError for other dtypes. Not differentiable.
 Var bitwise_and(const Operand& a, const Operand& b);
 Var bitwise_or(const Operand& a, const Operand& b);
 Var bitwise_xor(const Operand& a, const Operand& b);
 Var bitwise_not(const Argument& x);
-/// a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits.
+/// a * 2 ** b with wrapping. 0 where b is negative or at least the number of bits.
 Var bitwise_left_shift(const Operand& a, const Operand& b);
-/// floor(a / 2 ** b); 0 or -1, the sign, where b is negative or at least the number of bits.
+/// floor(a / 2 ** b). 0 or -1, by the sign of a, where b is negative or at least the number of bits.
 Var bitwise_right_shift(const Operand& a, const Operand& b);
 
 }  // namespace xtape

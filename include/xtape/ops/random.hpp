@@ -1,14 +1,14 @@
-/// Random arrays of many distributions, and random choices, with names and arguments of PyTorch. All are compositions
-/// of one draw of `uniform`, most of them by inverse distribution functions. So they draw anew for every step of a play
-/// and every call by its site, with the same bits for any number of threads, and for each example under `vmap`. Samples
-/// that are functions of parameters have gradients of any order (Kingma and Welling, 2014).
+/// Random arrays of many distributions, and random choices, with names and arguments of PyTorch. Each function is a
+/// composition of a single draw of `uniform`, usually through an inverse distribution function. The functions therefore
+/// draw new numbers for every step of a play, every site, and every example under `vmap`. The bits do not depend on the
+/// number of threads. Samples that are functions of parameters have gradients of any order (Kingma and Welling, 2014).
 ///
-/// float32 has 2^24 different draws, which come as near to 0 and 1 as 2^-25: then normal samples reach 5.9 standard
-/// deviations, exponential ones 16.6 / rate. float64 has 2^53: 8.7 and 36.7. No draw is infinite or NaN where the
-/// parameters are right; parameters are not checked.
+/// A float32 draw has 2^24 different values, between 2^-25 and 1 - 2^-25. So normal samples reach 5.9 standard
+/// deviations, and exponential samples 16.6 / rate. A float64 draw has 2^53 different values; the limits are 8.7 and
+/// 36.7. No sample is infinite or NaN for valid parameters. Parameters are not checked.
 ///
-/// Other distributions: low + (high - low) * uniform(…) has gradients by its bounds, `bernoulli` and `categorical`
-/// are in xtape/ops.hpp.
+/// For other uniform distributions, low + (high - low) * uniform(…) has gradients with respect to its bounds.
+/// `bernoulli` and `categorical` are in xtape/ops.hpp.
 #pragma once
 
 #include <cstdint>
@@ -18,39 +18,40 @@
 
 namespace xtape {
 
-/// Standard normal numbers, of a float dtype.
+/// Standard normal samples of a float dtype.
 Var randn(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
-/// int64, uniform over low … high - 1. Throws Error unless low < high and high - low <= 2^53. Not differentiable.
+/// int64, uniform over low … high - 1. Throws Error if low >= high or high - low > 2^53. Not differentiable.
 Var randint(Tape tape, const Shape& shape, std::int64_t low, std::int64_t high, Caller caller = Caller::here());
-/// int64 [n]: 0 … n - 1 in random order. Throws ShapeError for negative n.
+/// int64 [n]: 0 … n - 1 in random order. Throws ShapeError if n is negative.
 Var randperm(Tape tape, std::int64_t n, Caller caller = Caller::here());
 
-// A sample for each element of the parameters, which are floats and broadcast together.
+// The following functions draw one sample per element of the parameters, which are floats and broadcast together.
 Var normal(const Operand& mean, const Operand& std);
-/// Normal samples under the condition low <= y <= high; a bound may be infinite. Throws Error unless low < high. Less
-/// accurate where both bounds are on one side of the mean: in float32 more than 4 deviations away, in float64 more than
-/// 7, most samples are a bound.
+/// Normal samples under the condition low <= y <= high. A bound can be infinite. Throws Error if low >= high. Samples
+/// are less accurate if both bounds are on the same side of the mean. If they are more than 4 deviations away in
+/// float32, or more than 7 in float64, most samples equal a bound.
 Var truncated_normal(const Operand& mean, const Operand& std, double low = -2, double high = 2);
 Var exponential(const Operand& rate);
 Var laplace(const Operand& loc, const Operand& scale);
-/// Density y^(concentration - 1) exp(-rate y). The inverse of gammainc, to 12 digits in float64; its gradient by the
-/// concentration, the implicit one (Figurnov et al., 2018), has 9. Concentrations below 0.1 often give numbers that
-/// float32 holds only as 0.
+/// Samples of the density y^(concentration - 1) exp(-rate y). They are computed by inverting gammainc, to 12 digits in
+/// float64. The gradient with respect to the concentration is the implicit gradient (Figurnov et al., 2018), accurate
+/// to 9 digits. Concentrations below 0.1 often give samples that underflow to 0 in float32.
 Var gamma(const Operand& concentration, const Operand& rate);
-/// From two gamma samples x, y: x / (x + y).
+/// Computed from two gamma samples x and y as x / (x + y).
 Var beta(const Operand& a, const Operand& b);
-/// Whole numbers, of the dtype of the rate. By inversion, exact for rates up to 1e8. Not differentiable.
+/// Integers in the dtype of the rate. Computed by inversion, exact for rates up to 1e8. Not differentiable.
 Var poisson(const Operand& rate);
-/// From mean [..., n] and positive definite covariance [..., n, n]: mean + L z with L the Cholesky factor.
+/// Samples of mean [..., n] and positive definite covariance [..., n, n]: mean + L z with the Cholesky factor L.
 Var multivariate_normal(const Argument& mean, const Var& covariance);
 
-/// x with its slices along `axis` in random order; of any dtype.
+/// x with its slices along `axis` in random order, for any dtype.
 Var permutation(const Argument& x, std::int64_t axis = 0);
-/// From weights [..., n] (floats >= 0, not all 0): int64 [..., num_samples], indices drawn with probabilities that are
-/// proportional to them. Without replacement an index is drawn once at most, as if one after the other (Gumbel top-k:
-/// Kool et al., 2019); those of weight 0 come last. Throws ShapeError then unless num_samples <= n. Not differentiable.
+/// int64 [..., num_samples] from weights [..., n] (floats >= 0, not all 0): indices drawn with probabilities
+/// proportional to the weights. Without replacement, each index occurs at most once, as in successive draws (Gumbel
+/// top-k: Kool et al., 2019). Indices with weight 0 come last. Throws ShapeError without replacement if num_samples >
+/// n. Not differentiable.
 Var multinomial(const Argument& weights, std::int64_t num_samples, bool replacement = false);
-/// num_samples slices of x along `axis`, drawn with equal probabilities, or by weights [n], as multinomial draws.
+/// num_samples slices of x along `axis`, drawn with equal probabilities, or with weights [n] as in multinomial.
 Var choice(const Argument& x, std::int64_t num_samples, bool replacement = true, std::int64_t axis = 0);
 Var choice(const Argument& x, const Var& weights, std::int64_t num_samples, bool replacement = true,
            std::int64_t axis = 0);
