@@ -1,4 +1,4 @@
-/// Arrays of rows as training data, for definitions with any inputs.
+/// Arrays of rows as training data, for definitions with arbitrary inputs.
 #pragma once
 
 #include <cstddef>
@@ -11,31 +11,31 @@
 
 namespace xtape {
 
-/// An input that is made of columns of a CSV file, or of an array of another file.
+/// An input made from columns of a CSV file, or from an array of another file.
 struct ArrayInput {
   std::string name;
-  /// One column: [b]; for a list several, [b, n]. A column "*" of a list stands for all that no input names.
+  /// A single column gives [b], a list of n columns [b, n]. "*" in a list stands for all columns that no input names.
   std::vector<std::string> columns;
   bool list = false;
-  bool labels = false;  ///< The column has words: int [b], their indices.
+  bool labels = false;  ///< Whether the column is categorical. The input is then int [b], the indices of its labels.
 };
 
-/// Arrays of equally many rows (the first axis), named like the inputs of `loss`: float32 or int64.
+/// Arrays with equally many rows (the first axis), named like the inputs of `loss`: float32 or int64.
 struct ArrayRows {
   BatchArrays arrays;
-  std::vector<std::string> labels = {};  ///< The words of an array of labels by index, if there is one …
-  std::string labelled = {};             ///< … and its name.
-  std::string file = {};                 ///< Where the rows come from …
-  std::size_t first = 0;                 ///< … and how many of its rows come before these.
+  std::vector<std::string> labels = {};  ///< The labels of a categorical array by index, if there is such an array.
+  std::string labelled = {};             ///< The name of the categorical array.
+  std::string file = {};                 ///< The file of the rows.
+  std::size_t first = 0;                 ///< The number of rows of the file before these rows.
   std::vector<ArrayInput> inputs = {};   ///< For a CSV file: the columns of each array, by name.
   std::size_t size() const;
   std::string place(std::size_t row) const;  ///< "train.npz, row 12".
 };
 
-/// Reads rows from a file of arrays, .safetensors or .npz (less than 4 GiB), or of comma-separated values. Floats
-/// become float32, integers and bools int64. Without `inputs`, all arrays of a file are inputs of their names; CSV
-/// files need them. Throws FileError as the readers do, and for arrays that differ in rows, and Error for inputs that
-/// do not fit.
+/// Reads rows from a file of arrays, .safetensors or .npz (less than 4 GiB), or from a CSV file. Floats become float32;
+/// integers and bools become int64. Without `inputs`, all arrays of a file are inputs with the same names. CSV files
+/// need `inputs`. Throws FileError if the file cannot be read or its arrays differ in the number of rows, Error if an
+/// input does not fit the file.
 ArrayRows read_array_rows(const std::string& path, const std::vector<ArrayInput>& inputs = {},
                           const CsvOptions& csv = {});
 
@@ -44,10 +44,11 @@ struct ArrayBatchesOptions {
   std::uint64_t seed = 0;  ///< Determines the data order.
 };
 
-/// Batches of arrays. An epoch has all rows once, in batches whose sizes differ by one at most.
+/// Batches of arrays. An epoch contains each row once. The sizes of its batches differ by at most one.
 class ArrayBatches : public Batches {
  public:
-  /// Throws Error if a split has no row, the splits differ in arrays, shapes or labels, or an option is out of range.
+  /// Throws Error if a split has no row, the arrays, shapes or labels of the splits differ, or an option is out of
+  /// range.
   ArrayBatches(ArrayRows training, ArrayRows validation, const ArrayBatchesOptions& options);
   ~ArrayBatches() override;
   std::int64_t rows() const override;

@@ -1,4 +1,4 @@
-/// What describes a call of an op, apart from the op itself: the types of its values, and its attributes.
+/// The types of values and the attributes of calls. Together with the op, they describe a call.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace xtape {
 
-/// The type of a value: what is known of it before it is computed.
+/// The type of a value, which is known before the value is computed.
 struct ValueType {
   Dtype dtype = Dtype::float32;
   Shape shape;
@@ -27,31 +27,31 @@ std::string to_string(const ValueType& type);  ///< "float32 (2, 3)".
 
 template <>
 inline constexpr const char* kind_of_value<std::int64_t> = "size";
-/// Sizes by name: of the axes of einops patterns, and of a model's inputs.
+/// Sizes by name, such as the axes of einops patterns and of a model's inputs.
 using NamedSizes = Named<std::int64_t>;
 
 /// The value of an attribute.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, Dtype, NamedSizes>;
-std::string to_string(const Attribute& value);  ///< As in definitions: "true", "'tanh'", "(0, 1)".
-/// The literal as an attribute: an int64 if it is_whole(), else a double.
+std::string to_string(const Attribute& value);  ///< The form in definitions: "true", "'tanh'", "(0, 1)".
+/// Converts the literal to an attribute: an int64 if it is_whole(), otherwise a double.
 Attribute attribute_of(const Literal& number);
 
-/// The attributes of a call by name; those of a node are complete, in the order of the op's specs. Copies are cheap.
+/// The attributes of a call by name. Those of a node are complete, in the order of the op's specs. Copies are cheap.
 class Attributes {
  public:
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
 
-  void set(const std::string& name, Attribute value);    ///< Replaces the value of that name, or appends it.
-  const Attribute* find(const std::string& name) const;  ///< Null if there is none. Valid until the next change.
-  /// The value. Throws Error if the name is absent or the value is not a T; there are no conversions.
+  void set(const std::string& name, Attribute value);    ///< Replaces the value of this name, or appends it.
+  const Attribute* find(const std::string& name) const;  ///< Null if the name is absent. Valid until the next change.
+  /// The value. Throws Error if the name is absent or the value is not a T. Does not convert.
   template <class T>
   const T& get(const std::string& name) const {
     const Attribute* value = find(name);
     if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
     return std::get<T>(*value);
   }
-  /// The value of an attribute of type `number`, `element` or `integer`. Throws Error as `get` does.
+  /// The value of an attribute of type `number`, `element` or `integer`. Errors are those of `get`.
   Literal number(const std::string& name) const;
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }

@@ -9,7 +9,7 @@
 namespace xtape {
 
 struct BleuOptions {
-  std::string tokenize = "13a";  ///< "13a": as mteval-v13a; "none": words are separated by white space.
+  std::string tokenize = "13a";  ///< "13a": the tokenization of mteval-v13a. "none": white space separates words.
   bool lowercase = false;        ///< Whether to ignore case.
 };
 
@@ -22,9 +22,9 @@ struct Bleu {
   std::string signature;  ///< The options, in the form of sacreBLEU's signature (Post, 2018).
 };
 
-/// The score of a corpus with one reference per line, with exponential smoothing (method 3 of Chen and Cherry, 2014):
-/// equals that of sacreBLEU's corpus_bleu with the same options. Lines do not contain line ends. Throws Error if there
-/// are no lines, their numbers differ, a line is not UTF-8, or `tokenize` is unknown.
+/// Returns the score of a corpus with one reference per line, with exponential smoothing (method 3 of Chen and Cherry,
+/// 2014). It equals that of sacreBLEU's corpus_bleu with the same options. Lines must not contain line ends. Throws
+/// Error if there are no lines, the numbers of lines differ, a line is not UTF-8, or `tokenize` is unknown.
 Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                  const BleuOptions& options = {});
 

@@ -1,4 +1,4 @@
-/// Functions of arrays: recorded and planned when they are first called, and again for other shapes.
+/// Functions of arrays, recorded and planned at the first call, and again for other types of arguments.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace xtape {
 
-/// An argument of a function of arrays: an array, as a feed takes it, or a number. A real number becomes a scalar of the
-/// default dtype of the function's tapes, an integer an int64 scalar, a bool a bool scalar.
+/// An argument of a function of arrays: an array, like that of a feed, or a number. A real number becomes a scalar of
+/// the default dtype of the function's tapes, an integer becomes an int64 scalar, a bool becomes a bool scalar.
 class ArrayOrNumber {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
@@ -25,7 +25,7 @@ class ArrayOrNumber {
             class = void>
   ArrayOrNumber(T&& array) : array_(std::forward<T>(array)) {}  // NOLINT: converts by intent
 
-  /// The array, or an array of the number; `real` is the dtype of a real number. Throws as ArrayView does.
+  /// Returns the array, or an array of the number. `real` is the dtype of a real number. Errors are those of ArrayView.
   ArrayView view(Dtype real) const;
 
  private:
@@ -33,46 +33,47 @@ class ArrayOrNumber {
   std::optional<Literal> number_;
 };
 
-/// A function of arrays, as jax.jit makes one. The first call with arrays of some types records the function on a tape
-/// of its own and plans it; later calls with these types only play. Each combination of types has its own plan, which
-/// lives as long as this. Arrays that the function uses as parameters (Tape::parameter) are read at every call; what it
-/// takes as constants is copied when it is recorded. A number of the program that the function captures is such a
-/// constant: a number that changes from call to call must be an argument.
+/// A function of arrays, like the result of jax.jit. The first call with arrays of some types records the function on a
+/// new tape and plans it. Later calls with the same types only play. Each combination of types has its own plan, which
+/// lives as long as the Compiled object. Every call reads the arrays of parameters (Tape::parameter). Constants are
+/// copied when the function is recorded. A number that the function captures is such a constant. A number that changes
+/// between calls must therefore be an argument.
 ///
 ///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });
 ///   double loss = step({batch, labels})[0]();
 ///
-/// For one thread at a time. A copy shares the plans and has players of its own, so that each thread plays a copy; the
-/// function is recorded for one of them at a time.
+/// Only one thread at a time may use an object. A copy shares the plans but has its own players, so each thread can use
+/// a copy. Only one copy at a time records the function.
 class Compiled {
  public:
   using Function = std::function<Vars(const Vars&)>;
 
-  /// A function of one to eight vars, or of Vars, which returns a Var or Vars. It is called once for each plan, with
-  /// inputs of a new tape like `like`: its mode, default dtype and ops. Carries of `options` are not supported.
+  /// `function` takes one to eight vars, or Vars, and returns a Var or Vars. It is called once for each plan, with
+  /// inputs of a new tape. The tape has the mode, default dtype and ops of `like`. Carries of `options` are not
+  /// supported.
   template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
   explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
       : Compiled(Recorded{}, function_of(std::move(function)), options, like) {}
   Compiled(const Compiled& other);
   Compiled& operator=(const Compiled& other) { return *this = Compiled(other); }
-  Compiled(Compiled&&) noexcept = default;  ///< Using what was moved from throws HandleError.
+  Compiled(Compiled&&) noexcept = default;  ///< Using a moved-from object throws HandleError.
   Compiled& operator=(Compiled&&) noexcept = default;
 
-  /// The results for these arguments: dense views, valid until the next call. Each call is a random step of its own.
-  /// Throws as recording, Player and Player::play do, and Error for options with carries.
+  /// Returns the results for these arguments, as dense views that are valid until the next call. Each call is a new
+  /// random step. Throws Error if the options have carries. Errors of recording, Player and Player::play propagate.
   std::vector<ArrayView> operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller = Caller::here());
   template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
   std::vector<ArrayView> operator()(const List& arguments, Caller caller = Caller::here()) {
     return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
   }
 
-  std::size_t plans() const;   ///< How many there are, of all copies.
-  const Player& last() const;  ///< The player of the last call, for its plan; Error before the first call.
-  std::uint64_t step() const;  ///< The random step of the next call; at first 0.
+  std::size_t plans() const;   ///< The number of plans of all copies.
+  const Player& last() const;  ///< The player of the last call, for its plan. Throws Error before the first call.
+  std::uint64_t step() const;  ///< The random step of the next call. Initially 0.
   void set_step(std::uint64_t random_step);
-  void clear();  ///< Forgets all plans; copies keep those that they have played.
+  void clear();  ///< Forgets all plans. Copies keep the plans that they have played.
 
-  /// A function of one to eight vars, or of Vars, as a function of Vars.
+  /// Converts a function of one to eight vars, or of Vars, to a function of Vars.
   template <std::size_t n = 1, class F>
   static Function function_of(F function) {
     if constexpr (std::is_invocable<F&, const Vars&>::value) {

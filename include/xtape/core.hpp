@@ -1,5 +1,5 @@
 /// Includes the public headers of the library xtape-core: arrays, tapes, ops, gradients, players and optimisers. They
-/// include neither xtensor nor JSON. Include xtape/xtensor.hpp, too, to feed and to read xtensor's arrays.
+/// include neither xtensor nor JSON. To feed and read xtensor arrays, also include xtape/xtensor.hpp.
 #pragma once
 
 #include "xtape/array.hpp"

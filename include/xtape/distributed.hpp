@@ -1,5 +1,5 @@
-/// Updates of weights by gradients that are summed over shards of a batch, by one process or several, with the same
-/// bits for any number of processes. Trainer uses it; it also serves training loops of your own.
+/// Updates of weights with gradients that are summed over shards of a batch, by one process or several. The bits do not
+/// depend on the number of processes. Trainer and custom training loops can use these updates.
 #pragma once
 
 #include <cstdint>
@@ -15,73 +15,74 @@
 namespace xtape {
 
 struct DistributedOptions {
-  OptimizerOptions optimizer;                  ///< For weights that no group matches.
-  std::int64_t shards = 1;                     ///< Into how many parts the batch of an update is cut.
-  std::int64_t micro_batches = 1;              ///< Plays per shard, at most; their gradients are added in order.
-  std::shared_ptr<Communicator> communicator;  ///< Null: this process alone.
-  int threads = 0;                             ///< 0: omp_get_max_threads().
-  bool overlap = true;  ///< False: gradients are sent to other hosts after a play, not during it.
+  OptimizerOptions optimizer;                  ///< The optimizer of weights that no group matches.
+  std::int64_t shards = 1;                     ///< The number of parts that the batch of an update is split into.
+  std::int64_t micro_batches = 1;              ///< The most plays per shard. Their gradients are added in order.
+  std::shared_ptr<Communicator> communicator;  ///< Null: only this process.
+  int threads = 0;                             ///< 0 means omp_get_max_threads().
+  bool overlap = true;  ///< Whether gradients are sent to other hosts during a play. If false, they are sent after it.
   std::vector<OptimizerGroup> groups = {};
 };
 
-/// Gaussian noise that an update adds to the sums of gradients, once, whatever the number of ranks: each element has
-/// its own by (seed, weight, element, update).
+/// Gaussian noise that an update adds once to the sums of gradients, for any number of ranks. (seed, weight, element,
+/// update) determine the noise of each element.
 struct GradientNoise {
-  double deviation = 0;  ///< Standard deviation for each element of the sums; 0: no noise.
+  double deviation = 0;  ///< The standard deviation for each element of the sums. 0: no noise.
   std::uint64_t seed = 0;
   std::uint64_t update = 0;
 };
 
-/// An optimiser for gradients that are computed in shards. Each rank computes a contiguous range of them; the sum over
-/// all is that of one binary tree, whose shape depends on the number of shards alone. Each rank then updates its share
-/// of the weights, and holds the moments of only these (ZeRO stage 1: Rajbhandari et al., 2020). While a play goes on,
-/// gradients are sent to other hosts as soon as they are final. Ranks of one host share the memory of the weights, and
-/// read each other's gradients in place.
+/// An optimiser for gradients that are computed in shards. Each rank computes a contiguous range of shards. A binary
+/// tree whose shape depends only on the number of shards gives the sum over all shards. Each rank then updates its
+/// share of the weights, and holds only the moments of this share (ZeRO stage 1: Rajbhandari et al., 2020). During a
+/// play, gradients are sent to other hosts as soon as they are final. Ranks of one host share the memory of the
+/// weights, and read each other's gradients in place.
 ///
-/// All ranks make the same calls in the same order, except that each plays its own shards. If a call throws
-/// CommunicationError on one rank, the others cannot go on.
+/// All ranks must make the same calls in the same order, except that each rank plays its own shards. If a call throws
+/// CommunicationError on one rank, the others cannot continue.
 class DistributedOptimizer {
  public:
-  /// Trains the weights of `model` named `trained`, which take the values that they have on rank 0, and moves them to
-  /// memory that the ranks of a host share: tapes must be recorded afterwards. Throws Error if an option is out of
-  /// range, if there are more ranks than shards, or as Optimizer does.
+  /// Trains the weights of `model` named `trained`. All ranks take the values of rank 0. The constructor moves the
+  /// weights to memory that the ranks of a host share, so tapes must be recorded afterwards. Throws Error if an option
+  /// is out of range or there are more ranks than shards. Errors of Optimizer propagate.
   DistributedOptimizer(Model& model, const std::vector<std::string>& trained, const DistributedOptions& options);
 
   const Store& trained() const;
   /// The shards that this rank computes: [first_shard(), last_shard()).
   std::int64_t first_shard() const;
   std::int64_t last_shard() const;
-  /// Reserves memory for gradients. `gradients`, one var per trained weight, empty if there is none, are those of any
-  /// recording: the order of their nodes is the order of sending. To be called before the first update.
+  /// Reserves memory for gradients. `gradients` come from any recording, with one var per trained weight, or an empty
+  /// var if a weight has no gradient. The order of their nodes determines the order of sending. Call this function
+  /// before the first update.
   void arrange(const Vars& gradients);
 
-  /// Begins an update of which only the first `shards` shards have rows.
+  /// Begins an update in which only the first `shards` shards have rows.
   void begin(std::int64_t shards);
-  /// Plays one micro-batch of the next own shard, of which `gradients` are outputs. `ends_shard`: it is the shard's
-  /// last.
+  /// Plays one micro-batch of the next shard of this rank. `gradients` are outputs of the player. `ends_shard` is true
+  /// for the last micro-batch of the shard.
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
             bool ends_shard = true);
-  /// After the plays: the sums over all shards, by the tree, of numbers that each shard has: `values` are those of this
-  /// rank's shards, one shard after the other; a rank without shards gives those of one, which do not count.
+  /// Call it after the plays. Sums numbers over all shards with the tree. `values` are the numbers of this rank's
+  /// shards, one shard after the other. A rank without shards passes the numbers of one shard, which do not count.
   std::vector<double> sum(const std::vector<double>& values);
-  /// Then, unless the update is given up: updates the weights, as Optimizer::update does. Throws as it does, on all
-  /// ranks. The noise is added before anything else is done with the sums.
+  /// Call it after `sum`, unless the update is abandoned. Updates the weights like Optimizer::update. Errors of
+  /// Optimizer::update occur on all ranks. The noise is added before any other operation on the sums.
   double update(double rate, double scale = 1, double clip = 0, const GradientNoise& noise = {});
-  /// Seconds spent waiting for other ranks since the last call.
+  /// Returns the seconds spent waiting for other ranks since the last call.
   double take_waited();
 
-  /// The bytes that gradients take: those of a play, partial sums over shards, and what other ranks send.
+  /// The bytes of gradients: those of a play, partial sums over shards, and data from other ranks.
   std::size_t gradient_bytes() const;
-  std::size_t moment_bytes() const;  ///< The bytes of this rank.
-  /// The part of both that takes no memory yet, because nothing was written there.
+  std::size_t moment_bytes() const;  ///< The bytes of the moments on this rank.
+  /// The part of the gradient and moment bytes that is reserved but not yet written, so that it takes no memory.
   std::size_t absent_bytes() const;
-  /// The state of the optimiser, as of Optimizer::state; with several ranks, only "updates".
+  /// The state of the optimiser, like Optimizer::state. With several ranks, it contains only "updates".
   const Store& state() const;
-  /// Writes the state of all ranks to a safetensors file, on rank 0. Throws FileError there.
+  /// Writes the state of all ranks to a safetensors file, on rank 0. Throws FileError on rank 0.
   void save(const std::string& path);
-  /// Throws FileError unless the file has a state for these weights and this optimiser, undamaged.
+  /// Throws FileError if the file is damaged, or does not contain a state for these weights and this optimiser.
   void check(const std::string& path) const;
-  /// Reads the state. Throws as `check`.
+  /// Reads the state. Errors are those of `check`.
   void load(const std::string& path);
 
  private:

@@ -1,4 +1,4 @@
-/// Halves: floating-point numbers of 16 bits, half the width of float32. They are bfloat16 and float16.
+/// The 16-bit floating-point formats bfloat16 and float16.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ struct IeeeFormat {
   static std::uint16_t bits_of(float value);
 };
 
-/// An element of arrays of halves. A conversion from float rounds to the nearest number, of two equally near ones to
-/// the even one; what is too large becomes infinite, and NaN stays NaN. Other numbers convert to float first. A
-/// conversion to float is exact. Arithmetic is that of float.
+/// A 16-bit element of an array. Conversion from float rounds to nearest, with ties to even. Values that are too large
+/// become infinite, and NaN stays NaN. Other numbers convert to float first. Conversion to float is exact. Arithmetic
+/// is that of float.
 template <class Format>
 struct Half {
   std::uint16_t bits = 0;
@@ -46,10 +46,10 @@ inline float float_of(std::uint32_t bits) {  ///< The float32 of these bits.
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
-constexpr std::uint32_t infinity = 0x7F800000U;  // of float
+constexpr std::uint32_t infinity = 0x7F800000U;  // infinity as a float32
 }  // namespace half
 
-// The conversions have no branches, so that loops over them are vectorised.
+// The conversions have no branches, so that the compiler can vectorise loops over them.
 
 inline float BrainFormat::value_of(std::uint16_t bits) {
   return half::float_of(static_cast<std::uint32_t>(bits) << 16);
@@ -62,9 +62,9 @@ inline std::uint16_t BrainFormat::bits_of(float value) {
   return static_cast<std::uint16_t>((is_nan ? wide | 0x400000U : nearest) >> 16);
 }
 
-/// In the position of a float's exponent, that of a float16 is too small by 112; that of an infinity or a NaN by 224. A
-/// subnormal number gets the smallest normal exponent, which adds an implicit leading 1 (2^-14); that is then
-/// subtracted. A NaN becomes quiet, as processors convert it.
+/// After the shift into float position, the exponent of a float16 is too small by 112, and that of an infinity or NaN
+/// by 224. A subnormal number gets the smallest normal exponent, which adds an implicit leading 1 (2^-14). The function
+/// then subtracts 2^-14. A NaN becomes quiet, as in hardware conversions.
 inline float IeeeFormat::value_of(std::uint16_t bits) {
   constexpr std::uint32_t rebias = 112U << 23, most = 0x0F800000U;
   const std::uint32_t moved = (bits & 0x7FFFU) << 13;
@@ -74,8 +74,9 @@ inline float IeeeFormat::value_of(std::uint16_t bits) {
   return half::float_of((bits & 0x8000U) << 16 | size);
 }
 
-/// The sum of 0.5 and a number below 2^-14 has a last bit of 2^-24, as subnormal numbers of float16 have: the addition
-/// rounds to them. Normal numbers round as they lose 13 bits of their fraction, and carry into the exponent.
+/// The sum of 0.5 and a number below 2^-14 has a last bit of 2^-24, like the subnormal numbers of float16. So the
+/// addition rounds to a subnormal number. Normal numbers round when they lose 13 bits of their fraction, and can carry
+/// into the exponent.
 inline std::uint16_t IeeeFormat::bits_of(float value) {
   constexpr std::uint32_t rebias = 112U << 23, least_normal = 113U << 23, too_large = 143U << 23;
   const std::uint32_t wide = half::bits_of(value), size = wide & 0x7FFFFFFFU;

@@ -1,4 +1,4 @@
-/// Values that equations define. Their derivatives follow from the equation, not from the steps that solve it.
+/// Values that are defined by equations. Their derivatives follow from the equation, not from the steps of the solver.
 #pragma once
 
 #include <cstdint>
@@ -10,42 +10,44 @@
 namespace xtape {
 
 struct RootOptions {
-  double rtol = 1e-6;            ///< Newton's method ends if its step is at most rtol |x|,
-  double atol = 1e-6;            ///< or |f(x)| before the step is at most atol.
-  std::int64_t max_steps = 50;   ///< For Newton's method.
-  LinearSolveOptions linear = {};  ///< The systems with the Jacobian of f: of each step, and of derivatives.
-  /// Records the root from the guess, in place of Newton's method. Its ops need no gradients.
+  double rtol = 1e-6;              ///< Newton's method stops if its step is at most rtol |x|,
+  double atol = 1e-6;              ///< or if |f(x)| before the step is at most atol.
+  std::int64_t max_steps = 50;     ///< The most steps of Newton's method.
+  LinearSolveOptions linear = {};  ///< For the linear systems with the Jacobian of f, in steps and in derivatives.
+  /// Records the root from the guess, instead of Newton's method. Its ops need no gradients.
   std::function<Vars(const Vars& guess)> solver = {};
 };
 
-/// Records x with f(x) = 0, found from `guess`. `f` gives arrays of the types of x, and may use any vars of the tape.
-/// The derivatives of x by these vars are those of the implicit function theorem: one linear system, by products with
-/// the Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel et al., 2022,
-/// Efficient and modular implicit differentiation). They are of any order and in both modes. The guess has no gradient.
+/// Records x with f(x) = 0, starting from `guess`. `f` returns arrays of the types of x, and may use any vars of the
+/// tape. The implicit function theorem gives the derivatives of x with respect to these vars, as the solution of one
+/// linear system with the Jacobian of f (Christianson, 1994, Reverse accumulation and attractive fixed points; Blondel
+/// et al., 2022, Efficient and modular implicit differentiation). The solver only computes products with the Jacobian.
+/// Derivatives of any order are available, in both modes. The guess has no gradient.
 ///
-/// Newton's method starts from the guess. If it does not end within max_steps, x is NaN.
+/// Newton's method starts from the guess. If it does not converge within max_steps, x is NaN.
 ///
-/// Throws Error without a function or guess, if f draws random numbers, and for options out of range; DtypeError unless
-/// the guess has one float dtype; ShapeError if f or the solver gives other types than the guess; HandleError for vars
-/// of another tape. Then nothing stays recorded.
+/// Throws Error if f or the guess is empty, f draws random numbers, or an option is out of range. Throws DtypeError if
+/// the arrays of the guess do not share one float dtype, ShapeError if f or the solver returns other types than the
+/// guess, HandleError if a var belongs to another tape. After an error, nothing stays recorded.
 Vars implicit_root(const std::function<Vars(const Vars&)>& f, const Vars& guess, const RootOptions& options = {},
                    Caller caller = Caller::here());
-/// The same for one array.
+/// The same for a single array.
 Var implicit_root(const std::function<Var(const Var&)>& f, const Var& guess, const RootOptions& options = {},
                   Caller caller = Caller::here());
 
 struct FixedPointOptions {
-  double rtol = 1e-6;              ///< Iteration ends if |g(x) - x| is at most the larger of rtol |g(x)| and atol.
+  double rtol = 1e-6;  ///< The iteration stops if |g(x) - x| is at most max(rtol |g(x)|, atol).
   double atol = 1e-9;
   std::int64_t max_steps = 1000;
-  LinearSolveOptions linear = {};  ///< The systems of derivatives, with the identity minus the Jacobian of g.
+  /// For the linear systems of derivatives, with the identity minus the Jacobian of g.
+  LinearSolveOptions linear = {};
 };
 
-/// Records x with g(x) = x, by iteration from `guess`. Derivatives as for implicit_root, and so are the errors. If the
-/// iteration does not end within max_steps, x is NaN.
+/// Records x with g(x) = x, by iteration from `guess`. Derivatives and errors are those of implicit_root. If the
+/// iteration does not converge within max_steps, x is NaN.
 Vars fixed_point(const std::function<Vars(const Vars&)>& g, const Vars& guess, const FixedPointOptions& options = {},
                  Caller caller = Caller::here());
-/// The same for one array.
+/// The same for a single array.
 Var fixed_point(const std::function<Var(const Var&)>& g, const Var& guess, const FixedPointOptions& options = {},
                 Caller caller = Caller::here());
 

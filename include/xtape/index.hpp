@@ -1,4 +1,4 @@
-/// Indices of Var::at, as NumPy and PyTorch have them between brackets.
+/// Indices of Var::at, with the meaning of those in brackets in NumPy and PyTorch.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@ class Argument;
 class Axes;
 class Var;
 
-inline constexpr std::int64_t open_end = std::numeric_limits<std::int64_t>::max();  ///< As a stop: no stop.
+inline constexpr std::int64_t open_end = std::numeric_limits<std::int64_t>::max();  ///< As a stop, means no stop.
 
-/// start:stop:step along one axis, as in Python: negative numbers count from the back, a stop beyond the end is cut,
-/// and steps may be negative.
+/// start:stop:step along one axis, as in Python. Negative numbers count from the back. A stop beyond the end is
+/// clipped. Steps can be negative.
 struct Slice {
   explicit Slice(std::int64_t first, std::int64_t last = open_end, std::int64_t by = 1)
       : start(first), stop(last), step(by) {}
   std::int64_t start, stop, step;
 };
 
-/// What Var::at takes of an axis: a number takes one place and drops the axis, a Slice a part of it, `all` the whole
-/// axis, and "..." as many whole axes as the other indices leave. A null pointer is NumPy's newaxis: a new axis of
+/// The index of an axis in Var::at. A number selects one element and drops the axis. A Slice selects a part, `all` the
+/// complete axis. "..." stands for all axes without an index. A null pointer, like NumPy's newaxis, adds an axis of
 /// size 1.
 class Index {
  public:
@@ -35,10 +35,10 @@ class Index {
   Index(const Slice& slice) : kind_(Kind::slice), slice_(slice) {}                  // NOLINT: converts by intent
   Index(Var (*)(const Argument&, const Axes&, bool)) : kind_(Kind::slice) {}  // NOLINT: the function `all`, by its name
   Index(std::nullptr_t) : kind_(Kind::new_axis) {}                            // NOLINT: converts by intent
-  Index(const char* dots);  ///< "..."; throws Error for another text. NOLINT
+  Index(const char* dots);  ///< "...". Throws Error for any other text. NOLINT
 
   Kind kind() const { return kind_; }
-  const Slice& slice() const { return slice_; }  ///< A place is its start.
+  const Slice& slice() const { return slice_; }  ///< A number is stored as the start.
 
  private:
   Kind kind_ = Kind::none;

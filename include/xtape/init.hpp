@@ -1,5 +1,5 @@
-/// Initial values of parameters, by the names that definitions use ("init"). The numbers are a function of the seed,
-/// the name of the parameter and the element: they depend neither on other parameters nor on the number of threads.
+/// Initial values of parameters, under the names that definitions use ("init"). The seed, the name of the parameter and
+/// the element determine a number. It depends neither on other parameters nor on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace xtape {
 
-/// How a new parameter gets its elements. Made by the functions of namespace init, or from a number, which is every
-/// element.
+/// The rule for the elements of a new parameter. The functions of namespace init return initialisers. A number converts
+/// to an initialiser that sets every element to this number.
 struct Initialiser {
-  /// Settings by name. NaN stands for what the shape determines.
+  /// Settings by name. NaN means that the shape determines the value.
   using Settings = std::vector<std::pair<std::string, double>>;
 
   Initialiser() = default;  ///< Zeros.
@@ -25,18 +25,19 @@ struct Initialiser {
       : name("constant"), settings{{"value", static_cast<double>(value)}} {}
 
   std::string name = "zeros";  ///< zeros, ones, constant, normal, uniform, glorot_uniform, …
-  Settings settings;           ///< Those that are given; others have their defaults.
-  Array values;                ///< For init::from: the elements; else empty.
+  Settings settings;           ///< The given settings. Others have their defaults.
+  Array values;                ///< For init::from, the elements. Otherwise empty.
 };
 
-/// Fills `array` (float32 or float64; float32 gets the float64 numbers, rounded) with the numbers of (seed, name).
-/// Throws Error for an unknown initialiser or setting, ShapeError for a shape that it cannot fill, DtypeError for
-/// another dtype.
+/// Fills `array` (float32 or float64) with the numbers of (seed, name). float32 arrays get the rounded float64 numbers.
+/// Throws Error if the initialiser or a setting is unknown, ShapeError if it cannot fill the shape, DtypeError if the
+/// dtype is not supported.
 void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed, const std::string& name);
 
-/// Each function gives an initialiser. A fan is the number of elements that one output is computed from (fan_in), or
-/// that one input contributes to (fan_out). The layers of namespace nn give their own. Else, as in Keras, the last axis
-/// is the output, the one before it the input, and all axes before that multiply both. 0: as just said.
+/// Each function returns an initialiser. fan_in is the number of elements that one output is computed from. fan_out is
+/// the number of outputs that one input contributes to. The layers of namespace nn set their own fans. A fan of 0 means
+/// the default, which follows Keras: the last axis is the output, the axis before it the input, and all other axes
+/// multiply both.
 namespace init {
 
 Initialiser zeros();
