@@ -1,4 +1,4 @@
-/// How the time of updates is spent, and what it would be on several hosts.
+/// Profiles of the time of updates, and predictions for several hosts.
 #pragma once
 
 #include <cstdint>
@@ -9,45 +9,46 @@
 
 namespace xtape {
 
-/// How the time of updates is spent.
+/// A profile of the time of updates.
 struct TrainingProfile {
-  /// A step of a plan, over all its plays.
+  /// A step of a plan, summed over all its plays.
   struct Step {
-    std::string op;      ///< As Plan::Step::op.
-    std::string module;  ///< The path of its module, also for gradients; "" outside modules.
+    std::string op;      ///< See Plan::Step::op.
+    std::string module;  ///< The path of its module, also for gradients. "" outside modules.
     std::int64_t calls = 0;
     double seconds = 0;
-    double flops = 0;  ///< The sum over all calls, as in Plan::Step; also bytes.
+    double flops = 0;  ///< The sum over all calls, as in Plan::Step. The same applies to `bytes`.
     double bytes = 0;
   };
   std::vector<Step> steps;
-  std::vector<Plan::Fusion> fusions;  ///< The fusions of the plan that was played most.
+  std::vector<Plan::Fusion> fusions;  ///< The fusions of the plan with the most plays.
   std::int64_t updates = 0;
-  double seconds = 0;              ///< Wall time of all updates, of which …
-  double batch_seconds = 0;        ///< … is for making batches, and …
-  double optimizer_seconds = 0;    ///< … this for clipping and changing the weights.
-  std::int64_t shards = 1;         ///< Parts into which the batch of an update is cut.
-  std::int64_t trained_bytes = 0;  ///< The bytes of the weights that are trained.
+  double seconds = 0;              ///< The wall time of all updates.
+  double batch_seconds = 0;        ///< The part of `seconds` for making batches.
+  double optimizer_seconds = 0;    ///< The part of `seconds` for clipping and updating the weights.
+  std::int64_t shards = 1;         ///< The number of parts that the batch of an update is split into.
+  std::int64_t trained_bytes = 0;  ///< The bytes of the trained weights.
 };
 
 /// Equal hosts, each with one rank, and the network between them.
 struct HostNetwork {
   int ranks = 1;
-  double bandwidth = 1.25e9;  ///< Bytes per second that a host sends, and at the same time receives.
-  double latency = 5e-5;      ///< Seconds from one host to another.
+  double bandwidth = 1.25e9;  ///< The bytes per second that a host sends and receives simultaneously.
+  double latency = 5e-5;      ///< The seconds of a message from one host to another.
 };
 
 /// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.
 struct UpdatePrediction {
-  double plays = 0;           ///< Forward and backward, of the rank with the most shards.
-  double reduce_scatter = 0;  ///< Sending gradients, most of it during the plays.
-  double update = 0;          ///< For one rank's share of the weights.
+  double plays = 0;           ///< Forward and backward plays of the rank with the most shards.
+  double reduce_scatter = 0;  ///< Sending gradients, mostly during the plays.
+  double update = 0;          ///< The update of one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  double seconds = 0;   ///< The whole update: max(plays, reduce_scatter and the plays before it) and the rest.
-  double speed_up = 1;  ///< Over one rank.
+  /// The complete update: max(plays, reduce_scatter and the plays before it), plus all other terms.
+  double seconds = 0;
+  double speed_up = 1;  ///< The speed-up over one rank.
 };
-/// Throws Error for a network without ranks or bandwidth, or with more ranks than the profile has shards.
+/// Throws Error if the network has no ranks or no bandwidth, or more ranks than the profile has shards.
 UpdatePrediction predict_update(const TrainingProfile& profile, const HostNetwork& network);
 
 }  // namespace xtape

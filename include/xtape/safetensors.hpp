@@ -1,4 +1,4 @@
-/// Reading and writing arrays in safetensors files (an 8-byte length, a JSON header, then the elements).
+/// Reads and writes arrays in safetensors files (an 8-byte length, a JSON header, then the elements).
 #pragma once
 
 #include <memory>
@@ -12,32 +12,33 @@
 
 namespace xtape {
 
-/// An open safetensors file, whose arrays are read one at a time. The whole header is checked before anything is
-/// allocated: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and overlap no
-/// other's. If the header has checksums, as save_arrays writes them, reading an array compares its checksum.
+/// An open safetensors file. Its arrays are read one at a time. Opening checks the complete header before it allocates
+/// memory: names, dtypes, shapes, and that each array's bytes lie inside the file, fit its shape and do not overlap
+/// those of other arrays. If the header has the checksums of save_arrays, reading an array compares its checksum.
 ///
-/// F32, F64, BF16, F16, I32, I64, I8 and BOOL keep their dtype; U8, I16 and U16 become int32, U32 becomes int64.
+/// F32, F64, BF16, F16, I32, I64, I8 and BOOL keep their dtype. U8, I16 and U16 become int32. U32 becomes int64.
 class ArrayFile {
  public:
-  /// Throws FileError, which says what is wrong with the file.
+  /// Throws FileError with the cause if the file cannot be read or is damaged.
   explicit ArrayFile(const std::string& path);
 
   struct Entry {
     std::string name;
-    Dtype dtype = Dtype::float32;  ///< After conversion.
+    Dtype dtype = Dtype::float32;  ///< The dtype after conversion.
     Shape shape;
   };
   const std::string& path() const;
   const std::vector<Entry>& entries() const;  ///< In the order of the header.
-  /// The texts that save_arrays was given, by their keys. Values that are not texts are ignored.
+  /// The texts that save_arrays stored, by their keys. Values that are not texts are ignored.
   const Named<std::string>& metadata() const;
-  // These throw Error if there is no such entry.
-  Array read(std::size_t entry) const;        ///< The array of entries()[entry], in new memory.
-  /// The same into `into`; ShapeError unless it has the array's dtype and shape. It may be float32 or float64 for an
-  /// array of halves. Both throw FileError, which names file and array, if the checksum is wrong or the file has become
-  /// shorter; `into` then has unspecified elements. Uses all threads.
+  // These functions throw Error if there is no such entry.
+  Array read(std::size_t entry) const;  ///< Returns the array of entries()[entry] in new memory.
+  /// Reads the array into `into`. Throws ShapeError if the dtype or shape of `into` differs. For a bfloat16 or float16
+  /// array, `into` may also be float32 or float64. Both functions throw FileError with the file and the array if the
+  /// checksum is wrong or the file has become shorter. The elements of `into` are then unspecified. Uses all threads.
   void read(std::size_t entry, Array& into) const;
-  /// Compares the array with its checksum and throws as `read` does. Does nothing if the file has no checksums.
+  /// Compares the array with its checksum, and throws the same errors as `read`. Does nothing if the file has no
+  /// checksums.
   void check(std::size_t entry) const;
 
  private:
@@ -45,20 +46,21 @@ class ArrayFile {
   Owner<Data> data_;
 };
 
-/// All arrays of a safetensors file. Throws as ArrayFile does.
+/// Reads all arrays of a safetensors file. Errors are those of ArrayFile.
 Store load_arrays(const std::string& path);
 
-/// Writes a safetensors file whose elements are not all in memory at once. The file replaces `path` as for save_arrays.
-/// Without a commit, `path` stays as it was.
+/// Writes a safetensors file without holding all elements in memory. The file replaces `path` as in save_arrays.
+/// Without `commit`, `path` stays unchanged.
 class ArrayWriter {
  public:
-  /// Throws FileError, as all functions of this class; also if a name or a key of the metadata is there twice.
+  /// Throws FileError if a name or a key of the metadata occurs twice. All functions of this class throw FileError if
+  /// the file cannot be written.
   ArrayWriter(const std::string& path, const std::vector<ArrayFile::Entry>& entries,
               const std::vector<std::pair<std::string, std::string>>& metadata = {});
-  /// Writes all elements of the next array. Also throws ShapeError or DtypeError if it does not fit its entry, Error if
-  /// it is empty.
+  /// Writes all elements of the next array. Throws ShapeError or DtypeError if the array does not fit its entry, Error
+  /// if it is empty.
   void write(const ArrayView& values);
-  /// Completes the file. Throws Error unless every array has been written, or if it is complete already.
+  /// Completes the file. Throws Error if an array has not been written, or if the file is already complete.
   void commit();
 
  private:
@@ -66,10 +68,10 @@ class ArrayWriter {
   Owner<Data> data_;
 };
 
-/// Writes the arrays of `store` to a new file next to `path`, flushes it to disk and renames it to `path`, so that a
-/// crash leaves either the old file or the new one. The header gets `metadata` and a checksum of each array:
-/// "xxh3:NAME", 16 hexadecimal digits, the XXH3-64 of the XXH3-64s (8 bytes each, little-endian) of the array's pieces
-/// of 1 MiB. Throws FileError as ArrayWriter does, Error if an array is empty.
+/// Writes the arrays of `store` to a new file next to `path`, flushes it to disk and renames it to `path`. A crash
+/// therefore leaves either the old file or the new file. The header contains `metadata` and a checksum of each array,
+/// "xxh3:NAME" with 16 hexadecimal digits. The checksum is the XXH3-64 of a list of XXH3-64 hashes (8 bytes each,
+/// little-endian), one for each MiB of the array. Throws Error if an array is empty. Errors of ArrayWriter propagate.
 void save_arrays(const std::string& path, const Store& store,
                  const std::vector<std::pair<std::string, std::string>>& metadata = {});
 

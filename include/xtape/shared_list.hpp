@@ -13,8 +13,8 @@
 
 namespace xtape {
 
-/// A vector that is cheap to copy: copies share the elements until one of them is changed by `own`. (Passes copy nodes
-/// far more often than they change them.) Lists that share elements may be used in different threads.
+/// A vector that is cheap to copy. Copies share the elements until `own` changes one copy. (Passes copy nodes far more
+/// often than they change them.) Different threads may use lists that share elements.
 template <class T>
 class SharedList {
  public:
@@ -29,15 +29,16 @@ class SharedList {
     static const std::vector<T> none;
     return items_ ? *items_ : none;
   }
-  /// The elements, for changing them: copies them first if another list shares them. Do not write through the reference
-  /// after the list has been copied.
+  /// Returns the elements for changes. Copies them first if another list shares them. Do not write through the
+  /// reference after the list has been copied.
   std::vector<T>& own() {
     if (!items_)
       items_ = std::make_shared<std::vector<T>>();
     else if (items_.use_count() > 1)
       items_ = std::make_shared<std::vector<T>>(*items_);
     else
-      std::atomic_thread_fence(std::memory_order_acquire);  // writes follow the last read by a copy in another thread
+      // orders writes after the last read by a copy in another thread
+      std::atomic_thread_fence(std::memory_order_acquire);
     return *items_;
   }
 

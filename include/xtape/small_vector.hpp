@@ -1,4 +1,4 @@
-/// A list that keeps a few elements in itself.
+/// A vector with inline storage for a few elements.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace xtape {
 
-/// A list like std::vector that allocates only for more than `few` elements. A copy has elements of its own.
+/// A list like std::vector that allocates only for more than `few` elements. A copy has its own elements.
 template <class T, std::size_t few>
 class SmallVector {
   static_assert(std::is_trivially_copyable<T>::value, "a move leaves the elements of the source as they are");
@@ -66,7 +66,7 @@ class SmallVector {
   T& back() { return end()[-1]; }
   const T& back() const { return end()[-1]; }
 
-  /// Makes room for `count` elements, at most 2^32 - 1: more raise std::length_error.
+  /// Reserves memory for `count` elements, at most 2^32 - 1. Throws std::length_error if `count` is larger.
   void reserve(std::size_t count) {
     if (count <= capacity_) return;
     if (count > std::numeric_limits<std::uint32_t>::max()) throw std::length_error("SmallVector: too many elements");

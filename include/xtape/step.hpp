@@ -1,4 +1,4 @@
-/// Training steps: one call plays a loss and its gradients, and updates the weights.
+/// Training steps. One call plays a loss and its gradients, and updates the weights.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace xtape {
 
-/// What a step minimises: a loss on a tape, or a function that records it. Converts from both.
+/// The objective of a step: a loss on a tape, or a function that records a loss. Converts from both.
 class Objective {
  public:
   Objective(const Var& loss) : results_{loss} {}                        // NOLINT: converts by intent
@@ -24,23 +24,24 @@ class Objective {
             class = std::enable_if_t<!std::is_convertible<F, Var>::value && !std::is_convertible<F, Vars>::value>>
   Objective(F function) : function_(Compiled::function_of(std::move(function))) {}  // NOLINT: converts by intent
 
-  const Vars& results() const { return results_; }                  ///< For a loss on a tape; else empty.
-  const Compiled::Function& function() const { return function_; }  ///< Else null.
+  const Vars& results() const { return results_; }                  ///< For a loss on a tape. Otherwise empty.
+  const Compiled::Function& function() const { return function_; }  ///< For a function. Otherwise null.
 
  private:
   Vars results_;
   Compiled::Function function_;
 };
 
-/// How a Step trains.
+/// Options of a Step.
 struct StepOptions {
-  /// The course of the learning rate. Its highest rate is that of the optimiser, or for one without a rate, its own.
+  /// The learning rate schedule. Its highest rate is the rate of the optimiser. If the optimiser has no rate, it is the
+  /// rate of the schedule.
   ScheduleOptions schedule = {};
-  double clip = 0;            ///< The global norm to which gradients are clipped; 0: no clipping.
-  PlayerOptions player = {};  ///< Threads, seed, precision, memory … Threads are also those of the optimiser.
+  double clip = 0;            ///< The global norm to which gradients are clipped. 0: no clipping.
+  PlayerOptions player = {};  ///< Threads, seed, precision, memory … The optimiser uses the same number of threads.
 };
 
-/// A training step: plays a loss and its gradients by weights, and updates them.
+/// A training step: plays a loss and its gradients with respect to weights, and updates the weights.
 ///
 ///   Step step(loss, weights, AdamW{.rate = 1e-3});  // a loss that is recorded on a tape
 ///   double before = step({{x, batch}, {y, labels}});
@@ -49,19 +50,21 @@ struct StepOptions {
 ///   Step step([&](Var x, Var y) { return mean(square(f(x) - y)); }, weights, AdamW{});
 ///   for (auto [bx, by] : batches(32, seed, x, y)) step({bx, by});
 ///
-/// Weights that the loss does not reach stay unchanged. A number that changes during the training, such as a weight of a
-/// term of the loss, is an argument, `step({bx, by, 0.5})`: a number that the function captures keeps the value that it
-/// has at the recording. All weights must exist before the Step is made. For one thread at a time.
+/// Weights that the loss does not depend on stay unchanged. A number that the function captures keeps its value of the
+/// time of recording. A number that changes during the training, such as the weight of a term of the loss, must
+/// therefore be an argument: `step({bx, by, 0.5})`. All weights must exist before the Step is made. Only one thread at a
+/// time may use a step.
 class Step {
  public:
-  /// The results of `objective` are the loss, of one element, and further values to view. A function is recorded as
-  /// that of Compiled is, on new tapes like `like`. `weights` are the parameters to train: Tape::parameter(weights,
-  /// name) and their arrays. Gradients are recorded on the loss's tape. Throws as grad, Player and Optimizer do, and
-  /// Error if no weight is reached or an option is out of range; with a function, the first call does.
+  /// The results of `objective` are the loss, of one element, and further values to view. A function is recorded like
+  /// that of Compiled, on new tapes like `like`. `weights` contains the arrays of the parameters to train, which the
+  /// tape has through Tape::parameter(weights, name). Gradients are recorded on the loss's tape. Throws Error if the
+  /// loss depends on none of the weights or an option is out of range. Errors of grad, Player and Optimizer propagate.
+  /// With a function, the first call throws these errors.
   Step(const Objective& objective, const Store& weights, const OptimizerOptions& optimizer,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here())
       : Step(objective, weights, std::vector<OptimizerGroup>{{"*", optimizer}}, options, like, caller) {}
-  /// With groups of weights, as for Optimizer: Step(loss, weights, {{"*.bias", Sgd{}}, {"*", AdamW{}}}).
+  /// The same with groups of weights, as in Optimizer: Step(loss, weights, {{"*.bias", Sgd{}}, {"*", AdamW{}}}).
   template <std::size_t n>
   Step(const Objective& objective, const Store& weights, const OptimizerGroup (&groups)[n],
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here())
@@ -69,9 +72,9 @@ class Step {
   Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here());
 
-  /// Makes an update and returns the loss before it. Random ops draw by the number of the update. Throws as
-  /// Player::play and Optimizer::update do, and UpdateError if the loss or the norm of the gradients is not finite;
-  /// then nothing has changed. Feeds are for a loss on a tape.
+  /// Makes an update and returns the loss before the update. The number of the update is the random step. Feeds are for
+  /// a loss on a tape. Throws UpdateError if the loss or the norm of the gradients is not finite. Errors of
+  /// Player::play and Optimizer::update propagate. After an error, nothing has changed.
   double operator()(std::initializer_list<Feed> feeds, Caller caller = Caller::here()) {
     return update(feeds.begin(), feeds.size(), caller);
   }
@@ -85,14 +88,17 @@ class Step {
     return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
   }
 
-  std::int64_t updates() const;  ///< How many there were.
-  double rate() const;           ///< The learning rate of the last update, in the last group; 0 before.
-  double norm() const;           ///< The global norm of its gradients, before clipping; 0 before.
-  /// A result of the last call, computed before its update; valid until the next one. Throws Error before the first.
+  std::int64_t updates() const;  ///< The number of updates.
+  double rate() const;  ///< The learning rate of the last update, in the last group. 0 before the first update.
+  /// The global norm of the gradients of the last update, before clipping. 0 before the first update.
+  double norm() const;
+  /// A result of the last call, computed before its update. Valid until the next call. Throws Error before the first
+  /// call.
   ArrayView view(std::size_t result) const;
   ArrayView view(const Var& result, Caller caller = Caller::here()) const;  ///< For a loss on a tape.
   const Player& player() const;                                             ///< The player of the last call.
-  const Optimizer& optimizer() const;  ///< For its state: to continue from a checkpoint, write to these arrays.
+  /// The optimiser. To continue from a checkpoint, write to the arrays of its state.
+  const Optimizer& optimizer() const;
 
  private:
   double update(const Feed* feeds, std::size_t count, const Caller& caller);

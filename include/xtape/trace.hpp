@@ -1,4 +1,4 @@
-/// Traces: which step of a plan ran when, which threads took part, and how much memory was in use.
+/// Traces record which step of a plan ran when, the participating threads, and the memory in use.
 #pragma once
 
 #include <cstddef>
@@ -9,29 +9,29 @@
 
 namespace xtape {
 
-/// Records what players that have it as PlayerOptions::trace compute while it is on. Recording allocates nothing:
-/// events beyond the capacity are dropped. Several threads may record at the same time; the other functions need that
-/// none does.
+/// Records the steps of players that have it as PlayerOptions::trace, while the trace is on. Recording does not
+/// allocate. Events beyond the capacity are dropped. Several threads may record at the same time. No thread may record
+/// during the other functions.
 class Trace {
  public:
-  explicit Trace(std::size_t capacity = std::size_t{1} << 18);  ///< Events, of 40 bytes each.
+  explicit Trace(std::size_t capacity = std::size_t{1} << 18);  ///< The number of events, of 40 bytes each.
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace();
 
   void set_on(bool on);  ///< Initially off.
   bool on() const;
-  /// Adds work that no player does, such as an optimizer's, of the calling thread: from `begin` to now. Does nothing
-  /// while the trace is off. `name` is not copied.
+  /// Adds work of the calling thread that is not part of a player, such as an optimizer's, from `begin` to now. Does
+  /// nothing while the trace is off. `name` is not copied, so it must stay valid.
   void add(const char* name, double begin);
   static double now();          ///< Seconds on the clock of traces.
-  std::size_t events() const;   ///< Recorded.
-  std::size_t dropped() const;  ///< Not recorded, because the trace was full.
+  std::size_t events() const;   ///< The number of recorded events.
+  std::size_t dropped() const;  ///< The number of events dropped because the trace was full.
 
-  /// Writes JSON in the Chrome trace event format, which Perfetto and chrome://tracing open. A step is an event "X" of
-  /// the thread that plays, with "module", "site", "outputs", "flops" and "bytes" in "args"; each other thread that
-  /// takes part has an event of the same name. The counter "memory" has the bytes in use: temporaries that are alive,
-  /// and what a player holds all the time.
+  /// Writes JSON in the Chrome trace event format, for Perfetto and chrome://tracing. A step is an event "X" of the
+  /// playing thread, with "module", "site", "outputs", "flops" and "bytes" in "args". Each other participating thread
+  /// has an event of the same name. The counter "memory" contains the bytes in use: live temporaries, and the permanent
+  /// memory of players.
   void write(std::ostream& out) const;
 
  private:

@@ -10,36 +10,36 @@
 
 namespace xtape {
 
-/// What a random op inside of `vmap` draws. The names are those of torch.vmap. An op that repeats a draw from outside (the
-/// gradient of a dropout that was recorded before) gets the numbers of that draw in either case.
+/// The draws of a random op inside `vmap`. The names are those of torch.vmap. If an op repeats a draw from outside,
+/// such as the gradient of a dropout recorded before, it gets the numbers of that draw in either case.
 enum class Randomness : std::uint8_t {
-  different,  ///< Numbers of its own for each example.
+  different,  ///< Different numbers for each example.
   same        ///< The same numbers for all examples.
 };
 
 struct VmapOptions {
-  /// Per input: the axis of the examples, negative from the back; nullopt: the input is the same for all. Empty: axis 0
-  /// of every input.
+  /// Per input, the axis of the examples. Negative axes count from the back. nullopt: the input is the same for all
+  /// examples. If empty, axis 0 of every input.
   std::vector<std::optional<std::int64_t>> in_axes = {};
-  /// Per result: which of its axes the examples become. Empty: axis 0 of every result.
+  /// Per result, the position of the axis of the examples. If empty, axis 0 of every result.
   std::vector<std::int64_t> out_axes = {};
   Randomness randomness = Randomness::different;
 };
 
-/// Calls `function` once, on one example of each mapped input (without the axis of the examples), and records what it
-/// does for all examples, as ordinary nodes: one call of each op for the whole batch. Returns its results, with the
-/// examples as a further axis. Other vars of the tape that `function` uses are the same for all examples. It may call
-/// grad, jvp, scan, checkpoint and vmap.
+/// Calls `function` once, on one example of each mapped input (without the axis of the examples), and records the calls
+/// for all examples as ordinary nodes: one call of each op for the complete batch. Returns the results with the
+/// examples as an additional axis. Other vars of the tape that `function` uses are the same for all examples.
+/// `function` may call grad, jvp, scan, checkpoint and vmap.
 ///
-/// Op::batch says how an op takes a batch. Without such a rule, the inputs of an elementwise op are aligned, and another
-/// op is mapped through its expansion. `grad` inside
-/// gives the gradients of each example: Goodfellow, 2015, Efficient per-example gradient computations.
+/// Op::batch is the batching rule of an op. Without a rule, vmap aligns the inputs of an elementwise op, and maps the
+/// expansion of any other op. `grad` inside `function` gives the gradients of each example: Goodfellow, 2015, Efficient
+/// per-example gradient computations.
 ///
-/// Throws ShapeError if the mapped inputs have different numbers of examples, or no such axis; HandleError for vars of
-/// another tape; Error without a function, a mapped input or a result, if the lists of axes have other lengths, for a
-/// state (`cache` of a value that has a past, or a mapped input that has one), for `categorical` with Randomness::same, for
-/// an op with neither a batching rule nor an expansion, and what
-/// `function` throws. Then nothing stays recorded.
+/// Throws ShapeError if the mapped inputs have different numbers of examples, or lack the axis. Throws HandleError if a
+/// var belongs to another tape. Throws Error if there is no function, no mapped input or no result, or if the lists of
+/// axes have the wrong length. Throws Error for states (`cache` of a value that has a past, or a mapped input that has
+/// one), for `categorical` with Randomness::same, and for an op with neither a batching rule nor an expansion. Errors
+/// of `function` propagate. After an error, nothing stays recorded.
 Vars vmap(const std::function<Vars(const Vars&)>& function, const Vars& inputs, const VmapOptions& options = {},
           Caller caller = Caller::here());
 

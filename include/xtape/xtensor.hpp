@@ -1,6 +1,5 @@
-/// Includes xtensor, and makes xt::xarray what Array::to, ArrayView::to and Player::value return, and xtensor's
-/// adaptors what `tensor` returns. No other header includes xtensor. Version 0.26 of xtensor moved its headers into
-/// subfolders.
+/// Includes xtensor. Array::to, ArrayView::to and Player::value then return xt::xarray, and `tensor` returns xtensor's
+/// adaptors. No other header includes xtensor. Version 0.26 of xtensor moved its headers into subfolders.
 #pragma once
 
 #include <cstddef>
