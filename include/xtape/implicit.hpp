@@ -10,8 +10,8 @@
 namespace xtape {
 
 struct RootOptions {
-  double rtol = 1e-6;              ///< Newton's method stops if its step is at most rtol |x|,
-  double atol = 1e-6;              ///< or if |f(x)| before the step is at most atol.
+  double rtol = 1e-6;              ///< Newton's method stops if its step is at most rtol |x|.
+  double atol = 1e-6;              ///< Newton's method also stops if |f(x)| before the step is at most atol.
   std::int64_t max_steps = 50;     ///< The most steps of Newton's method.
   LinearSolveOptions linear = {};  ///< For the linear systems with the Jacobian of f, in steps and in derivatives.
   /// Records the root from the guess, instead of Newton's method. Its ops need no gradients.

@@ -45,7 +45,7 @@ Initialiser ones();
 Initialiser constant(double value);
 Initialiser normal(double std = 1);
 Initialiser normal(double mean, double std);
-/// Normal numbers, drawn again beyond two standard deviations; `std` is that before the truncation.
+/// Normal samples, redrawn beyond two standard deviations. `std` is the standard deviation before the truncation.
 Initialiser truncated_normal(double std = 1);
 Initialiser truncated_normal(double mean, double std);
 Initialiser uniform(double low = 0, double high = 1);
@@ -61,15 +61,15 @@ Initialiser he_normal(double gain = 1, double fan_in = 0);
 Initialiser lecun_uniform(double gain = 1, double fan_in = 0);
 /// std = gain sqrt(1 / fan_in) (LeCun et al., 1998).
 Initialiser lecun_normal(double gain = 1, double fan_in = 0);
-/// `gain` times orthonormal rows or columns, whichever are fewer; the axes before the last together are the rows (Saxe
+/// `gain` times orthonormal rows or columns, whichever are fewer. All axes before the last together form the rows (Saxe
 /// et al., 2014).
 Initialiser orthogonal(double gain = 1);
-/// `gain` where the indices of the last two axes are equal, else 0. Needs two axes.
+/// `gain` where the indices of the last two axes are equal, otherwise 0. Needs two axes.
 Initialiser identity(double gain = 1);
-/// These elements, of the parameter's shape and dtype. Copies them.
+/// Copies the given elements, which must have the parameter's shape and dtype.
 Initialiser from(const ArrayView& values);
 
-// The names of PyTorch and NumPy.
+// Aliases with the names of PyTorch and NumPy.
 inline Initialiser xavier_uniform(double gain = 1) {  ///< PyTorch's name of glorot_uniform.
   return glorot_uniform(gain);
 }

@@ -12,7 +12,7 @@
 namespace xtape {
 
 /// The exact value of a number in a program: an int64 (from integers and bool) or a double. Converts from every C++
-/// number. An unsigned number above the range of int64 throws DtypeError.
+/// number. Throws DtypeError if an unsigned number is above the range of int64.
 class Literal {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
@@ -27,13 +27,14 @@ class Literal {
     }
   }
 
-  bool is_whole() const { return is_whole_; }                     ///< Made from an integer or bool; false for 2.0.
-  bool is_boolean() const { return is_boolean_; }                     ///< Made from bool.
-  std::int64_t integer() const { return integer_; }                   ///< The value if is_whole(); else 0.
+  bool is_whole() const { return is_whole_; }        ///< Whether it was made from an integer or bool. False for 2.0.
+  bool is_boolean() const { return is_boolean_; }    ///< Whether it was made from bool.
+  std::int64_t integer() const { return integer_; }  ///< The value if is_whole(), otherwise 0.
   double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< The value as a double.
 
-  /// Whether `dtype` can hold the number: integers and bool exactly (bool holds 0 and 1), floats by rounding, so
-  /// always; but a finite number that would be infinite as float16 does not fit it.
+  /// Whether `dtype` can hold the number. An integer dtype or bool must hold it exactly (bool holds 0 and 1). A float
+  /// dtype can round it, so every number fits, except that a finite number that would be infinite as float16 does not
+  /// fit float16.
   bool fits(Dtype dtype) const;
   /// The number as an element of type T. It must fit dtype_of<T>().
   template <class T>
@@ -54,15 +55,15 @@ class Literal {
   bool is_boolean_;
 };
 
-/// An integer in full, a double with the fewest of 6, 9 or 17 digits that read back as the same number.
+/// Prints an integer in full, and a double with the fewest of 6, 9 or 17 digits that read back as the same number.
 std::string to_string(const Literal& literal);
 
-/// Throws DtypeError unless `literal` fits `dtype`; the message says what `dtype` holds. `what` names the literal in
-/// the message: "the value".
+/// Throws DtypeError if `literal` does not fit `dtype`. The message says what `dtype` can hold. `what` is the name of
+/// the literal in the message: "the value".
 void require_fits(const Literal& literal, Dtype dtype, const std::string& what);
 
-/// An array of these elements in row-major order. Throws ShapeError unless there are as many as the shape has, and as
-/// require_fits does.
+/// Returns an array of these elements in row-major order. Throws ShapeError if the number of elements differs from that
+/// of the shape. Errors of require_fits propagate.
 Array array_of(std::initializer_list<Literal> elements, Dtype dtype, const Shape& shape);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Mini-batches of rows for training loops of your own, and a split of rows into two parts.
+/// Mini-batches of rows for custom training loops, and a split of rows into two parts.
 #pragma once
 
 #include <array>
@@ -12,22 +12,24 @@
 
 namespace xtape {
 
-/// How rows are put in batches.
+/// Options of mini-batches.
 struct BatchOptions {
-  std::int64_t size = 32;  ///< Rows of a batch.
+  std::int64_t size = 32;  ///< The number of rows of a batch.
   std::uint64_t seed = 0;  ///< Determines the order.
-  bool shuffle = true;     ///< In a new order each epoch, by seed and epoch; else in the order of the arrays.
-  bool drop_last = false;  ///< Without the last batch of an epoch if it has fewer rows; else it is shorter.
+  /// Whether each epoch has a new order, determined by seed and epoch. If false, rows keep the order of the arrays.
+  bool shuffle = true;
+  bool drop_last = false;  ///< Whether to drop the last batch of an epoch if it has fewer rows.
 };
 
-/// The rows of some arrays, batch by batch: a row is an index of the first axis. MiniBatches gives them to a loop.
+/// Reads the rows of some arrays batch by batch. A row is an index of the first axis. MiniBatches uses it in loops.
 class RowReader {
  public:
-  /// Throws Error if the size is not above 0 or there is no batch, ShapeError unless all arrays have equally many rows.
+  /// Throws Error if the batch size is not positive or there is no batch, ShapeError if the numbers of rows differ.
   RowReader(std::vector<ArrayView> arrays, const BatchOptions& options);
-  std::int64_t batches() const;         ///< In an epoch.
+  std::int64_t batches() const;         ///< The number of batches of an epoch.
   void set_epoch(std::uint64_t epoch);  ///< Orders the rows as in this epoch.
-  /// Batch `index` of the epoch, below batches(): copies of its rows, valid until the next call.
+  /// Returns batch `index` of the epoch, where index < batches(). The batch consists of copies, valid until the next
+  /// call.
   const std::vector<ArrayView>& read(std::int64_t index);
 
  private:
@@ -35,7 +37,8 @@ class RowReader {
   Owner<Data> data_;
 };
 
-/// Mini-batches of n arrays. Each loop over them is an epoch. A batch is valid until the next one; it is the only copy.
+/// Mini-batches of n arrays. Each loop over them is an epoch. A batch is valid until the next batch, which reuses its
+/// memory.
 ///
 ///   auto data = batches(32, seed, x, y);
 ///   for (int epoch = 0; epoch < 10; ++epoch)
@@ -67,29 +70,29 @@ class MiniBatches {
   };
 
   MiniBatches(std::vector<ArrayView> arrays, const BatchOptions& options) : reader_(std::move(arrays), options) {}
-  /// Begins the next epoch; the first is 0.
+  /// Begins the next epoch. The first epoch is 0.
   Iterator begin() {
     reader_.set_epoch(epoch_++);
     return {&reader_, 0};
   }
   Iterator end() { return {&reader_, reader_.batches()}; }
-  std::int64_t size() const { return reader_.batches(); }  ///< Batches of an epoch.
-  std::uint64_t epoch() const { return epoch_; }           ///< The next epoch to begin.
-  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }  ///< To continue from a checkpoint.
+  std::int64_t size() const { return reader_.batches(); }  ///< The number of batches of an epoch.
+  std::uint64_t epoch() const { return epoch_; }           ///< The epoch that begins next.
+  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }  ///< Continues from a checkpoint.
 
  private:
   RowReader reader_;
   std::uint64_t epoch_ = 0;
 };
 
-/// Mini-batches of these arrays, whatever ArrayView converts from, which must outlive them unless they are temporaries.
-/// Throws as RowReader does.
+/// Makes mini-batches of any arrays that convert to ArrayView. The arrays must outlive them, except for temporaries.
+/// Errors are those of RowReader.
 template <class... Arrays>
 MiniBatches<sizeof...(Arrays)> batches(const BatchOptions& options, Arrays&&... arrays) {
   static_assert(sizeof...(Arrays) > 0, "batches are of one array or several");
   return {{ArrayView(std::forward<Arrays>(arrays))...}, options};
 }
-/// The same of `size` rows, shuffled by `seed`.
+/// Makes mini-batches of `size` rows, shuffled by `seed`.
 template <class... Arrays>
 MiniBatches<sizeof...(Arrays)> batches(std::int64_t size, std::uint64_t seed, Arrays&&... arrays) {
   BatchOptions options;
@@ -98,10 +101,10 @@ MiniBatches<sizeof...(Arrays)> batches(std::int64_t size, std::uint64_t seed, Ar
   return batches(options, std::forward<Arrays>(arrays)...);
 }
 
-/// Copies of rows drawn by `seed`, rounded(fraction * rows) of them, and of the rest, for each array in turn. Throws
-/// Error unless both parts have rows, ShapeError unless all arrays have equally many.
+/// Draws rounded(fraction * rows) rows with `seed`. For each array, returns copies of the drawn rows, then of the
+/// remaining rows. Throws Error if a part has no rows, ShapeError if the numbers of rows differ.
 std::vector<Array> split_rows(double fraction, std::uint64_t seed, const std::vector<ArrayView>& arrays);
-/// The same: auto [x, x_test, y, y_test] = split_rows(0.8, seed, all_x, all_y).
+/// The same for any number of arrays: auto [x, x_test, y, y_test] = split_rows(0.8, seed, all_x, all_y).
 template <class... Arrays, class = std::enable_if_t<(std::is_convertible<Arrays, ArrayView>::value && ...)>>
 std::array<Array, 2 * sizeof...(Arrays)> split_rows(double fraction, std::uint64_t seed, Arrays&&... arrays) {
   std::vector<Array> parts =

@@ -18,11 +18,11 @@ namespace xtape {
 template <class T>
 inline constexpr const char* kind_of_value = "value";
 
-/// Throws Error, which says that `names` lack `name` and suggests the nearest of them.
+/// Throws Error with a message that `names` lack `name`. The message suggests the nearest name.
 [[noreturn]] void throw_no_such_name(const char* kind, const std::string& name, const std::vector<std::string>& names);
 
-/// Values by name, in the order of addition. Adding and finding take logarithmic time. Adding invalidates references to
-/// entries, iterators, and what `find` returned.
+/// Values by name, in insertion order. Insertion and lookup take logarithmic time. Insertion invalidates references to
+/// entries, iterators, and pointers from `find`.
 template <class T>
 class Named {
  public:
@@ -36,8 +36,8 @@ class Named {
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, T(entry.value));
   }
-  /// From values that convert to T. Views made from the arrays of a variable do not keep the arrays alive; those of a
-  /// temporary move into the views.
+  /// Converts values to T. Views of the arrays of a variable do not keep the arrays alive. Views of temporaries own
+  /// them.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, T(entry.value));
@@ -47,7 +47,7 @@ class Named {
     for (auto& entry : other.entries_) add(entry.name, std::move(entry.value));
   }
 
-  /// Adds a value and returns it. Throws Error if the name exists.
+  /// Adds a value and returns it. Throws Error if the name already exists.
   T& add(const std::string& name, T value) {
     const auto [place, fresh] = index_.emplace(name, entries_.size());
     if (!fresh) throw Error(std::string(kind_of_value<T>) + " '" + name + "' already exists");
@@ -59,7 +59,7 @@ class Named {
     }
     return entries_.back().value;
   }
-  /// Adds a value, or replaces the value of that name.
+  /// Adds a value, or replaces the value with the same name.
   void set(const std::string& name, T value) {
     if (const auto found = index_.find(name); found != index_.end())
       entries_[found->second].value = std::move(value);
@@ -67,13 +67,13 @@ class Named {
       add(name, std::move(value));
   }
 
-  /// Null if there is no such name.
+  /// Returns null if there is no such name.
   const T* find(const std::string& name) const {
     const auto found = index_.find(name);
     return found == index_.end() ? nullptr : &entries_[found->second].value;
   }
   bool has(const std::string& name) const { return find(name) != nullptr; }
-  /// The value of that name. Throws Error, with the nearest name, if there is no such name.
+  /// Returns the value of this name. Throws Error with the nearest name if there is no such name.
   const T& at(const std::string& name) const& {
     if (const T* found = find(name)) return *found;
     throw_no_such_name(kind_of_value<T>, name, names());
@@ -83,7 +83,7 @@ class Named {
 
   std::size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }
-  /// In the order of addition. Throws Error if there are fewer.
+  /// Returns an entry in insertion order. Throws Error if the index is out of range.
   const Entry& operator[](std::size_t index) const& {
     if (index >= entries_.size())
       throw Error("there is no " + std::string(kind_of_value<T>) + " " + std::to_string(index) + ": the list has " +

@@ -8,9 +8,9 @@
 
 namespace xtape {
 
-/// A unique_ptr that throws HandleError where a null one would be dereferenced: using an object that was moved from is
-/// an error, not a crash. It deletes through a function, so that a class moves and ends without declaring how, where its
-/// data is incomplete.
+/// A unique_ptr that throws HandleError instead of dereferencing null. Using a moved-from object is then an error
+/// instead of a crash. It deletes through a function, so that a class with incomplete data needs no declared move
+/// operations and destructor.
 template <class T>
 class Owner {
  public:

@@ -1,4 +1,4 @@
-/// Parameters of programs by name: made when a program first asks for them, and found again by later programs.
+/// Named parameters of programs. The first program that uses a name makes the parameter. Later programs find it.
 #pragma once
 
 #include <cstdint>
@@ -14,76 +14,78 @@ namespace xtape {
 
 class Player;
 
-/// The parameters that a program uses on one tape. Their arrays are in a Store, outside the tape:
+/// The parameters that a program uses on one tape. A Store outside the tape contains their arrays:
 ///
 ///   Parameters p(tape, 1);
 ///   Var w = p("w", {in, out}, init::glorot_uniform());
 ///
-/// The first call makes the array "w" of the store. Later ones find it: on this tape, or on another tape by other
+/// The first call makes the array "w" of the store. Later calls find it, on this tape or on another tape through other
 /// Parameters of the same store (for evaluation, for another batch size, from a file):
 ///
 ///   Parameters q(eval_tape, p.store());
 ///
-/// `p / "encoder"` names the same parameters within a scope: (p / "encoder")("w", …) is "encoder.w". These are the
-/// names in files (save_arrays, load_arrays), and those of the weights of a Model.
+/// `p / "encoder"` gives access to the parameters in a scope: (p / "encoder")("w", …) is "encoder.w". The names with
+/// their scopes are the names in files (save_arrays, load_arrays) and of the weights of a Model.
 ///
-/// A handle: copies and scopes share everything. For one thread at a time.
+/// Parameters is a handle. Copies and scopes share everything. Only one thread at a time may use them.
 class Parameters {
  public:
-  /// Makes parameters in a new store. `seed` determines the numbers of init::normal and others.
+  /// Makes parameters in a new store. `seed` determines the initial values of random initialisers such as init::normal.
   Parameters(const Tape& tape, std::uint64_t seed);
-  /// Finds the arrays of `store`, which must outlive this, and makes those that it lacks.
+  /// Finds the arrays of `store`, and makes missing arrays. `store` must outlive this object.
   Parameters(const Tape& tape, Store& store, std::uint64_t seed);
-  /// Finds the arrays that `store` has now, and makes none: a name that it lacks is an Error.
+  /// Finds the arrays that `store` contains now. A missing name is an Error.
   Parameters(const Tape& tape, const Store& store);
   Parameters(const Parameters&) = default;
   Parameters& operator=(const Parameters&) = default;
 
-  /// The parameter of that name, of the tape's default dtype, on the tape. The first call for a store makes the array.
-  /// Throws Error, with the nearest name, if it is not there and cannot be made, or for an empty name; ShapeError or
-  /// DtypeError if it is there and has another shape or dtype, and as `initialise` does.
+  /// Returns the parameter of this name on the tape. Its dtype is the tape's default dtype. The first call for a store
+  /// makes the array. Throws Error if the name is empty, or if the array is missing and cannot be made; the message
+  /// suggests the nearest name. Throws ShapeError or DtypeError if the existing array has another shape or dtype.
+  /// Errors of `initialise` propagate.
   Var operator()(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                  Caller caller = Caller::here()) const;
-  /// The same for a parameter that starts as a copy of `initial`, of its shape and dtype.
+  /// The same for a parameter that starts as a copy of `initial`, with its shape and dtype.
   Var operator()(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) const;
 
-  /// The parameter that the store has under that name, of any type. Throws Error, with the nearest name, without one.
+  /// Returns the store's parameter of this name, of any type. Throws Error with the nearest name if there is none.
   Var operator()(const std::string& name, Caller caller = Caller::here()) const;
 
-  /// The same parameters, whose names begin with "SCOPE.". Throws Error for an empty scope.
+  /// The same parameters with names that begin with "SCOPE.". Throws Error if the scope is empty.
   Parameters scope(const std::string& name) const;
   Parameters operator/(const std::string& name) const { return scope(name); }
   template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
   Parameters operator/(T index) const {  ///< p / "layers" / 0: "layers.0."
     return scope(std::to_string(index));
   }
-  const std::string& prefix() const;  ///< What names begin with: "encoder.", or "".
+  const std::string& prefix() const;  ///< The prefix of names: "encoder.", or "".
 
   Tape tape() const;
-  Store& store() const;  ///< All arrays, also those that this tape does not use.
-  /// The same, where a store of weights is wanted: Optimizer(p, …), save_arrays(path, p).
+  Store& store() const;  ///< All arrays, including those that this tape does not use.
+  /// Passes the parameters as a store of weights: Optimizer(p, …), save_arrays(path, p).
   operator const Store&() const { return store(); }  // NOLINT: converts by intent
-  /// The vars that gradients train, by full name, in the order of their first use on this tape: grad(loss, p.vars()).
+  /// The vars that gradients train, by full name, in order of first use on this tape: grad(loss, p.vars()).
   NamedVars vars() const;
-  Vars list() const;           ///< The same without names.
-  std::int64_t count() const;  ///< Their elements.
+  Vars list() const;           ///< The vars that gradients train, without names.
+  std::int64_t count() const;  ///< The number of their elements.
 
-  // Parameters that no gradient trains, such as the scale of the inputs, or running means that the program updates.
-  /// Like operator(), but not among vars(), and behind a stop_gradient: Step leaves it unchanged. After record_update:
-  /// the new value.
+  // Statistics: parameters that no gradient trains, such as the scale of the inputs, or running means that the program
+  // updates.
+  /// Returns a statistic like operator(), but behind a stop_gradient and not among vars(), so that Step leaves it
+  /// unchanged. After record_update, returns the new value.
   Var statistic(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                 Caller caller = Caller::here()) const;
-  /// The same for a statistic that starts as a copy of `initial`, of its shape and dtype:
-  /// p.statistic("mean", mean_of_rows).
+  /// The same for a statistic that starts as a copy of `initial`, with its shape and dtype: p.statistic("mean",
+  /// mean_of_rows).
   Var statistic(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) const;
-  /// The statistic that the store has under that name, of any type. Throws Error, with the nearest name, without one.
+  /// Returns the store's statistic of this name, of any type. Throws Error with the nearest name if there is none.
   Var statistic(const std::string& name, Caller caller = Caller::here()) const;
-  /// Makes `value` the new value of a statistic, which `update` assigns after a play. Throws Error if there is no such
+  /// Makes `value` the new value of a statistic. `update` assigns it after a play. Throws Error if there is no such
   /// statistic, ShapeError or DtypeError if `value` has another type.
   void record_update(const std::string& name, const Var& value, Caller caller = Caller::here()) const;
-  /// The new values, by full name: outputs that a player must have for `update`.
+  /// The new values, by full name. A player must have them as outputs for `update`.
   const NamedVars& updates() const;
-  /// Assigns the new values of the last play. Throws as Player::view does.
+  /// Assigns the new values of the last play. Errors are those of Player::view.
   void update(const Player& player) const;
 
  private:

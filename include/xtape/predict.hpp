@@ -1,4 +1,4 @@
-/// Predictors: play a function of a model piece by piece, keeping what was computed for earlier pieces.
+/// Predictors play a function of a model chunk by chunk, keeping the cached values of earlier chunks.
 #pragma once
 
 #include <cstdint>
@@ -14,50 +14,52 @@
 namespace xtape {
 
 struct PredictorOptions {
-  std::string stepped = "tokens";  ///< The input, int [rows, t], that comes in pieces. All others are fixed.
-  std::int64_t capacity = 32;      ///< Positions per row that caches hold initially; doubled when full.
-  std::int64_t limit = 0;          ///< The most positions of a row; 0: no limit.
-  std::size_t players = 32;        ///< The most players kept of each kind; the least recently used is dropped.
-  std::optional<PlayerOptions> player;  ///< How players are made; empty: as the model's. Carries are ignored.
+  std::string stepped = "tokens";  ///< The input, int [rows, t], that is given in chunks. All other inputs are fixed.
+  /// The initial number of positions per row in caches. It doubles when the caches are full.
+  std::int64_t capacity = 32;
+  std::int64_t limit = 0;    ///< The most positions of a row. 0: no limit.
+  std::size_t players = 32;  ///< The most players to keep of each kind. The least recently used player is dropped.
+  std::optional<PlayerOptions> player;  ///< The options of players. Empty: those of the model. Carries are ignored.
 };
 
-/// Plays one function of a model in mode predict. The function takes the tokens [rows, t] that come next in each row,
-/// and any number of fixed inputs, given once per batch. What depends only on fixed inputs is computed once, when the
-/// batch begins; caches stay in place from step to step.
+/// Plays one function of a model in mode predict. The function takes the next tokens [rows, t] of each row, and any
+/// number of fixed inputs, given once per batch. Values that depend only on fixed inputs are computed once, at the
+/// beginning of the batch. Caches stay in place between steps.
 ///
-/// Each combination of rows, tokens per step, capacity and sizes of the fixed inputs is recorded and planned when it
-/// first occurs; other steps only play, without allocating. For one thread at a time. The model must outlive the
-/// predictor and stay where it is.
+/// The first step with a combination of rows, tokens, capacity and sizes of the fixed inputs records and plans the
+/// function. Other steps only play, without allocating. Only one thread at a time may use a predictor. The model must
+/// outlive the predictor and must not be moved.
 class Predictor {
  public:
-  /// Throws Error if there is no such function or an option is out of range, DefinitionError if the function has no
-  /// stepped input, or it is not an int of two sizes [rows, tokens].
+  /// Throws Error if there is no such function or an option is out of range. Throws DefinitionError if the function has
+  /// no stepped input, or if this input is not an int of two sizes [rows, tokens].
   explicit Predictor(const Model& model, const std::string& function = "logits", const PredictorOptions& options = {});
 
-  /// Begins a batch, in which no row has a position yet. `fixed` are the arrays of all fixed inputs, with `rows` rows,
-  /// read during the call only. Each of these rows becomes `repeat` consecutive rows of the batch (the hypotheses of a
-  /// sentence). Throws Error, DtypeError or ShapeError if the arrays do not fit the function, and what recording
-  /// throws.
+  /// Begins a batch, in which no row has a position yet. `fixed` contains the arrays of all fixed inputs, with `rows`
+  /// rows. Only this call reads the arrays. Each of these rows becomes `repeat` consecutive rows of the batch (the
+  /// hypotheses of a sentence). Throws Error, DtypeError or ShapeError if the arrays do not fit the function. Errors of
+  /// recording propagate.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);
 
-  /// Gives the caches of this batch room for `places` positions per row, so that no player is planned for the
-  /// capacities in between. Throws Error above the limit, or without a batch.
+  /// Reserves `places` positions per row in the caches of this batch. No players are then planned for smaller
+  /// capacities. Throws Error if `places` is above the limit or there is no batch.
   void reserve(std::int64_t places);
 
   /// Plays the next tokens, int64 [rows, t] with t >= 1, and returns the function's first result, [rows, t, …], valid
-  /// until the next call. Row i advances by counts[i] <= t positions (by t if `counts` is empty); its other tokens are
-  /// padding, which later steps do not see. Throws Error without a batch, for wrong counts or if a row would exceed the
-  /// limit, ShapeError for tokens of another type, and what recording and playing throw; then no row has advanced.
+  /// until the next call. Row i advances by counts[i] <= t positions, or by t if `counts` is empty. Its other tokens
+  /// are padding, which later steps ignore. Throws Error if there is no batch, a count is wrong, or a row would exceed
+  /// the limit. Throws ShapeError if the tokens have another type. Errors of recording and playing propagate. After an
+  /// error, no row has advanced.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
-  /// Reorders, repeats and drops rows: row i continues from where row rows[i] is now. Throws Error if `rows` is empty
-  /// or one is out of range.
+  /// Reorders, repeats and drops rows. Row i continues from the current state of row rows[i]. Throws Error if `rows` is
+  /// empty or an index is out of range.
   void select(const std::vector<std::int32_t>& rows);
 
-  std::int64_t rows() const;                      ///< The rows of the batch; 0 before the first one.
-  const std::vector<std::int64_t>& past() const;  ///< Per row: its number of positions so far.
-  std::int64_t capacity() const;                  ///< Positions per row that the caches hold now.
-  std::int64_t planned() const;                   ///< Players planned so far.
+  std::int64_t rows() const;                      ///< The rows of the batch. 0 before the first batch.
+  const std::vector<std::int64_t>& past() const;  ///< For each row, its number of positions so far.
+  std::int64_t capacity() const;                  ///< The current number of positions per row in the caches.
+  std::int64_t planned() const;                   ///< The number of players planned so far.
   int threads() const;                            ///< The most threads that a play uses.
 
  private:

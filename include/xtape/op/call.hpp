@@ -1,4 +1,4 @@
-/// A call of an op, as the functions of the op receive it.
+/// A call of an op, the argument of the op's functions.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace xtape {
 
-/// A call of an op: its attributes, and the types of its inputs and outputs. The references are valid only during the
-/// call of the function that receives it: a kernel copies what it needs.
+/// A call of an op: its attributes, and the types of its inputs and outputs. The references are valid only while the
+/// function that receives the call runs. A kernel must therefore copy the data that it needs.
 struct OpCall {
   const Op& op;
-  const Attributes& attributes;    ///< Complete, with defaults, in the order of the op's specs.
-  std::vector<ValueType> inputs;   ///< One per operand; optional inputs that are left out are missing at the end.
+  const Attributes& attributes;    ///< Complete with defaults, in the order of the op's specs.
+  std::vector<ValueType> inputs;   ///< One per operand. Omitted optional inputs are missing at the end.
   SharedList<ValueType> outputs;   ///< Empty while the shape rule or a rule's `refuses` runs.
   const Tape* body = nullptr;      ///< Null if the node has no body.
   Site site;                       ///< Empty while the shape rule or a rule's `refuses` runs.
 
-  // Accessors. They throw Error if the attribute is absent or of another type; `number` does not take an integer, since
-  // attributes of type `number` always hold a double.
+  // These accessors throw Error if the attribute is absent or has another type. `number` does not accept an integer,
+  // because attributes of type `number` always hold a double.
   const Shape& shape(std::size_t input) const { return inputs[input].shape; }
   Dtype dtype(std::size_t input) const { return inputs[input].dtype; }
   template <class T>
@@ -29,7 +29,7 @@ struct OpCall {
   bool flag(const std::string& name) const { return get<bool>(name); }
   std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
   double number(const std::string& name) const { return get<double>(name); }
-  /// The value of an attribute of type `element`. Throws DtypeError unless it fits `dtype`.
+  /// The value of an attribute of type `element`. Throws DtypeError if it does not fit `dtype`.
   Literal element(const std::string& name, Dtype dtype) const {
     const Literal number = attributes.number(name);
     require_fits(number, dtype, name);
