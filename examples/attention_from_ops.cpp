@@ -1,5 +1,5 @@
-// Attention built from ops: scaled dot-product attention (Vaswani et al., 2017) with and without a mask, and additive
-// attention (Bahdanau et al., 2015), on inputs small enough to check by hand.
+// Builds attention from ops: scaled dot-product attention (Vaswani et al., 2017) with and without a mask, and additive
+// attention (Bahdanau et al., 2015). The inputs are small enough to check by hand.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>

@@ -1,5 +1,5 @@
-// An op of one's own, through the same row that the library's ops have: used from C++, checked, differentiated twice,
-// and called from a definition.
+// Defines a custom op with the same Op struct as the built-in ops. Uses it from C++, checks its gradients,
+// differentiates it twice, and calls it from a definition.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>
@@ -32,7 +32,7 @@ const Op soft_clip_op = [] {
   return op;
 }();
 
-// An Argument is a Var that notes from where it is handed over, so that errors name the caller's line.
+// An Argument is a Var that also records the line of its caller, so that errors name this line.
 Var soft_clip(const Argument& x, double limit) {
   return apply(soft_clip_op, {x}, {{"limit", limit}}, x.caller())[0];
 }

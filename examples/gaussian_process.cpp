@@ -1,4 +1,4 @@
-// Gaussian process regression: the length, scale and noise of the kernel maximise the marginal likelihood.
+// Gaussian process regression. The length, scale and noise of the kernel maximise the marginal likelihood.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>

@@ -1,5 +1,5 @@
-// Hessian-vector products, computed as the gradient of a gradient, which works because gradients are ordinary nodes of
-// the tape. Newton's method uses them to find the minimum (1, 1) of Rosenbrock's function in a few steps.
+// Computes Hessian-vector products as the gradient of a gradient. This works because gradients are ordinary nodes of
+// the tape. Newton's method uses these products to find the minimum (1, 1) of Rosenbrock's function in a few steps.
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>

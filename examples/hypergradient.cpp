@@ -1,5 +1,5 @@
-// Finds the weight decay of a logistic regression by gradients of the held-out loss. They pass through the fitted
-// weights by the implicit function theorem.
+// Finds the weight decay of a logistic regression with gradients of the held-out loss. The implicit function theorem
+// gives the derivatives of the fitted weights.
 #include <iostream>
 #include <xtape/xtape.hpp>
 using namespace xtape;

@@ -1,5 +1,5 @@
-// A neural ordinary differential equation (Chen et al., 2018): a network is fitted to the slope of a spiral, of which
-// only places at some times are known.
+// Fits a neural ordinary differential equation (Chen et al., 2018) to a spiral. The training data are points of the
+// spiral at some times.
 #include <iostream>
 #include <xtape/xtape.hpp>
 using namespace xtape;

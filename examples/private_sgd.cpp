@@ -1,6 +1,6 @@
-// DP-SGD: trains a classifier of points in a plane without revealing any one of them (Abadi et al., 2016). Each update
-// draws examples by chance, clips the gradient of each, and adds noise to their sum; the accountant says what that
-// reveals.
+// DP-SGD: trains a classifier of points in a plane without revealing any single point (Abadi et al., 2016). Each update
+// draws a random sample of examples, clips the gradient of each example, and adds noise to their sum. The accountant
+// computes the privacy loss.
 #include <iostream>
 #include <xtape/xtape.hpp>
 using namespace xtape;
@@ -21,7 +21,7 @@ int main() {
   const ExampleLoss loss = [&](const Vars& one) {
     return one[2] * binary_cross_entropy_with_logits(logit(one[0]), one[1]);
   };
-  // Each example is drawn on its own. `used` is 0 for the rest of the rows, whose gradients are 0.
+  // Poisson sampling draws each example independently. `used` is 0 for padding rows, so that their gradients are 0.
   const auto [used, rows] = top_k(cast(bernoulli(tape, {examples}, sample_rate), Dtype::float32), most);
   const Vars batch = {take(points, rows), take(inside, rows), used};
   const Vars gradients = with_noise(clipped_gradients(loss, p.list(), batch, clip_norm).gradients, noise * clip_norm);
@@ -33,7 +33,7 @@ int main() {
     player.play();
     std::vector<ArrayView> views;
     for (const Var& gradient : gradients) views.push_back(player.view(gradient));
-    adam.update(views, 0.02, 1 / expected);  // not by the number drawn, which would reveal it
+    adam.update(views, 0.02, 1 / expected);  // not by the number of drawn examples, which would reveal it
     accountant.count(noise, sample_rate);
     if (update % 250 == 0) std::cout << "update " << update << ": epsilon " << accountant.epsilon(delta) << '\n';
   }

@@ -1,5 +1,5 @@
-// Trains a small GPT-2 (models/gpt2.json) on the characters of a text with a training loop of its own, on any number of
-// processes. The loss and the weights are the same bits for 1 to 4 ranks.
+// Trains a small GPT-2 (models/gpt2.json) on the characters of a text with a custom training loop, on any number of
+// processes. The loss and the weights are bitwise the same for 1 to 4 ranks.
 // usage: mpirun -n 2 train_distributed [TEXT [STEPS]]
 #include <cmath>
 #include <iostream>
@@ -12,7 +12,7 @@ using namespace xtape;
 namespace {
 
 constexpr std::int64_t shards = 4;
-constexpr std::int64_t rows = 3;  // of a shard
+constexpr std::int64_t rows = 3;  // per shard
 
 std::string text_of(int argc, char** argv) {
   if (argc > 1) return read_text(argv[1]);
@@ -32,7 +32,7 @@ Model small_gpt2(const CharacterTokenizer& tokenizer, std::int64_t block_size) {
   return Model::load("gpt2", options);
 }
 
-/// The rows of one shard in an array of a batch.
+/// Returns the rows of one shard in an array of a batch.
 ArrayView shard_of(const Array& array, std::int64_t shard) {
   Layout layout = Layout::dense({rows, array.shape()[1]});
   layout.offset = shard * rows * array.shape()[1];
@@ -72,9 +72,9 @@ int main(int argc, char** argv) try {
   for (int step = 0; step < steps; ++step) {
     batches.training(static_cast<std::uint64_t>(step), batch);
     optimizer.begin(shards);
-    std::vector<double> sums;  // of this rank's shards
+    std::vector<double> sums;  // of the shards of this rank
     for (std::int64_t shard = optimizer.first_shard(); shard < optimizer.last_shard(); ++shard) {
-      const auto draw = static_cast<std::uint64_t>(step * shards + shard);  // dropout differs from shard to shard
+      const auto draw = static_cast<std::uint64_t>(step * shards + shard);  // each shard has its own dropout
       optimizer.play(player, gradients,
                      {{inputs.at("tokens"), shard_of(batch.at("tokens"), shard)},
                       {inputs.at("targets"), shard_of(batch.at("targets"), shard)}},

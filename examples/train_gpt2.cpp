@@ -1,4 +1,4 @@
-// Trains a small GPT-2 (models/gpt2.json) on the characters of a text, with its own training loop instead of Trainer,
+// Trains a small GPT-2 (models/gpt2.json) on the characters of a text, with a custom training loop instead of Trainer,
 // then generates text from a prompt.
 // usage: train_gpt2 [TEXT [STEPS]]
 #include <iostream>
@@ -32,7 +32,7 @@ Model small_gpt2(const CharacterTokenizer& tokenizer, std::int64_t block_size) {
   return Model::load("gpt2", options);
 }
 
-/// The training step on a tape: the mean loss, and its gradient by each weight.
+/// The training step on a tape: the mean loss, and its gradient with respect to each weight.
 struct TrainingStep {
   Tape tape{Mode::train};
   NamedVars inputs;

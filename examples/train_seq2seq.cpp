@@ -1,8 +1,8 @@
 // Trains GRUs with additive attention (models/gru_attention.json) to convert dates, written in numbers or in six
-// languages, to ISO 8601. Counts the held-out dates that are converted correctly, and draws the attention for one.
+// languages, to ISO 8601. Counts the held-out dates that are converted correctly, and draws the attention for one date.
 // usage: train_seq2seq FOLDER [STEPS]
-// FOLDER has training.tsv and validation.tsv, with a line written<TAB>iso for each date. The command
-// `data/dates FOLDER 20000 200` writes them.
+// FOLDER contains training.tsv and validation.tsv, with a line written<TAB>iso for each date. The command `data/dates
+// FOLDER 20000 200` writes both files.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -50,7 +50,8 @@ int main(int argc, char** argv) try {
 
   const PairTexts training_texts = read_pairs(folder + "/training.tsv");
   const PairTexts held_out = read_pairs(folder + "/validation.tsv");
-  const auto unknown = CharacterTokenizer::Unknown::token;  // held-out dates may have characters not seen in training
+  // held-out dates may contain characters that training does not
+  const auto unknown = CharacterTokenizer::Unknown::token;
   const CharacterTokenizer source(training_texts.source, unknown, true);
   const CharacterTokenizer target(training_texts.target, unknown, true);
   const RowBatches batches(pairs_of(training_texts, source, target), pairs_of(held_out, source, target), {});

@@ -1,8 +1,8 @@
-// Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English ones, then
-// translates some held-out ones with beam search.
+// Trains a small Transformer (models/transformer.json) to translate Portuguese number words into English number words,
+// then translates some held-out numbers with beam search.
 // usage: train_transformer FOLDER [STEPS]
-// FOLDER has training.tsv and validation.tsv, with a line portuguese<TAB>english for each number. The command
-// `data/number_words FOLDER 20000 200` writes them.
+// FOLDER contains training.tsv and validation.tsv, with a line portuguese<TAB>english for each number. The command
+// `data/number_words FOLDER 20000 200` writes both files.
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>

@@ -1,8 +1,8 @@
-// Writes data for models/recipes/dates_gru.json and dates_lstm.json: dates from 1900 to 2099, one
-// written<TAB>2000-05-03 per line. Dates are written in numbers, English, German, French, Spanish, Portuguese and
-// Italian, and in ISO 8601. The dates of FOLDER/validation.tsv are not in FOLDER/training.tsv in any form. No text is
-// ambiguous: numbers alone are a day, a month and a year, unless the year comes first with four digits; a year of two
-// digits is in 1970 to 2069; a named weekday is the right one.
+// Writes data for models/recipes/dates_gru.json and dates_lstm.json. Each line is WRITTEN_DATE<TAB>ISO_DATE, with dates
+// from 1900 to 2099. Dates are written in numbers, in English, German, French, Spanish, Portuguese and Italian, and in
+// ISO 8601. The dates of FOLDER/validation.tsv are not in FOLDER/training.tsv in any format. No text is ambiguous:
+// numbers alone are a day, a month and a year, unless a year of four digits comes first. A year of two digits is in
+// 1970 to 2069. A named weekday is always correct.
 //
 // usage: dates FOLDER [TRAINING (100000) [HELD_OUT (2000)]]
 //
@@ -17,7 +17,8 @@ using namespace dataset;
 using std::chrono::days;
 using std::chrono::sys_days;
 
-/// A line for the date with index `number`, counted from first_date. `counter` determines the drawn language and form.
+/// Returns a line for the date with index `number`, counted from first_date. `counter` selects the random language and
+/// format.
 std::string line_of(std::uint32_t number, std::uint64_t counter) {
   constexpr std::uint64_t language_stream = 9, form_stream = 10, case_stream = 11;
   const std::chrono::year_month_day date = sys_days(first_date) + days(number);
@@ -40,7 +41,7 @@ int main(int argc, char** argv) try {
   for (std::uint64_t i = 0; i < held_out; ++i) lines.push_back(line_of(order[i], i));
   write_lines(argv[1], "validation.tsv", lines);
   lines.clear();
-  // Training iterates over the other dates, and draws a new form each time.
+  // Training iterates over the other dates, and draws a new format each time.
   for (std::uint64_t i = 0; i < training; ++i) lines.push_back(line_of(order[held_out + i % others], held_out + i));
   write_lines(argv[1], "training.tsv", lines);
   return 0;

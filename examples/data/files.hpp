@@ -20,13 +20,13 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Random number `counter` of a stream, in [0, bound).
+/// Returns random number `counter` of a stream, in [0, bound).
 inline std::uint64_t draw_below(std::uint64_t bound, std::uint64_t stream, std::uint64_t counter) {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(mix(mix(mix(0) ^ stream) ^ counter)) * bound) >> 64);
 }
 
-/// A random permutation of the numbers [0, count).
+/// Returns a random permutation of the numbers [0, count).
 inline std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t stream) {
   std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
@@ -34,7 +34,7 @@ inline std::vector<std::uint32_t> shuffled(std::uint32_t count, std::uint64_t st
   return order;
 }
 
-/// Writes the lines to `folder`/`name`; creates the folder.
+/// Writes the lines to `folder`/`name`. Creates the folder.
 inline void write_lines(const std::string& folder, const std::string& name, const std::vector<std::string>& lines) {
   std::filesystem::create_directories(folder);
   std::ofstream file(folder + "/" + name, std::ios::binary);
@@ -42,8 +42,8 @@ inline void write_lines(const std::string& folder, const std::string& name, cons
   if (!file.flush()) throw std::runtime_error("cannot write " + folder + "/" + name);
 }
 
-/// Argument `place` as a number; `otherwise` if it is missing. Throws std::invalid_argument if it is not in `low` to
-/// `high`.
+/// Returns argument `place` as a number, or `otherwise` if it is missing. Throws std::invalid_argument if it is not in
+/// `low` to `high`.
 inline std::int64_t number_argument(int argc, char** argv, int place, std::int64_t otherwise, std::int64_t low,
                                     std::int64_t high) {
   if (place >= argc) return otherwise;

@@ -1,8 +1,8 @@
-// Writes data for a tagger: sentences with the names of people, dates and amounts of money, a word<TAB>label per line
-// and a blank line after each sentence. Labels begin with B- at the first word of a name and with I- at the others; all
-// other words have the label O. Words alone do not tell the label: May and April are months and first names, a number
-// is part of a date or of an amount, or counts something else. No last name and no sentence of FOLDER/validation.txt is
-// in FOLDER/training.txt.
+// Writes data for a tagger: sentences with the names of people, dates and amounts of money. Each line is
+// word<TAB>label. A blank line follows each sentence. Labels begin with B- at the first word of a name and with I- at
+// its other words. All other words have the label O. The word alone does not determine the label: May and April are
+// months and first names, and a number can be part of a date or an amount, or count something else. No last name and no
+// sentence of FOLDER/validation.txt is in FOLDER/training.txt.
 //
 // usage: names FOLDER [TRAINING (3000) [HELD_OUT (500)]]
 //
@@ -22,7 +22,7 @@ constexpr const char* counted[] = {"games", "visits", "letters", "attempts"};
 constexpr const char* months[] = {"January", "February", "March",     "April",   "May",      "June",
                                   "July",    "August",   "September", "October", "November", "December"};
 constexpr const char* first_names[] = {"Anna", "Boris", "Carla", "David", "Elena", "Grace", "April", "May", "June"};
-// Last names are made of three parts, so that most are rare, as in real texts.
+// Last names consist of three parts, so that most are rare, as in real texts.
 constexpr const char* begins[] = {"Ad", "Bar", "Cor", "Dal", "El", "Fer", "Gar", "Hal", "Jan", "Kel"};
 constexpr const char* middles[] = {"a", "be", "di", "ga", "li", "mo", "na", "ri", "so", "ve"};
 constexpr const char* held_out_end = "ck";  // only in the validation split
@@ -30,7 +30,7 @@ constexpr const char* ends[] = {"ler", "lon", "man", "nev", "rd", "s", "sen", "s
 constexpr const char* currencies[] = {"dollars", "euros", "pounds", "francs"};
 constexpr const char* small_numbers[] = {"two", "three", "four", "five", "seven", "nine", "twenty", "ninety"};
 
-/// The words of one sentence with their labels, drawn by its number.
+/// The words of a sentence with their labels. The number of the sentence determines its random draws.
 class Sentence {
  public:
   Sentence(std::uint64_t number, bool held_out) : counter_(number * draws_of_one), held_out_(held_out) {
@@ -42,24 +42,24 @@ class Sentence {
     if (chance(3)) outside("after"), outside(number_below(98)), outside(one_of(counted));
     outside(".");
   }
-  /// Its lines, without the blank one.
+  /// The lines of the sentence, without the blank line.
   const std::string& lines() const { return lines_; }
 
  private:
-  static constexpr std::uint64_t draws_of_one = 64;  // more than a sentence takes
+  static constexpr std::uint64_t draws_of_one = 64;  // more than any sentence needs
   std::uint64_t draw(std::uint64_t bound) {
     constexpr std::uint64_t stream = 12;
     return draw_below(bound, stream, counter_++);
   }
   bool chance(std::uint64_t of) { return draw(of) == 0; }
   std::string one_of(std::span<const char* const> words) { return words[draw(words.size())]; }
-  /// A number from 2 on.
+  /// Returns a random number from 2 on.
   std::string number_below(std::uint64_t bound) { return std::to_string(2 + draw(bound)); }
 
   void add(const std::string& word, const std::string& label) {
     lines_ += (lines_.empty() ? "" : "\n") + word + "\t" + label;
   }
-  /// Adds the words of a text, each with the label that `of` gives for whether it is the first one.
+  /// Adds each word of a text with the label of(is_first).
   template <class Label>
   void each_word(const std::string& text, const Label& of) {
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
@@ -80,7 +80,8 @@ class Sentence {
     name(first + " " + last_name(), "PERSON");
   }
   std::string last_name() {
-    const std::string begin = one_of(begins), middle = one_of(middles);  // draws in this order with every compiler
+    // fixes the order of the draws for every compiler
+    const std::string begin = one_of(begins), middle = one_of(middles);
     return begin + middle + (held_out_ ? held_out_end : one_of(ends));
   }
   void with_date() {
@@ -126,7 +127,7 @@ int main(int argc, char** argv) try {
   }
   write_lines(argv[1], "training.txt", lines);
   lines.clear();
-  // Short sentences without a last name can be in both; those of the training split are skipped here.
+  // Both splits could contain a short sentence without a last name. The loop skips those of the training split.
   for (std::uint64_t i = training; lines.size() < 2 * held_out; ++i) {
     const Sentence sentence(i, true);
     if (!trained.contains(sentence.lines())) take(sentence);

@@ -1,5 +1,5 @@
-// Writes data for models/recipes/number_words.json: numbers from 0 to 999,999 in words, one portuguese<TAB>english per
-// line. FOLDER/training.tsv and FOLDER/validation.tsv have no number in common.
+// Writes data for models/recipes/number_words.json: numbers from 0 to 999,999 in words. Each line is
+// portuguese<TAB>english. FOLDER/training.tsv and FOLDER/validation.tsv have no number in common.
 //
 // usage: number_words FOLDER [TRAINING (100000) [HELD_OUT (2000)]]
 //
@@ -18,8 +18,8 @@ int main(int argc, char** argv) try {
   const std::int64_t held_out = number_argument(argc, argv, 3, 2000, 1, number_words_end - training);
   constexpr std::uint64_t stream = 7;
   auto order = shuffled(static_cast<std::uint32_t>(number_words_end), stream);
-  // A uniform sample would have hardly any numbers below 1000, so all of these that are not held out are used for
-  // training.
+  // A uniform sample would contain hardly any numbers below 1000. Training therefore uses all of them that are not held
+  // out.
   constexpr std::uint32_t short_numbers_end = 1000;
   std::stable_partition(order.begin() + held_out, order.end(),
                         [](std::uint32_t number) { return number < short_numbers_end; });

@@ -60,7 +60,7 @@ struct NumberWords {
   std::string english;     ///< As written in Britain: "one thousand two hundred and thirty-four".
 };
 
-/// Throws std::out_of_range unless `number` is in [0, number_words_end).
+/// Throws std::out_of_range if `number` is not in [0, number_words_end).
 inline NumberWords words_of(std::int64_t number) {
   if (number < 0 || number >= number_words_end)
     throw std::out_of_range("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +

@@ -3,7 +3,7 @@
 //
 // usage: sums FOLDER [DIGITS (2) [HELD_OUT (2000, or a fifth of all sums if that is less) [reversed] [padded]]]
 //
-// reversed: the sum has its last digit first; padded: numbers have leading zeros.
+// reversed: the sum begins with its last digit. padded: numbers have leading zeros.
 //
 // g++ -std=c++20 -O2 sums.cpp -o sums
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Bundle adjustment: how far p projections of points into cameras are from where they were seen, and the sparse
-// Jacobian.
+// Bundle adjustment: the reprojection errors of p observations and their sparse Jacobian.
 #include <algorithm>
 
 #include "gradbench.hpp"
@@ -7,9 +6,9 @@
 namespace gradbench {
 
 namespace {
-using Columns = Vars;  // the numbers of a camera, or of a point, for all observations: each [p]
+using Columns = Vars;  // the parameters of the camera, or of the point, of all observations: each [p]
 
-/// A field, a number or a list, as that many equal rows.
+/// Repeats a field (a number or a list) in `rows` equal rows.
 Var repeated(Input& in, const char* field, std::int64_t rows) {
   const Var row = in.array(field);
   const std::int64_t columns = count_of(row.shape());
@@ -18,7 +17,7 @@ Var repeated(Input& in, const char* field, std::int64_t rows) {
     std::copy_n(row.node().storage.as<double>(), columns, all.as<double>() + i * columns);
   return in.tape.parameter(std::string(field) + " of all", all);
 }
-/// The same as columns.
+/// Repeats a field in `columns` equal columns.
 Var beside(Input& in, const char* field, std::int64_t columns) {
   const Var column = in.array(field);
   const std::int64_t rows = count_of(column.shape());
@@ -32,7 +31,7 @@ Columns cross(const Columns& a, const Columns& b) {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
 
-/// The point x, turned by the angle |r| about the axis r (Rodrigues).
+/// Rotates the point x by the angle |r| about the axis r (Rodrigues).
 Columns rotated(const Columns& r, const Columns& x) {
   const Var squared = r[0] * r[0] + r[1] * r[1] + r[2] * r[2], still = squared == 0;
   const Var angle = sqrt(where(still, 1, squared)), cosine = where(still, 1, cos(angle)), sine = sin(angle);
@@ -60,7 +59,7 @@ struct Scene {
 };
 constexpr std::int64_t block = 4096;  // observations
 
-/// Of some observations.
+/// The errors of a block of observations.
 struct Errors {
   Errors(const Scene& scene, const Vars& observations) : by(unstack(take(scene.cameras, observations[0], 1))) {
     for (const Var& each : unstack(take(scene.points, observations[1], 1))) by.push_back(each);
@@ -72,7 +71,7 @@ struct Errors {
     of_weight = 1 - square(by[14]);
   }
 
-  Vars by;  // 15 of [rows]: 11 numbers of the camera, 3 of the point, the weight
+  Vars by;  // 15 vars of [rows]: 11 numbers of the camera, 3 of the point, the weight
   Vars of_places;
   Var of_weight;
 };
@@ -82,7 +81,7 @@ json answer_errors(const std::vector<ArrayView>& found) {
           {"w_err", {{"element", found[1](0)}, {"repeated", found[1].shape()[0]}}}};
 }
 
-json answer_matrix(const std::vector<ArrayView>& found) {  // of each array the first 30 elements and the last
+json answer_matrix(const std::vector<ArrayView>& found) {  // the first 30 elements and the last element of each array
   json matrix;
   const char* names[] = {"rows", "cols", "vals"};
   for (int i = 0; i < 3; ++i) {
@@ -106,7 +105,7 @@ Functions ba() {
              return Result(in_blocks(errors, scene.observations, block), answer_errors);
            }},
           {"jacobian", [](Input& in) {
-             // Each error depends on 15 numbers: a row of the matrix has as many elements, in compressed rows.
+             // Each error depends on 15 numbers, so each row of the Jacobian has 15 nonzeros. The format is CSR.
              const Scene scene(in);
              const auto rows_of = [&](const Vars& observations) {
                const Errors e(scene, observations);

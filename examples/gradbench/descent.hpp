@@ -1,14 +1,15 @@
-/// Gradient descent as an expression, so that derivatives go through all of its steps.
+/// Gradient descent as an expression, so that derivatives pass through all of its steps.
 #pragma once
 
 #include "gradbench.hpp"
 
 namespace gradbench {
 
-using Objective = std::function<Var(const Var&)>;  ///< From x [n] to a number.
+using Objective = std::function<Var(const Var&)>;  ///< Maps x [n] to a number.
 using Gradient = std::function<Var(const Objective&, const Var&)>;
 
-/// In reverse and in forward mode. Both differentiate by a value of their own, which no other argument of f comes from.
+/// The gradients in reverse and forward mode. Both differentiate with respect to a copy of x, so no other argument of f
+/// depends on it.
 inline Var reverse(const Objective& f, const Var& x) {
   const Var at = x + 0.0;
   return grad(f(at), at);
@@ -20,8 +21,8 @@ inline Var forward(const Objective& f, const Var& x) {
   return jacobian(f(at), at, options);
 }
 
-/// Where f is least, from `start`: the steps of GradBench's gd.hpp, whose length doubles after ten that go down, and
-/// halves after one that does not.
+/// Finds the minimiser of f from `start` with the algorithm of GradBench's gd.hpp. The step size doubles after ten
+/// successful steps and halves after a failed one.
 inline Var argmin(const Objective& f, const Gradient& gradient, const Var& start) {
   Tape tape = start.tape();
   const Var zero = zeros(tape, {});

@@ -1,10 +1,10 @@
-// A determinant by the expansion along first rows, without remembering minors: about e n! products.
+// A determinant by expansion along first rows, without memoisation of minors: about e n! products.
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 namespace {
-/// Of the matrices a [n, n, b], by their minors: n b matrices with one row and column less.
+/// Returns the determinants of b matrices a [n, n, b]. The expansion needs the determinants of n b minors.
 Var determinants(const Var& a) {
   const std::int64_t n = a.size(0);
   if (n == 1) return reshape(a, {-1});

@@ -11,7 +11,7 @@ Functions gmm() {
     const double gamma = in.fields.at("gamma"), freedom = static_cast<double>(d + m + 1);
     const Var x = in.array("x"), q_sum = sum(by.at("q"), 1);  // [n, d], [k]
 
-    // Lower triangular factors of the precision matrices; `l` has their columns one after the other.
+    // Lower triangular factors of the precision matrices. `l` contains their columns, one after the other.
     std::vector<std::int32_t> places(static_cast<std::size_t>(d * d), static_cast<std::int32_t>(d * (d - 1) / 2));
     for (std::int32_t column = 0, next = 0; column < d; ++column)
       for (std::int32_t row = column + 1; row < d; ++row) places[static_cast<std::size_t>(row * d + column)] = next++;

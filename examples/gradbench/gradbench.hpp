@@ -1,5 +1,5 @@
-/// The evals of GradBench (https://github.com/gradbench/gradbench), a benchmark of automatic differentiation: what
-/// their programs share.
+/// Shared code of the programs for GradBench (https://github.com/gradbench/gradbench), a benchmark of automatic
+/// differentiation.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,19 @@ namespace gradbench {
 using namespace xtape;
 using json = nlohmann::json;
 
-/// The input of a function: its fields, and the tape on which the function records.
+/// The input of a function: its fields, and the tape for recording.
 struct Input {
   const json& fields;
   Tape tape{Dtype::float64};
 
   std::int64_t number(const char* field) const { return fields.at(field).get<std::int64_t>(); }
-  /// A list of numbers, or of such lists, as a parameter of the tape.
+  /// Records a list of numbers, or a nested list, as a parameter of the tape.
   Var array(const char* field) { return array(fields.at(field), field); }
   Var array(const json& values, const char* name);
   Var indices(const json& values, const char* name);  ///< The same as int32.
 };
 
-/// What a function computes: vars, and the answer that is made of their arrays.
+/// The result of a function: vars, and a function that makes the answer from their arrays.
 struct Result {
   using Answer = std::function<json(const std::vector<ArrayView>&)>;
   Result(const Var& var);          // NOLINT: converts by intent
@@ -35,13 +35,13 @@ struct Result {
   Vars vars;
   Answer answer;
 };
-json listed(const ArrayView& array);  ///< As nested lists.
+json listed(const ArrayView& array);  ///< The array as nested lists.
 
-/// What f returns for blocks of `rows` rows of the arrays x, joined along the first axis. The blocks are computed one
-/// after the other, so that what f computes in between stays in the cache.
+/// Applies f to blocks of `rows` rows of the arrays x, and joins the results along the first axis. The blocks are
+/// computed one after the other, so that the intermediate values of f stay in the cache.
 Vars in_blocks(const std::function<Vars(const Vars&)>& f, const Vars& x, std::int64_t rows);
 
-using Functions = std::map<std::string, std::function<Result(Input&)>>;  ///< The functions of an eval by their names.
+using Functions = std::map<std::string, std::function<Result(Input&)>>;  ///< The functions of an eval by name.
 Functions ba(), det(), gmm(), hello(), ht(), kmeans(), llsq(), lse(), lstm(), ode(), particle(), saddle();
 
 }  // namespace gradbench

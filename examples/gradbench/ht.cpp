@@ -1,10 +1,11 @@
-// Hand tracking: how far points are from a hand of 22 bones, whose angles and place are theta; and the Jacobian.
+// Hand tracking: the distances of points from a hand of 22 bones, and the Jacobian. theta contains the hand's angles
+// and position.
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 namespace {
-/// A rotation by the angle |r| about the axis r [3], as [3, 3].
+/// Returns the rotation by the angle |r| about the axis r [3], as [3, 3].
 Var rotation(const Var& r) {
   Tape tape = r.tape();
   const Var squared = sum(square(r)), still = squared < 1e-8, angle = sqrt(where(still, 1, squared));
@@ -15,7 +16,8 @@ Var rotation(const Var& r) {
   return where(still, eye(tape, 3), turned);
 }
 
-/// Rotations about z, y and x, one after the other, as [bone, 4, 4]; `angles` [bone, 3] are those about x, z and y.
+/// Returns rotations about z, y and x, one after the other, as [bone, 4, 4]. `angles` [bone, 3] are the angles about x,
+/// z and y.
 Var rotations(const Var& angles) {
   Tape tape = angles.tape();
   const Vars c = unstack(cos(angles), 1), s = unstack(sin(angles), 1);
@@ -29,7 +31,8 @@ Var rotations(const Var& angles) {
                  {-1, 4, 4});
 }
 
-/// Where the angles of bones are in theta: each finger of four bones has two in its first joint, and one in the others.
+/// Returns the positions of the bones' angles in theta. Each finger has four bones, with two angles in its first joint
+/// and one in each other joint.
 std::vector<std::int32_t> angle_places(std::int64_t bones, std::int32_t none) {
   std::vector<std::int32_t> places(static_cast<std::size_t>(3 * bones), none);
   std::int32_t next = 6;
@@ -42,14 +45,14 @@ std::vector<std::int32_t> angle_places(std::int64_t bones, std::int32_t none) {
   return places;
 }
 
-/// Where the bones put the surface: their transforms [3, 4 bone].
+/// Returns the transforms of the bones, [3, 4 bone], which determine the surface.
 Var transforms(Input& in, const json& model, const Var& theta) {
   const std::vector<int> parents = model.at("parents");
   const std::int64_t bones = static_cast<std::int64_t>(parents.size());
   const Var places = in.tape.constant(angle_places(bones, static_cast<std::int32_t>(theta.size(0))));
   const Var angles = reshape(take(concat({theta, zeros(in.tape, {1})}), places), {bones, 3});
   const Vars relative = unstack(matmul(in.array(model.at("base_relatives"), "relatives"), rotations(angles)));
-  Vars absolute;  // from each bone to the whole hand
+  Vars absolute;  // from each bone to the complete hand
   for (std::size_t i = 0; i < parents.size(); ++i)
     absolute.push_back(parents[i] < 0 ? relative[i]
                                       : matmul(absolute[static_cast<std::size_t>(parents[i])], relative[i]));
@@ -60,9 +63,11 @@ Var transforms(Input& in, const json& model, const Var& theta) {
   return reshape(einsum("ij,bjk->ibk", world, bone), {3, 4 * bones});
 }
 
-/// The surface, and how points hang on it: each is a mean of the vertices of a triangle, or a vertex.
+/// The hand surface and its correspondence to the points. Each point corresponds to a vertex, or to barycentric
+/// coordinates in a triangle.
 struct Surface {
-  /// Vertices move with several bones, so they are linear in the transforms [k, 4 bone]; so are points, [k, point].
+  /// Each vertex moves with several bones. Vertices and points [k, point] are therefore linear in the transforms [k, 4
+  /// bone].
   Var points(const Var& by) const {
     const Var vertices = matmul(by, skin);  // [k, vertex]
     if (us.empty()) return take(vertices, corners[0], 1);
@@ -70,8 +75,8 @@ struct Surface {
     return u * take(vertices, corners[0], 1) + v * take(vertices, corners[1], 1) +
            (1 - u - v) * take(vertices, corners[2], 1);
   }
-  Var skin;      // [4 bone, vertex], of the vertices that a point hangs on
-  Vars corners;  // of [point]
+  Var skin;      // [4 bone, vertex], for the vertices that points correspond to
+  Vars corners;  // each [point]
   Var us;        // [point, 2], or empty
 };
 
@@ -79,7 +84,7 @@ Surface surface_of(Input& in, const json& data, const Var& us) {
   const json& model = data.at("model");
   Surface surface;
   surface.us = us;
-  std::map<int, std::int32_t> used;  // vertices, in the order in which points name them
+  std::map<int, std::int32_t> used;  // vertices, in the order of their first use by points
   const auto number = [&](int vertex) {
     return used.emplace(vertex, static_cast<std::int32_t>(used.size())).first->second;
   };
@@ -112,13 +117,15 @@ Result evaluated(Input& in, bool derivatives) {
       transpose(in.array(data.at("points"), "points")) - (surface.points(by) + expand_dims(place, 1));  // [3, point]
   if (!derivatives) return reshape(transpose(errors), {-1});
 
-  Vars columns;     // of [column, 3, point]
-  if (!us.empty())  // a point depends on its own pair: one tangent for the first numbers of all pairs, one for the
-                    // second
+  Vars columns;  // each [column, 3, point]
+  // Each point depends only on its own pair of us. Two tangents are enough: one for all first elements, one for all
+  // second elements.
+  if (!us.empty())
     for (std::int64_t i = 0; i < 2; ++i)
       columns.push_back(
           jvp({errors}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0].at(nullptr));
-  // Points are linear in the transforms, so the same function takes the derivatives of these.
+  // Points are linear in the transforms, so the same function maps the derivatives of the transforms to those of the
+  // points.
   const Var by_theta = transpose(jacobian(by, theta), {2, 0, 1});  // [26, 3, 4 bone]
   const ScanFunction moved = [&](const Vars& by_one, const Vars&) {
     return std::pair{Vars{-(surface.points(by_one[0]) + expand_dims(by_one[1], 1))}, Vars{}};

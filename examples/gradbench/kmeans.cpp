@@ -13,7 +13,7 @@ Var nearest(const Var& points, const Var& centroids) {
 }  // namespace
 
 Functions kmeans() {
-  // Which centroid is nearest does not change with small changes, so the distances to the others need no gradient.
+  // Small changes do not change which centroid is nearest, so the distances to the other centroids need no gradient.
   const auto cost = [](const Var& points, const Var& centroids) {
     return sum(square(points - take(centroids, nearest(points, centroids))));
   };

@@ -1,10 +1,10 @@
-// Least squares: the polynomial with coefficients x that is nearest to the sign function at n points of [-1, 1].
+// Least squares: the error of the polynomial with coefficients x against the sign function at n points of [-1, 1].
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 namespace {
-/// t [n] to the powers 0 to count - 1, as [count, n].
+/// Returns the powers 0 to count - 1 of t [n], as [count, n].
 Var powers(const Var& t, std::int64_t count) {
   Var found = expand_dims(ones_like(t), 0);
   for (Var power = t; found.size(0) < count; power = square(power)) found = concat({found, found * power});
@@ -13,7 +13,7 @@ Var powers(const Var& t, std::int64_t count) {
 }  // namespace
 
 Functions llsq() {
-  // Power 16 a + b is a product, so that the polynomial is a sum over a of t^(16 a) times polynomials of degree 15.
+  // t^(16 a + b) = t^(16 a) t^b. The polynomial is therefore a sum over a of t^(16 a) times a polynomial of degree 15.
   const auto error = [](Input& in, const Var& x) {
     const std::int64_t low = 16, high = (x.size(0) + low - 1) / low;
     const Var t = linspace(in.tape, -1, 1, in.number("n"));  // [n]

@@ -1,10 +1,10 @@
-// The loss of l layers of LSTMs, without connections between the b elements of a layer, on a text of c characters.
+// The loss of l layers of LSTMs on a text of c characters. The b elements of a layer are not connected to each other.
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 Functions lstm() {
-  // A wave goes through the layers: a step applies layer i to character t - i, so that all layers are computed at once.
+  // The computation is a wavefront: each step applies layer i to character t - i, and so computes all layers at once.
   const auto loss = [](Input& in, const Var& main, const Var& extra) {
     const Var sequence = in.array("sequence");  // [c, b]
     const std::int64_t c = sequence.size(0), b = sequence.size(1), layers = main.size(0) / 2;
@@ -12,7 +12,8 @@ Functions lstm() {
     const auto gate = [&](const Var& of, int which) { return of * gates.at(all, 0, which) + gates.at(all, 1, which); };
     const ScanFunction step = [&](const Vars& now, const Vars& states) {
       const Var &hidden = states[0], &memory = states[1];                   // [l, b]
-      const Var x = concat({now[0].at(nullptr), hidden.at(Slice(0, -1))});  // a layer reads the one before it
+      // each layer reads the output of the previous layer
+      const Var x = concat({now[0].at(nullptr), hidden.at(Slice(0, -1))});
       const Var kept = memory * sigmoid(gate(x, 0)) + sigmoid(gate(hidden, 1)) * tanh(gate(hidden, 3));
       const Var shown = sigmoid(gate(x, 2)) * tanh(kept);
       return std::pair{Vars{shown.at(-1)}, Vars{where(now[1], shown, hidden), where(now[1], kept, memory)}};

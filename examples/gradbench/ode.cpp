@@ -1,10 +1,10 @@
-// An ordinary differential equation, by s steps of the method of Runge and Kutta, from 0 to 2.
+// An ordinary differential equation from 0 to 2, solved by s steps of the Runge-Kutta method.
 #include "gradbench.hpp"
 
 namespace gradbench {
 
 Functions ode() {
-  // The state is y with a 1 before it, so that what the slope reads of y, moved by one place, is a view.
+  // The state is [1, y]. The slope needs y shifted by one element, which is a view of the state.
   const auto solution = [](Input& in, const Var& x) {
     const Var one = ones(in.tape, {1});
     const auto slope = [&](const Var& y) { return x * concat({one, y}).at(Slice(0, -1)); };

@@ -1,11 +1,11 @@
-// A particle between two charges: where one of them must be for the particle to land at the origin. Its path follows
-// the gradient of a potential, and the search follows the derivative of the path.
+// A particle between two charges. The search finds the position of one charge for which the particle lands at the
+// origin. The particle's path follows the gradient of a potential, and the search uses the derivative of the path.
 #include "descent.hpp"
 
 namespace gradbench {
 
 namespace {
-/// The square of where the particle crosses the axis, with the first charge moved by w [1].
+/// Returns the square of the position where the particle crosses the axis, with the first charge moved by w [1].
 Var landing(const Var& w, const Gradient& gradient) {
   Tape tape = w.tape();
   const Var none = zeros(tape, {1});

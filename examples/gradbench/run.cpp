@@ -1,4 +1,4 @@
-// Answers GradBench's messages, which are JSON objects, one a line: its CONTRIBUTING.md describes them.
+// Answers GradBench's messages, one JSON object per line. GradBench's CONTRIBUTING.md describes the messages.
 #include <chrono>
 #include <cstring>
 #include <iostream>

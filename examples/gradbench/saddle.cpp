@@ -1,4 +1,4 @@
-// The saddle point of a function: the least of its largest values, where both searches descend along derivatives.
+// Computes the saddle point min_x max_y f(x, y). Gradient descent solves both problems.
 #include "descent.hpp"
 
 namespace gradbench {
