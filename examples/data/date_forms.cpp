@@ -32,7 +32,7 @@ bool two_digits_mean(year y) {
 std::string written(const std::chrono::year_month_day& date, const DateLanguage& language, std::string_view form,
                     NameCase names) {
   if (!date.ok() || date < first_date || date > last_date)
-    throw std::invalid_argument("dates go from " + iso(first_date) + " to " + iso(last_date) + ", not to " + iso(date));
+    throw std::invalid_argument("the date " + iso(date) + " is outside " + iso(first_date) + " to " + iso(last_date));
   const auto day = static_cast<unsigned>(date.day());
   const auto month = static_cast<unsigned>(date.month());
   const auto year = static_cast<unsigned>(static_cast<int>(date.year()));

@@ -63,8 +63,8 @@ struct NumberWords {
 /// Throws std::out_of_range if `number` is not in [0, number_words_end).
 inline NumberWords words_of(std::int64_t number) {
   if (number < 0 || number >= number_words_end)
-    throw std::out_of_range("numbers in words go from 0 to " + std::to_string(number_words_end - 1) + ", not to " +
-                std::to_string(number));
+    throw std::out_of_range("the number " + std::to_string(number) + " is outside 0 to " +
+                            std::to_string(number_words_end - 1));
   return {portuguese_words(static_cast<std::size_t>(number)), english_words(static_cast<std::size_t>(number))};
 }
 

@@ -259,7 +259,7 @@ TEST_CASE("invalid dates, empty splits and unknown codes are errors") {
   for (const char* wrong : {"", "x 10 73049", "x 10 0", "x 0"}) CHECK(run_program("dates", wrong) == 2);
   const DateLanguage& english = language("English");
   CHECK_THROWS_WITH_AS(written(1899y / December / 31d, english, "%e", {}),
-                       "dates go from 1900-01-01 to 2099-12-31, not to 1899-12-31", std::invalid_argument);
+                       "the date 1899-12-31 is outside 1900-01-01 to 2099-12-31", std::invalid_argument);
   CHECK_THROWS_AS(written(2001y / February / 29d, english, "%e", {}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(written(2001y / 2 / 28d, english, "%e %q", {}), "the form \"%e %q\" has the unknown code '%q'",
                        std::invalid_argument);
