@@ -7,16 +7,16 @@
 
 namespace xtape {
 
-/// The axis labels of the two equations, and the roles they have in attention.
+/// The axis labels of the two equations, and their roles in attention.
 struct AttentionLabels {
   std::string q, k, v, scores, y;
-  std::string heads;  ///< Labels that all five arrays have: batch and heads.
+  std::string heads;  ///< Labels of all five arrays: batch and heads.
   char query = 0, key = 0, width = 0, value_width = 0;
 };
 
-/// The labels of the equations "scores" and "outputs". The first must compute scores of queries by keys, keys last; the
-/// second must sum over the keys, and its labels are renamed to those of the first. Throws Error if the equations do
-/// not describe an attention.
+/// Returns the labels of the equations "scores" and "outputs". The first equation must compute scores of queries by
+/// keys, with the keys last. The second must sum over the keys. Its labels are renamed to those of the first. Throws
+/// Error if the equations do not describe an attention.
 AttentionLabels labels_of_attention(const Attributes& attributes);
 
 }  // namespace xtape

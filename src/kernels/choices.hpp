@@ -1,11 +1,11 @@
-/// Loops over the logits of one row, for the choice of tokens.
+/// Loops over the logits of one row, for sampling tokens.
 #pragma once
 
 #include <cstdint>
 
 namespace xtape {
 
-/// The largest logit. -inf without logits; unspecified if one is NaN.
+/// The largest logit, or -inf if there are no logits. Unspecified if a logit is NaN.
 template <class T>
 T greatest(const T* logits, std::int64_t count);
 
@@ -13,11 +13,11 @@ T greatest(const T* logits, std::int64_t count);
 template <class T>
 bool has_odd(const T* logits, std::int64_t count);
 
-/// The first index in [from, count) whose logit is above `bound`; `count` if there is none.
+/// The first index in [from, count) whose logit is above `bound`, or `count` if there is none.
 template <class T>
 std::int64_t first_above(const T* logits, std::int64_t from, std::int64_t count, T bound);
 
-/// log sum exp(logits); NaN or infinite if it is not defined.
+/// log sum exp(logits). NaN or infinite if it is not defined.
 template <class T>
 double log_sum_exp(const T* logits, std::int64_t count);
 
@@ -25,7 +25,7 @@ double log_sum_exp(const T* logits, std::int64_t count);
 template <class T>
 void weights_of(const T* logits, std::int64_t count, T top, T temperature, T* weights);
 
-/// The sum of these weights.
+/// The sum of exp((logits - top) / temperature).
 template <class T>
 double sum_of_weights(const T* logits, std::int64_t count, T top, T temperature);
 

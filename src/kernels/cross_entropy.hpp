@@ -9,7 +9,7 @@
 namespace xtape {
 
 /// The target distribution of a row: 1 - smoothing on its target, and smoothing spread evenly over all classes, or over
-/// all classes except `excluded` if that is >= 0.
+/// all classes except `excluded` if it is >= 0.
 struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
@@ -17,14 +17,14 @@ struct CrossEntropy {
   double smoothing = 0;
   std::int64_t excluded = -1;
 
-  /// The probability that smoothing gives to one class.
+  /// The probability of one class due to smoothing.
   double spread() const {
     const std::int64_t over = excluded >= 0 ? classes - 1 : classes;
     return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);
   }
 };
 
-/// From the attributes of the op cross_entropy.
+/// Reads the attributes of the op cross_entropy.
 inline CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
   CrossEntropy loss;
   loss.classes = logits.back();
@@ -35,12 +35,12 @@ inline CrossEntropy loss_of(const Attributes& attributes, const Shape& logits) {
   return loss;
 }
 
-/// Throws Error if a target is neither a class nor `ignore`. The functions below require targets that were checked.
+/// Throws Error if a target is neither a class nor `ignore`. The functions below require checked targets.
 template <class Target>
 void check_targets(const Target* targets, const CrossEntropy& call);
 
-/// losses[rows] and logsumexp[rows] = log sum exp(logits) of each row (0 for a row of -inf); both are 0 in ignored
-/// rows.
+/// Computes losses[rows] and logsumexp[rows] = log sum exp(logits) of each row (0 for a row of -inf). Both are 0 in
+/// ignored rows.
 template <class T, class Target>
 void row_losses(const T* logits, const Target* targets, const CrossEntropy& call, double* losses, T* logsumexp,
                 int threads);

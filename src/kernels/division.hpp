@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-/// The quotient of integers, rounded down. Division by 0 gives 0, as in NumPy. Division by -1 is a negation that wraps:
-/// the processor's division traps when it divides the smallest integer by -1.
+/// The quotient of integers, rounded down. Division by 0 gives 0, as in NumPy. Division by -1 is a wrapping negation,
+/// because the processor traps on the smallest integer divided by -1.
 template <class T>
 T floor_quotient(T a, T b) {
   using Unsigned = std::make_unsigned_t<T>;
@@ -17,8 +17,8 @@ T floor_quotient(T a, T b) {
   return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
 }
 
-/// Floats are divided as in CPython: a - remainder is a multiple of b up to rounding, so its quotient by b is within
-/// rounding of a whole number, to which it is then rounded.
+/// Divides floats like CPython. a - remainder is a multiple of b up to rounding, so its quotient by b is within
+/// rounding of an integer. The result is rounded to this integer.
 struct FloorQuotient {
   template <class T>
   T operator()(T a, T b) const {

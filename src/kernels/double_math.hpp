@@ -1,7 +1,7 @@
-/// Functions of registers of float64: polynomials on a reduced argument. Errors are below 2 units in the last place.
+/// Functions of registers of float64, by polynomials on a reduced argument. Errors are below 2 units in the last place.
 ///
-/// Each has a core for ordinary arguments, and a function apart, `…_at_ends`, for registers in which some lane is not
-/// ordinary: subnormal, infinite, NaN, or close to overflow. Ordinary lanes get the same bits from both.
+/// Each function has a core for ordinary arguments, and a separate function `…_at_ends` for registers with other lanes:
+/// subnormal, infinite, NaN, or close to overflow. Both give the same bits in ordinary lanes.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ using Batch = xsimd::batch<double>;
 using Bits = Register<std::uint64_t, Batch::size>::type;  // the same lanes as integers
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
-inline constexpr double ln2_high = 0x1.62e42fee00000p-1;  // products with whole numbers up to 2^20 are exact
+inline constexpr double ln2_high = 0x1.62e42fee00000p-1;  // products with integers up to 2^20 are exact
 inline constexpr double ln2_low = 0x1.a39ef35793c76p-33;
 inline constexpr double rounder =
-    0x1.8p52;  // x + rounder - rounder is x as a whole number, which ends the bits of the sum
+    0x1.8p52;  // x + rounder - rounder rounds x to an integer, which is in the low bits of x + rounder
 
 inline Bits bits_of(const Batch& x) {
   return std::bit_cast<Bits>(x);
@@ -32,7 +32,7 @@ inline Batch from_bits(const Bits& bits) {
   return std::bit_cast<Batch>(bits);
 }
 
-/// Up to this magnitude of x nothing on the way to e^x is subnormal or infinite.
+/// Up to this |x|, no intermediate value of e^x is subnormal or infinite.
 inline constexpr double ordinary = 670;
 
 template <class... Numbers>
@@ -42,8 +42,8 @@ template <class... Numbers>
   else
     return xsimd::fma(horner(x, others...), x, Batch(lowest));
 }
-/// The polynomial with these coefficients, from the lowest: its even and its odd part are two shorter chains of
-/// operations.
+/// The polynomial with these coefficients, starting with the lowest. Its even and odd parts form two shorter dependency
+/// chains.
 template <class... Numbers>
 [[gnu::always_inline]] inline Batch polynomial(const Batch& x, Numbers... numbers) {
   constexpr std::size_t n = sizeof...(numbers);
@@ -58,13 +58,13 @@ template <class... Numbers>
 /// x = n ln 2 + rest.
 struct Powers {
   Batch rest, n;
-  Bits end;  ///< n in its last bits.
+  Bits end;  ///< n in the low bits
 };
 [[gnu::always_inline]] inline Powers powers_of(const Batch& x) {
   const Batch t = xsimd::fma(x, Batch(M_LOG2E), Batch(rounder)), n = t - Batch(rounder);
   return {xsimd::fnma(n, Batch(ln2_low), xsimd::fnma(n, Batch(ln2_high), x)), n, bits_of(t)};
 }
-/// 2 to the power of the number in the last bits, which is an exponent of normal numbers.
+/// Returns 2^n, where n is in the low bits of `end`. 2^n must be a normal number.
 [[gnu::always_inline]] inline Batch power_of_two(const Bits& end) {
   return from_bits((end + 1023) << 52);
 }
@@ -95,7 +95,8 @@ inline Batch exp(const Batch& x) {
   return exp_at_ends(x);
 }
 
-/// e^x - 1 for |x| < ordinary is high + low: low is what the rest, and the sum of it and its tail, lost by rounding.
+/// e^x - 1 as high + low for |x| < ordinary. low contains the rounding errors of the reduced argument and of the final
+/// sum.
 struct HighLow {
   Batch high, low;
 };
@@ -126,7 +127,7 @@ struct Logarithm {
   return {from_bits(exponent | 0x4330000000000000) - Batch(0x1p52 + 1023),
           from_bits((bits & 0x000fffffffffffff) + root) - Batch(1.0), exponent};
 }
-/// k ln 2 + log(1 + f), by s = f / (2 + f) as in FDLIBM.
+/// k ln 2 + log(1 + f), with s = f / (2 + f) as in FDLIBM.
 [[gnu::always_inline]] inline Batch joined_log(const Batch& k, const Batch& f) {
   const Batch s = f / (f + Batch(2.0)), z = s * s, half = Batch(0.5) * f * f;
   const Batch rest =
@@ -139,7 +140,7 @@ struct Logarithm {
   const Logarithm parts = split(x);
   return joined_log(parts.k, parts.f);
 }
-/// For positive subnormal numbers log of 2^54 x, less 54 ln 2.
+/// Corrects positive subnormal numbers: log(2^54 x) - 54 ln 2.
 [[gnu::noinline]] inline Batch log_at_ends(const Batch& x) {
   const auto subnormal = x < Batch(std::numeric_limits<double>::min());
   const Batch y = core_log(xsimd::select(subnormal, x * Batch(0x1p54), x));
@@ -154,7 +155,7 @@ inline Batch log(const Batch& x) {
   return log_at_ends(x);
 }
 
-/// log(1 + x) for -1 < x < 2^1000. What 1 + x rounds off is added to f.
+/// log(1 + x) for -1 < x < 2^1000. The rounding error of 1 + x is added to f.
 [[gnu::always_inline]] inline Batch core_log1p(const Batch& x) {
   const Batch sum = x + Batch(1.0), lost = x - (sum - Batch(1.0));
   const Logarithm parts = split(sum);
@@ -170,8 +171,8 @@ inline Batch log1p(const Batch& x) {
   return log1p_at_ends(x);
 }
 
-/// q = -e / (e + 2) with e = e^-2|x| - 1, less what e and the sum lost by rounding times the slope 1 / (e + 2) = (1 +
-/// q) / 2.
+/// tanh |x| = q = -e / (e + 2), where e = expm1(-2 |x|). A first-order term corrects the rounding errors of e and e +
+/// 2. The slope is 1 / (e + 2) = (1 + q) / 2.
 inline Batch tanh(const Batch& x) {
   const Batch size = xsimd::abs(x), least = xsimd::select(size > Batch(20.0), Batch(20.0), size), two(2.0);
   const auto [e, low] = core_expm1(least * Batch(-2.0));
@@ -180,7 +181,7 @@ inline Batch tanh(const Batch& x) {
   return xsimd::copysign(xsimd::fnma(xsimd::fma(q, lost, low), slope, q), x);
 }
 
-/// A polynomial below 1, and 1 - e^(-x^2) times a polynomial of 1 / (1 + x) above.
+/// Uses a polynomial for |x| < 1, and 1 - e^(-x^2) times a polynomial of 1 / (1 + |x|) above.
 inline Batch erf(const Batch& x) {
   const Batch size = xsimd::abs(x), square = x * x;
   const Batch low = xsimd::fma(
@@ -200,7 +201,7 @@ inline Batch erf(const Batch& x) {
   return xsimd::select(large, xsimd::copysign(high, x), low);
 }
 
-/// The C library's sin or cos, for large x.
+/// The C library's sin or cos for large x.
 template <bool cosine>
 [[gnu::noinline]] inline Batch large_wave(const Batch& x) {
   std::array<double, Batch::size> lanes;
@@ -208,8 +209,8 @@ template <bool cosine>
   for (double& each : lanes) each = cosine ? std::cos(each) : std::sin(each);
   return Batch::load_unaligned(lanes.data());
 }
-/// sin or cos, from the distance r of |x| from the nearest multiple of pi / 2, which has too many digits for x beyond
-/// 2048.
+/// Computes sin or cos from the distance r of |x| to the nearest multiple of pi / 2. Beyond 2048, this reduction is not
+/// exact enough.
 template <bool cosine>
 inline Batch wave(const Batch& x) {
   const Batch size = xsimd::abs(x), t = xsimd::fma(size, Batch(M_2_PI), Batch(rounder)), n = t - Batch(rounder);
@@ -248,8 +249,8 @@ inline Batch fused(const Batch& a, const Batch& b, const Batch& c) {
 #endif
 }
 
-/// x^y for lanes with a positive normal x and |y log x| < ordinary; `inside` says which. The logarithm has twice the
-/// digits of a number, high + low: fused multiply-adds give what products and sums lost by rounding.
+/// x^y for lanes with a positive normal x and |y log x| < ordinary. `inside` marks these lanes. The logarithm is in
+/// double-double precision, high + low. Fused multiply-adds compute the rounding errors.
 struct Power {
   Batch value;
   xsimd::batch_bool<double> inside;
@@ -279,19 +280,19 @@ struct Power {
   const Batch short_rest = powers.rest + product_low;
   return {fused(scale, short_rest + short_tail(short_rest), scale), inside};
 }
-/// As core_pow, for operands and results that are rounded to float32: the plain logarithm has enough digits.
+/// Like core_pow, for operands and results rounded to float32. A plain float64 logarithm is precise enough.
 [[gnu::always_inline]] inline Power short_pow(const Batch& x, const Batch& y) {
   const Batch product = y * core_log(x);
   const auto inside = (x > Batch(0.0)) & (x < Batch(infinity)) & (xsimd::abs(product) < Batch(ordinary));
   return {core_exp(xsimd::select(inside, product, Batch(0.0))), inside};
 }
-/// The power of x < 0 from that of -x.
+/// The power of a negative x from the power of -x.
 [[gnu::always_inline]] inline Batch of_negative(const Batch& power, const Batch& y) {
   const Batch half = y * Batch(0.5);
   return xsimd::select(xsimd::floor(y) != y, Batch(std::numeric_limits<double>::quiet_NaN()),
                        xsimd::select(xsimd::floor(half) != half, -power, power));
 }
-/// The C library's power in place of those for which `inside` is 0.
+/// Replaces the power by the C library's where `inside` is 0.
 [[gnu::noinline]] inline Batch pow_at_ends(const Batch& x, const Batch& y, const Batch& power, const Batch& inside) {
   std::array<double, Batch::size> xs, ys, powers, right;
   x.store_unaligned(xs.data());

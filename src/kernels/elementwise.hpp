@@ -7,10 +7,10 @@
 
 namespace xtape {
 
-/// The loop of the elementwise op of this name. Throws Error if there is none.
+/// Returns the loop of the elementwise op of this name. Throws Error if there is none.
 TileFunction make_tile(const std::string& op, const KernelForm& form);
 
-/// The loop that converts elements.
+/// Returns the loop that converts elements.
 TileFunction make_cast(Dtype from, Dtype to);
 
 }  // namespace xtape

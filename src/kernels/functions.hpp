@@ -1,4 +1,4 @@
-/// Elementwise functions that no kernel of an instruction set has: one loop calls a C function for each element.
+/// Elementwise functions without a kernel in any instruction set. One loop calls a C function for each element.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,20 @@ namespace xtape {
 /// Tiles of one or two floats of `dtype`. float32 is computed in double, so its result is rounded once.
 TileFunction tile_of(double (*function)(double), Dtype dtype);
 TileFunction tile_of(double (*function)(double, double), Dtype dtype);
-/// function(order, x) of each x.
+/// function(order, x) for each x.
 TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype);
-/// A function of two integers of `dtype`, int32 or int64, computed in int64: the result is cut to the dtype.
+/// A function of two integers of `dtype`, int32 or int64. It is computed in int64, and the result is truncated to the
+/// dtype.
 TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype);
 
-/// The inverse of erf; +-inf at +-1, NaN beyond. From the approximation of Winitzki (2008) by Halley's method.
+/// The inverse of erf; +-inf at +-1, NaN outside [-1, 1]. Starts from the approximation of Winitzki (2008) and refines
+/// it with Halley's method.
 double inverse_erf(double x);
-/// log |gamma(x)|, without the global sign that lgamma writes, so threads may call it.
+/// log |gamma(x)|. Unlike lgamma, it writes no global sign, so threads may call it.
 double log_gamma(double x);
 /// The derivative of log gamma: NaN at negative integers, -inf at 0 and inf at -0.
 double digamma(double x);
-/// The derivative of digamma of this order, which is a whole number, at least 1; of order 0 digamma itself.
+/// The derivative of digamma of this order, an integer of at least 0. Order 0 is digamma itself.
 double polygamma(double order, double x);
 
 }  // namespace xtape

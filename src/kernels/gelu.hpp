@@ -1,4 +1,4 @@
-/// The constants of gelu's tanh form.
+/// The constants of the tanh approximation of gelu.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-/// What kernels are made from.
+/// The argument of the functions that make kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace xtape {
 
-/// A call of an op, without the op: types, layouts and attributes, which the op has checked. The references are valid
-/// only while the kernel is made: it copies what it needs.
+/// A call of an op without the op: types, layouts and attributes. The op has checked them. The references are valid
+/// only while the kernel is made, so the kernel must copy the data that it needs.
 struct KernelForm {
-  const std::vector<ValueType>& inputs;  ///< Optional inputs that are left out are missing at the end.
+  const std::vector<ValueType>& inputs;  ///< Omitted optional inputs are missing at the end.
   const std::vector<ValueType>& outputs;
   const Attributes& attributes;
   const std::vector<Layout>& in;  ///< Per input. Only kernels of ops with Lowering::strided_in read it.
   const std::vector<Layout>& out;
-  const std::vector<bool>& fixed;  ///< As KernelCall::fixed.
+  const std::vector<bool>& fixed;  ///< See KernelCall::fixed.
   int threads = 1;
   Precision precision = Precision::float32;
   std::uint64_t seed = 0;  ///< The seed of the player.
@@ -34,7 +34,7 @@ struct KernelForm {
   }
 };
 
-/// The memory of an input or output, as a pointer to its elements; null for one that is not there.
+/// The memory of an input or output as a pointer to its elements, or null if it is absent.
 template <class T>
 const T* in(const KernelArguments& arguments, std::size_t input, bool there = true) {
   return there ? static_cast<const T*>(arguments.in[input]) : nullptr;
@@ -44,8 +44,8 @@ T* out(const KernelArguments& arguments, std::size_t output, bool there = true) 
   return there ? static_cast<T*>(arguments.out[output]) : nullptr;
 }
 
-/// The kernels of a file: the functions that make them, by the names of their ops. (src/kernels/meson.build names the
-/// files; list_NAME() gives the kernels of NAME.cpp.)
+/// The kernels of a file, as functions that make them by the names of their ops. (src/kernels/meson.build lists the
+/// files. list_NAME() returns the kernels of NAME.cpp.)
 using KernelList = std::vector<std::pair<std::string, Kernel (*)(const KernelForm&)>>;
 
 }  // namespace xtape

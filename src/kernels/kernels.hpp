@@ -1,5 +1,5 @@
-/// The functions of this layer, compiled for several instruction sets. The layers above call them through `kernels()`,
-/// and only through it: the functions themselves are visible within one set only (src/kernels/meson.build).
+/// The functions of this layer, compiled for several instruction sets. Higher layers call them only through
+/// `kernels()`. The functions themselves are visible only within one set (src/kernels/meson.build).
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace xtape {
 
-/// Functions of a float type T that are no kernels of ops.
+/// Functions of a float type T that are not kernels of ops.
 template <class T>
 struct FloatFunctions {
   decltype(&xtape::sgd_update<T>) sgd_update = &xtape::sgd_update<T>;
@@ -29,20 +29,20 @@ struct FloatFunctions {
 };
 
 struct Kernels {
-  /// The kernel, or the tile function, of the op of this name. Both throw Error if there is none.
+  /// Return the kernel or the tile function of the op of this name. Both throw Error if there is none.
   Kernel (*make)(const std::string& op, const KernelForm& form);
   TileFunction (*make_tile)(const std::string& op, const KernelForm& form);
   decltype(&xtape::make_copy) make_copy;
   std::tuple<FloatFunctions<float>, FloatFunctions<double>> functions = {};
 
-  /// Those of the type T: `of<float>()`.
+  /// The functions of the type T: `of<float>()`.
   template <class T>
   const FloatFunctions<T>& of() const {
     return std::get<FloatFunctions<T>>(functions);
   }
 };
 
-/// The functions for instruction_set().
+/// Returns the functions for instruction_set().
 const Kernels& kernels();
 
 }  // namespace xtape

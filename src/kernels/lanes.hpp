@@ -1,4 +1,4 @@
-/// Vectorised loops over rows of contiguous elements, for the kernels that work on rows.
+/// Vectorised loops over rows of contiguous elements, for kernels that work on rows.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Register {
   typedef T loose __attribute__((vector_size(count * sizeof(T)), aligned(alignof(T)), may_alias));  // NOLINT: in memory
 };
 
-/// A register of floats from elements of a narrower type N: a half or int8.
+/// Loads a register of floats from elements of a narrower type N: bfloat16, float16 or int8.
 template <class N>
 xsimd::batch<float> widened(const N* from) {
 #ifdef __AVX512F__
@@ -106,8 +106,8 @@ template <class T, class Visit>
   if (i < count) visit(i, FirstLanes<T>{count - i});
 }
 
-/// Exchanges blocks of `block` elements between two registers, for transpose_square: from a0 a1 and b0 b1, with blocks
-/// 0 and 1 of each pair of blocks, to a0 b0 and a1 b1.
+/// Exchanges blocks of `block` elements between two registers, for transpose_square. In each pair of blocks, a0 a1 and
+/// b0 b1 become a0 b0 and a1 b1.
 template <std::size_t block, class R, std::size_t... j>
 [[gnu::always_inline]] inline void exchange_blocks(R& a, R& b, std::index_sequence<j...> /*elements*/) {
   constexpr std::size_t count = sizeof...(j);
@@ -122,13 +122,13 @@ template <std::size_t block, std::size_t n, class R>
     if ((i & block) == 0) exchange_blocks<block>(rows[i], rows[i + block], std::make_index_sequence<n>{});
   if constexpr (2 * block < n) transpose_blocks<2 * block, n>(rows);
 }
-/// Transposes n x n elements, in n registers of n elements.
+/// Transposes n x n elements in n registers of n elements.
 template <class T, std::size_t n>
 [[gnu::always_inline]] inline void transpose_square(typename Register<T, n>::type (&rows)[n]) {
   transpose_blocks<1, n>(rows);
 }
 
-/// Adds up the elements of each of n registers of n elements: element i of rows[0] becomes the sum of rows[i]. The order
+/// Sums the elements of each of n registers of n elements. Element i of rows[0] becomes the sum of rows[i]. The order
 /// of the additions is the same for each row.
 template <class T, std::size_t n, std::size_t block = 1>
 [[gnu::always_inline]] inline void add_rows(typename Register<T, n>::type* rows) {
@@ -140,7 +140,7 @@ template <class T, std::size_t n, std::size_t block = 1>
   if constexpr (2 * block < n) add_rows<T, n, 2 * block>(rows);
 }
 
-/// Reduces all elements of a register by `combine`, one half with the other at each level.
+/// Reduces all elements of a register with `combine`, combining both halves at each level.
 template <class T, std::size_t... k, class Combine>
 T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std::index_sequence<k...> /*half*/,
                 const Combine& combine) {
@@ -154,7 +154,7 @@ T fold_register(const typename Register<T, 2 * sizeof...(k)>::type& numbers, std
   }
 }
 
-/// Reduces all lanes by `combine`, pairwise. (xsimd's hadd makes GCC 12 warn about its own headers.)
+/// Reduces all lanes pairwise with `combine`. (xsimd's hadd makes GCC 12 warn about its own headers.)
 template <class T, class Combine>
 T fold_lanes(const xsimd::batch<T>& batch, const Combine& combine) {
   constexpr std::size_t lanes = xsimd::batch<T>::size;
@@ -167,8 +167,8 @@ T add_lanes(const xsimd::batch<T>& batch) {
   return fold_lanes(batch, [](const auto& a, const auto& b) { return a + b; });
 }
 
-/// The sums over a row of the batches in the array that term(i, lanes) returns. Lanes beyond the row's end must be
-/// zero. Blocks of a fixed size are summed in T and their sums added in double, so rounding errors do not accumulate.
+/// Sums over a row the batches in the array that term(i, lanes) returns. Lanes beyond the end of the row must be zero.
+/// Blocks of a fixed size are summed in T, and their sums are added in double, so rounding errors do not accumulate.
 template <class T, std::size_t sums, class Term>
 [[gnu::always_inline]] inline std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   using Batch = xsimd::batch<T>;
@@ -201,14 +201,14 @@ template <class T, std::size_t sums, class Term>
   return totals;
 }
 
-/// As sum_lanes for one sum: term(i, lanes) returns a batch.
+/// Like sum_lanes for a single sum: term(i, lanes) returns a batch.
 template <class T, class Term>
 [[gnu::always_inline]] inline double sum_of_lanes(std::int64_t count, const Term& term) {
   return sum_lanes<T, 1>(
       count, [&term](std::int64_t i, const auto& lanes) { return std::array<xsimd::batch<T>, 1>{term(i, lanes)}; })[0];
 }
 
-/// The largest element; -inf if there is none. The result is unspecified if an element is NaN.
+/// The largest element, or -inf if there is none. The result is unspecified if an element is NaN.
 template <class T>
 T max_of_lanes(const T* row, std::int64_t count) {
   using Batch = xsimd::batch<T>;

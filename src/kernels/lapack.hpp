@@ -1,5 +1,5 @@
-/// The functions of LAPACK that the kernels call, by element type. Builds of OpenBLAS may lack LAPACK's C interface, so
-/// these are the Fortran symbols: matrices are column-major, and the lengths of texts are the last arguments.
+/// The LAPACK functions that the kernels call, by element type. Builds of OpenBLAS may lack LAPACK's C interface, so
+/// these are the Fortran symbols. Matrices are column-major, and the lengths of texts are the last arguments.
 #pragma once
 
 #include <cblas.h>

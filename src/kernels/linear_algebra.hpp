@@ -1,4 +1,4 @@
-/// Factorisations of matrices by LAPACK, which is part of OpenBLAS. Compiled once, for any processor.
+/// Factorisations of matrices by LAPACK, which is part of OpenBLAS. Compiled once for all processors.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace xtape {
 
-/// The kernel of cholesky, triangular_solve, lu, qr, eigh or svd. All arrays are dense. Each matrix is computed by one
-/// thread, so the bits do not depend on the number of threads. A matrix with a NaN or an infinity gives NaN without a
-/// call of LAPACK, whose eigensolvers may not end for it. Runs throw Error, naming the first matrix that LAPACK
-/// refuses, if the attribute "check" is set; else that matrix gives NaN.
+/// Returns the kernel of cholesky, triangular_solve, lu, qr, eigh or svd. All arrays are dense. One thread computes
+/// each matrix, so the bits do not depend on the number of threads. A matrix with NaN or infinity gives NaN without a
+/// call of LAPACK, whose eigensolvers might not terminate. If LAPACK rejects a matrix and the attribute "check" is set,
+/// runs throw Error with the first such matrix. Otherwise this matrix gives NaN.
 Kernel make_linear_algebra(const std::string& op, const KernelForm& form);
 
 }  // namespace xtape

@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// The axes of N arrays of one shape, as nested loops, outermost first. Strides are in elements.
+/// The axes of N arrays of one shape as nested loops, outermost first. Strides are in elements.
 template <std::size_t N>
 struct Loops {
   Shape sizes;
@@ -52,7 +52,7 @@ struct Loops {
     }
   }
 
-  /// The offset, in each array, of the element with flat index `flat` over the first `axes` axes.
+  /// For each array, the offset of the element with flat index `flat` over the first `axes` axes.
   std::array<std::int64_t, N> offsets(std::int64_t flat, std::size_t axes) const {
     std::array<std::int64_t, N> result{};
     for (std::size_t i = axes; i-- > 0; flat /= sizes[i])
@@ -61,7 +61,7 @@ struct Loops {
   }
 };
 
-/// Layouts of one shape as loops, in the order of their axes, without merging.
+/// Layouts of one shape as loops, in the order of their axes. Does not merge axes.
 template <class... Layouts>
 Loops<sizeof...(Layouts)> loops_over(const Layouts&... layouts) {
   Loops<sizeof...(Layouts)> loops;

@@ -15,7 +15,7 @@
 
 namespace xtape {
 
-/// The matrices of an input: their batch and their sizes, of which LAPACK takes 32 bits.
+/// The matrices of an input: their batch and their sizes. LAPACK requires sizes that fit 32 bits.
 struct Matrices {
   explicit Matrices(const Shape& given) : shape(given), batch(given.begin(), given.end() - 2), count(count_of(batch)) {
     require_fit(std::max(shape[shape.size() - 2], shape.back()) <= std::numeric_limits<int>::max());
@@ -28,8 +28,8 @@ struct Matrices {
     if (!fit)
       throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
   }
-  /// The elements of work that LAPACK asks for, which it tells as a float: rounded up. Not less than `least`, the
-  /// documented minimum, because LAPACK computes its answer in 32 bits.
+  /// The number of work elements that LAPACK requests as a float, rounded up. At least `least`, the documented minimum,
+  /// because LAPACK computes the request in 32 bits.
   template <class T>
   std::int64_t asked(T work, double least = 1) const {
     const double rounded = static_cast<double>(work) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
@@ -37,7 +37,7 @@ struct Matrices {
     require_fit(most < std::numeric_limits<int>::max());
     return static_cast<std::int64_t>(std::ceil(most));
   }
-  /// The matrix with this number, for errors: "matrix (1, 2) of the batch (3, 4)".
+  /// The name of the matrix with this number, for errors: "matrix (1, 2) of the batch (3, 4)".
   std::string name(std::int64_t number) const {
     if (batch.empty()) return "the matrix";
     Shape index = batch;
@@ -50,12 +50,12 @@ struct Matrices {
   int rows = 0, columns = 0;
 };
 
-/// The memory that a thread needs for a matrix: elements, of which some are LAPACK's own, and LAPACK's integers.
+/// The memory that a thread needs for a matrix: elements, including LAPACK's own, and LAPACK's integers.
 struct Work {
   std::int64_t elements = 0, lapack = 0, integers = 0;
 };
 
-/// A thread's part of the scratch memory.
+/// The scratch memory of one thread.
 template <class T>
 struct Place {
   T* elements;
@@ -64,18 +64,18 @@ struct Place {
   int lapack_size;
 };
 
-/// How many tasks of so many multiply-adds are worth a thread.
+/// The number of tasks of `multiply_adds` multiply-adds for which another thread pays.
 inline std::int64_t tasks_a_piece(double multiply_adds) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / (multiply_adds + 1)));
 }
 
-/// Whether there is nothing to write, though there may be any number of empty matrices.
+/// Whether there is nothing to write. There may still be any number of empty matrices.
 inline bool all_empty(const std::vector<ValueType>& outputs) {
   return std::all_of(outputs.begin(), outputs.end(), [](const ValueType& type) { return count_of(type.shape) == 0; });
 }
 
-/// A kernel that calls solve(arguments, number, place) for each matrix. It returns whether the matrix has a solution;
-/// if one has none, the run throws Error, "… is " + `refused`, where `checks` is set.
+/// A kernel that calls solve(arguments, number, place) for each matrix. `solve` returns whether the matrix has a
+/// solution. If a matrix has none and `checks` is set, the run throws Error, "… is " + `refused`.
 template <class T, class Solve>
 Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks, const char* refused,
                    const Solve& solve) {
@@ -110,9 +110,9 @@ Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm&
       each * static_cast<std::size_t>(threads)};
 }
 
-inline constexpr std::int64_t matrix_tile = 32;  // of rows and columns, so that both fit the cache
+inline constexpr std::int64_t matrix_tile = 32;  // rows and columns of a tile, so that both arrays fit the cache
 
-/// Calls body(i, j) for the elements of [rows, columns], tile by tile.
+/// Calls body(i, j) for the elements of [rows, columns] tile by tile.
 template <class Body>
 void by_tiles(std::int64_t rows, std::int64_t columns, const Body& body) {
   for (std::int64_t r = 0; r < rows; r += matrix_tile)
@@ -125,7 +125,8 @@ template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
 }
-/// to = (a + aᵀ) / 2. Both may be one array. Equal elements stay what they are: half of a subnormal one may be inexact.
+/// to = (a + aᵀ) / 2. Both may be the same array. Equal elements stay unchanged, because half of a subnormal element
+/// may be inexact.
 template <class T>
 void symmetrise(T* to, const T* a, std::int64_t n) {
   by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {

@@ -1,4 +1,4 @@
-/// A dense array, viewed with one of its axes in the middle.
+/// Dense arrays viewed with one axis in the middle.
 #pragma once
 
 #include "xtape/array.hpp"
@@ -11,7 +11,7 @@ struct Middle {
   std::int64_t size = 1;
   std::int64_t inner = 1;
 
-  /// The view with axis `axis` of `shape` in the middle; negative axes count from the back.
+  /// The view with axis `axis` of `shape` in the middle. Negative axes count from the back.
   static Middle around(const Shape& shape, std::int64_t axis) {
     const std::size_t at = normal_axis(axis, shape.size());
     Middle result;

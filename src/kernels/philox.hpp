@@ -1,9 +1,9 @@
 /// Counter-based random numbers: Philox4x32-10 (Salmon et al., 2011, Parallel random numbers: as easy as 1, 2, 3), with
 /// the constants of Random123.
 ///
-/// Element i of a draw is word i % 4 of the block with counter (i / 4, step) under a key made of seed and site. Any
-/// range of a draw can therefore be computed by itself: the numbers do not depend on threads, tiles or the shape of a
-/// batch.
+/// Element i of a draw is word i % 4 of the block with counter (i / 4, step). The seed and the site form the key. Any
+/// range of a draw can therefore be computed separately, and the numbers do not depend on threads, tiles or the shape
+/// of a batch.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace philox {
-constexpr std::int64_t words = 128;  ///< Words that one call of `fill` gives.
+constexpr std::int64_t words = 128;  ///< The number of words that one call of `fill` writes.
 
 /// Writes the words of elements [first, first + words) to `out`; `first` is a multiple of 4.
 void fill(const RandomStream& stream, std::int64_t first, std::uint32_t* out);

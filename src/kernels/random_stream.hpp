@@ -1,4 +1,4 @@
-/// What a random draw depends on.
+/// The identity of a random draw.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct RandomStream {
   std::uint64_t key = 0;
   std::uint64_t step = 0;
 
-  /// The key of a site under a seed.
+  /// The key of a site for a seed.
   static std::uint64_t key_of(std::uint64_t seed, std::uint64_t site) { return mixed(mixed(seed) + site); }
 
  private:

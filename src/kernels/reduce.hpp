@@ -1,8 +1,8 @@
 /// Reductions of dense arrays over any set of axes.
 ///
-/// The order in which elements are combined depends on the shape only, so results do not depend on the number of
-/// threads. Float sums are many short partial sums that are then added pairwise: as exact as NumPy's along the last
-/// axis, and more exact along the others.
+/// The order in which elements are combined depends only on the shape, so results do not depend on the number of
+/// threads. Float sums consist of many short partial sums that are then added pairwise. They are as exact as NumPy's
+/// along the last axis, and more exact along other axes.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ enum class Reduction : std::uint8_t { sum, mean, maximum, minimum, any, all };
 /// Reduces arrays of one shape over `axes`. Maximum and minimum propagate NaN.
 class Reducer {
  public:
-  /// `axes[i]`: whether axis i is reduced. The result's dtype: that of the input for maximum and minimum of numbers,
-  /// for sum and mean of floats, and for any and all of bool; int64 for the sum of integers and bool.
+  /// `axes[i]` says whether axis i is reduced. The result has the dtype of the input for maximum and minimum of
+  /// numbers, for sum and mean of floats, and for any and all of bool. The sum of integers and bool is int64.
   Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::vector<bool>& axes, int threads);
 
   Dtype out() const { return out_; }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
-  /// The extent of the only pass over at most `elements` elements; nothing if there are more.
+  /// The extent of a single pass over at most `elements` elements. Empty if there are more passes or elements.
   std::optional<Middle> only_pass(std::int64_t elements) const;
   void run(const void* in, void* out, void* scratch) const;
 
  private:
-  /// One pass over the array. Adjacent axes that are all reduced or all kept form a group; each pass reduces the
-  /// innermost reduced group that is left.
+  /// One pass over the array. Adjacent axes that are all reduced or all kept form a group. Each pass reduces the
+  /// innermost reduced group that remains.
   struct Pass {
     Middle extent;
-    std::int64_t chunk = 0;  ///< The length of the middle per partial result; partial results are in scratch.
+    std::int64_t chunk = 0;  ///< The length of the middle per partial result. Partial results are in scratch.
     std::int64_t chunks = 1;
     std::size_t partial_bytes = 0;  ///< Bytes of the partial results.
   };

@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// Whether `dtype` is for storage only: a half or int8.
+/// Whether `dtype` is only a storage format: bfloat16, float16 or int8.
 inline bool is_narrow(Dtype dtype) {
   return is_half(dtype) || dtype == Dtype::int8;
 }
@@ -46,7 +46,7 @@ auto with_number(Dtype dtype, const F& f) {
   }
 }
 
-/// The same, or bool.
+/// Calls f(T{}) with T the C++ scalar of `dtype`, which is such a number or bool.
 template <class F>
 auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
@@ -64,12 +64,12 @@ auto with_element(Dtype dtype, const F& f) {
   return is_narrow(dtype) ? with_narrow(dtype, f) : with_scalar(dtype, f);
 }
 
-/// The type as which a loop reads elements of type T. Compilers do not vectorise loops that read bool.
+/// The type that loops use to read elements of type T. Compilers do not vectorise loops that read bool.
 template <class T>
 using ReadAs = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
 
-/// The type in which sums, differences and products of T are computed. Integers wrap, as in NumPy; C++ defines that for
-/// unsigned integers only.
+/// The type for computing sums, differences and products of T. Integers wrap, as in NumPy. C++ defines wrapping only
+/// for unsigned integers.
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
 

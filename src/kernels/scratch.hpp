@@ -17,7 +17,7 @@ constexpr std::size_t whole_lines(std::size_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
 
-/// The minimum number of rows of `length` elements for which another thread pays.
+/// The minimum number of rows of `length` elements for which another thread pays off.
 inline std::int64_t rows_a_piece(std::int64_t length) {
   return std::max<std::int64_t>(1, 8192 / std::max<std::int64_t>(1, length));
 }

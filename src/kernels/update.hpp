@@ -1,4 +1,4 @@
-/// Updates of optimisers, in one pass over a range of elements, and sums of gradients.
+/// Updates of optimisers in one pass over a range of elements, and sums of gradients.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct SgdStep {
   bool nesterov = false;
   double decay = 0;
 };
-/// `velocity` may be null where momentum is 0.
+/// `velocity` may be null if momentum is 0.
 template <class T>
 void sgd_update(T* weights, const T* gradient, T* velocity, std::int64_t count, const SgdStep& step);
 

@@ -1,7 +1,7 @@
 /// Vectorised loops over dense arrays, and transcendental functions for them.
 ///
-/// Every element is computed by the same instructions, also in the tail of a loop. The result therefore does not depend
-/// on how an array is cut into pieces.
+/// The same instructions compute every element, also in the tail of a loop. The result therefore does not depend on how
+/// an array is split.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace xtape::vector_math {
 
-/// The square root, correctly rounded. xsimd estimates that of float32 on NEON.
+/// The square root, correctly rounded. On NEON, xsimd only estimates the float32 square root.
 template <class T>
 xsimd::batch<T> square_root(const xsimd::batch<T>& x) {
 #ifdef __aarch64__
@@ -44,7 +44,7 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   const std::int64_t whole = count / width * width, rest = count - whole;
   over_registers(in, out, whole);
   if (rest == 0) return;
-  // The tail is also computed in full registers, padded with ones, for which no function traps or is slow.
+  // The tail is also computed in full registers. They are padded with ones, because no function traps or is slow for 1.
   std::array<std::array<T, Batch::size>, n> padded;
   std::array<const T*, n> from;
   for (std::size_t k = 0; k < n; ++k) {
@@ -57,7 +57,8 @@ void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, 
   std::copy_n(result.data(), rest, out + whole);
 }
 
-/// e^x, except that for float32 a subnormal result may be 0 and a result near the largest number may be infinity.
+/// e^x, with two exceptions for float32: a subnormal result may be 0, and a result near the largest number may be
+/// infinity.
 template <class T>
 xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
   if constexpr (sizeof(T) == 8)
@@ -90,15 +91,15 @@ xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
     return xsimd::tanh(x);
 }
 
-/// e^x. Corrects xsimd's version, which gives infinity or 0 too early, for results near the largest number and for
-/// subnormal ones.
+/// e^x. Corrects xsimd's version, which gives infinity or 0 too early for results near the largest number or subnormal
+/// results.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   if constexpr (sizeof(T) == 8) {
     return in_double::exp(x);
   } else {
     using Batch = xsimd::batch<T>;
-    constexpr T ordinary = 87, beyond = 104;  // from `beyond` on, 0 or infinity
+    constexpr T ordinary = 87, beyond = 104;  // results are 0 or infinity from `beyond` on
     const Batch y = xsimd::exp(x);
     const Batch size = xsimd::abs(x);
     const auto at_an_end = (size > Batch(ordinary)) & (size < Batch(beyond));
@@ -108,7 +109,7 @@ xsimd::batch<T> exp(const xsimd::batch<T>& x) {
   }
 }
 
-/// e^x - 1. For large x, xsimd's version gives infinity too early, as its exponential does.
+/// e^x - 1. Corrects xsimd's version, which gives infinity too early for large x, like its exponential.
 template <class T>
 xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
   if constexpr (sizeof(T) == 8) {
@@ -116,7 +117,7 @@ xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
   } else {
     using Batch = xsimd::batch<T>;
     const Batch y = xsimd::expm1(x);
-    const auto large = x > Batch(T{80});  // where 1 is less than half a unit in the last place
+    const auto large = x > Batch(T{80});  // 1 is less than half a unit in the last place
     return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
   }
 }
@@ -148,7 +149,7 @@ xsimd::batch<T> erf(const xsimd::batch<T>& x) {
     return xsimd::erf(x);
 }
 
-/// x^y. Without fused multiply-adds that of the C library. float32 is computed in double.
+/// x^y. Without fused multiply-adds, uses the C library's pow. float32 is computed in double.
 template <class T>
 xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
