@@ -17,8 +17,8 @@
 namespace xtape::amx {
 
 namespace {
-/// Configures eight tile registers of 16 rows of 64 bytes. Not a local variable: GCC 12 does not know that the unit
-/// reads it, and would drop the stores.
+/// Configures eight tile registers of 16 rows of 64 bytes. It is not a local variable, because GCC 12 does not know
+/// that the unit reads it, and would drop the stores.
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -50,7 +50,7 @@ XTAPE_AMX inline void load(const float* from, std::int64_t stride, std::int64_t 
     to[i] = i < lines ? _mm512_maskz_loadu_ps(mask, from + i * stride) : _mm512_setzero_ps();
 }
 
-// Separate functions: lambdas that are not inlined cannot pass the target's registers.
+// Separate functions, because lambdas that are not inlined cannot pass the target's registers.
 XTAPE_AMX inline __m512 low_pairs(__m512 x, __m512 y) {
   return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(x), _mm512_castps_pd(y)));
 }
@@ -84,17 +84,16 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// The high 16 bits of each 32-bit element: those of x in the low half of the result's element, those of y in the high
-/// half.
+/// Returns the high 16 bits of each 32-bit element. The low half of a result contains the bits of x, the high half
+/// those of y.
 XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
   constexpr int first_and_second_or_third = 0xea;
   return _mm512_ternarylogic_epi32(y, _mm512_set1_epi32(static_cast<int>(0xffff0000u)), _mm512_srli_epi32(x, 16),
                                    first_and_second_or_third);
 }
 
-/// The bits of x with the upper half rounded to bfloat16. If it `is_last`, the part that is lost decides: of two
-/// equally near numbers the even one is taken, and a NaN becomes the usual one, as its bits could become those of a
-/// number.
+/// Returns the bits of x with the upper half rounded to bfloat16. If the part `is_last`, ties go to even, and a NaN
+/// becomes the standard NaN because its rounded bits could be those of a number.
 template <bool is_last>
 XTAPE_AMX inline __m512i rounded(__m512 x) {
   const __m512i bits = _mm512_castps_si512(x);
@@ -104,9 +103,9 @@ XTAPE_AMX inline __m512i rounded(__m512 x) {
   return _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_epi32(0x7fc00000));
 }
 
-/// Splits one step into bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
-/// remainder, which fits 8 bits. Terms j and j + 16 form a pair; the unit only requires that both sides use the same
-/// pairs. Of a NaN, the last part is NaN.
+/// Decomposes one step into bfloat16 parts: the nearest to the number, the nearest to the remainder, and the second
+/// remainder, which fits 8 bits. Terms j and j + 16 form a pair. The unit only requires that both sides use the same
+/// pairs. The last part of a NaN is NaN.
 template <int parts>
 XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to) {
   const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
@@ -125,8 +124,8 @@ XTAPE_AMX inline void split(const Lines& first, const Lines& second, __m512i* to
   }
 }
 
-/// The magnitude bounds recorded at the end of a panel, for `least_sound`: the smallest and the largest magnitude of
-/// the numbers in each lane, except 0 and NaN. Without such numbers, `least` is the largest float and `greatest` is 0.
+/// The magnitude bounds at the end of a panel, for `least_sound`: the smallest and the largest magnitude of the numbers
+/// in each lane, except 0 and NaN. If there are no such numbers, `least` is the largest float and `greatest` is 0.
 struct Noted {
   alignas(64) float least[panel_lines];
   alignas(64) float greatest[panel_lines];
@@ -137,8 +136,8 @@ inline const Noted& noted(const Panels& panels, int i) {
   return *reinterpret_cast<const Noted*>(static_cast<const char*>(panels.data) + (i + 1) * panels.stride - noted_bytes);
 }
 
-/// Packs one step of one panel. `lines_are_rows`: the tile's rows are the panel's lines (left side), not its terms
-/// (right side). `terms_run`: the terms of a line are contiguous in memory.
+/// Packs one step of one panel. If `lines_are_rows`, the tile's rows are the panel's lines (left side), otherwise its
+/// terms (right side). If `terms_run`, the terms of a line are contiguous in memory.
 template <bool lines_are_rows, bool terms_run, int parts>
 XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;
@@ -151,7 +150,7 @@ XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::in
     load(from.data + half * from.term, from.term, terms - half, lines, second);
   }
   if constexpr (parts == 3) {
-    // NaN is left out because a signalling NaN makes the `range` instruction drop the previous magnitudes.
+    // NaN is excluded because a signalling NaN makes the `range` instruction drop the previous magnitudes.
     constexpr int lesser_size = 0xa, greater_size = 0xb;
     __m512 least = _mm512_load_ps(noted.least), greatest = _mm512_load_ps(noted.greatest);
     for (int i = 0; i < panel_lines; ++i)
@@ -213,7 +212,7 @@ XTAPE_AMX inline void add_products() {
   if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
 }
 
-/// Adds the small products of all terms first, then the large one, so that few roundings are of large sums.
+/// Adds the small products of all terms first, then the large product, so that few roundings apply to large sums.
 template <int rows, int columns, int parts>
 XTAPE_AMX void multiply(std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block) {
   constexpr std::int64_t step_bytes = parts * tile_bytes;
@@ -320,11 +319,12 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
     return _mm512_reduce_max_ps(_mm512_max_ps(_mm512_load_ps(noted(panels, 0).greatest),
                                               _mm512_load_ps(noted(panels, panels.count - 1).greatest)));
   };
-  // Parts are multiples of the unit in the last place of the smallest magnitude of their side; products and sums are
-  // multiples of the product of both units. With these magnitudes, none of them except 0 is below 2^-126.
+  // Parts are multiples of the unit in the last place of the smallest magnitude of their side. Products and sums are
+  // multiples of the product of both units. For the magnitudes below, no nonzero part, product or sum is below 2^-126.
   const float a = least(left), b = least(right);
   if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
-  // A term loses less than 2^-125 of either number, times the other number, and six sums of less than 2^-126.
+  // A term loses less than 2^-125 of either number times the other number. The six sums of a term lose less than 2^-126
+  // each.
   const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
   constexpr float half_a_unit = 0x1p-25f;
   return std::min(static_cast<float>(terms) * dropped / half_a_unit, std::numeric_limits<float>::max());

@@ -1,20 +1,20 @@
-/// Products of float32 matrices on the matrix unit of Intel's processors (AMX), which multiplies bfloat16 only.
+/// Products of float32 matrices on the matrix unit of Intel processors (AMX), which multiplies only bfloat16.
 ///
 /// A float32 number is exactly the sum of three bfloat16 numbers (parts) of 8 bits each. The product of two such sums
-/// is nine products. The six largest of them are as exact as float32 arithmetic: the other three are about 2^-24 of the
-/// product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16 artificial intelligence
-/// datatype for higher-precision computations). Sums are float32. The unit treats subnormal parts and sums as 0:
-/// `sound` tells whether that can affect a result.
+/// consists of nine products of parts. The six largest of them are as exact as float32 arithmetic: the other three are
+/// about 2^-24 of the product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
+/// artificial intelligence datatype for higher-precision computations). Sums are float32. The unit treats subnormal
+/// parts and sums as 0. `sound` tests whether this can affect a result.
 #pragma once
 
 #include <cstdint>
 
 namespace xtape::amx {
 
-constexpr std::int64_t panel_lines = 16;  ///< Rows of the left matrix or columns of the right one in a panel.
+constexpr std::int64_t panel_lines = 16;  ///< Rows of the left matrix or columns of the right matrix in a panel.
 constexpr std::int64_t step_terms = 32;   ///< Summed terms per step.
 constexpr std::int64_t tile_bytes = panel_lines * step_terms * 2;  ///< One part of one step of a panel.
-constexpr std::int64_t block_lines = 2 * panel_lines;                  ///< Rows and columns of the result of multiply.
+constexpr std::int64_t block_lines = 2 * panel_lines;              ///< Rows and columns of the result of `multiply`.
 constexpr std::int64_t noted_bytes = 2 * panel_lines * sizeof(float);  ///< Magnitude bounds at the end of a panel.
 
 /// The number of steps for `terms` summed terms.
@@ -22,7 +22,7 @@ constexpr std::int64_t steps_of(std::int64_t terms) {
   return (terms + step_terms - 1) / step_terms;
 }
 
-/// Whether instruction_set() includes the unit.
+/// Whether instruction_set() includes the matrix unit.
 bool available();
 
 /// Configures the unit for this thread during its lifetime.
@@ -35,16 +35,16 @@ class Ready {
 };
 
 /// One matrix of a product. `line` is the stride between rows (left operand) or columns (right operand), `term` the
-/// stride between summed terms, in elements. One of them is 1.
+/// stride between summed terms, in elements. One of the two strides is 1.
 struct Operand {
   const float* data;
   std::int64_t line, term;
 };
 
-/// Splits lines of `terms` terms into `parts` parts (1 to 3), in panels of 16 lines that begin `stride` bytes apart
-/// (64-byte aligned), with zeros beyond the lines and the terms. `stride` is at least steps_of(terms) * parts *
-/// tile_bytes + noted_bytes. The last `noted_bytes` of each stride hold the 16 smallest magnitudes other than 0, then
-/// the 16 largest, of the panel's numbers, one per lane, if there are three parts. `least_sound` reads them.
+/// Decomposes lines of `terms` terms into `parts` parts (1 to 3), in panels of 16 lines. Panels begin `stride` bytes
+/// apart (64-byte aligned), with zeros beyond the lines and the terms. `stride` is at least steps_of(terms) * parts *
+/// tile_bytes + noted_bytes. With three parts, the last `noted_bytes` of each stride contain the 16 smallest nonzero
+/// magnitudes, then the 16 largest magnitudes, of the panel's numbers, one per lane. `least_sound` reads them.
 void pack_left(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
                std::int64_t stride);
 void pack_right(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
@@ -61,24 +61,25 @@ struct Ahead {
   const void* data;
   std::int64_t lines;
 };
-/// block[32, 32] = the product of one or two panels of each side: of one part, the product of the rounded numbers; of
-/// two or three, the three or six largest products of parts. A Ready must exist on this thread.
+/// block[32, 32] = the product of one or two panels of each side. With one part, this is the product of the rounded
+/// numbers. With two or three parts, it is the sum of the three or six largest products of parts. A Ready must exist on
+/// this thread.
 void multiply(int parts, std::int64_t steps, const Panels& left, const Panels& right, const Ahead& ahead, float* block);
 
-/// The smallest magnitude of a sum that loses less than half a unit in its last place, from a bound on what subnormal
-/// parts and sums can lose. For panels of three parts. 0 if the numbers are so large that no part and no sum can be
-/// subnormal.
+/// For panels of three parts: the smallest magnitude of a sum that loses less than half a unit in its last place. It
+/// comes from a bound on the loss due to subnormal parts and sums. 0 if the numbers are so large that no part and no
+/// sum can be subnormal.
 float least_sound(std::int64_t terms, const Panels& left, const Panels& right);
 
 /// Whether all sums in the first `rows` rows and `columns` columns of a block are finite and have a magnitude of at
-/// least `least`. Splitting an infinity gives NaN parts, so its sums are not sound.
+/// least `least`. Decomposing an infinity gives NaN parts, so the sums of an infinity are not sound.
 bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least);
 
-/// For a block that is not sound: sets in `zeros`, for each row, the bits of the columns whose sums are 0. Returns
-/// false if any other sum is not sound.
+/// For a block that is not sound: for each row, sets in `zeros` the bits of the columns whose sums are 0. Returns false
+/// if another sum is not sound.
 bool only_zeros(const float* block, std::int64_t rows, std::int64_t columns, float least, std::uint32_t* zeros);
 
-/// c[i, j] = block[i, j], or += if `add`; the rows of c are `stride` elements apart.
+/// c[i, j] = block[i, j], or += if `add`. The rows of c are `stride` elements apart.
 void put(const float* block, std::int64_t rows, std::int64_t columns, bool add, float* c, std::int64_t stride);
 
 }  // namespace xtape::amx

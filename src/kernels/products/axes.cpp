@@ -9,7 +9,7 @@ namespace xtape {
 
 namespace {
 constexpr double nanoseconds_per_copied_element = 1.0;
-constexpr double nanoseconds_per_gathered_element = 0.1;  // tiles read most of them in place
+constexpr double nanoseconds_per_gathered_element = 0.1;  // tiles read most gathered elements in place
 
 /// Whether axes of this role belong to array 0 (a), 1 (b) or 2 (c).
 bool stands_in(Role role, std::size_t array) {
@@ -17,8 +17,9 @@ bool stands_in(Role role, std::size_t array) {
   return role != without[array];
 }
 
-/// Gives array `which` dense strides: batch axes first, then the rows and columns of its matrix (the columns before, if
-/// it is `turned`), each in the order of `axes`. Sets the two layouts of the copy in `choice`.
+/// Gives array `which` dense strides. The order is batch axes first, then rows and columns of its matrix, or columns
+/// and rows if it is `turned`. Within each group, the order of `axes` applies. Sets the two layouts of the copy in
+/// `choice`.
 void pack(std::vector<Axis>& axes, std::size_t which, bool turned, std::int64_t offset, GemmChoice& choice) {
   choice.packed[which] = true;
   std::vector<Axis*> order;
@@ -37,7 +38,7 @@ void pack(std::vector<Axis>& axes, std::size_t which, bool turned, std::int64_t 
   choice.plan.offsets[which] = 0;
 }
 
-/// The axes of a role as loops over the three arrays, merged.
+/// Returns the merged axes of a role as loops over the three arrays.
 Loops<3> group(const std::vector<Axis>& axes, Role role) {
   Loops<3> loops;
   for (const Axis& axis : axes)
@@ -46,7 +47,7 @@ Loops<3> group(const std::vector<Axis>& axes, Role role) {
   return loops;
 }
 
-/// Removes axis `i` from `loops` and returns its size and strides; size 1 if there is no such axis.
+/// Removes axis `i` from `loops` and returns its size and strides. Returns size 1 if there is no such axis.
 std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::size_t i) {
   if (i >= loops.rank()) return {1, {0, 0, 0}};
   const std::pair<std::int64_t, std::array<std::int64_t, 3>> taken{
@@ -55,7 +56,7 @@ std::pair<std::int64_t, std::array<std::int64_t, 3>> take(Loops<3>& loops, std::
   return taken;
 }
 
-/// Chooses the axes of the BLAS call; the other axes become loops around it. Updates `choice` if that is cheaper.
+/// Chooses the axes of the BLAS call. The other axes become loops around it. Updates `choice` if the result is cheaper.
 void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
   const Loops<3> batch = group(axes, Role::batch), m_axes = group(axes, Role::m), n_axes = group(axes, Role::n),
                  k_axes = group(axes, Role::k);
@@ -91,7 +92,7 @@ void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
       }
 }
 
-/// Sorts axes by decreasing stride: summed axes by their strides in array `sum_leader`, the others by those in c.
+/// Sorts axes by decreasing stride: summed axes by their strides in array `sum_leader`, other axes by those in c.
 void sort_axes(std::vector<Axis>& axes, std::size_t sum_leader) {
   const auto step = [&](const Axis& axis) { return std::abs(axis.strides[axis.role == Role::k ? sum_leader : 2]); };
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) { return step(x) > step(y); });
@@ -112,7 +113,8 @@ std::vector<Axis> axes_of(const Product& product) {
       found->strides[which] += layouts[which]->strides[i];
     }
   for (Axis& axis : axes) {
-    // A batch axis along which an operand is broadcast becomes a row or column axis: one larger product, not many.
+    // A batch axis with a broadcast operand becomes a row or column axis. This gives one larger product instead of
+    // many.
     const bool in_c = product.c_axes.find(axis.letter) != std::string::npos;
     axis.role = !in_c ? Role::k : axis.strides[1] == 0 ? Role::m : axis.strides[0] == 0 ? Role::n : Role::batch;
   }
@@ -129,10 +131,11 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
     choice.plan.threads = product.threads;
     choice.plan.accumulate = product.accumulate && (mask & packed_result) == 0;
     choice.plan.narrow = product.narrow;
-    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;  // packed again at every run
+    // must be packed again at every run
+    const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;
     choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;
-    sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the order of the other
+    sort_axes(packed, mask & 2 ? 0 : 1);  // a packed operand takes the axis order of the other operand
     for (std::size_t i = 0; i < 3; ++i)
       if (mask & (1u << i)) pack(packed, i, i == 2 && (mask & turned) != 0, choice.plan.offsets[i], choice);
     choose_inner(packed, choice);

@@ -1,4 +1,4 @@
-/// Turns the axis labels of a product into plans that compute it.
+/// Converts the axis labels of a product to plans that compute it.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace xtape {
 
-/// The role of an axis in a matrix product, which depends on the arrays that have it: a and c (m), b and c (n), a and b
+/// The role of an axis in a matrix product. It depends on the arrays with this axis: a and c (m), b and c (n), a and b
 /// (k, summed), or all three (batch).
 enum class Role { batch, m, n, k };
 
@@ -23,25 +23,25 @@ struct Axis {
   Role role = Role::batch;
 };
 
-/// The axes of a product except those of size 1. A label that appears twice in an operand has the stride of its
+/// Returns the axes of a product except those of size 1. A label that appears twice in an operand has the stride of the
 /// diagonal.
 std::vector<Axis> axes_of(const Product& product);
 
-/// A way to compute the product by matrix products: which arrays are packed (copied to dense layouts), and the plan.
+/// A way to compute the product with matrix products: the arrays to pack (copy to dense layouts), and the plan.
 struct GemmChoice {
   std::array<bool, 3> packed{};
-  std::array<Layout, 3> from, to;  // layouts of the packing copies; for c: from the computed array to the result
+  std::array<Layout, 3> from, to;  // layouts of the packing copies; for c, from the computed array to the result
   GemmPlan plan;
   double cost = std::numeric_limits<double>::infinity();
 };
 
-/// The cheapest choice; its cost is infinite if there is none.
+/// Returns the cheapest choice. Its cost is infinite if no choice is possible.
 GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes);
 
-/// The plan for few rows times a matrix that is read in place, if the product has that form.
+/// Returns the plan for few rows times a matrix that is read in place, if the product has this form.
 std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes);
 
-/// The plan for plain loops, which any product has.
+/// Returns the plan for plain loops. It exists for any product.
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
 
 }  // namespace xtape

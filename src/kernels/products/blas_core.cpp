@@ -12,8 +12,8 @@
 #include "thread_count.hpp"
 #include "xtape/error.hpp"
 
-// Functions of OpenBLAS that its headers do not declare: a call of BLAS takes a buffer while it runs, and a buffer that
-// is given back stays mapped. Null in builds that do not have them.
+// Functions of OpenBLAS that its headers do not declare. A BLAS call takes a buffer while it runs. A returned buffer
+// stays mapped. Null in builds that lack these functions.
 extern "C" {
 void* blas_memory_alloc(int purpose) __attribute__((weak));
 void blas_memory_free(void* buffer) __attribute__((weak));
@@ -22,7 +22,7 @@ void blas_memory_free(void* buffer) __attribute__((weak));
 namespace xtape {
 
 namespace {
-/// The address space of a buffer, in the builds of OpenBLAS for 64-bit processors.
+/// The address space of a buffer in builds of OpenBLAS for 64-bit processors.
 constexpr std::size_t blas_buffer = std::size_t{128} << 20;
 }  // namespace
 
@@ -84,7 +84,7 @@ void restart_with_fitting_blas(char** arguments) {
   else
     setenv("OPENBLAS_CORETYPE", wanted.c_str(), 1);
   execv("/proc/self/exe", arguments);
-  // If the restart fails, the program continues, only slower.
+  // If the restart fails, the program continues with slower products.
 }
 
 }  // namespace xtape

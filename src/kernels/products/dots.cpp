@@ -13,13 +13,13 @@ namespace xtape {
 namespace {
 constexpr bool has_registers = xsimd::batch<float>::size >= 8;
 constexpr bool many_registers = xsimd::batch<float>::size >= 16;
-constexpr int tile_lines = 4;                         // of a: their terms of a chunk stay in the first-level cache
+constexpr int tile_lines = 4;                         // of a; their terms of a chunk stay in the first-level cache
 constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
-constexpr std::int64_t chunk_terms = 1024;            // of a tile, whose registers are then added up
-constexpr std::int64_t most_groups = 16;              // of chunks, with sums of their own
+constexpr std::int64_t chunk_terms = 1024;  // terms that a tile sums in registers before the lanes are added up
+constexpr std::int64_t most_groups = 16;    // groups of chunks, each with its own sums
 
-/// Adds up `runs` runs for a tile of rows and columns; adds to `to` if `add`. Not within its caller, whose variables
-/// would take registers.
+/// Sums `runs` runs for a tile of rows and columns. Adds to `to` if `add`. Not inlined, because the variables of its
+/// caller would take registers.
 template <class T, int rows, int columns>
 [[gnu::noinline]] void dot_tile(const std::array<const T*, tile_lines>& a, const std::array<const T*, tile_columns>& b,
                                 const std::int64_t* in_a, const std::int64_t* in_b, std::int64_t runs,
@@ -54,7 +54,7 @@ template <class T, int rows, int columns>
     }
 }
 
-/// A tile of fewer than all rows or columns.
+/// A tile with fewer rows or columns than a full tile.
 template <class T>
 void dot_tile_of(int rows, int columns, const std::array<const T*, tile_lines>& a,
                  const std::array<const T*, tile_columns>& b, const std::int64_t* in_a, const std::int64_t* in_b,
@@ -82,7 +82,7 @@ struct Dots {
 
   std::int64_t bands() const { return ceiling(rows, tile_lines); }
 
-  /// Adds up a group of chunks for a band of rows, in the group's sums.
+  /// Sums a group of chunks for a band of rows, into the sums of this group.
   void add_up(const T* a, const T* b, std::int64_t group, std::int64_t band, T* sums) const {
     const std::int64_t top = band * tile_lines, height = std::min<std::int64_t>(tile_lines, rows - top);
     std::array<const T*, tile_lines> left{};
@@ -123,7 +123,7 @@ struct Dots {
   }
 };
 
-/// The offsets, in the arrays, of all elements of some axes.
+/// Returns, for each array, the offsets of all elements of some axes.
 template <std::size_t N>
 std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
   std::array<std::vector<std::int64_t>, N> found;
@@ -136,14 +136,14 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 }  // namespace
 
 [[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
-  // Tiles pack many lines for each of the few. Of more lines, or in short runs, they are faster.
+  // Tiles pack many lines for each of the few lines. For more lines or short runs, tiles are faster.
   constexpr std::int64_t few_lines = many_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
                          most_runs = 1 << 16;
   const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));
   if (!has_registers || product.narrow[0] || product.narrow[1] || product.fixed >= 0 ||
       product.precision != Precision::float32)
     return std::nullopt;
-  std::array<Loops<2>, 2> sides;  // lines of a and b: strides in the operand and in c
+  std::array<Loops<2>, 2> sides;  // lines of a and b, with strides in the operand and in c
   Loops<2> sums;                  // strides in a and b
   std::optional<std::int64_t> inner;
   for (const Axis& axis : axes) {
@@ -163,7 +163,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
                      many = std::max(sides[0].count(), sides[1].count());
   if (few > few_lines || few < 4 || many < 8 || many > most_lines || sums.count() < many_terms) return std::nullopt;
   const std::size_t last = sums.rank() - 1;
-  std::int64_t pieces = 1;  // of a run, so that a chunk is not too long
+  std::int64_t pieces = 1;  // parts of a run, so that a chunk is not too long
   while (sums.sizes[last] > pieces * chunk_terms) ++pieces;
   const std::int64_t length = sums.sizes[last] / pieces;
   if (sums.sizes[last] % pieces != 0 || length % width != 0 || length < long_run) return std::nullopt;

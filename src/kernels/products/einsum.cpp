@@ -26,7 +26,7 @@ Product product_of(const KernelForm& form, bool accumulate) {
   return product;
 }
 
-/// The kernel of a product. `before` is called at the beginning of every run.
+/// The kernel of a product. Every run calls `before` at its beginning.
 template <class Before>
 Kernel product_kernel(const Product& product, const Before& before) {
   const PlannedProduct planned = make_product(product);

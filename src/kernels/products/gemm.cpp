@@ -12,8 +12,8 @@
 namespace xtape {
 
 namespace {
-/// The row stride (leading dimension) of a matrix whose rows are contiguous; nullopt if it is not such a matrix, or if
-/// the stride does not fit int.
+/// Returns the row stride (leading dimension) of a matrix with contiguous rows. Returns nullopt if the matrix has no
+/// contiguous rows, or if the stride does not fit int.
 std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,
                            std::int64_t column_stride) {
   if (columns > 1 && column_stride != 1) return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t
   return static_cast<int>(step);
 }
 
-/// One matrix in the form that BLAS takes.
+/// A matrix in the form that BLAS requires.
 struct Matrix {
   bool rows_run = false;  ///< The matrix is row-major; if false, column-major.
   int step = 0;
@@ -43,8 +43,8 @@ std::optional<Matrix> c_of(const GemmPlan& p) {
   return matrix_of(p.m, p.n, p.m_strides[2], p.n_strides[2]);
 }
 
-/// How the result is cut into pieces. This depends on the shape only, never on the number of threads: BLAS may take
-/// another path for a piece of another shape, which changes the last bits.
+/// The division of the result into pieces. It depends only on the shape, never on the number of threads, because BLAS
+/// may use a different code path for pieces of another shape, which changes the last bits.
 struct Partition {
   bool along_n = true;
   std::int64_t width = 0;
@@ -52,11 +52,11 @@ struct Partition {
 };
 Partition partition_of(const GemmPlan& plan) {
   constexpr double worth_a_piece = 1.6e7;    // multiply-adds
-  constexpr std::int64_t most_pieces = 16;   // of all products together
+  constexpr std::int64_t most_pieces = 16;   // for all products together
   constexpr std::int64_t worth_a_cut = 128;  // BLAS spends most of the time of narrower pieces on packing
   constexpr std::int64_t suits_kernel = 16;
   Partition pieces;
-  pieces.along_n = plan.n >= plan.m;  // BLAS packs the other operand for each piece: cut along the longer side
+  pieces.along_n = plan.n >= plan.m;  // BLAS packs the other operand for each piece, so divide the longer side
   const std::int64_t length = pieces.along_n ? plan.n : plan.m;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k) *
                       static_cast<double>(plan.sums.count());
@@ -106,7 +106,7 @@ GemmPlan with_columns_running(const GemmPlan& plan) {
 }
 
 std::string fixed_form(const GemmPlan& given) {
-  const GemmPlan plan = with_columns_running(given);  // as implementations see it
+  const GemmPlan plan = with_columns_running(given);  // the form that implementations receive
   const auto side = static_cast<std::size_t>(plan.fixed);
   const auto& lines = side == 0 ? plan.m_strides : plan.n_strides;
   std::string form = side == 0 ? "left" : "right";
@@ -137,7 +137,7 @@ double gemm_cost(const GemmPlan& plan) {
 template <class T>
 std::function<void(const T*, const T*, T*)> make_gemm(const GemmPlan& plan) {
   const Matrix a_matrix = *a_of(plan), b_matrix = *b_of(plan), c_matrix = *c_of(plan);
-  // The call takes the order of the result; an operand of the other order is passed as transposed.
+  // The call uses the storage order of the result. An operand of the other order is passed as transposed.
   const CBLAS_ORDER order = c_matrix.rows_run ? CblasRowMajor : CblasColMajor;
   const auto transposed = [&](const Matrix& matrix) {
     return matrix.rows_run == c_matrix.rows_run ? CblasNoTrans : CblasTrans;

@@ -10,56 +10,57 @@
 
 namespace xtape {
 
-/// Strides of one matrix product and of the loops around it, in elements: [0] of a, [1] of b, [2] of c.
+/// Strides of one matrix product and of its outer loops, in elements. Index 0 holds the strides of a, 1 those of b, 2
+/// those of c.
 struct GemmPlan {
   std::int64_t m = 1, n = 1, k = 1;
   std::array<std::int64_t, 3> m_strides{}, n_strides{}, k_strides{};
   Loops<3> outer;  ///< Independent products.
-  Loops<2> sums;   ///< Products added up one after another into one result; strides of a and b.
+  Loops<2> sums;   ///< Products that are added one after another to one result, with strides of a and b.
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
   Narrow narrow = {};  ///< The narrow types of a and b.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
-  /// If >= 0: the operand (0: a, 1: b) whose offsets and strides are those of a dense copy that is not made: its
-  /// elements are read from where `gathered_from` has them.
+  /// If >= 0, the operand (0: a, 1: b) that the kernel gathers instead of packing. Its offsets and strides above
+  /// describe the packed layout. The kernel reads the elements through `gathered_from`.
   int gathered = -1;
   Layout gathered_from = {};
 };
 
-/// Matrix products of a plan, ready to run: a and b hold T, or what GemmPlan::narrow says. `scratch` and `prepared`
-/// must be 64-byte aligned.
+/// Matrix products of a plan, ready to run. a and b hold elements of T, or of the types in GemmPlan::narrow. `scratch`
+/// and `prepared` must be 64-byte aligned.
 template <class T>
 struct MatrixProducts {
   std::function<void(const void* a, const void* b, T* c, void* scratch, const void* prepared)> run;
   std::size_t scratch_bytes = 0;
-  /// Converts the fixed operand to the form that the runs need, in `prepared`, which has `prepared_bytes` bytes. Empty
-  /// if no operand is fixed or preparing does not pay: the runs then read the operand itself and ignore `prepared`.
+  /// Converts the fixed operand to the layout for the runs, in `prepared`, which has `prepared_bytes` bytes. Empty if
+  /// no operand is fixed or preparing does not pay off. The runs then read the operand itself and ignore `prepared`.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
 };
 
-/// What determines the prepared form of the fixed operand besides the implementation: its sizes, strides and dtype.
-/// Numbers of rows or columns of the other operand have no influence.
+/// Returns a key of the prepared form of the fixed operand. The key contains the sizes, strides and dtype of this
+/// operand, but not the implementation. The numbers of rows or columns of the other operand have no influence.
 std::string fixed_form(const GemmPlan& plan);
 
-/// Whether BLAS can compute it, if no operand is narrow: each matrix has one stride of 1 and another that is at
-/// least the length of a row, and sizes and strides fit int.
+/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow. BLAS needs matrices with
+/// one unit stride and a leading dimension of at least the row length, and sizes and strides that fit int.
 bool gemm_can(const GemmPlan& plan);
 
 /// Whether c is row-major: the column stride of c is 1.
 bool columns_run(const GemmPlan& plan);
 
-/// The transposed product, with a and b exchanged.
+/// Returns the transposed product, with a and b exchanged.
 GemmPlan with_sides_swapped(GemmPlan plan);
 
-/// The same product with row-major c, transposed if necessary.
+/// Returns the same product with row-major c, transposed if necessary.
 GemmPlan with_columns_running(const GemmPlan& plan);
 
-/// An estimate of the nanoseconds on one thread, to choose between plans.
+/// Estimates the nanoseconds on one thread, to choose between plans.
 double gemm_cost(const GemmPlan& plan);
 
-/// A function that computes the plan with BLAS. `plan` must satisfy gemm_can.
+/// Returns a function that computes the plan with BLAS. `plan` must satisfy gemm_can.
 template <class T>
 std::function<void(const T* a, const T* b, T* c)> make_gemm(const GemmPlan& plan);
 extern template std::function<void(const float*, const float*, float*)> make_gemm<float>(const GemmPlan&);

@@ -1,4 +1,4 @@
-/// Packing of the operands of products in register tiles.
+/// Packing of operands for products in register tiles.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace xtape {
 
-/// Packs whole squares of parts, which follow each other along the parts, transposed in registers. The rows of a
-/// square, `row` elements apart, are parts of contiguous lines, or else lines of contiguous terms.
+/// Packs full squares of consecutive parts, transposed in registers. The rows of a square are `row` elements apart.
+/// Each row contains parts of contiguous lines, or a line of contiguous terms.
 template <class F, bool lines_run, class N>
 void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64_t squares, typename F::Part* to,
                   std::int64_t to_part, std::int64_t to_row) {
@@ -39,7 +39,7 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
         F::along_terms(from + k * row, count, read);
       rows[k] = *reinterpret_cast<const Loose*>(read);
     }
-    if (!lines_run && square * next % line_elements == 0)  // processors do not foresee steps from line to line
+    if (!lines_run && square * next % line_elements == 0)  // processors do not prefetch steps from line to line
 #pragma GCC unroll 16
       for (std::int64_t k = 0; k < side; ++k)
         for (std::int64_t j = 0; j < next; j += line_elements) __builtin_prefetch(from + (side + k) * row + j, 0, 2);
@@ -49,7 +49,7 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
   }
 }
 
-/// Packs `lines` lines of `terms` terms: part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
+/// Packs `lines` lines of `terms` terms. Part `p` of line `i` goes to `to[i * to_line + p * to_part]`. One of the last
 /// two strides is 1.
 template <class F, class N>
 #ifndef __clang__
@@ -73,7 +73,7 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
     if (lines == panel) {
       copy(0, whole, panel);  // loads and stores instead of a loop
     } else if (to_part <= one_register && from.term >= one_register) {
-      // Whole registers: the next part overwrites what is too much.
+      // Full registers: the next part overwrites the excess.
       copy(0, whole - 1, one_register);
       copy(std::max<std::int64_t>(0, whole - 1), whole, lines);
     } else {
@@ -82,8 +82,8 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
   } else if (terms_run && to_part == 1) {
     for (std::int64_t i = 0; i < lines; ++i) F::along_terms(at(i, 0), whole, to + i * to_line);
   } else {
-    // Squares of parts, transposed in registers. One side of `from` is read along its terms unless its lines are
-    // contiguous; parts beyond the last are not stored.
+    // Squares of parts, transposed in registers. The terms of `from` are read along one side of a square, unless its
+    // lines are contiguous. Parts beyond the last are not stored.
     constexpr std::int64_t side = xsimd::batch<Part>::size;
     using Row = typename Register<Part, side>::type;
     using Loose = typename Register<Part, side>::loose;
@@ -127,7 +127,8 @@ void pack_lines(const Lines<N>& from, std::int64_t lines, std::int64_t terms, ty
       to[i * to_line + whole * to_part] = F::part(at(i, whole), from.term, terms - whole * F::terms);
 }
 
-/// A register of `width` elements that are `step` places apart, 1 or 2 (the windows of a convolution with stride 2).
+/// Loads a register of `width` elements that are `step` positions apart, 1 or 2 (the windows of a convolution with
+/// stride 2).
 template <class Part, std::size_t width>
 [[gnu::always_inline]] inline auto load_steps(const Part* from, std::int64_t step) {
   using Loose = typename Register<Part, width>::loose;
@@ -140,7 +141,7 @@ template <class Part, std::size_t width>
   }(std::make_index_sequence<width>{});
 }
 
-/// How far the first `count` of `left` places are apart, if load_steps can load them; else 0.
+/// The distance between the first `count` of `left` positions if load_steps can load them, otherwise 0.
 inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
   if (left < count) return 0;
   const std::int64_t step = places[1] - places[0];
@@ -149,7 +150,7 @@ inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std:
   return step == 1 || step == 2 ? step : 0;
 }
 
-/// Packs n terms, `step` places apart, of n lines.
+/// Packs n terms of n lines. The terms are `step` positions apart.
 template <class Part, std::size_t n>
 [[gnu::always_inline]] inline void pack_square(const Part* from, const std::int64_t* lines, std::int64_t step, Part* to,
                                                std::int64_t panel) {
@@ -159,8 +160,8 @@ template <class Part, std::size_t n>
   for (std::size_t k = 0; k < n; ++k, to += panel) *reinterpret_cast<typename Register<Part, n>::loose*>(to) = rows[k];
 }
 
-/// Packs `count` terms of `columns` lines: the term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`.
-/// Where lines or terms are one or two elements apart, whole registers are read, or halves of them.
+/// Packs `count` terms of `columns` lines. The term at terms[t] of the line at lines[i] goes to `to[t * panel + i]`. If
+/// lines or terms are one or two elements apart, whole or half registers are read.
 template <class Part>
 void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t columns, const std::int64_t* terms,
                    std::int64_t count, Part* to, std::int64_t panel) {
@@ -201,7 +202,7 @@ void pack_gathered(const Part* from, const std::int64_t* lines, std::int64_t col
   }
 }
 
-/// Rows of a product, cut into bands of at most tile_rows, whose heights differ by at most one row.
+/// Rows of a product, divided into bands of at most tile_rows rows. The heights of bands differ by at most one row.
 struct Bands {
   std::int64_t rows, count, least_height, higher;  ///< The first `higher` bands are one row higher.
 
@@ -210,23 +211,23 @@ struct Bands {
   std::int64_t height_of(std::int64_t band) const { return top_of(band + 1) - top_of(band); }
 };
 
-/// Packs bands [first, finish) of an operand whose rows lie next to each other: row `i` of a band and its part `p` go
-/// to `to[p * tile_rows + i]`, and the next band begins `to_band` places later. `from` is the first term of row 0.
+/// Packs bands [first, finish) of an operand with adjacent rows. Part `p` of row `i` of a band goes to `to[p *
+/// tile_rows + i]`. The next band begins `to_band` positions later. `from` is the first term of row 0.
 template <class F, class N>
 void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Bands& bands, std::int64_t first,
                 std::int64_t finish, typename F::Part* to, std::int64_t to_band) {
   constexpr std::int64_t width = xsimd::batch<typename F::Part>::size;
-  constexpr std::int64_t together = 8;  // parts, because bands share cache lines
+  constexpr std::int64_t together = 8;  // parts per pass, because bands share cache lines
   constexpr std::integral_constant<std::int64_t, ceiling(tile_rows, width) * width> registers;
   for (std::int64_t part = 0; part < parts; part += together)
     for (std::int64_t band = first; band < finish; ++band) {
       const std::int64_t top = bands.top_of(band), end = std::min(parts, part + together);
-      // Whole registers: the next part overwrites what is too much.
+      // Full registers: the next part overwrites the excess.
       const std::int64_t whole = top + registers <= bands.rows ? std::min(end, parts - 1) : part;
       const N* row = from + part * term + top;
       typename F::Part* place = to + (band - first) * to_band + part * tile_rows;
       for (std::int64_t p = part; p < whole; ++p, row += term, place += tile_rows) {
-        __builtin_prefetch(row + together * term, 0, 3);  // processors do not foresee steps from line to line
+        __builtin_prefetch(row + together * term, 0, 3);  // processors do not prefetch steps from line to line
         F::along_lines(row, term, registers, place);
       }
       for (std::int64_t p = whole; p < end; ++p, row += term, place += tile_rows)
@@ -234,7 +235,8 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// pack_lines of narrow numbers by way of floats, a piece at a time: the code of pack_lines is large.
+/// Widens narrow numbers to floats piece by piece, then calls pack_lines. The code of pack_lines is large, so it has no
+/// instances for narrow numbers.
 template <class F, class N>
 void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                   std::int64_t to_line, std::int64_t to_part) {
@@ -269,7 +271,7 @@ struct Packing {
   void (*bands)(const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                 std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band);
 
-  /// For elements of type N; with `widens`, by way of floats.
+  /// For elements of type N. If `widens`, converts them to floats first.
   template <class N, bool widens = false>
   static Packing of() {
     return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
@@ -292,10 +294,10 @@ struct Packing {
               }
             }};
   }
-  /// For the elements of an operand: of the dtype `narrow`, or numbers of the format.
+  /// For the elements of an operand. They have the dtype `narrow` if given, otherwise the number type of the format.
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
-      if (narrow == Dtype::bfloat16) return of<bfloat16>();  // results of a training's step are stored so
+      if (narrow == Dtype::bfloat16) return of<bfloat16>();  // training steps store results in bfloat16
       if (narrow == Dtype::float16) return of<float16, true>();
       if (narrow == Dtype::int8) return of<std::int8_t, true>();
     }

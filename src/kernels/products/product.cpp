@@ -1,5 +1,5 @@
-// Chooses how a product runs: as few rows times a matrix; as matrix products (on BLAS, in tiles or on the matrix unit),
-// if necessary after packing arrays whose strides do not fit; or in plain loops.
+// Chooses the implementation of a product: the kernel for few rows times a matrix, a matrix product (BLAS, tiles or
+// AMX), or plain loops. Packs operands with unsuitable strides before a matrix product.
 #include "products/product.hpp"
 
 #include <algorithm>
@@ -21,10 +21,11 @@
 namespace xtape {
 
 namespace {
-/// Multiplications; a product of fewer runs on one thread, because a second one would start too late.
+/// The smallest number of multiplications that uses several threads. Below it, starting a second thread costs more than
+/// it saves.
 constexpr double worth_sharing = 1 << 17;
 
-/// c += computed, for a result that was computed in scratch memory.
+/// c += computed, for a result computed in scratch memory.
 template <class T>
 std::function<void(const void*, void*)> make_add(const Layout& from, const Layout& to, int threads) {
   LoopsPlan plan;
@@ -49,13 +50,13 @@ const char* name_of(ProductWay way) {
   return names[static_cast<int>(way)];
 }
 
-/// How matrix products run. Only tiles read narrow operands.
+/// Returns the implementation of matrix products. Only tiles read narrow operands.
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {
     if (!any(plan.narrow) && amx_suits(plan, product.precision)) return ProductWay::amx;
     const auto fits = [](std::optional<Dtype> dtype) { return dtype == Dtype::bfloat16 || dtype == Dtype::int8; };
-    const bool is_exact = fits(plan.narrow[0]) && fits(plan.narrow[1]);  // bfloat16 holds all numbers of int8
+    const bool is_exact = fits(plan.narrow[0]) && fits(plan.narrow[1]);  // bfloat16 represents all int8 numbers exactly
     if ((product.precision == Precision::bf16 || is_exact) && bfloat16_tiles_suit(plan))
       return ProductWay::bfloat16_tiles;
   }
@@ -134,8 +135,8 @@ PlannedProduct by_rows(const GemmPlan& plan) {
   return planned;
 }
 
-/// The choice for this way. Only tiles gather an operand, which is then not copied, so that a view with more elements
-/// than its array, such as sliding windows, is never written out.
+/// Returns the choice for this implementation. Only the tile kernel can gather an operand without packing it. A view
+/// with more elements than its array, such as sliding windows, is then never materialised.
 GemmChoice for_way(GemmChoice choice, ProductWay way) {
   if (way != ProductWay::tiles) choice.plan.gathered = -1;
   if (choice.plan.gathered < 0) return choice;
@@ -145,7 +146,7 @@ GemmChoice for_way(GemmChoice choice, ProductWay way) {
   return choice;
 }
 
-/// Widens a narrow operand into scratch memory before each run: the smaller one, if both are narrow.
+/// Widens a narrow operand into scratch memory before each run. If both are narrow, widens the smaller one.
 PlannedProduct widened_before(Product product);
 
 template <class T>
@@ -197,14 +198,14 @@ PlannedProduct widened_before(Product product) {
   return planned;
 }
 
-/// The number of multiplications.
+/// Returns the number of multiplications.
 double terms_of(const Product& product) {
   double terms = 1;
   for (const Axis& axis : axes_of(product)) terms *= static_cast<double>(axis.size);
   return terms;
 }
 
-/// The product if an array is empty: a sum of no terms, which is 0.
+/// The product if an array is empty. The sum of no terms is 0.
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {
@@ -228,7 +229,7 @@ PlannedProduct make_product(const Product& given) {
       return made<float>(product);
     case Dtype::float64:
       return made<double>(product);
-    // Integer products wrap, as in NumPy. C++ defines that for unsigned integers only.
+    // Integer products wrap, as in NumPy. C++ defines wrapping only for unsigned integers.
     case Dtype::int32:
       return made<std::uint32_t>(product);
     case Dtype::int64:

@@ -1,4 +1,5 @@
-/// Products of two strided arrays, summed over the axes that both have and the result lacks (einsum of two operands).
+/// Products of two strided arrays, summed over the axes that both operands have and the result lacks (einsum of two
+/// operands).
 #pragma once
 
 #include <array>
@@ -13,20 +14,22 @@
 
 namespace xtape {
 
-/// Per operand: its dtype if it is narrower than the sums; else nothing.
+/// For each operand, its dtype if it is narrower than that of the sums, otherwise empty.
 using Narrow = std::array<std::optional<Dtype>, 2>;
 
 /// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
-/// operand selects its diagonal. Every label of c appears once in c, and in a or b; every label that c lacks appears in
-/// both a and b. Axes of equal labels have equal sizes. The elements of c must not overlap each other, a or b.
+/// operand selects its diagonal. Every label of c appears once in c, and in a or b. Every label that c lacks appears in
+/// both a and b. Axes with equal labels have equal sizes. The elements of c must not overlap each other, a or b.
 struct Product {
-  Dtype dtype = Dtype::float32;  ///< The dtype of all three; not boolean.
+  Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
   Layout a, b, c;                ///< Including their offsets.
   std::string a_axes, b_axes, c_axes;
-  Precision precision = Precision::float32;  ///< Where dtype is float32; few rows by a matrix are never rounded.
-  bool accumulate = false;  ///< Adds to c instead of overwriting it.
+  /// For float32 products. Products of few rows and a matrix are never rounded.
+  Precision precision = Precision::float32;
+  bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
   int threads = 1;
-  /// For a and b: a half or int8, if the operand of a float32 product is stored so. It is widened as it is read.
+  /// For a and b in a float32 product: their dtype if they are stored as bfloat16, float16 or int8. The product widens
+  /// them as it reads them.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };
@@ -40,17 +43,17 @@ struct PlannedProduct {
   std::function<void(const void* a, const void* b, void* c, void* scratch, const void* prepared)>
       multiply;
   std::size_t scratch_bytes = 0;  ///< `scratch` and `prepared` must be 64-byte aligned.
-  /// If not empty: prepares the fixed operand in `prepared`, memory of `prepared_bytes` that all later runs read and do
-  /// not change. The result has the same bits as without preparation.
+  /// If not empty, prepares the fixed operand in `prepared`, memory of `prepared_bytes`. All later runs read this
+  /// memory and do not change it. The result has the same bits as without preparation.
   std::function<void(const void* fixed, void* prepared)> prepare = {};
   std::size_t prepared_bytes = 0;
-  /// What `prepare` makes: products of equal forms can read what one of them has prepared from the same operand.
+  /// A key of the result of `prepare`. Products with equal keys can share the prepared data of the same operand.
   std::string prepared_form = {};
   void run(const void* a, const void* b, void* c, void* scratch, const void* prepared = nullptr) const {
     multiply(a, b, c, scratch, prepared);
   }
   ProductWay way = ProductWay::loops;
-  int packed = 0;  ///< How many of the three arrays are copied to a dense layout because their strides do not fit.
+  int packed = 0;  ///< How many of the three arrays are copied to a dense layout because their strides are unsuitable.
 };
 PlannedProduct make_product(const Product& product);
 

@@ -13,16 +13,17 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t most_parts = 768;   // of a line of a chunk, which is summed in the unit's registers
-constexpr std::int64_t apart_bytes = 128;  // between panels: at strides of 4 KiB they would share few cache sets
+// The largest number of bfloat16 parts per line and chunk. The AMX tile registers accumulate one chunk.
+constexpr std::int64_t most_parts = 768;
+constexpr std::int64_t apart_bytes = 128;  // between panels, which at strides of 4 KiB would share few cache sets
 static_assert(apart_bytes >= amx::noted_bytes);
-constexpr std::int64_t most_stage_bytes = 16 << 20;     // of the side that is split for all threads
-constexpr std::int64_t most_prepared_bytes = 32 << 20;  // splitting again is faster than reading more than this
-constexpr std::int64_t whole_from = 8;                  // with this many products or more, a task is a whole product
+constexpr std::int64_t most_stage_bytes = 16 << 20;  // The largest size of the packed shared side. All threads read it.
+constexpr std::int64_t most_prepared_bytes = 32 << 20;  // decomposing again is faster than reading more than this
+constexpr std::int64_t whole_from = 8;  // with this many products or more, each task computes a whole product
 
-/// The terms of a product are cut into chunks. The shorter side (fewer rows or columns) is split into bfloat16 parts
-/// for all threads, many chunks at a time. Each task then splits some panels of the longer side, one chunk at a time. A
-/// fixed side is split in advance, for all chunks.
+/// The kernel divides the terms of a product into chunks. It decomposes each number of the shorter side (fewer rows or
+/// columns) into bfloat16 parts, many chunks at a time. All threads share the result. Each task then decomposes some
+/// panels of the longer side, one chunk at a time. A fixed side is decomposed in advance, for all chunks.
 class AmxProduct {
  public:
   AmxProduct(const GemmPlan& plan, int parts)
@@ -44,8 +45,8 @@ class AmxProduct {
       stage_chunks_ = chunks_;
     else
       stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
-    // The data that is used repeatedly should stay in the second-level cache: the shared side if it is small, else a
-    // block of the other side.
+    // The data that is used repeatedly should stay in the second-level cache. This is the shared side if it is small,
+    // otherwise a block of the other side.
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
     const std::int64_t pairs = ceiling(panels_[1 - shared_], 2);
     const std::int64_t most_pairs = (shared_bytes <= stays ? beside_it : alone) / (2 * panel_bytes_);
@@ -93,21 +94,21 @@ class AmxProduct {
   struct Arrays {
     std::array<const float*, 2> sides;
     float* c;
-    const std::byte* prepared;  // of the fixed side
+    const std::byte* prepared;  // the fixed side
   };
   struct Chunk {
     std::int64_t number;
-    std::array<std::int64_t, 2> offsets;  // of its first term in the two sides
+    std::array<std::int64_t, 2> offsets;  // of the chunk's first term in the two sides
     std::int64_t terms;
   };
-  /// The panels [first, first + count) of a side, of one chunk.
+  /// The panels [first, first + count) of a side, for one chunk.
   struct PanelRange {
     std::size_t side;
     const std::byte* data;
     std::int64_t first, count;
   };
 
-  /// Whether each task is a whole product with its own shared side.
+  /// Returns whether each task computes a whole product. Such a task packs its own copy of the shorter side.
   bool apart() const { return plan_.outer.count() >= whole_from; }
   bool is_prepared(std::size_t side) const { return prepared_each_ > 0 && plan_.fixed == static_cast<int>(side); }
   std::int64_t shared_bytes() const {
@@ -178,7 +179,8 @@ class AmxProduct {
     const std::int64_t first = block * block_panels_;
     const std::int64_t panels = std::min(block_panels_, panels_[other] - first);
     const PanelRange all{shared_, shared, 0, panels_[shared_]};
-    if (is_prepared(other)) {  // `other` is outermost: it is read once, from memory, and the shared side stays in cache
+    // `other` is outermost, so it is read once from memory, and the shared side stays in cache
+    if (is_prepared(other)) {
       const std::byte* ready = arrays.prepared + (chunk.number * panels_[other] + first) * panel_bytes_;
       multiply(arrays, chunk, {other, ready, first, panels}, all);
     } else {
@@ -187,8 +189,8 @@ class AmxProduct {
     }
   }
 
-  /// Multiplies all panels of `outer` by all panels of `inner`. While two panels of `outer` are in use, the next two
-  /// are prefetched, some cache lines at every step.
+  /// Multiplies all panels of `outer` by all panels of `inner`. While two panels of `outer` are in use, each step
+  /// prefetches some cache lines of the next two panels.
   void multiply(const Arrays& arrays, const Chunk& chunk, const PanelRange& outer, const PanelRange& inner) const {
     const std::int64_t steps = amx::steps_of(chunk.terms);
     const std::int64_t ahead_lines = ceiling(2 * panel_bytes_ / 64, steps * ceiling(inner.count, 2));
@@ -207,7 +209,8 @@ class AmxProduct {
         amx::multiply(parts_, steps, panels[0], panels[1], ahead, sums);
         const std::int64_t rows = std::min(amx::block_lines, plan_.m - at[0]);
         const std::int64_t columns = std::min(amx::block_lines, plan_.n - at[1]);
-        // One part of an infinity is infinity; two or three are NaN. Three must not lose what is subnormal.
+        // With one part, infinity stays infinity. With two or three parts, decomposing infinity gives NaN. With three
+        // parts, the result must include subnormal parts, which the unit treats as 0.
         if (parts_ > 1) {
           const float least = parts_ == 3 ? amx::least_sound(chunk.terms, panels[0], panels[1]) : 0;
           if (!amx::sound(sums, rows, columns, least) &&
@@ -241,8 +244,8 @@ class AmxProduct {
     return bits == 0;
   }
 
-  /// Caches which lines of a block are all zeros in one chunk, with one bit per line. Recent blocks of lines are kept,
-  /// because each is multiplied by many blocks of the other side.
+  /// Caches which lines of a block are all zeros in one chunk, with one bit per line. It keeps recent blocks of lines,
+  /// because each block is multiplied by many blocks of the other side.
   struct ZeroLines {
     std::int64_t first = -1;
     std::uint32_t known = 0, zero = 0;
@@ -250,7 +253,8 @@ class AmxProduct {
   static constexpr std::size_t kept_blocks = 32;
   using Zeros = std::array<std::array<ZeroLines, kept_blocks>, 2>;
 
-  /// The lines of the block that begins at line `first` that are known to be zeros; tests those in `wanted` first.
+  /// Tests the lines in `wanted`, then returns all lines known to be zero, as a bit mask. The block begins at line
+  /// `first`.
   std::uint32_t zero_lines(const Arrays& arrays, const Chunk& chunk, std::size_t side, std::int64_t first,
                            std::uint32_t wanted, Zeros& zeros) const {
     ZeroLines& lines = zeros[side][static_cast<std::size_t>(first / amx::block_lines) % kept_blocks];
@@ -261,8 +265,8 @@ class AmxProduct {
     return lines.zero;
   }
 
-  /// Whether all sums of a block that are not sound are 0 and belong to a row or column of zeros, so that they are
-  /// right. A sum of 0 is not sound only if an operand contains tiny or infinite numbers.
+  /// Returns whether every unsound sum of the block is 0 and lies in a zero row of a or a zero column of b. Such sums
+  /// are correct. `sound` rejects a sum of 0 only if an operand contains tiny or infinite numbers.
   bool zeros_explain(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left, float least,
                      const float* sums, Zeros& zeros) const {
     const std::int64_t rows = std::min(amx::block_lines, plan_.m - top);
@@ -278,7 +282,7 @@ class AmxProduct {
     return to_explain == 0 || (to_explain & ~zero_lines(arrays, chunk, 1, left, to_explain, zeros)) == 0;
   }
 
-  /// Computes a block in float32 arithmetic, if the unit's result is not sound: splitting an infinity gives NaN parts,
+  /// Computes a block in float32 arithmetic if the unit's result is not sound. Decomposing an infinity gives NaN parts,
   /// and the unit treats subnormal parts as 0.
   void multiply_plainly(const Arrays& arrays, const Chunk& chunk, std::int64_t top, std::int64_t left,
                         float* sums) const {
@@ -299,13 +303,13 @@ class AmxProduct {
   }
 
   GemmPlan plan_;
-  int parts_;                                   // into which a number is split
-  std::array<std::int64_t, 2> lines_, panels_;  // rows of the left side, columns of the right one
+  int parts_;                                   // the number of parts per number
+  std::array<std::int64_t, 2> lines_, panels_;  // rows of the left side, columns of the right side
   std::size_t shared_;                          // the shorter side
   std::int64_t chunks_per_sum_, chunk_terms_;
-  std::int64_t panel_bytes_;  // of a chunk of one panel
+  std::int64_t panel_bytes_;  // bytes of a panel in one chunk
   std::int64_t chunks_;
-  std::int64_t prepared_each_ = 0;  // bytes of the fixed side of one product; 0: it is split at every run
+  std::int64_t prepared_each_ = 0;  // bytes of the fixed side of one product; 0: it is decomposed at every run
   std::int64_t stage_chunks_ = 1;
   std::int64_t block_panels_ = 2, blocks_ = 1;
 };
@@ -318,8 +322,8 @@ int parts_for(Precision precision) {
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan, Precision precision) {
-  // Splitting takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n decides whether the unit
-  // pays. Below these limits, tiles are as fast.
+  // Decomposing takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n determines whether the
+  // unit pays off. Below these limits, tiles are as fast.
   const std::int64_t least_mean = precision == Precision::float32 ? 80 : 48;
   constexpr std::int64_t least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();

@@ -20,7 +20,7 @@ namespace {
 struct LogitsProduct {
   CrossEntropy loss;  ///< The loss of these logits.
   std::int64_t terms = 0;
-  bool classes_first = true;  ///< The weight is [classes, terms]; if false, [terms, classes].
+  bool classes_first = true;  ///< Whether the weight is [classes, terms]. If false, it is [terms, classes].
   bool biased = false;
   Precision precision = Precision::float32;  ///< The precision of the products.
   int threads = 1;
@@ -28,7 +28,7 @@ struct LogitsProduct {
 
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
-  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, one block writes the zeros
+  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, a single block writes the zeros
 }
 
 /// An array with the axis labels r (rows), t (terms) and c (classes).
@@ -62,8 +62,8 @@ void add_to_row(const T* bias, std::int64_t classes, T* row) {
   });
 }
 
-/// Adds the bias to rows of logits, if there is one, takes their losses, and overwrites them with their gradients: a
-/// row at a time, which stays in the second-level cache.
+/// Adds the bias, if there is one, to rows of logits, computes their losses, and overwrites the logits with their
+/// gradients. Each row is processed completely, so that it stays in the second-level cache.
 template <class T, class Target>
 void take_losses(T* logits, const T* bias, const Target* targets, const CrossEntropy& block, double* losses, T* logsumexp,
           int threads) {
@@ -85,26 +85,26 @@ class ProductCrossEntropy {
   [[gnu::cold]] explicit ProductCrossEntropy(const LogitsProduct& product);
   std::size_t scratch_bytes() const { return places_.end; }
 
-  /// Throws as check_targets does.
+  /// Errors are those of check_targets.
   template <class Target>
   void run(const KernelArguments& arguments) const;
 
  private:
   struct Block {
     std::int64_t first = 0;
-    CrossEntropy loss;  ///< The loss of the block's rows.
+    CrossEntropy loss;  ///< The loss of the rows in the block.
     PlannedProduct logits, dx, dweight;
     Reducer dbias;
   };
   /// Byte offsets in scratch, after the logits of a block: the loss and logsumexp of each row, each block's
-  /// contribution to dbias, the scratch of the products.
+  /// contribution to dbias, and the scratch of the products.
   struct Places {
     std::size_t losses, logsumexp, dbias, working, end;
   };
 
   LogitsProduct given_;
   std::vector<Block> blocks_;
-  Reducer dbias_;  ///< Sums the blocks' contributions.
+  Reducer dbias_;  ///< Sums the contributions of the blocks.
   Places places_{};
 };
 
@@ -167,8 +167,8 @@ void ProductCrossEntropy<T>::run(const KernelArguments& arguments) const {
   sum_losses(losses, targets, given_.loss, out<T>(arguments, 0), out<std::int64_t>(arguments, 1));
 }
 
-/// Inputs are x, weight, targets and an optional bias; outputs are the sum of the rows' losses, the number of rows that
-/// are not ignored, and the gradients of the sum. `classes_first` is an attribute that the op adds.
+/// Inputs are x, weight, targets and an optional bias. Outputs are the sum of the rows' losses, the number of rows that
+/// are not ignored, and the gradients of the sum. The op adds the attribute `classes_first`.
 Kernel make_product_cross_entropy(const KernelForm& form) {
   LogitsProduct product;
   product.classes_first = form.get<bool>("classes_first");

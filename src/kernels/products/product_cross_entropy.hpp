@@ -1,5 +1,5 @@
-/// The cross-entropy of logits that are a matrix product, together with its gradients, without an array of all logits:
-/// they are computed for some rows at a time.
+/// The cross-entropy of logits that are a matrix product, together with its gradients. The array of all logits never
+/// exists. The logits are computed for some rows at a time.
 #pragma once
 
 #include <algorithm>
@@ -7,11 +7,11 @@
 
 namespace xtape {
 
-/// The number of rows whose logits are computed at a time. With fewer, the products of a block would take longer to
-/// read the weight than to multiply by it.
+/// The number of rows whose logits are computed at a time. For fewer rows, reading the weight would take longer than
+/// multiplying by it.
 inline std::int64_t rows_at_once(std::int64_t classes) {
   constexpr std::int64_t least_rows = 512;
-  constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, if rows are short
+  constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, for short rows
   constexpr std::int64_t row_step = 256;            // the rows that the sum for the weight's gradient takes at a time
   return std::max(least_rows, logits_at_once / std::max<std::int64_t>(1, classes) / row_step * row_step);
 }

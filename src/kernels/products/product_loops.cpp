@@ -12,16 +12,17 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t product_grain = 32768;  // multiply-adds; starting a thread for fewer does not pay
-constexpr std::int64_t chunk = 1024;           // results summed together: they stay in the first-level cache
-constexpr std::int64_t sum_block = 256;        // terms added one after another before they are added to the total
-constexpr std::int64_t dot_block = 4096;       // as sum_block, for dot products, which use `dot_lanes` partial sums
+// multiply-adds per thread; for fewer, starting a thread does not pay off
+constexpr std::int64_t product_grain = 32768;
+constexpr std::int64_t chunk = 1024;      // results summed together, which stay in the first-level cache
+constexpr std::int64_t sum_block = 256;   // terms added sequentially before they are added to the total
+constexpr std::int64_t dot_block = 4096;  // like sum_block, for dot products, which use `dot_lanes` partial sums
 constexpr std::int64_t dot_lanes = 64;
-constexpr std::int64_t few_lanes = 16;  // as dot_lanes, for shorter dot products
+constexpr std::int64_t few_lanes = 16;  // like dot_lanes, for shorter dot products
 constexpr std::int64_t long_sum =
     65536;  // terms; longer sums with few results are cut into parts of this length for the threads
 
-/// The sum of x[i] * y[i], in a fixed order, by `lanes` partial sums.
+/// The sum of x[i] * y[i] in a fixed order, with `lanes` partial sums.
 template <std::int64_t lanes, class T>
 [[gnu::always_inline]] inline T dot_by_lanes(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step,
                                              std::int64_t count) {
@@ -50,9 +51,9 @@ T dot(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step, std::int
   return total;
 }
 
-/// total[j] += the sum over k < terms of a[k * a_next + j * a_step] * b[k * b_next + j * b_step], for j < count. The
-/// template parameters fix strides at compile time: `a_is_scalar` a_step = 0; `plain` b_step = 1, and a_step = 1 unless
-/// `a_is_scalar`.
+/// For j < count, total[j] += the sum over k < terms of a[k * a_next + j * a_step] * b[k * b_next + j * b_step]. The
+/// template parameters fix strides at compile time. `a_is_scalar` means a_step = 0. `plain` means b_step = 1, and
+/// a_step = 1 unless `a_is_scalar`.
 template <class T, bool a_is_scalar, bool plain>
 void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next, const T* b, std::int64_t b_step,
                   std::int64_t b_next, std::int64_t terms, std::int64_t count) {
@@ -124,7 +125,8 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
   };
 }
 
-/// Computes one result after another, each a dot product; long sums of few results are cut into parts for the threads.
+/// Computes the results one after the other, each as a dot product. Long sums of few results are divided into parts for
+/// the threads.
 template <class T>
 std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& plan) {
   const std::int64_t terms = plan.sums.sizes.back();
@@ -175,7 +177,7 @@ bool runs_side_by_side(const LoopsPlan& plan) {
   return plain ? length >= 4 || terms < 16 : terms < 8;
 }
 
-/// A score of how fast the innermost loop runs if it is over axis `i` of the result.
+/// Scores the speed of the innermost loop if it is over axis `i` of the result.
 int fitness(const Loops<3>& free, std::size_t i) {
   int points = free.sizes[i] >= 8 ? 8 : 0;
   for (std::size_t k = 0; k < 2; ++k) points += free.strides[k][i] == 1 || free.strides[k][i] == 0 ? 4 : 0;
@@ -220,7 +222,7 @@ std::function<void(const T*, const T*, T*, void*)> make_loops(const LoopsPlan& p
   if (!runs_side_by_side(plan)) return one_by_one<T>(plan);
   const std::size_t last = plan.free.rank() - 1;
   if (plan.free.strides[0][last] != 1 || plan.free.strides[1][last] != 0) return side_by_side<T>(plan);
-  // side_by_side is specialised for a scalar times a vector, not for the reverse: exchange the operands.
+  // side_by_side is specialised for a scalar times a vector, not for a vector times a scalar, so exchange the operands.
   LoopsPlan swapped = plan;
   std::swap(swapped.free.strides[0], swapped.free.strides[1]);
   std::swap(swapped.sums.strides[0], swapped.sums.strides[1]);

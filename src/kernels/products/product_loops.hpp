@@ -8,20 +8,20 @@
 namespace xtape {
 
 struct LoopsPlan {
-  Loops<3> free;  ///< The axes of the result; strides of a, b and c.
-  Loops<2> sums;  ///< The axes summed over; strides of a and b.
+  Loops<3> free;  ///< The axes of the result, with strides of a, b and c.
+  Loops<2> sums;  ///< The summed axes, with strides of a and b.
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
 };
 
-/// Sorts and merges the axes, and moves those over which the loops run fastest to the innermost positions.
+/// Sorts and merges the axes, and moves the axes with the fastest loops to the innermost positions.
 void arrange(LoopsPlan& plan);
 
-/// An estimate of the nanoseconds on one thread, for an arranged plan.
+/// Estimates the nanoseconds on one thread, for an arranged plan.
 double loops_cost(const LoopsPlan& plan);
 
-/// The scratch for the partial sums of long dot products.
+/// The bytes of scratch for the partial sums of long dot products.
 std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes);
 
 template <class T>

@@ -13,19 +13,21 @@ namespace xtape {
 namespace {
 template <class T>
 constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
-constexpr std::int64_t most_rows = 32;            // without tiles, times a matrix that exceeds the second-level cache
-constexpr std::int64_t large_matrix = 1 << 20;    // elements of such a matrix
-constexpr std::int64_t block_elements = 1 << 18;  // of the matrix, which stay in second-level cache for the next rows
+constexpr std::int64_t most_rows = 32;          // without tiles, for a matrix that exceeds the second-level cache
+constexpr std::int64_t large_matrix = 1 << 20;  // the elements of such a matrix
+// of the matrix; they stay in the second-level cache for the next rows
+constexpr std::int64_t block_elements = 1 << 18;
 constexpr std::int64_t block_columns = 64;        // columns are distributed to threads in multiples of this
 constexpr std::int64_t most_columns = 4096;       // sums that stay in the first-level cache
 constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 #ifdef __F16C__
 constexpr bool widens_float16 = true;
 #else
-constexpr bool widens_float16 = false;  // it takes many instructions: such a matrix is widened once for all rows
+// widening takes many instructions, so such a matrix is widened once for all rows
+constexpr bool widens_float16 = false;
 #endif
 
-/// The plan with m <= n, with the operands exchanged if necessary.
+/// Returns the plan with m <= n, with the operands exchanged if necessary.
 GemmPlan with_few_rows(const GemmPlan& plan) {
   return plan.m <= plan.n ? plan : with_sides_swapped(plan);
 }
@@ -39,7 +41,8 @@ bool matrix_columns_run(const GemmPlan& plan) {
   return plan.n_strides[1] == 1 && plan.n_strides[2] == 1;
 }
 
-/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. The matrix holds elements W.
+/// `columns` columns of a product: x [rows, terms], w [terms, columns], c [rows, columns]. W is the element type of the
+/// matrix.
 template <class T, class W>
 struct Columns {
   const T* x;
@@ -57,7 +60,7 @@ struct Columns {
   }
 };
 
-/// x * y + z, rounded once. If xsimd wrote it as a product and a sum, the compiler would fuse them in some places only,
+/// x * y + z, rounded once. If xsimd computed a product and a sum, the compiler would fuse them only in some places,
 /// and the bits of a row would depend on the number of rows.
 template <class T>
 xsimd::batch<T> fused(const xsimd::batch<T>& x, const xsimd::batch<T>& y, const xsimd::batch<T>& z) {
@@ -97,13 +100,13 @@ void add_terms(const Columns<T, W>& p, std::int64_t first) {
   });
 }
 
-/// The product if the rows of the matrix are contiguous: adds multiples of the rows of w to the rows of c.
+/// The product for a matrix with contiguous rows. Adds multiples of the rows of w to the rows of c.
 template <class T, class W, int rows>
 void by_terms(const Columns<T, W>& p) {
   constexpr int together = rows <= 2 ? 8 : 4;
   std::int64_t k = 0;
   for (; k + together <= p.terms; k += together) add_terms<T, W, rows, together>(p, k);
-  for (; k < p.terms; ++k)  // few: row by row is less code
+  for (; k < p.terms; ++k)  // few terms, for which single steps need less code
     for (int i = 0; i < rows; ++i) add_terms<T, W, 1, 1>(p.row(i), k);
 }
 
@@ -137,14 +140,14 @@ void multiply_columns(const Columns<T, W>& p, std::int64_t first) {
     }
 }
 
-/// The product if the summed terms are contiguous: a dot product of every row and every column.
+/// The product for contiguous summed terms. Computes a dot product for every row and column.
 template <class T, class W, int rows>
 void by_columns(const Columns<T, W>& p) {
   constexpr int together = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
   std::int64_t j = 0;
   for (; j + together <= p.columns; j += together) multiply_columns<T, W, rows, together>(p, j);
   if constexpr (together > 1)
-    for (; j < p.columns; ++j)  // few
+    for (; j < p.columns; ++j)  // few columns
       for (int i = 0; i < rows; ++i) multiply_columns<T, W, 1, 1>(p.row(i), j);
 }
 
@@ -159,9 +162,9 @@ constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::in
   return {by_columns<T, W, i + 1>...};
 }
 
-/// One product whose matrix is so large that reading it takes nearly all the time. It is cut along the terms, so that
-/// each thread reads contiguous memory; every chunk of terms has its own sums, which are then added up in order. The
-/// number of rows does not matter for the cut, so the bits of a row do not depend on it.
+/// A product with a matrix so large that reading it takes nearly all the time. It is divided along the terms, so that
+/// each thread reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
+/// division does not depend on the number of rows, and so neither do the bits of a row.
 template <class T, class W>
 class Chunked {
  public:
@@ -203,7 +206,7 @@ class Chunked {
   static constexpr std::int64_t chunks = 8, chunk_terms = 8;
   static constexpr std::int64_t large_product = 1 << 18;  // multiply-adds of one row
   GemmPlan plan_;
-  std::int64_t chunk_;  // terms
+  std::int64_t chunk_;  // in terms
 };
 
 template <class T, class W>
@@ -218,7 +221,7 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
   }
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
   const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
-  const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // of one product
+  const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // blocks per product
   const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));

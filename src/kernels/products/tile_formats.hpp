@@ -1,11 +1,12 @@
-/// The forms in which register tiles hold the operands of a product.
+/// The formats in which register tiles hold the operands of a product.
 ///
-/// A part is what one lane of a register holds: one term, or two terms of bfloat16. A format packs lines (rows of the
-/// left operand, columns of the right one) into parts, and multiplies registers of parts. It has:
+/// A part is the content of one lane of a register: one term, or two terms of bfloat16. A format packs lines (rows of
+/// the left operand, columns of the right operand) into parts, and multiplies registers of parts. It has these
+/// functions:
 /// - part: the part of the next `count` terms of a line, which are `stride` elements apart;
 /// - along_terms: the next `count` parts of a line whose terms are contiguous;
 /// - along_lines: one part of each of the next `count` lines, which are contiguous.
-/// The elements of a line are of type Number, or of a narrower one (a half, int8).
+/// The elements of a line are of type Number, or of a narrower type (bfloat16, float16, int8).
 #pragma once
 
 #include <algorithm>
@@ -26,13 +27,13 @@ struct Lines {
   std::int64_t line, term;
 };
 
-/// Numbers as they are.
+/// Unchanged numbers, one per part.
 template <class T>
 struct Plain {
   using Number = T;  ///< The type of the operands, unless they are narrow.
   using Part = T;
   using Sum = T;
-  static constexpr std::int64_t terms = 1;  ///< The number of terms of a part.
+  static constexpr std::int64_t terms = 1;  ///< The number of terms in a part.
   static constexpr bool must_pack = false;  ///< Whether operands cannot be read in place.
 
   static xsimd::batch<T> add_product(const xsimd::batch<T>& sum, const xsimd::batch<T>& left,
@@ -58,8 +59,8 @@ struct Plain {
 };
 
 #ifdef __AVX512F__
-/// Pairs of bfloat16, for AVX512-BF16. A part is the bits of two terms, the first in the lower half. The instruction
-/// sums in float32, and treats subnormal numbers as 0.
+/// Pairs of bfloat16, for AVX512-BF16. A part contains two terms, the first in the lower half. The instruction sums in
+/// float32, and treats subnormal numbers as 0.
 struct Pairs {
   using Number = float;
   using Part = float;
@@ -70,8 +71,8 @@ struct Pairs {
   static xsimd::batch<float> add_product(const xsimd::batch<float>& sum, const xsimd::batch<float>& left,
                                          const xsimd::batch<float>& right) {
     __m512 result = sum;
-    // Not the intrinsic, which needs a function that is compiled for AVX512-BF16: templates of the compiler's library
-    // that such a function calls would be, too.
+    // Does not use the intrinsic, because it needs a function compiled for AVX512-BF16. Library templates called by
+    // such a function would then be compiled for AVX512-BF16, too.
     asm("vdpbf16ps %2, %1, %0" : "+v"(result) : "v"(__m512(left)), "v"(__m512(right)));
     return result;
   }
@@ -106,13 +107,13 @@ struct Pairs {
   static __m512 load(const N* from) {
     return AllLanes<float>{}.load(from);
   }
-  /// The numbers as bfloat16, those of `low` first. Subnormal numbers become 0.
+  /// Rounds the numbers to bfloat16, those of `low` first. Subnormal numbers become 0.
   static __m512i rounded(__m512 low, __m512 high) {
     __m512i result;
-    asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(result) : "v"(high), "v"(low));  // not the intrinsic: see add_product
+    asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(result) : "v"(high), "v"(low));  // not the intrinsic (see add_product)
     return result;
   }
-  /// The first and second half, element by element in turn.
+  /// Interleaves the elements of the first and second half.
   static __m512i interleaved(__m512i halves) {
     static constexpr auto order = [] {
       std::array<std::uint16_t, 32> places{};

@@ -1,4 +1,4 @@
-/// The innermost loop of products in register tiles: one tile.
+/// The innermost loop of products in register tiles, for one tile.
 #pragma once
 
 #include <array>
@@ -10,28 +10,28 @@
 
 namespace xtape {
 
-inline constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32, of 64 bytes
+inline constexpr bool many_registers = xsimd::batch<float>::size >= 16;  // AVX-512 has 32 registers of 64 bytes
 inline constexpr int tile_rows = many_registers ? 14 : 6;  ///< Two registers per row, two for b, one or two for a.
 inline constexpr int row_registers = 2;                    ///< Registers per row of a tile.
-inline constexpr std::int64_t parts_ahead = 16;            ///< The distance at which columns in place are prefetched.
+inline constexpr std::int64_t parts_ahead = 16;            ///< The prefetch distance of columns that are read in place.
 
-/// The columns of a panel: as wide as a tile.
+/// The number of columns of a panel, which is the width of a tile.
 template <class F>
 constexpr std::int64_t panel_width = row_registers* static_cast<std::int64_t>(xsimd::batch<typename F::Part>::size);
 
-/// How a tile reads the columns of b: from a packed panel; in place, and packs them on its way; or in place.
+/// How a tile reads the columns of b: from a packed panel, in place while packing them, or in place.
 enum class Reading { packed, packs, in_place };
 
-/// The columns of b that a tile multiplies: a packed panel, which begins at the first place of `from`; or columns in
-/// place.
+/// The columns of b that a tile multiplies: either a packed panel, which begins at the first position of `from`, or
+/// columns in place.
 template <class F>
 struct Columns {
   std::array<const typename F::Part*, row_registers> from;  ///< The first part of the columns of each register.
-  const std::int64_t* parts;                                ///< How far each part, and parts_ahead more, are from it.
+  const std::int64_t* parts;  ///< The distance of each part from the first, and of parts_ahead further parts.
   typename F::Part* packed;                                 ///< The panel to pack.
 };
 
-/// Computes a tile of c, `rows` rows of `registers` registers, over `parts` parts; adds to c if `add`.
+/// Computes a tile of c with `rows` rows of `registers` registers, over `parts` parts. Adds to c if `add`.
 template <class F, int rows, int registers, Reading reading>
 void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row, std::int64_t a_part,
               const Columns<F>& b, typename F::Sum* c, std::int64_t c_row, bool add) {
@@ -42,7 +42,7 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
 #pragma GCC unroll 16
   for (int i = 0; i < rows; ++i)
     for (int r = 0; r < registers; ++r) sums[i][r] = Sums(typename F::Sum{});
-  if (!many_registers && add)  // c is needed at the end
+  if (!many_registers && add)  // c is needed only at the end
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       __builtin_prefetch(c + i * c_row, 1, 3);
@@ -53,7 +53,7 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
     if constexpr (reading == Reading::in_place) {
       for (int r = 0; r < registers; ++r) columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
     } else if constexpr (reading == Reading::packs) {
-      // Processors do not foresee steps from line to line.
+      // Processors do not prefetch steps from line to line.
       __builtin_prefetch(b.from[0] + b.parts[k + parts_ahead], 0, 3);
       __builtin_prefetch(b.from[registers - 1] + b.parts[k + parts_ahead] + width - 1, 0, 3);
       for (int r = 0; r < registers; ++r) {
@@ -84,7 +84,7 @@ using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, s
 /// The instances of multiply for 1, 2, … rows.
 template <class F, int registers, Reading reading, int i>
 constexpr Multiply<F> instance() {
-  // Only where several bands share columns do they read them in place, and such bands are at least half as high.
+  // Only several bands that share columns read them in place. Such bands are at least half as high as tiles.
   if constexpr (reading == Reading::in_place && i < tile_rows / 2)
     return nullptr;
   else

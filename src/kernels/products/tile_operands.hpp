@@ -1,4 +1,4 @@
-/// The operands of a product in register tiles: how they are cut, and packed.
+/// The blocks of operands of products in register tiles, and their packing.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace xtape {
 
-/// Both operands are cut into blocks of terms. A block of b is cut into panels, as many columns as a tile has; a block
-/// of a into bands, as many rows.
+/// Divides both operands into blocks of terms. A block of b is divided into panels with as many columns as a tile. A
+/// block of a is divided into bands with as many rows as a tile.
 template <class F>
 class TileOperands {
  public:
   using Part = typename F::Part;
   struct Block {
-    std::array<std::int64_t, 3> offsets;  // of its first terms in a and b, and of the product in c
+    std::array<std::int64_t, 3> offsets;  // of the block's first terms in a and b, and of the product in c
     std::int64_t terms;
-    std::int64_t first;  // of the terms
+    std::int64_t first;  // the first term
     std::int64_t parts() const { return ceiling(terms, F::terms); }
   };
   /// Rows of a for a tile, in place or packed.
@@ -73,8 +73,8 @@ class TileOperands {
 
   /// Whether tiles can read panel `p` of b in place.
   bool panel_in_place(std::int64_t p) const { return in_place_[static_cast<std::size_t>(p)]; }
-  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them again and again: they
-  /// are windows that share its lines, few of which compete for the same places.
+  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them repeatedly. Such
+  /// columns are windows that share cache lines, few of which compete for the same cache sets.
   bool stays_in_cache() const {
     if (plan_.gathered != 1) return false;
     constexpr std::int64_t line_parts = 64 / sizeof(Part), sets = 64, most_of_a_set = 6;
@@ -96,7 +96,7 @@ class TileOperands {
           static_cast<const Part*>(b) + block.offsets[1] + line(p * panel_width<F> + r * register_width);
     return columns;
   }
-  /// Packs panel `p` of a block of b: part after part, with zeros beyond the last column.
+  /// Packs panel `p` of a block of b part after part, with zeros beyond the last column.
   void pack_panel(const void* b, const Block& block, std::int64_t p, Part* to) const {
     const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
@@ -111,14 +111,14 @@ class TileOperands {
                       panel_width<F>);
   }
 
-  /// Whether rows of a are packed; otherwise tiles read them in place.
+  /// Whether rows of a are packed. If not, tiles read them in place.
   bool packs_left() const { return packs_left_; }
-  /// Tasks that pack bands [first, finish) of a block of a.
+  /// The number of tasks that pack bands [first, finish) of a block of a.
   std::int64_t left_tasks(std::int64_t first, std::int64_t finish) const {
     return interleaves_ ? ceiling(finish - first, packed_bands)
                         : ceiling(bands_.top_of(finish) - bands_.top_of(first), lines_together);
   }
-  /// One of these: bands part after part, if rows lie next to each other; else row after row.
+  /// Runs one of these tasks. Packs bands part after part if rows are adjacent, otherwise row after row.
   void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish, std::int64_t task,
                  Part* to) const {
     const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0], start = block.offsets[0];
@@ -136,7 +136,7 @@ class TileOperands {
     return {static_cast<const Part*>(a) + block.offsets[0] + bands_.top_of(band) * plan_.m_strides[0],
             plan_.m_strides[0], plan_.k_strides[0]};
   }
-  /// The rows of a band in `packed`, which begins with band `first`.
+  /// Returns the rows of a band in `packed`, which begins with band `first`.
   LeftRows packed_rows(const Part* packed, std::int64_t first, std::int64_t band) const {
     if (interleaves_) return {packed + (band - first) * band_size(), 1, tile_rows};
     return {packed + (bands_.top_of(band) - bands_.top_of(first)) * block_parts_, block_parts_, 1};
@@ -144,15 +144,15 @@ class TileOperands {
 
  private:
   static constexpr auto register_width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
-  static constexpr std::int64_t panel_parts = 256;  // a panel has 16 or 32 KiB, for the first-level cache
-  static constexpr std::int64_t far = 4096;         // from this stride of terms on, reading in place wastes cache lines
-  static constexpr std::int64_t rather_far = 256;   // the same with AVX2, if rows that are packed serve many columns
-  static constexpr std::int64_t many_columns = 128;   // that many
-  static constexpr std::int64_t lines_together = 16;  // of an operand that is packed line by line
-  static constexpr std::int64_t packed_bands = 8;     // bands of rows, for one task
+  static constexpr std::int64_t panel_parts = 256;   // a panel has 16 or 32 KiB, which fits the first-level cache
+  static constexpr std::int64_t far = 4096;          // for larger strides of terms, reading in place wastes cache lines
+  static constexpr std::int64_t rather_far = 256;    // the same with AVX2, if packed rows serve many columns
+  static constexpr std::int64_t many_columns = 128;  // the smallest number that counts as many
+  static constexpr std::int64_t lines_together = 16;  // lines of an operand that is packed line by line
+  static constexpr std::int64_t packed_bands = 8;     // bands of rows per task
 
-  /// Where the element at `offset` of the copy that is not made is, from the first one. The axes of lines, terms,
-  /// products and sums differ, so that their distances add up.
+  /// The distance of an element from the first element in the gathered layout. `offset` is the element's offset in the
+  /// virtual packed copy. The axes of lines, terms, products and sums differ, so their distances add up.
   std::int64_t gathered(std::int64_t offset) const {
     std::int64_t place = 0;
     const Layout& from = plan_.gathered_from;
@@ -160,11 +160,11 @@ class TileOperands {
       place += offset % from.shape[axis] * from.strides[axis];
     return place;
   }
-  /// How far column `i` of b is from the first one.
+  /// The distance of column `i` of b from the first column.
   std::int64_t line(std::int64_t i) const {
     return lines_.empty() ? i * plan_.n_strides[1] : lines_[static_cast<std::size_t>(i)];
   }
-  /// Whether panel `p` is whole, and the columns of each of its registers lie next to each other.
+  /// Whether panel `p` is complete and the columns of each of its registers are adjacent.
   bool registers_run(std::int64_t p) const {
     if ((p + 1) * panel_width<F> > plan_.n) return false;
     for (std::int64_t i = p * panel_width<F>; i < (p + 1) * panel_width<F>; ++i)
@@ -177,12 +177,13 @@ class TileOperands {
 
   GemmPlan plan_;
   std::int64_t panels_;
-  std::int64_t block_parts_, blocks_each_;  ///< Parts of a block; blocks of one sum.
+  std::int64_t block_parts_, blocks_each_;  ///< Parts per block; blocks per sum.
   Bands bands_;
   bool packs_left_, interleaves_;
-  std::vector<std::int64_t> lines_;  ///< For a gathered right operand: how far its columns are from the first one.
-  std::vector<std::int64_t> terms_;  ///< For b: distances of its terms from the first of a block or, gathered, of all.
-  std::vector<bool> in_place_;       ///< Per panel of b.
+  std::vector<std::int64_t> lines_;  ///< For a gathered right operand: the distances of its columns from the first.
+  /// For b: distances of its terms from the first term of a block, or if gathered, from the first of all terms.
+  std::vector<std::int64_t> terms_;
+  std::vector<bool> in_place_;  ///< For each panel of b, whether tiles can read it in place.
   std::array<Packing<F>, 2> packing_;
 };
 

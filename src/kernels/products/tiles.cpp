@@ -10,21 +10,22 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t group_rows = 128;  // rows of a task, which share the panels of b in the second-level cache
+constexpr std::int64_t group_rows = 128;  // rows per task, which share the panels of b in the second-level cache
 constexpr std::int64_t group_panels = 32;
 constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
 constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
-constexpr std::int64_t products_apart = 16;        // with this many products or more, a task is a whole product
-constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands, packed at a time
-constexpr std::int64_t few_rows = 1024;            // up to this many, a task computes all rows of some columns
-constexpr std::int64_t few_panels = 8;             // of such a task: packed, they stay in the second-level cache
-constexpr std::int64_t bands_in_place = 16;        // up to this many read a gathered panel in place, unpacked
-constexpr std::int64_t bands_together = 16;        // with AVX2, of other tasks: stay there for all panels
+constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
+constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands that are packed at the same time
+constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
+constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
+constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
+// with AVX2, bands of other tasks; they stay in the second-level cache for all panels
+constexpr std::int64_t bands_together = 16;
 
-/// Products of the form F. Both operands are cut into blocks of terms. A stage packs some blocks and columns of b for
-/// all threads, and the rows of a if they cannot be read in place; then tasks compute groups of rows and columns of c.
-/// If c has few rows, a task takes all of them and packs its own columns of b, block by block.
+/// Products in the format F. Both operands are divided into blocks of terms. A stage packs some blocks and columns of b
+/// for all threads, and the rows of a if they cannot be read in place. Tasks then compute groups of rows and columns of
+/// c. If c has few rows, a task takes all rows and packs its own columns of b, block by block.
 template <class F>
 class Tiles {
  public:
@@ -32,7 +33,8 @@ class Tiles {
   using Sum = typename F::Sum;
   using Block = typename TileOperands<F>::Block;
   using LeftRows = typename TileOperands<F>::LeftRows;
-  static constexpr bool may_stay = std::is_same_v<Part, float>;  ///< Tiles of more bands may read columns in place.
+  /// Whether tiles of further bands may read columns in place.
+  static constexpr bool may_stay = std::is_same_v<Part, float>;
 
   [[gnu::cold]] explicit Tiles(const GemmPlan& plan)
       : plan_(plan), operands_(plan), stage_blocks_(operands_.blocks()), stage_panels_(operands_.panels()) {
@@ -58,7 +60,7 @@ class Tiles {
     if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
     group_bands_ = ceiling(bands, groups);
     row_groups_ = ceiling(bands, group_bands_);
-    // Products of few rows are cut along the columns, so that all threads have work.
+    // Products with few rows are divided along the columns, so that all threads have work.
     const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                                                          static_cast<double>(plan.k) / worth_a_task);
     const std::int64_t wanted = std::min({worth, most_tasks, stage_panels_}) / (row_groups_ * together());
@@ -104,7 +106,7 @@ class Tiles {
   struct Memory {
     Part *left, *right;
   };
-  /// What is packed at a time: products, blocks of terms and panels.
+  /// The data that is packed at the same time: products, blocks of terms and panels.
   struct Stage {
     std::int64_t first_product, products, first_block, blocks, first_panel, panels;
   };
@@ -114,30 +116,31 @@ class Tiles {
     Block block;
     bool add;
     std::int64_t first_band, end_band, first_panel, panels;
-    const Part* lefts;  ///< Packed rows of a, from band `packed_from` on. Null: in place.
+    const Part* lefts;  ///< Packed rows of a, from band `packed_from` on. Null if a is read in place.
     std::int64_t packed_from;
     const Part* rights;  ///< The packed panels.
-    Part* own;           ///< The same, of a task by columns. Tiles of the first band pack panels that are in place.
+    Part* own;  ///< The panels of a task by columns. Tiles of the first band pack the panels that are in place.
   };
 
-  /// Whether a task is a whole product, packed by the thread that computes it.
+  /// Whether a task computes a whole product. Its thread also packs the operands.
   bool whole_products() const { return plan_.outer.count() >= products_apart; }
-  /// How many threads share the memory of a product.
+  /// The number of threads that share the memory of a product.
   std::int64_t workers() const { return whole_products() ? 1 : plan_.threads; }
-  /// How many products are packed together.
+  /// The number of products that are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
-  /// Whether tasks pack their own columns of b. If c is narrow, too few columns would share the rows of a.
+  /// Whether tasks pack their own columns of b. Not if c is narrow, because too few columns would share the rows of a.
   bool by_columns() const {
     const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
     return plan_.m <= few_rows && !narrow && !prepared();
   }
-  /// Whether rows of a are packed once for all tasks; if they are packed and it is not so, each task packs its own.
+  /// Whether the rows of a are packed once for all tasks. If they are packed and this is false, each task packs its own
+  /// rows.
   bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
 
   // Sizes in parts:
-  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // of a product
-  std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // of a task by columns
-  /// The size of the packed rows of a: those of a stage for all products, or one block of the rows of each task.
+  std::int64_t right_size() const { return stage_blocks_ * stage_panels_ * operands_.panel_size(); }  // per product
+  std::int64_t own_size() const { return columns_ * operands_.panel_size(); }  // per task by columns
+  /// The size of the packed rows of a: all rows of a stage's products, or one block of rows per task.
   std::int64_t left_size() const {
     if (!operands_.packs_left()) return 0;
     return operands_.band_size() * (shares_left() ? together() * stage_blocks_ * operands_.bands().count
@@ -175,7 +178,7 @@ class Tiles {
             if (task < of_right) {
               pack_right(arrays.b, stage, task, memory.right);
             } else {
-              const std::int64_t number = (task - of_right) / of_left;  // of a block of all rows
+              const std::int64_t number = (task - of_right) / of_left;  // the index within a block of all rows
               operands_.pack_left(
                   arrays.a, operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0, bands,
                   (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());
@@ -226,9 +229,9 @@ class Tiles {
     }
   }
 
-  /// Adds a block to the bands and panels of a piece.
+  /// Adds a block to the bands and panels of a task.
   void fill(const Arrays& arrays, const BlockTask& piece) const {
-    // What is larger stays in the second-level cache: the panels of a task by columns, else some bands.
+    // The larger operand stays in the second-level cache: the panels of a task by columns, otherwise some bands.
     const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
     for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
       for (std::int64_t p = 0; p < piece.panels; ++p)
@@ -240,7 +243,7 @@ class Tiles {
     constexpr auto width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
     const std::int64_t panel = piece.first_panel + p, rows = operands_.bands().height_of(band),
                        c_row = plan_.m_strides[2];
-    const std::int64_t columns = plan_.n - panel * panel_width<F>;  // that exist
+    const std::int64_t columns = plan_.n - panel * panel_width<F>;  // without padding
     const auto row = static_cast<std::size_t>(rows - 1);
     const LeftRows left = piece.lefts == nullptr ? operands_.rows_in_place(arrays.a, piece.block, band)
                                                  : operands_.packed_rows(piece.lefts, piece.packed_from, band);
@@ -272,8 +275,8 @@ class Tiles {
   GemmPlan plan_;
   TileOperands<F> operands_;
   std::int64_t stage_blocks_, stage_panels_;
-  std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands of a group, and groups.
-  std::int64_t columns_ = 0;                       ///< Panels of a group.
+  std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands per group; groups.
+  std::int64_t columns_ = 0;                       ///< Panels per group.
   bool stays_in_place_ = false;  ///< Whether tiles of all bands read columns in place.
 };
 
@@ -299,7 +302,7 @@ template <class F>
 bool tiles_suit(const GemmPlan& given) {
   if (!has_tiles) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t one_register = xsimd::batch<float>::size;  // of columns; BLAS is faster for so few
+  constexpr std::int64_t one_register = xsimd::batch<float>::size;  // columns; BLAS is faster for so few
   return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
 }
 
@@ -315,7 +318,8 @@ template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 
 bool bfloat16_tiles_suit([[maybe_unused]] const GemmPlan& plan) {
 #ifdef __AVX512F__
-  constexpr double worth_packing = 1 << 18;  // multiply-adds; packing both operands of fewer takes longer than it saves
+  // multiply-adds; for fewer, packing both operands takes longer than it saves
+  constexpr double worth_packing = 1 << 18;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
   return instruction_set() >= InstructionSet::avx512_bf16 && work >= worth_packing && tiles_suit(plan);
 #else

@@ -1,5 +1,5 @@
-// Convolutions with windows of 3 x 3 elements and stride 1: a tile of 2 x 2 results takes 16 multiplications for each
-// pair of channels in place of 36.
+// Convolutions with windows of 3 x 3 elements and stride 1. A tile of 2 x 2 results takes 16 multiplications per pair
+// of channels instead of 36.
 #include "products/winograd.hpp"
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 namespace xtape::winograd {
 
 namespace {
-constexpr std::int64_t elements = 16;  // of a transformed tile: a product of matrices for each
+constexpr std::int64_t elements = 16;  // of a transformed tile; each element needs its own matrix product
 
-/// The convolution of x [b, c, h, w] to y [b, o, h', w']. It goes over strips: neighbouring tiles of a row of tiles.
-/// Some strips are a block, whose transformed elements stay in the second-level cache. Within a block, channels follow
-/// each other in memory.
+/// The convolution of x [b, c, h, w] to y [b, o, h', w']. It processes strips of neighbouring tiles in a row of tiles.
+/// Several strips form a block, whose transformed elements stay in the second-level cache. Within a block, channels are
+/// contiguous in memory.
 class Squares {
  public:
   explicit Squares(const KernelForm& form)
@@ -50,7 +50,7 @@ class Squares {
   std::size_t weight_bytes() const {
     return products_.prepared_bytes() + (products_.reads_weight() ? floats(weight_floats()) : 0);
   }
-  /// Equal forms prepare the same from equal weights.
+  /// A key of the prepared weight. With equal keys, equal weights give the same prepared data.
   std::string weight_form() const {
     return std::to_string(channels_) + " to " + std::to_string(results_) + (adjoint_ ? " adjoint " : " ") +
            (products_.reads_weight() ? "with " : "") + products_.block.prepared_form;
@@ -70,7 +70,7 @@ class Squares {
     const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());  // if a product reads it
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
-      std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside of x stay so
+      std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside x stay zero
       for (std::int64_t block = begin; block < finish; ++block) {
         for_strips(block, [&](const Strip& strip, std::int64_t tile) { transform_input(x, strip, tile, memory); });
         (block + 1 < blocks_ ? products_.block : products_.last).run(memory.v, u, memory.m, memory.scratch, prepared);
@@ -80,16 +80,16 @@ class Squares {
   }
 
  private:
-  static constexpr std::int64_t longest = 32;            // strip, in tiles
-  static constexpr std::int64_t least_tiles = 24;        // of a block
-  static constexpr std::int64_t block_floats = 1 << 16;  // of a block, before and after the products
+  static constexpr std::int64_t longest = 32;            // the longest strip, in tiles
+  static constexpr std::int64_t least_tiles = 24;        // per block
+  static constexpr std::int64_t block_floats = 1 << 16;  // per block, before and after the products
 
   struct Strip {
     std::int64_t example, row, first, count;  // of tiles
-    bool below;                               // the strip before it in the block
+    bool below;                               // the previous strip in the block is directly above
   };
   struct Memory {
-    float* lines;    ///< [4, positions, in]: the lines of x under a strip; line i is lines[i % 4].
+    float* lines;    ///< [4, positions, in]: the lines of x under a strip. Line i is lines[i % 4].
     float *v, *m;    ///< [16, tiles, in] and [16, tiles, out], transformed.
     float* results;  ///< [2, 2 strip, out].
     void* scratch;
@@ -97,8 +97,8 @@ class Squares {
 
   std::int64_t positions() const { return 2 * strip_ + 2; }
   std::int64_t lines_floats() const { return 4 * positions() * in_; }
-  /// From element to element of the tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not compete
-  /// for one place of the cache.
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not
+  /// compete for the same cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   std::int64_t weight_floats() const { return elements * channels_ * out_; }
   std::size_t worker_bytes() const {
@@ -120,7 +120,7 @@ class Squares {
     return memory;
   }
 
-  /// For each element of the tiles: [tiles, in] by [in, out].
+  /// The product for each element of the tiles: [tiles, in] by [in, out].
   PlannedProduct product_of(std::int64_t tiles, int fixed) const {
     Product product;
     product.a = {{elements, tiles, channels_}, {apart(in_), in_, 1}, 0};
@@ -143,7 +143,7 @@ class Squares {
     }
   }
 
-  /// u[e, c, o] of the weight [o, c, 3, 3], or turned around of [c, o, 3, 3].
+  /// Computes u[e, c, o] of the weight [o, c, 3, 3], or for the adjoint, of the rotated weight [c, o, 3, 3].
   void transform_weight(const float* weight, float* u) const {
     const std::int64_t of_result = adjoint_ ? 9 : channels_ * 9, of_channel = adjoint_ ? results_ * 9 : 9;
     parallel_for(threads_, channels_, rows_a_piece(results_ * 16), [&](std::int64_t begin, std::int64_t finish) {
@@ -167,7 +167,7 @@ class Squares {
     });
   }
 
-  /// Line `line` of x, counted from `above_` lines above it, for the tiles of a strip.
+  /// Reads line `line` of x, counted from `above_` lines above x, for the tiles of a strip.
   void read_line(const float* x, const Strip& strip, std::int64_t line, float* to) const {
     const std::int64_t row = line - above_, start = 2 * strip.first - left_;
     const std::int64_t first = std::clamp<std::int64_t>(start, 0, width_);
@@ -211,7 +211,7 @@ class Squares {
     }
   }
 
-  /// Two lines of results, A' m A of each tile.
+  /// Writes two lines of results, A' m A of each tile.
   void write_results(const Strip& strip, std::int64_t tile, const Memory& memory, float* y) const {
     const std::int64_t next = apart(out_), line = 2 * strip_ * out_;
     for (std::int64_t o = 0; o < out_; o += width)
@@ -247,11 +247,11 @@ class Squares {
   std::int64_t examples_, channels_, height_, width_;  // of x
   std::int64_t results_, rows_, columns_;              // of y
   bool adjoint_;
-  std::int64_t in_, out_;  // the channels in whole registers
+  std::int64_t in_, out_;  // the channels, rounded up to complete registers
   std::int64_t tile_rows_, tile_columns_;
   std::int64_t above_ = 0, left_ = 0;    // zeros around x
-  std::int64_t strip_ = 0, strips_ = 0;  // tiles of a strip; strips beside each other
-  std::int64_t each_ = 0, blocks_ = 0;   // strips of a block; blocks
+  std::int64_t strip_ = 0, strips_ = 0;  // tiles per strip; strips side by side
+  std::int64_t each_ = 0, blocks_ = 0;   // strips per block; blocks
   BlockProducts products_;
 };
 

@@ -1,6 +1,6 @@
-/// What convolutions by Winograd's algorithm, F(2, 3) along each axis, have in common (Winograd, 1980, Arithmetic
-/// complexity of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks): two results of
-/// three neighbouring weights take four multiplications in place of six.
+/// Shared code of convolutions by Winograd's algorithm, F(2, 3) along each axis (Winograd, 1980, Arithmetic complexity
+/// of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks). Two results of three
+/// neighbouring weights take four multiplications instead of six.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline std::int64_t whole_registers(std::int64_t count) {
   return ceiling(count, width) * width;
 }
 
-/// to[j, i] = from[i, j], with `rows` rows in `from`, `columns` contiguous elements in each.
+/// to[j, i] = from[i, j]. `from` has `rows` rows of `columns` contiguous elements.
 [[gnu::noinline]] inline void transpose(const float* from, std::int64_t from_row, std::int64_t rows,
                                         std::int64_t columns, float* to, std::int64_t to_row) {
   using Loose = typename Register<float, Lanes::size>::loose;
@@ -45,32 +45,32 @@ inline std::int64_t whole_registers(std::int64_t count) {
     for (std::int64_t j = 0; j < columns; ++j) to[j * to_row + i] = from[i * from_row + j];
 }
 
-/// Four elements of the input, transformed: B' d.
+/// Transforms four elements of the input: B' d.
 [[gnu::always_inline]] inline std::array<Lanes, 4> input_line(const std::array<Lanes, 4>& d) {
   return {d[0] - d[2], d[1] + d[2], d[2] - d[1], d[1] - d[3]};
 }
-/// Three elements of the weight, transformed to four: G g.
+/// Transforms three elements of the weight to four: G g.
 [[gnu::always_inline]] inline std::array<Lanes, 4> weight_line(const Lanes& a, const Lanes& b, const Lanes& c) {
   const Lanes ends = (a + c) * Lanes(0.5F), middle = b * Lanes(0.5F);
   return {a, ends + middle, ends - middle, c};
 }
-/// Two results from four products: A' m.
+/// Transforms four products to two results: A' m.
 [[gnu::always_inline]] inline std::array<Lanes, 2> result_line(const std::array<Lanes, 4>& m) {
   return {m[0] + m[1] + m[2], m[1] - m[2] - m[3]};
 }
 
-/// Floats in whole cache lines, for scratch memory.
+/// The bytes of `count` floats, rounded up to complete cache lines, for scratch memory.
 inline std::size_t floats(std::int64_t count) {
   return whole_lines(static_cast<std::size_t>(count) * sizeof(float));
 }
 
-/// The product of matrices for each element of the tiles of a block and of a smaller last block. Both read the fixed
-/// right operand as it is prepared once.
+/// The matrix products for each element of the tiles of a block, and of a smaller last block. Both read the fixed right
+/// operand in the same prepared form.
 struct BlockProducts {
   PlannedProduct block, last;
 
   BlockProducts() = default;
-  /// `of(tiles, fixed)` makes the product of so many tiles.
+  /// `of(tiles, fixed)` returns the product of `tiles` tiles.
   template <class Of>
   BlockProducts(std::int64_t tiles, std::int64_t tiles_of_last, const Of& of)
       : block(of(tiles, 1)), last(of(tiles_of_last, 1)) {
@@ -78,17 +78,17 @@ struct BlockProducts {
   }
   std::size_t scratch_bytes() const { return whole_lines(std::max(block.scratch_bytes, last.scratch_bytes)); }
   std::size_t prepared_bytes() const { return whole_lines(block.prepared_bytes); }
-  /// Whether a product reads the weight itself, not only what `prepare` makes from it.
+  /// Whether a product reads the weight itself, not only the result of `prepare`.
   bool reads_weight() const { return !block.prepare || !last.prepare; }
   void prepare(const float* weight, std::byte* prepared) const {
     if (block.prepare) block.prepare(weight, prepared);
   }
 };
 
-/// A convolution has
-/// - `weight_bytes()`, for what `prepare(weight, prepared, scratch)` makes from the weight;
+/// A convolution has these functions:
+/// - `weight_bytes()`, the size of the result of `prepare(weight, prepared, scratch)`;
 /// - `scratch_bytes()`, for `prepare` and for `run(x, prepared, y, scratch)`.
-/// A weight that is fixed is prepared once, any other at each run.
+/// A fixed weight is prepared once, any other weight at each run.
 template <class Convolution>
 Kernel kernel_of(const Convolution& conv, const KernelForm& form) {
   const bool fixed = !form.fixed.empty() && form.fixed[1];
@@ -115,9 +115,9 @@ Kernel kernel_of(const Convolution& conv, const KernelForm& form) {
   return kernel;
 }
 
-/// The convolution of x [b, c, h, w] by windows of 3 x 3 elements, F(2 x 2, 3 x 3).
+/// Makes the convolution of x [b, c, h, w] with windows of 3 x 3 elements, F(2 x 2, 3 x 3).
 Kernel make_square(const KernelForm& form);
-/// The convolution of x [b, c, l] by windows of 3 elements or more.
+/// Makes the convolution of x [b, c, l] with windows of 3 or more elements.
 Kernel make_line(const KernelForm& form);
 
 }  // namespace xtape::winograd

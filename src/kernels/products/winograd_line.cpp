@@ -1,6 +1,6 @@
-// Convolutions along one axis, with stride 1. A window is cut into parts of three elements, whose products add up
-// before the results are made of them, and a rest of one or two elements: F(2, 1) and F(2, 2). So a window of 7 takes
-// 10 multiplications for two results in place of 14.
+// Convolutions along one axis with stride 1. A window is divided into parts of three elements and a rest of one or two
+// elements, for F(2, 1) and F(2, 2). The products of the parts are added before they are transformed to results. A
+// window of 7 then takes 10 multiplications for two results instead of 14.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace xtape::winograd {
 
 namespace {
-/// The convolution of x [b, c, l] to y [b, o, n]. It goes over strips: neighbouring tiles of two results. Some strips
-/// are a block, whose transformed elements stay in the second-level cache. Within a block, channels follow each other
-/// in memory.
+/// The convolution of x [b, c, l] to y [b, o, n]. It processes strips of neighbouring tiles of two results. Several
+/// strips form a block, whose transformed elements stay in the second-level cache. Within a block, channels are
+/// contiguous in memory.
 class Lines {
  public:
   explicit Lines(const KernelForm& form)
@@ -50,7 +50,7 @@ class Lines {
   std::size_t weight_bytes() const {
     return of_parts_.prepared_bytes() + of_rest_.prepared_bytes() + (reads_weight() ? transformed_bytes() : 0);
   }
-  /// Equal forms prepare the same from equal weights.
+  /// A key of the prepared weight. With equal keys, equal weights give the same prepared data.
   std::string weight_form() const {
     return std::to_string(channels_) + " to " + std::to_string(results_) + " by " + std::to_string(window_) +
            (adjoint_ ? " adjoint " : " ") + (reads_weight() ? "with " : "") + of_parts_.block.prepared_form + ", " +
@@ -74,7 +74,7 @@ class Lines {
     std::byte* prepared_rest = prepared + of_parts_.prepared_bytes();
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
-      std::fill_n(memory.line, positions() * in_, 0.0F);  // also channels that do not exist
+      std::fill_n(memory.line, positions() * in_, 0.0F);  // also clears the padding channels
       for (std::int64_t block = begin; block < finish; ++block) {
         for_strips(block, [&](const Strip& strip, std::int64_t tile) { transform_input(x, strip, tile, memory); });
         const bool whole = block + 1 < blocks_;
@@ -89,26 +89,26 @@ class Lines {
   }
 
  private:
-  static constexpr std::int64_t least_tiles = 24;        // of a block
-  static constexpr std::int64_t block_floats = 1 << 17;  // of a block, before and after the products
+  static constexpr std::int64_t least_tiles = 24;        // per block
+  static constexpr std::int64_t block_floats = 1 << 17;  // per block, before and after the products
 
   struct Strip {
     std::int64_t example, first, count;  // of tiles
   };
   struct Memory {
     float* line;     ///< [positions, in]: x under a strip.
-    float* v;        ///< [4, tiles, parts, in] and then, of the rest, [more, tiles, in]: transformed.
+    float* v;        ///< [4, tiles, parts, in], followed by [more, tiles, in] for the rest: transformed.
     float* m;        ///< [4 + more, tiles, out].
     float* results;  ///< [2 strip, out].
     void* scratch;
   };
 
   std::int64_t positions() const { return 2 * strip_ + window_ - 1; }
-  /// From element to element of the tiles; not a multiple of 4 KiB, so that they do not compete for one place of the
-  /// cache.
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that they do not compete for the same
+  /// cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   bool reads_weight() const { return of_parts_.reads_weight() || (more_ > 0 && of_rest_.reads_weight()); }
-  /// The transformed weight: of the parts of the window, then of its rest.
+  /// The bytes of the transformed weight: first the parts of the window, then its rest.
   std::size_t transformed_bytes() const { return floats((4 * parts_ + more_) * channels_ * out_); }
   std::byte* transformed_in(std::byte* prepared) const {
     return prepared + of_parts_.prepared_bytes() + of_rest_.prepared_bytes();
@@ -134,7 +134,7 @@ class Lines {
     return memory;
   }
 
-  /// For each of `count` elements of the tiles: [tiles, parts, in] by [parts, in, out].
+  /// The product for each of `count` elements of the tiles: [tiles, parts, in] by [parts, in, out].
   PlannedProduct product_of(std::int64_t tiles, std::int64_t count, std::int64_t parts, int fixed) const {
     Product product;
     product.a = {{count, tiles, parts, channels_}, {apart(parts * in_), parts * in_, in_, 1}, 0};
@@ -156,7 +156,8 @@ class Lines {
     }
   }
 
-  /// u[e, p, c, o] and, of the rest, [e, c, o], of the weight [o, c, k], or turned around of [c, o, k].
+  /// Computes u[e, p, c, o], and [e, c, o] for the rest, of the weight [o, c, k], or for the adjoint, of the rotated
+  /// weight [c, o, k].
   void transform_weight(const float* weight, float* u, float* u_of_rest) const {
     const std::int64_t of_result = adjoint_ ? window_ : channels_ * window_;
     const std::int64_t of_channel = adjoint_ ? results_ * window_ : window_;
@@ -234,12 +235,12 @@ class Lines {
   int threads_;
   std::int64_t examples_, channels_, length_;  // of x
   std::int64_t results_, places_;              // of y
-  std::int64_t window_, ahead_;                // elements of a window; zeros ahead of x
+  std::int64_t window_, ahead_;                // elements of a window; zeros before x
   bool adjoint_;
-  std::int64_t in_, out_;                // the channels in whole registers
-  std::int64_t parts_, rest_, more_;     // of a window: parts, elements of the rest, and the products for these
-  std::int64_t strip_ = 0, strips_ = 0;  // tiles of a strip; strips of an example
-  std::int64_t each_ = 0, blocks_ = 0;   // strips of a block; blocks
+  std::int64_t in_, out_;                // the channels, rounded up to complete registers
+  std::int64_t parts_, rest_, more_;     // of a window: parts, elements of the rest, and the products for the rest
+  std::int64_t strip_ = 0, strips_ = 0;  // tiles per strip; strips per example
+  std::int64_t each_ = 0, blocks_ = 0;   // strips per block; blocks
   BlockProducts of_parts_, of_rest_;
 };
 }  // namespace
