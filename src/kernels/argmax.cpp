@@ -1,5 +1,5 @@
-// The indices of the largest elements of a dense array. NaN counts as larger than any number; among equal elements the
-// first wins.
+// The indices of the largest elements of a dense array. NaN counts as larger than any number. Ties give the first
+// index.
 #include "compact.hpp"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ bool greater(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
-/// The place of the first element for which is_it holds, which there must be. Few blocks are searched one by one.
+/// Returns the position of the first element for which is_it holds. There must be one. Searches a few blocks element by
+/// element.
 template <class T, class Is>
 std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
   constexpr std::int64_t block = 64;
@@ -32,7 +33,7 @@ std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
   return i;
 }
 
-/// The index of the largest of `size` elements that are `step` apart.
+/// The index of the largest of `size` elements with stride `step`.
 template <class T>
 std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
   std::int64_t best = 0;
@@ -40,13 +41,13 @@ std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
   for (std::int64_t i = 1; i < size; ++i) {
     const T each = x[i * step];
     const bool more = greater(each, most);
-    best = more ? i : best;  // without a branch, which no processor could predict
+    best = more ? i : best;  // branch-free, because no processor could predict the branch
     most = more ? each : most;
   }
   return best;
 }
 
-/// The index of the largest of dense elements.
+/// The index of the largest of contiguous elements.
 template <class T>
 std::int64_t largest_of(const T* x, std::int64_t size) {
   if (size < 32) return largest_of_few(x, size, 1);

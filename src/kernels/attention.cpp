@@ -16,13 +16,14 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t most_block_queries = 128;
-constexpr std::int64_t key_steps = 8;        // the number of keys of a block is a multiple of 1/8 of all keys
-constexpr std::int64_t least_key_step = 64;  // the minimum of that step
+// the number of keys of a block is rounded up to a multiple of (number of keys) / 8
+constexpr std::int64_t key_steps = 8;
+constexpr std::int64_t least_key_step = 64;  // the minimum of this multiple
 
 /// Indices into AttentionPlan::heads.
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
-/// An array that only products read, and which may therefore be narrow.
+/// An array that only products read, so that it may be narrow.
 class Operand {
  public:
   Operand(const void* data, Dtype dtype) : data_(static_cast<const std::byte*>(data)), bytes_(size_of(dtype)) {}
@@ -30,10 +31,10 @@ class Operand {
 
  private:
   const std::byte* data_;
-  std::size_t bytes_;  // of an element
+  std::size_t bytes_;  // per element
 };
 
-/// A factor of a product: its strides, and its dtype if it is narrow.
+/// An operand of a product: its strides, and its dtype if it is narrow.
 struct OperandMatrix {
   AttentionPlan::Matrix strides;
   std::optional<Dtype> narrow = {};
@@ -218,11 +219,11 @@ class BlockedAttention {
                       memory.weights, 1);
   }
 
-  /// Applies dropout to a block. Each element uses the draw of its index in the array of all scores.
+  /// Applies dropout to a block. The index of each element in the array of all scores selects its draw.
   void drop_some(const Block& block, std::int64_t place, std::uint64_t step, const T* from, T* to) const {
     if (plan_.rate == 0) return;
     const double keep = 1 - plan_.rate;
-    // If the block has all keys, its rows are contiguous in the array of all scores and are treated as one row.
+    // If the block contains all keys, its rows are contiguous in the array of all scores and form a single row.
     const bool whole = plan_.places_row == block.keys;
     const std::int64_t rows = whole ? 1 : block.rows, columns = whole ? block.rows * block.keys : block.keys;
     for (std::int64_t i = 0; i < rows; ++i)
@@ -230,8 +231,8 @@ class BlockedAttention {
               from + i * columns, to + i * columns);
   }
 
-  /// Applies the dropout of drop_some to the cotangents. The mask is recovered from the weights after dropout: a weight
-  /// that was 0 before dropout counts as dropped, but it contributes to no gradient.
+  /// Applies the dropout of drop_some to the cotangents. The weights after dropout determine the mask. A weight that
+  /// was 0 before dropout also counts as dropped, but contributes to no gradient.
   void drop_as(const T* dropped, const Block& block, T* cotangents) const {
     if (plan_.rate == 0) return;
     const T scale = static_cast<T>(1 / (1 - plan_.rate));
@@ -243,7 +244,8 @@ class BlockedAttention {
   AttentionPlan plan_;
   std::int64_t blocks_, rows_;  // of queries; the last block may have fewer rows
   std::int64_t key_step_, steps_;
-  std::vector<Products> products_;  // for full blocks, then for the last one; each by the number of key steps
+  // first for full blocks, then for the last block; in each group, the number of key steps is the index
+  std::vector<Products> products_;
   std::size_t product_bytes_ = 0, block_bytes_ = 0, buffers_ = 1;
 };
 
@@ -270,7 +272,8 @@ Kernel attention_grad_of(const AttentionPlan& plan) {
           blocked->scratch_bytes()};
 }
 
-/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v; 0 for a query whose keys are all masked.
+/// y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v. The result is 0 for a query whose keys are all
+/// masked.
 [[gnu::cold]] Kernel make_attention(const KernelForm& form) {
   const AttentionPlan plan = plan_of_attention(form, false);
   if (query_attention_suits(plan)) return make_query_attention(plan);

@@ -10,7 +10,7 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-/// The one label of `from` that is neither in `heads` nor in `others`; 0 unless there is exactly one.
+/// Returns the single label of `from` that is neither in `heads` nor in `others`, or 0 if there is not exactly one.
 char only_in(const std::string& from, const std::string& heads, const std::string& others) {
   char found = 0;
   for (char letter : from)

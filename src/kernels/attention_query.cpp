@@ -15,8 +15,8 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t worth_a_piece = 1 << 15;  // multiply-adds
-constexpr std::int64_t heads_ahead = 4;          // from the head that is computed to the one that is prefetched
-constexpr std::int64_t bytes_ahead = 1 << 14;    // the most that is prefetched of a head
+constexpr std::int64_t heads_ahead = 4;          // the prefetch distance in heads
+constexpr std::int64_t bytes_ahead = 1 << 14;    // the most bytes to prefetch per head
 
 template <class T>
 class QueryAttention {
@@ -47,7 +47,7 @@ class QueryAttention {
   enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask };  // indices into AttentionPlan::heads
   using Batch = xsimd::batch<T>;
   static constexpr std::int64_t lanes_each = Batch::size;
-  static constexpr std::int64_t line = 64 / sizeof(T);  // of the cache
+  static constexpr std::int64_t line = 64 / sizeof(T);  // elements per cache line
   using Row = typename Register<T, Batch::size>::type;
 
   std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, lanes_each) * lanes_each; }
@@ -55,7 +55,7 @@ class QueryAttention {
     return whole_lines(static_cast<std::size_t>(lanes_of_keys() + plan_.width) * sizeof(T));
   }
 
-  /// The query at `offset`; one of narrow numbers is widened into `memory`.
+  /// Returns the query at `offset`. A query of narrow numbers is widened into `memory`.
   const T* query(const void* q, std::int64_t offset, T* memory) const {
     if (!plan_.narrow[of_q]) return static_cast<const T*>(q) + offset;
     return with_narrow(*plan_.narrow[of_q], [&](auto number) {
@@ -65,8 +65,8 @@ class QueryAttention {
     });
   }
 
-  /// Prefetches the first keys and values of a head that is computed soon: other heads lie between them, so that
-  /// processors do not foresee where they are.
+  /// Prefetches the first keys and values of a later head. Other heads lie in between, so hardware prefetching does not
+  /// find them.
   void prefetch(std::int64_t head, std::int64_t keys, const T* k, const T* v) const {
     if (head >= plan_.heads.count()) return;
     const auto at = plan_.heads.offsets(head, plan_.heads.rank());
@@ -78,7 +78,7 @@ class QueryAttention {
   }
   static void will_read(const T* address) { __builtin_prefetch(address, 0, 3); }
 
-  /// The dot products of the query with the keys. Those of as many keys as a register has lanes are added together.
+  /// Computes the dot products of the query with the keys. Each step sums as many dot products as a register has lanes.
   void score(const T* q, const T* k, std::int64_t keys, T* scores) const {
     for (std::int64_t first = 0; first < keys; first += lanes_each) {
       Row sums[Batch::size] = {};
@@ -95,7 +95,7 @@ class QueryAttention {
     }
   }
 
-  /// Turns scores into exponentials, and returns their sum.
+  /// Converts scores to exponentials, and returns their sum.
   T weigh(const bool* masked, std::int64_t keys, T* weights) const {
     constexpr T lowest = -std::numeric_limits<T>::infinity();
     const std::int64_t end = ceiling(keys, lanes_each) * lanes_each;

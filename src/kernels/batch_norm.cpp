@@ -1,4 +1,4 @@
-// Normalisation of channels by the statistics of a batch, and its gradient.
+// Normalisation of channels with the statistics of a batch, and its gradient.
 #include "compact.hpp"
 
 #include <algorithm>
@@ -13,12 +13,13 @@
 namespace xtape {
 
 namespace {
-/// An array [examples, channels, places]. Channels are done in groups, one after another, so that all sweeps but the
-/// first find much of a group in the second-level cache. Neighbouring rows of a group are read together: a group of
-/// long rows is one channel.
+/// An array [examples, channels, places]. Channels are processed in groups, one group after the other. All sweeps over
+/// a group except the first then find most of the group in the second-level cache. Neighbouring rows of a group are
+/// read together. Long rows form groups of a single channel.
 struct Channels {
-  static constexpr std::int64_t most = 64;       // of a group
-  static constexpr std::int64_t read_on = 1024;  // at least that many elements, so that the processor fetches ahead
+  static constexpr std::int64_t most = 64;  // channels per group
+  // at least this many contiguous elements, so that the processor prefetches
+  static constexpr std::int64_t read_on = 1024;
 
   std::int64_t examples, channels, places = 1, group;
   Channels(const Shape& shape, int threads) : examples(shape[0]), channels(shape[1]) {
@@ -38,7 +39,7 @@ struct Channels {
       for (std::int64_t i = begin; i < finish; ++i) each(i * group, std::min(channels, (i + 1) * group));
     });
   }
-  /// Calls row(channel, place of the first element) for the rows of some channels, also in the opposite order.
+  /// Calls row(channel, place of the first element) for the rows of some channels. Can also iterate in reverse order.
   template <class Row>
   void for_rows(std::int64_t first, std::int64_t last, const Row& row) const {
     for (std::int64_t example = 0; example < examples; ++example)
@@ -52,14 +53,14 @@ struct Channels {
   }
 };
 
-/// One element, with the interface of AllLanes.
+/// A single element, with the interface of AllLanes.
 template <class T>
 struct OneLane {
   T load(const T* from, T /*fill*/ = T{}) const { return *from; }
   void store(T* to, T value) const { *to = value; }
 };
 
-/// The sums over each of some channels of what of_channel(channel)(place, lanes) gives: arrays of n registers.
+/// For each of some channels, sums of_channel(channel)(place, lanes), which returns arrays of n registers.
 template <class T, std::size_t n, class OfChannel>
 void add_up(const Channels& all, std::int64_t first, std::int64_t last, const OfChannel& of_channel,
             std::array<double, n>* sums) {
@@ -77,8 +78,8 @@ void add_up(const Channels& all, std::int64_t first, std::int64_t last, const Of
   });
 }
 
-/// Calls of_channel(channel)(place, lanes) for all elements of some channels. Begins with the last rows, which the
-/// sweep before has left in the cache.
+/// Calls of_channel(channel)(place, lanes) for all elements of some channels. Begins with the last rows, because the
+/// previous sweep has left them in the cache.
 template <class T, class OfChannel>
 void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfChannel& of_channel) {
   all.for_rows_back(first, last, [&](std::int64_t channel, std::int64_t row) {
@@ -138,8 +139,8 @@ void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfC
   });
 }
 
-/// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd; dweight,
-/// the sum of dy * xhat; and dbias, that of dy.
+/// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd. dweight
+/// is the sum of dy * xhat, dbias the sum of dy.
 [[gnu::cold]] Kernel make_batch_norm_grad(const KernelForm& form) {
   const Channels all(form.shape(0), form.threads);
   const bool weighted = form.inputs.size() > 4, biased = form.get<bool>("bias");

@@ -1,4 +1,4 @@
-// Chooses the table of kernels. Compiled once, for any processor.
+// Chooses the table of kernels. Compiled once for all processors.
 #include "kernels.hpp"
 
 namespace xtape {

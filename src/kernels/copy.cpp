@@ -12,13 +12,13 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // a thread for fewer elements does not pay
+constexpr std::int64_t grain_elements = 16384;  // per thread; for fewer elements, another thread does not pay off
 
-/// The side of the square tiles, which fit the first-level cache, in which transposing copies run.
+/// The side of the square tiles of transposing copies. A tile fits the first-level cache.
 constexpr std::int64_t tile = 16;
 
-/// Copies one tile. A full tile that is contiguous along the rows in the input and along the columns in the output is
-/// transposed through a local array.
+/// Copies one tile. If a full tile is contiguous along the rows in the input and along the columns in the output, it is
+/// transposed in a local array.
 template <class Word>
 void copy_tile(const Word* from, Word* to, std::int64_t rows, std::int64_t columns, std::int64_t from_row,
                std::int64_t from_column, std::int64_t to_row, std::int64_t to_column) {
@@ -71,7 +71,8 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::int64_t chunks = (length + chunk - 1) / chunk;
   const std::int64_t count = loops.count() / length * chunks;
   const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
-  // Short rows follow each other by additions: finding the offsets of each would take longer than its copy.
+  // A sequence of short rows finds each offset by an addition. Computing the offsets of each row would take longer than
+  // its copy.
   const bool runs = chunks == 1 && outer_rank > 0;
   const std::int64_t rows = runs ? loops.sizes[outer_rank - 1] : 1;
   const std::int64_t from_row = runs ? loops.strides[0][outer_rank - 1] : 0;
@@ -88,7 +89,7 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
                });
 }
 
-/// Copies a contiguous row. Short ones are common, and a call of memcpy takes longer than them.
+/// Copies a contiguous row. Short rows are common, and a call of memcpy takes longer than their copy.
 template <class Word>
 void copy_row(const Word* from, Word* to, std::int64_t length) {
   constexpr std::int64_t few = 32, step = 32 / sizeof(Word);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t block =
     2048;  // logits that stay in the first-level cache between computing their maximum and their sum
 
-/// The log of the sum of exponentials of a row, and its plain sum if `with_sum`, in one pass over memory.
+/// The log of the sum of exponentials of a row, and its plain sum if `with_sum`. Reads the row once.
 template <bool with_sum, class T>
 std::pair<double, double> row_sums(const T* row, std::int64_t count) {
   using Batch = xsimd::batch<T>;
@@ -45,8 +45,8 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
 }
 
-/// The sum of a row without one class; `sum` is the sum of all. It is recomputed if it cannot be had by subtraction,
-/// because the excluded class may be masked by -inf.
+/// The sum of a row without one class. `sum` is the sum of all classes. If subtraction does not give the result,
+/// because the excluded class may be masked with -inf, the sum is recomputed.
 template <class T>
 double sum_without(const T* row, std::int64_t count, std::int64_t excluded, double sum) {
   if (excluded < 0) return sum;
@@ -94,7 +94,7 @@ void row_losses(const T* logits, const Target* targets, const CrossEntropy& call
       const auto [log_total, plain] =
           spread == 0 ? row_sums<false>(row, call.classes) : row_sums<true>(row, call.classes);
       logsumexp[r] = static_cast<T>(log_total);
-      // The target distribution sums to 1, so the logsumexp has the coefficient 1.
+      // The target distribution sums to 1, so the coefficient of logsumexp is 1.
       double loss = log_total - (1 - call.smoothing) * static_cast<double>(row[targets[r]]);
       if (spread != 0) loss -= spread * sum_without(row, call.classes, call.excluded, plain);
       losses[r] = loss;

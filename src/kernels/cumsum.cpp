@@ -12,8 +12,8 @@
 namespace xtape {
 
 namespace {
-/// A sum whose rounding errors do not accumulate: float32 is summed in double; float64 uses compensated summation
-/// (Neumaier, 1974); integers wrap.
+/// A sum whose rounding errors do not accumulate. float32 is summed in double. float64 uses compensated summation
+/// (Neumaier, 1974). Integers wrap.
 template <class T>
 class LongSum {
  public:

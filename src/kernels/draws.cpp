@@ -13,8 +13,8 @@ namespace xtape {
 namespace {
 constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of philox::words
 
-/// The stream of the second word, for elements that need more than 32 random bits. It has the same key and the top bit
-/// of the step set, which no play reaches.
+/// The stream of the second random word, for elements that need more than 32 random bits. It has the same key. The top
+/// bit of its step is set, which no play reaches.
 RandomStream second_word(RandomStream stream) {
   stream.step ^= std::uint64_t{1} << 63;
   return stream;
@@ -25,13 +25,14 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`, which rounding could reach.
+/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`, in case rounding reaches
+/// `high`.
 template <class T>
 T scaled(T unit, T low, T width, T last) {
   return std::min(low + width * unit, last);
 }
 
-/// The dropout of `count` elements by their random words. `out` may be `x`.
+/// Applies dropout to `count` elements with their random words. `out` may be `x`.
 template <class T>
 void drop_by(const std::uint32_t* words, std::int64_t count, std::int32_t threshold, T scale, const T* x, T* out) {
 #pragma omp simd
@@ -44,8 +45,8 @@ std::uint64_t key_of(const KernelForm& form) {
   return RandomStream::key_of(form.seed, form.site);
 }
 
-/// A kernel that draws the elements of its output: draw(stream, begin, size, to) writes the `size` elements from
-/// `begin` on to `to`.
+/// A kernel that draws the elements of its output. draw(stream, begin, size, to) writes `size` elements, from `begin`
+/// on, to `to`.
 template <class T, class Draw>
 Kernel drawing(const KernelForm& form, const Draw& draw) {
   return {[=, key = key_of(form), count = count_of(form.outputs[0].shape),
@@ -80,7 +81,7 @@ Kernel make_uniform(const KernelForm& form) {
   });
 }
 
-/// True with probability p: if the float32 uniform number in [0, 1) of the same stream is less than p.
+/// True with probability p. It is true if the float32 uniform number in [0, 1) of the same stream is less than p.
 Kernel make_bernoulli(const KernelForm& form) {
   const std::int32_t threshold = threshold_of(form.get<double>("p"));
   return drawing<bool>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, bool* to) {
@@ -110,7 +111,7 @@ std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   return last;
 }
 
-/// For each row of logits, an index drawn from softmax(row). A row of -inf gives 0.
+/// For each row of logits, draws an index from softmax(row). A row of -inf gives 0.
 Kernel make_categorical(const KernelForm& form) {
   return with_floating(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);

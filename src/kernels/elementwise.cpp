@@ -19,11 +19,12 @@
 namespace xtape {
 
 namespace {
-/// As many numbers are computed one by one, because a vectorised loop takes longer to begin, and waits for elements
-/// that were written one by one. In float64 only: programs of few numbers use it, and each such loop is code.
+/// Up to this many numbers are computed one by one. A vectorised loop takes longer to begin, and waits for elements
+/// that were written one by one. Only float64 has such loops, because programs with few numbers use float64, and each
+/// loop needs code.
 constexpr std::int64_t few = 4;
 
-/// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler vectorises.
+/// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler can vectorise.
 template <class Out, class... In, class F>
 void apply(const F& f, const Tile& tile) {
   const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
@@ -45,18 +46,18 @@ void apply(const F& f, const Tile& tile) {
 }
 template <class Out, class... In, class F>
 TileFunction loop(const F& f) {
-  if constexpr (std::is_empty_v<F>)  // a plain function, which costs half as much to compile as a function object
+  if constexpr (std::is_empty_v<F>)  // a plain function costs half as much to compile as a function object
     return +[](const Tile& tile) { apply<Out, In...>(F{}, tile); };
   else
     return [f](const Tile& tile) { apply<Out, In...>(f, tile); };
 }
 
-/// `f` of one number.
+/// A tile function of `f` with one operand.
 template <class F>
 TileFunction unary(const KernelForm& form, const F& f) {
   return with_number(form.dtype(0), [&](auto scalar) { return loop<decltype(scalar), decltype(scalar)>(f); });
 }
-/// `f` of two numbers.
+/// A tile function of `f` with two operands.
 template <class F>
 TileFunction binary(const KernelForm& form, const F& f) {
   return with_number(form.dtype(0),
@@ -68,7 +69,7 @@ TileFunction comparison(const KernelForm& form, const F& f) {
   return with_scalar(form.dtype(0), [&](auto scalar) { return loop<bool, decltype(scalar), decltype(scalar)>(f); });
 }
 
-/// F of n registers of floats.
+/// A tile function of F on n registers of floats.
 template <std::size_t n, class F>
 TileFunction function(const KernelForm& form, const F& /*f*/) {
   return with_floating(form.dtype(0), [](auto scalar) -> TileFunction {
@@ -90,7 +91,7 @@ TileFunction square_roots(const KernelForm& form) {
     if (tile.count > few)
       return vector_math::map_vectors(std::array{from}, to, tile.count,
                                       [](const auto& x) { return vector_math::square_root(x); });
-    for (std::int64_t i = 0; i < tile.count; ++i) to[i] = std::sqrt(from[i]);  // correctly rounded too
+    for (std::int64_t i = 0; i < tile.count; ++i) to[i] = std::sqrt(from[i]);  // std::sqrt is also correctly rounded
   };
 }
 
@@ -103,7 +104,7 @@ auto wrapping(const F& /*f*/) {
   };
 }
 
-/// Powers of floats, and of integers, whose products wrap.
+/// Powers of floats and integers. Products of integers wrap.
 TileFunction power(const KernelForm& form) {
   if (is_floating(form.dtype(0)))
     return function<2>(form, [](const auto& x, const auto& y) { return vector_math::pow(x, y); });
@@ -139,8 +140,8 @@ struct Floor {
   }
 };
 
-/// Converts an element. A float becomes an integer by rounding towards 0; values out of range become the nearest limit
-/// of the range, and NaN becomes 0. A number becomes true unless it is 0.
+/// Converts an element. Conversion from float to integer rounds towards 0, clamps values out of range, and turns NaN
+/// into 0. A number becomes true if it is nonzero.
 template <class To, class From>
 To converted(From x) {
   if constexpr (std::is_same_v<To, bool>) {
@@ -155,13 +156,13 @@ To converted(From x) {
   }
 }
 
-/// Halves to float32.
+/// Widens bfloat16 or float16 to float32.
 template <class H>
 void widen_halves(const Tile& tile) {
   for_lanes<float>(tile.count, [from = static_cast<const H*>(tile.in[0]), to = static_cast<float*>(tile.out[0])](
                                    std::int64_t i, const auto& lanes) { lanes.store(to + i, lanes.load(from + i)); });
 }
-/// Float32 to halves.
+/// Rounds float32 to bfloat16 or float16.
 template <class H>
 void round_to_halves(const Tile& tile) {
   const auto* from = static_cast<const float*>(tile.in[0]);
@@ -176,7 +177,7 @@ void round_to_halves(const Tile& tile) {
 #pragma omp simd
   for (std::int64_t i = whole; i < tile.count; ++i) to[i] = static_cast<H>(from[i]);
 }
-/// The conversion of a half to another dtype than float32, or the reverse.
+/// Converts between bfloat16 or float16 and a dtype other than float32.
 TileFunction cast_through_floats(Dtype from, Dtype to) {
   return [from, to, first = make_cast(from, Dtype::float32), then = make_cast(Dtype::float32, to)](const Tile& tile) {
     constexpr std::int64_t most = 512;
@@ -215,7 +216,7 @@ TileFunction masked_fill(const KernelForm& form) {
   });
 }
 
-/// A bound that does not fit an integer type is beyond the limit of its range.
+/// A bound that does not fit an integer type has the effect of the type's limit.
 TileFunction clip(const KernelForm& form) {
   return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
@@ -230,7 +231,7 @@ TileFunction clip(const KernelForm& form) {
   });
 }
 
-/// One of two loops, by the attribute `approximate`.
+/// Chooses one of two loops by the attribute `approximate`.
 template <std::size_t n, class ByTanh, class ByErf>
 TileFunction gelu_form(const KernelForm& form, const ByTanh& by_tanh, const ByErf& by_erf) {
   return form.get<std::string>("approximate") == "tanh" ? function<n>(form, by_tanh) : function<n>(form, by_erf);

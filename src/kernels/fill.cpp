@@ -9,9 +9,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t fill_grain = 1 << 14;  // elements; for fewer, waking a thread costs more than it saves
+// per thread; for fewer elements, waking a thread costs more than it saves
+constexpr std::int64_t fill_grain = 1 << 14;
 
-/// Fills with `value`, and the diagonal of a matrix with ones if `diagonal`.
+/// Fills with `value`. If `diagonal`, also fills the diagonal of a matrix with ones.
 Kernel make_full(const KernelForm& form, const Literal& value, bool diagonal = false) {
   const Shape& shape = form.outputs[0].shape;
   return with_scalar(form.outputs[0].dtype, [&](auto scalar) {
@@ -40,7 +41,7 @@ Kernel make_iota(const KernelForm& form) {
         [inner, size = shape[axis], count = count_of(shape), threads = form.threads](const KernelArguments& arguments) {
           T* elements = out<T>(arguments, 0);
           parallel_for(threads, count, fill_grain, [elements, inner, size](std::int64_t begin, std::int64_t finish) {
-            for (std::int64_t i = begin; i < finish;) {  // runs of neighbouring indices, or of equal ones
+            for (std::int64_t i = begin; i < finish;) {  // runs of consecutive or equal indices
               const std::int64_t index = i / inner % size, step = inner == 1 ? 1 : 0;
               const std::int64_t run = std::min(finish - i, inner == 1 ? size - index : inner - i % inner);
               for (std::int64_t k = 0; k < run; ++k) elements[i + k] = static_cast<T>(index + step * k);

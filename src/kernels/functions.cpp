@@ -11,16 +11,16 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// gamma(s) / x ** s for x > 0, by logarithms where one of the two overflows or underflows.
+/// gamma(s) / x ** s for x > 0. Uses logarithms if one of both overflows or underflows.
 double term_of(double gamma, double s, double x) {
   const double direct = gamma * std::pow(x, -s);
   return std::isnormal(direct) ? direct : std::exp(log_gamma(s) - s * std::log(x));
 }
 
-/// sum over k >= 0 of n! / (x + k) ** (n + 1) for x > 0 and n >= 1: n! times the Hurwitz zeta function, by ten terms
-/// and the Euler-Maclaurin formula for the rest.
+/// The sum over k >= 0 of n! / (x + k) ** (n + 1) for x > 0 and n >= 1, which is n! times the Hurwitz zeta function.
+/// Computes ten terms, and the rest with the Euler-Maclaurin formula.
 double sum_from(double n, double x) {
-  // The Bernoulli numbers B(2j) over (2j)!.
+  // The Bernoulli numbers B(2j) divided by (2j)!.
   static constexpr double coefficients[] = {1.0 / 12,
                                             -1.0 / 720,
                                             1.0 / 30240,
@@ -49,9 +49,9 @@ double fraction(double x) {
   return x - std::floor(x);
 }
 
-/// The same for any x that is not a whole number below 1. The terms with negative x + k are those of a sum over
-/// positive numbers, negated if n is even. The first of these is the fraction of -x, not 1 minus that of x, which
-/// loses the digits of an x just below a whole number.
+/// The same sum for any x that is not an integer below 1. The terms with negative x + k equal the terms of a sum over
+/// positive numbers, negated if n is even. The first of these positive numbers is the fraction of -x. Computing it as 1
+/// minus the fraction of x would lose the digits of an x just below an integer.
 double sum_from_any(double n, double x) {
   if (x > 0) return sum_from(n, x);
   const double all = sum_from(n, fraction(-x)), below = std::isinf(all) ? all : all - sum_from(n, 1 - x);
@@ -98,7 +98,7 @@ double inverse_erf(double x) {
   const double logarithm = std::log(tail * (1 + a)), middle = 2 / (M_PI * 0.147) + logarithm / 2;
   double y = std::sqrt(std::sqrt(middle * middle - logarithm / 0.147) - middle);
   for (int i = 0; i < 4; ++i) {
-    // Near 1, erf has no digits left that tell its distance from 1, but erfc has.
+    // Near 1, erf is too coarse to resolve its distance from 1, but erfc is not.
     const double residual = a > 0.5 ? tail - std::erfc(y) : std::erf(y) - a;
     const double step = residual * std::exp(y * y) / M_2_SQRTPI;
     y -= step / (1 + y * step);

@@ -11,7 +11,7 @@ namespace xtape {
 namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN(), most_terms = 1e8;
 
-/// x ** a * exp(-x) / gamma(a + 1), for large a by Stirling's series, in which no large numbers cancel.
+/// x ** a * exp(-x) / gamma(a + 1). For large a, uses Stirling's series, in which no large numbers cancel.
 double leading_term(double a, double x) {
   if (a < 10) return std::exp(a * std::log(x) - x - log_gamma(a + 1));
   const double m = (x - a) / a, z = 1 / (a * a);
@@ -19,7 +19,8 @@ double leading_term(double a, double x) {
   return std::exp(a * (std::log1p(m) - m) - rest) / std::sqrt(2 * M_PI * a);
 }
 
-/// For small p only an approximation: 1 - p has too few digits (Abramowitz and Stegun, 1964, 26.2.23).
+/// The quantile of the standard normal distribution. For small p it is only an approximation, because 1 - p has too few
+/// digits (Abramowitz and Stegun, 1964, 26.2.23).
 double normal_quantile(double p) {
   if (p >= 0.5) return M_SQRT2 * inverse_erf(2 * p - 1);
   if (p > 1e-12) return -normal_quantile(1 - p);
@@ -27,7 +28,7 @@ double normal_quantile(double p) {
   return (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
 }
 
-/// P(a, x) and 1 - P(a, x), the smaller one with all its digits.
+/// P(a, x) and 1 - P(a, x). The smaller of both has full precision.
 struct Parts {
   double below = 0, above = 0;
 };
@@ -45,7 +46,7 @@ Parts parts(double a, double x) {
     const double below = sum * leading_term(a, x);
     return {below, 1 - below};
   }
-  // The continued fraction by the method of Lentz (1976).
+  // Evaluates the continued fraction with the method of Lentz (1976).
   double b = x + 1 - a, c = 1 / tiny, d = 1 / b, fraction = d;
   for (double n = 1; n < most_terms; ++n) {
     const double numerator = n * (a - n);
@@ -71,7 +72,7 @@ double gammaincinv(double a, double p) {
   if (!(a > 0 && p >= 0 && p <= 1) || std::isinf(a)) return not_a_number;
   if (p == 0) return 0;
   if (p == 1) return std::numeric_limits<double>::infinity();
-  // P(a, x) is below x ** a / gamma(a + 1).
+  // The bound follows from P(a, x) < x ** a / gamma(a + 1).
   double low = std::exp((std::log(p) + log_gamma(a + 1)) / a), high = std::numeric_limits<double>::infinity();
   const double root = 1 - 1 / (9 * a) + normal_quantile(p) / (3 * std::sqrt(a));
   double x = std::max(low, root > 0 ? a * root * root * root : 0);
@@ -83,9 +84,9 @@ double gammaincinv(double a, double p) {
     (beyond > 0 ? high : low) = x;
     const double step = beyond * x / (a * leading_term(a, x)), bend = step * ((a - 1) / x - 1) / 2;
     double next = x - step / (1 - std::min(0.5, std::max(-0.5, bend)));
-    // The error of the next one is proportional to the third power of the step.
+    // The error after this step is proportional to the third power of the step.
     if (std::abs(next - x) <= 1e-6 * x / (1 + std::sqrt(a))) return next;
-    // In far tails the steps are too long or too short.
+    // In far tails, the steps are too long or too short.
     if (!(next > low && next < high && next <= 2 * x) || i % 8 == 7)
       next = std::isinf(high) ? 2 * x : low + (high - low) / 2;
     x = next;

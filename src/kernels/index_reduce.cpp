@@ -19,15 +19,15 @@ struct Slices {
   std::int64_t outer = 1, size = 1, inner = 1, count = 1;
 };
 
-/// out[o, index, i] = combine(out[o, index, i], part[o, p, i]) in the order of p, where the index is indices[o, p, i]
-/// or, of whole slices, indices[p].
+/// out[o, index, i] = combine(out[o, index, i], part[o, p, i]) in the order of p. The index is indices[o, p, i], or
+/// indices[p] for whole slices.
 template <bool whole, class T, class Combine>
 void combine_all(T* to, const std::int64_t* indices, const T* part, const Slices& slices, int threads,
                  const Combine& combine) {
   const auto [outer, size, inner, count] = slices;
   const std::int64_t grain = 8192 / std::max<std::int64_t>(1, count) / 16 * 16 + 16, in_row = inner, rows = count,
                      high = size;
-  // Each column is on one thread, so equal indices are handled in order.
+  // A single thread processes each column, so equal indices are processed in order.
   parallel_for(threads, outer * inner, grain, [&](std::int64_t begin, std::int64_t finish) {
     while (begin < finish) {
       const std::int64_t o = begin / in_row, first = begin % in_row, last = std::min(in_row, first + finish - begin);
@@ -69,7 +69,7 @@ Kernel combining(const KernelForm& form, bool whole, const Combine& combine) {
   }};
 }
 
-/// The larger, or the smaller, of two numbers; NaN if one is.
+/// The larger or the smaller of two numbers. NaN if a number is NaN.
 template <bool largest, class T>
 T extreme(T a, T b) {
   return (largest ? b > a : b < a) || b != b ? b : a;

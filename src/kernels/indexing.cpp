@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t elements_a_thread = 8192;  // waking a thread for fewer does not pay
+constexpr std::int64_t elements_a_thread = 8192;  // for fewer, waking a thread does not pay off
 
 /// An array viewed as [outer, axis, inner], and the number of indices along `axis`.
 struct Picking {
@@ -20,8 +20,8 @@ struct Picking {
   std::int64_t picked = 1;
 };
 
-/// Calls body(o, i) for each column of [outer, axis, inner]. Each column is on one thread, so additions to it keep
-/// their order.
+/// Calls body(o, i) for each column of [outer, axis, inner]. A single thread processes each column, so additions to a
+/// column keep their order.
 template <class Body>
 void each_column(const Picking& picking, int threads, const Body& body) {
   const std::int64_t columns = picking.outer * picking.inner;
@@ -37,7 +37,7 @@ void each_column(const Picking& picking, int threads, const Body& body) {
   });
 }
 
-/// Calls f(T{}) with an unsigned integer of so many bytes.
+/// Calls f(T{}) with an unsigned integer type T of `bytes` bytes.
 template <class F>
 void with_bytes(std::size_t bytes, const F& f) {
   switch (bytes) {
@@ -52,7 +52,7 @@ void with_bytes(std::size_t bytes, const F& f) {
   }
 }
 
-/// out[o, p] = x[o, indices[p]]: slices of one element, for which calls of memcpy would take several times as long.
+/// out[o, p] = x[o, indices[p]] for slices of one element. Calls of memcpy would take several times as long.
 template <class T, class Index>
 void take_single(const T* from, const Index* indices, T* to, const Picking& picking, int threads) {
   const std::int64_t all = picking.outer * picking.picked;
@@ -68,7 +68,7 @@ void take_single(const T* from, const Index* indices, T* to, const Picking& pick
   });
 }
 
-/// out[o, p, i] = x[o, indices[p], i]; an element has `bytes` bytes.
+/// out[o, p, i] = x[o, indices[p], i]. Each element has `bytes` bytes.
 template <class Index>
 void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                  int threads) {
@@ -92,7 +92,7 @@ void take_slices(const void* x, const Index* indices, void* out, const Picking& 
 /// out[o, indices[p], i] += part[o, p, i], in the order of p.
 template <class T, class Index>
 void add_slices(T* out, const Index* indices, const T* part, const Picking& picking, int threads) {
-  // The work is split along the inner axis, so that equal indices are handled by one thread, in order.
+  // The work is divided along the inner axis, so that one thread processes equal indices in order.
   const std::int64_t grain =
       elements_a_thread / std::max<std::int64_t>(1, picking.outer * picking.picked) / 16 * 16 + 16;
   parallel_for(threads, picking.inner, grain, [&](std::int64_t begin, std::int64_t finish) {
@@ -105,7 +105,7 @@ void add_slices(T* out, const Index* indices, const T* part, const Picking& pick
   });
 }
 
-/// out[o, p, i] = x[o, indices[o, p, i], i]; an element has `bytes` bytes.
+/// out[o, p, i] = x[o, indices[o, p, i], i]. Each element has `bytes` bytes.
 template <class Index>
 void take_elements(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                    int threads) {
@@ -146,8 +146,8 @@ void require_in_range(const char* op, const Index* indices, std::int64_t count, 
                   std::to_string(i) + ") is out of range: x has size " + std::to_string(size) + " along the axis");
 }
 
-/// The kernel of an op with the indices as input 1: checks them, and calls run(arguments, indices, picking, threads).
-/// With `by_slice`, each index selects a slice of x; else, one element.
+/// The kernel of an op with indices as input 1. Checks the indices and calls run(arguments, indices, picking, threads).
+/// If `by_slice`, each index selects a slice of x, otherwise one element.
 template <class Run>
 Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, const Run& run) {
   const Shape& x = form.shape(0);
@@ -181,7 +181,8 @@ Kernel make_gather(const KernelForm& form) {
                         });
 }
 
-/// The kernel of an adjoint: copies x to the output, unless they share memory, and adds the part, input 2, to it.
+/// The kernel of an adjoint. Copies x to the output unless they share memory, and adds the part, input 2, to the
+/// output.
 Kernel make_adding(const char* op, bool by_slice, const KernelForm& form) {
   const std::size_t bytes = static_cast<std::size_t>(count_of(form.shape(0))) * size_of(form.dtype(0));
   return with_number(form.dtype(0), [&](auto scalar) {

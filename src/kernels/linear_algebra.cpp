@@ -19,7 +19,7 @@ Kernel make_cholesky(const KernelForm& form) {
                           symmetrise(l, in<T>(arguments, 0) + number * size, n);
                           const bool finite = all_finite(l, size);
                           int info = 0;
-                          // The upper triangle of the columns is the lower one of the rows.
+                          // The upper triangle in column-major order is the lower triangle in row-major order.
                           if (finite && n > 0) Lapack<T>::potrf("U", &n, l, &n, &info, 1);
                           for (std::int64_t i = 0; i < n; ++i) {
                             if (!finite || info != 0) fill_nan(l + i * n, i + 1);
@@ -29,7 +29,7 @@ Kernel make_cholesky(const KernelForm& form) {
                         });
 }
 
-/// Columns of the right-hand side that one task solves: a number that does not depend on the threads.
+/// The columns of the right-hand side that one task solves. The number does not depend on the number of threads.
 constexpr int columns_a_task = 256;
 
 template <class T>
@@ -168,7 +168,7 @@ Kernel make_svd(const KernelForm& form) {
   const int row = std::max(1, n), part = std::max(1, k);
   T work = 0;
   int info = 0, integer = 0;
-  // LAPACK reads the rows as columns: it decomposes aᵀ = V S Uᵀ, and writes the rows of both.
+  // LAPACK reads the rows as columns. It therefore decomposes aᵀ = V S Uᵀ, and writes the rows of U and V.
   Lapack<T>::gesdd("S", &n, &m, nullptr, &row, nullptr, nullptr, &row, nullptr, &part, &work, &query, &integer, &info,
                    1);
   const std::int64_t size = matrices.size();

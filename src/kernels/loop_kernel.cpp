@@ -19,7 +19,7 @@ void fill_words(const Tile& tile) {
   for (std::int64_t i = 0; i < tile.count; ++i) to[i] = word;
 }
 
-/// f(Word{}) with the unsigned integer of this size.
+/// Returns f(Word{}) with the unsigned integer type of this size.
 template <class F>
 TileFunction with_word(std::size_t bytes, const F& f) {
   switch (bytes) {

@@ -1,4 +1,4 @@
-// Layer normalisation and root-mean-square normalisation of rows, and their gradients.
+// Layer normalisation and RMS normalisation of rows, and their gradients.
 #include <array>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// The number of rows in a chunk. Contributions to dweight and dbias are summed within each chunk, then over the
+/// The number of rows in a chunk. Contributions to dweight and dbias are first summed within each chunk, then over the
 /// chunks.
 std::int64_t chunk_rows(std::int64_t rows) {
   return std::max<std::int64_t>(8, (rows + 63) / 64);
@@ -44,7 +44,7 @@ double mean_square(const T* x, T centre, std::int64_t length) {
          static_cast<double>(length);
 }
 
-/// One row's inputs of the gradient.
+/// The inputs of the gradient for one row.
 template <class T>
 struct Row {
   const T* dy;
@@ -54,8 +54,8 @@ struct Row {
   std::int64_t length;
 };
 
-/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight and xhat = (x - mean) * rstd; without mean(g)
-/// unless `centred`. Adds dy * xhat to `dweight` and dy to `dbias`, if they are not null.
+/// dx = rstd * (g - mean(g) - xhat * mean(g * xhat)) with g = dy * weight and xhat = (x - mean) * rstd. The term
+/// mean(g) is absent unless `centred`. Adds dy * xhat to `dweight` and dy to `dbias` if they are not null.
 template <bool centred, class T>
 void row_grad(const Row<T>& row, const T* weight, T* dx, T* dweight, T* dbias) {
   using Batch = xsimd::batch<T>;
@@ -66,7 +66,7 @@ void row_grad(const Row<T>& row, const T* weight, T* dx, T* dweight, T* dbias) {
     const Batch normal = (lanes.load(row.x + i) - centre) * scale;
     if (dweight != nullptr) lanes.store(dweight + i, lanes.load(dweight + i) + dy * normal);
     if (dbias != nullptr) lanes.store(dbias + i, lanes.load(dbias + i) + dy);
-    const Batch g = weight != nullptr ? dy * lanes.load(weight + i) : dy;  // 0 beyond the end, as dy is
+    const Batch g = weight != nullptr ? dy * lanes.load(weight + i) : dy;  // 0 beyond the end, like dy
     return std::array<Batch, 2>{g, g * normal};
   });
   const double count = static_cast<double>(row.length);
@@ -90,8 +90,8 @@ void add_chunks(const T* parts, std::int64_t chunks, std::int64_t stride, std::i
   });
 }
 
-/// y = (x - mean) * rstd * weight + bias with rstd = 1 / sqrt(mean((x - mean)^2) + epsilon), for every row; with a mean
-/// of 0 unless `centred`. Outputs are y, mean (if centred) and rstd.
+/// y = (x - mean) * rstd * weight + bias with rstd = 1 / sqrt(mean((x - mean)^2) + epsilon), for every row. The mean is
+/// 0 unless `centred`. Outputs are y, mean (if centred) and rstd.
 template <bool centred>
 Kernel make_norm(const KernelForm& form) {
   const std::int64_t length = form.shape(0).back(), rows = count_of(form.outputs[1].shape);
@@ -118,8 +118,9 @@ Kernel make_norm(const KernelForm& form) {
   });
 }
 
-/// The gradient of layer_norm, or of rms_norm if `mean` is null. `dweight` and `dbias` may be null. Their sums over rows go over chunks
-/// that depend on the shape only, so the result is the same for any number of threads. `parts` is [chunks, 2, length].
+/// The gradient of layer_norm, or of rms_norm if `mean` is null. `dweight` and `dbias` may be null. Their sums over
+/// rows use chunks that depend only on the shape, so the result does not depend on the number of threads. `parts` is
+/// [chunks, 2, length].
 template <class T>
 void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* weight, T* dx, T* dweight, T* dbias,
                T* parts, std::int64_t rows, std::int64_t length, int threads) {
@@ -142,7 +143,7 @@ void norm_grad(const T* dy, const T* x, const T* mean, const T* rstd, const T* w
     }
   });
   if (dweight != nullptr) add_chunks(parts, chunks, 2 * length, length, dweight, threads);
-  // Without rows there is no scratch, and so no offset into it.
+  // Without rows there is no scratch memory, and so no offset into it.
   if (dbias != nullptr) add_chunks(chunks > 0 ? parts + length : parts, chunks, 2 * length, length, dbias, threads);
 }
 

@@ -1,4 +1,4 @@
-// Extending arrays.
+// Padding of arrays.
 #include "compact.hpp"
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // a thread for fewer elements does not pay
+constexpr std::int64_t grain_elements = 16384;  // per thread; for fewer elements, another thread does not pay off
 
-/// An array within a dense one that is larger. The rows of the inner one are copied in their order in memory; the value
-/// is written between them.
+/// An array within a larger dense array. The rows of the inner array are copied in their order in memory. The padding
+/// value is written between them.
 struct Framed {
-  Loops<2> loops;          ///< Over the inner array: strides in the input and in the output. Rows are the last axis.
-  std::int64_t first = 0;  ///< Where the first row begins in the output.
-  std::int64_t total = 1;  ///< Elements of the output.
+  Loops<2> loops;  ///< Over the inner array, with strides in the input and in the output. Rows are the last axis.
+  std::int64_t first = 0;  ///< The position of the first row in the output.
+  std::int64_t total = 1;  ///< The number of elements of the output.
 
   Framed(const Layout& in, const Shape& out, const std::vector<std::int64_t>& before) {
-    std::vector<std::int64_t> sizes, ahead;  // of the axes of the output
+    std::vector<std::int64_t> sizes, ahead;  // per axis of the output
     for (std::size_t i = 0; i < out.size(); ++i) {
       const bool whole = out[i] == in.shape[i];
-      if (whole && i > 0 && loops.strides[0].back() == in.strides[i] * out[i]) {  // these axes are like one
+      if (whole && i > 0 && loops.strides[0].back() == in.strides[i] * out[i]) {  // both axes act as a single axis
         loops.sizes.back() *= out[i];
         loops.strides[0].back() = in.strides[i];
         sizes.back() *= out[i];
@@ -48,7 +48,7 @@ struct Framed {
   std::int64_t rows() const { return loops.count() / length(); }
 };
 
-/// Copies a row. Short ones are common, and a call of memcpy takes longer than them.
+/// Copies a row. Short rows are common, and a call of memcpy takes longer than their copy.
 template <class Word>
 [[gnu::always_inline]] inline void copy_row(const Word* from, std::int64_t step, std::int64_t length, Word* to) {
   constexpr std::int64_t wide = 32 / sizeof(Word), many = 1024;
@@ -68,7 +68,8 @@ template <class Word>
 void write_rows(const Framed& framed, const Word* in, Word value, Word* out, std::int64_t begin, std::int64_t finish) {
   const std::size_t outer = framed.outer();
   const std::int64_t length = framed.length(), step = framed.loops.strides[0].back();
-  const std::int64_t run = outer > 0 ? framed.loops.sizes[outer - 1] : 1;  // rows that follow each other by additions
+  // rows whose offsets follow from each other by additions
+  const std::int64_t run = outer > 0 ? framed.loops.sizes[outer - 1] : 1;
   const std::int64_t from_row = outer > 0 ? framed.loops.strides[0][outer - 1] : 0;
   const std::int64_t to_row = outer > 0 ? framed.loops.strides[1][outer - 1] : 0;
   const auto fill = [&](std::int64_t from, std::int64_t to) {
@@ -106,7 +107,7 @@ Kernel framed(const Framed& form, std::uint64_t value, int threads) {
   });
   if (form.out[0].contiguous() && count_of(form.shape(0)) > 0 && !before.empty()) {
     const Framed rows(form.in[0], form.out[0].shape, before);
-    // Threads share short rows; a long one is copied in pieces. Elements of other sizes are seldom padded.
+    // Threads share short rows. A long row is copied in pieces. Elements of other sizes are rarely padded.
     if (rows.length() <= grain_elements && size_of(form.dtype(0)) == sizeof(std::uint32_t))
       return framed<std::uint32_t>(rows, value, form.threads);
   }

@@ -65,8 +65,8 @@ inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* t
 
 /// Writes the words of elements [first, first + at_once) to `out`.
 inline void fill_some(const RandomStream& stream, std::int64_t first, std::uint32_t* out) {
-  // Each 64-bit lane holds a 32-bit word of a different block. The upper half is ignored, because the multiplication
-  // uses the lower half only.
+  // Each 64-bit lane contains a 32-bit word of a different block. The upper half has no effect, because the
+  // multiplication uses only the lower half.
   std::array<Lanes, registers> a, b, c, d;
   static constexpr std::array<std::uint64_t, 8> ramp{0, 1, 2, 3, 4, 5, 6, 7};
   const Lanes start = Lanes::load_unaligned(ramp.data()) + Lanes(static_cast<std::uint64_t>(first) / 4);

@@ -1,5 +1,5 @@
-// The sizes of the groups are known only while playing, and playing plans nothing. So products are planned for some
-// numbers of rows, and a group takes a few of them.
+// Only a play knows the sizes of the groups, and plays do not plan. Products are therefore planned for some numbers of
+// rows, and a group uses several of them.
 #include "ragged.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// Numbers of rows up to `most`, ascending: all up to 8, then four per doubling.
+/// Returns numbers of rows up to `most` in ascending order: all up to 8, then four per doubling.
 std::vector<std::int64_t> numbers_of_rows(std::int64_t most) {
   std::vector<std::int64_t> numbers;
   std::int64_t rows = 1, step = 1;
@@ -27,7 +27,7 @@ std::vector<std::int64_t> numbers_of_rows(std::int64_t most) {
   return numbers;
 }
 
-/// An array whose first axis is cut: a piece of it begins `step` bytes after the one before.
+/// An array divided along its first axis. Each piece begins `step` bytes after the previous piece.
 struct RowSlices {
   Layout layout;
   std::int64_t step;
@@ -52,7 +52,7 @@ struct RowSlices {
   std::byte* at(void* array, std::int64_t index) const { return static_cast<std::byte*>(array) + index * step; }
 };
 
-/// The numbers of rows of the groups, an input of the kernel.
+/// The numbers of rows of the groups, which are an input of the kernel.
 class Groups {
  public:
   Groups(const char* op, const KernelForm& form)
@@ -67,7 +67,7 @@ class Groups {
     const void* at = sizes_.at(sizes, group);
     return wide_ ? *static_cast<const std::int64_t*>(at) : *static_cast<const std::int32_t*>(at);
   }
-  /// The sum of the sizes. Throws Error if one is negative or they are more than the rows.
+  /// Returns the sum of the sizes. Throws Error if a size is negative or the sum exceeds the number of rows.
   std::int64_t checked_sum(const void* sizes) const {
     std::int64_t sum = 0;
     for (std::int64_t group = 0; group < count_; ++group) {
@@ -88,7 +88,8 @@ class Groups {
   bool wide_;
 };
 
-/// The kernel of an einsum of the inputs 0 and 1 with these layouts. `adds`: onto what the result holds.
+/// Returns the kernel of an einsum of inputs 0 and 1 with these layouts. If `adds`, it adds to the result instead of
+/// overwriting it.
 Kernel product(const KernelForm& form, const char* equation, const std::vector<Layout>& operands, bool adds = false) {
   const auto typed = [](Dtype dtype, const Layout& layout) { return ValueType{dtype, layout.shape}; };
   const Dtype dtype = form.outputs[0].dtype;
@@ -103,7 +104,7 @@ Kernel product(const KernelForm& form, const char* equation, const std::vector<L
       {inputs, {typed(dtype, c)}, attributes, in, {c}, {}, form.threads, form.precision, form.seed, form.site});
 }
 
-/// A product that is planned for a number of rows.
+/// A product planned for a number of rows.
 struct Planned {
   std::int64_t rows;
   Kernel kernel;
@@ -121,7 +122,7 @@ std::size_t most_scratch(const std::vector<Planned>& planned) {
 }
 }  // namespace
 
-// A product may compute rows beyond its group, which the groups after it, or the zeros, overwrite.
+// A product may compute rows beyond its group. The next groups, or the final zeros, overwrite these rows.
 Kernel make_ragged_dot(const KernelForm& form) {
   const Groups groups("ragged_dot", form);
   const Dtype dtype = form.outputs[0].dtype;

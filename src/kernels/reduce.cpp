@@ -15,7 +15,7 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t lanes = 64;          // independent partial results, in registers
-constexpr std::int64_t few_lanes = 8;       // as `lanes`, for short rows
+constexpr std::int64_t few_lanes = 8;       // like `lanes`, for short rows
 constexpr std::int64_t in_line_lanes = 16;  // elements of a lane that are combined sequentially, as in NumPy
 constexpr std::int64_t strip = 512;         // columns that are combined together, in the first-level cache
 constexpr std::int64_t in_line_rows = 32;   // rows that are combined sequentially; more are combined pairwise
@@ -73,8 +73,8 @@ struct And {
   }
 };
 
-/// Combines `lines` lines of `width` adjacent elements sequentially, lane by lane, into `partial`, a local array that
-/// the compiler keeps in registers.
+/// Combines `lines` lines of `width` adjacent elements sequentially, lane by lane, in `partial`. The compiler keeps
+/// this local array in registers.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline void in_line(const In* in, std::int64_t lines, Out (&partial)[width], Combine combine) {
   std::fill(partial, partial + width, Combine::template start<Out>());
@@ -85,7 +85,7 @@ template <std::int64_t width, class In, class Out, class Combine>
   }
 }
 
-/// As in_line for many lines: combines them in blocks, and the blocks in a balanced tree.
+/// Like in_line for many lines. Combines lines in blocks, and blocks in a balanced tree.
 template <std::int64_t width, class In, class Out, class Combine>
 void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine combine) {
   alignas(64) Out second[width];
@@ -104,7 +104,8 @@ void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine c
   for (std::int64_t lane = 0; lane < width; ++lane) result[lane] = combine(result[lane], second[lane]);
 }
 
-/// Combines the last elements of a row, which do not fill a line, with `partial`, then all of `partial` pairwise.
+/// Combines the last elements of a row, which do not fill a line, with `partial`. Then combines all of `partial`
+/// pairwise.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline Out joined(Out (&partial)[width], const In* rest, std::int64_t count, Combine combine) {
   for (std::int64_t lane = 0; lane < count; ++lane)
@@ -154,7 +155,7 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
     }
     return;
   }
-  // Each half is a whole number of blocks, so that the sums form a balanced tree. Its depth is the logarithm of the
+  // Each half consists of complete blocks, so that the sums form a balanced tree. Its depth is the logarithm of the
   // number of blocks in a chunk, which is small.
   const std::int64_t first = (size / 2 + in_line_rows - 1) / in_line_rows * in_line_rows;
   reduce_columns(in, first, step, columns, out, combine);
@@ -163,7 +164,7 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
   for (std::int64_t j = 0; j < columns; ++j) out[j] = combine(out[j], second[j]);
 }
 
-/// Reduces each chunk of the middle of `in` separately; out[outer, chunks, inner].
+/// Reduces each chunk of the middle of `in` separately to out[outer, chunks, inner].
 template <class In, class Out, class Combine>
 void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks, Out* out, int threads,
                    Combine combine) {
@@ -298,17 +299,17 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 }
 
 namespace {
-/// Sums of at most as many elements are loops, because others take longer to begin than to add. Maxima are rarer in
-/// programs of few numbers, so they do not get such code.
+/// Sums of up to this many elements are loops, because other sums take longer to begin than to add. Maxima are rarer in
+/// programs with few numbers, so they have no such code.
 constexpr std::int64_t few_elements = 64;
 
 template <class T>
 T sum_of_few(const T* row, std::int64_t size) {
-  if (size > few_elements) __builtin_unreachable();  // leaves out the code for more
+  if (size > few_elements) __builtin_unreachable();  // removes the code for more elements
   return reduce_row<T, T>(row, size, Add{});
 }
 
-/// As reduce_chunks, of few elements.
+/// Like reduce_chunks, for few elements.
 template <class T>
 TileFunction few_summed(const Middle& extent) {
   if (extent.outer == 1 && extent.inner == 1)

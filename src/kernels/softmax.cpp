@@ -17,13 +17,13 @@ namespace xtape {
 namespace {
 constexpr std::int64_t columns_at_once = 16;
 
-/// The scratch elements per thread and operand if the axis is not the last.
+/// The scratch elements per thread and operand, if the axis is not the last.
 std::int64_t gathered_elements(const Middle& extent) {
   return (extent.size * columns_at_once + 15) / 16 * 16;
 }
 
-/// Calls row(in, out, length) on every row. If the axis is not the last, adjacent rows are first gathered into scratch,
-/// so that cache lines are used completely; they are processed there and then copied to `out`.
+/// Calls row(in, out, length) on every row. If the axis is not the last, adjacent rows are first gathered into scratch
+/// memory, processed there, and then copied to `out`. Cache lines are then used completely.
 template <class T, std::size_t operands, class Row>
 void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& extent, void* scratch, int threads,
               const Row& row) {
@@ -64,14 +64,14 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& ex
   });
 }
 
-/// The largest element m, or 0 for a row of -inf, so that exp(x - m) is then 0 and not NaN.
+/// Returns the largest element m, or 0 for a row of -inf. exp(x - m) is then 0 instead of NaN.
 template <class T>
 T finite_max(const T* x, std::int64_t count) {
   const T largest = max_of_lanes(x, count);
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
-/// The softmax of a row of n registers, as in attention over few keys: nothing is stored in between.
+/// The softmax of a row of n registers, as in attention over few keys. Stores no intermediate results.
 template <std::size_t n, class T, class Lanes>
 void softmax_registers(const T* x, T* y, const Lanes& lanes) {
   using Batch = xsimd::batch<T>;
@@ -88,7 +88,7 @@ void softmax_registers(const T* x, T* y, const Lanes& lanes) {
   for (std::size_t k = 0; k < n; ++k) row[k] = vector_math::clipped_exp(row[k] - shift);
   Batch sum = row[0];
   if constexpr (n > 1) sum += row[1];
-  if constexpr (n == 4) sum += row[2] + row[3];  // as sum_of_lanes
+  if constexpr (n == 4) sum += row[2] + row[3];  // in the same order as sum_of_lanes
   const double total = static_cast<double>(add_lanes(sum));
   const Batch scale(total == 0 ? T{0} : static_cast<T>(1 / total));
 #pragma GCC unroll 4
@@ -149,7 +149,7 @@ void log_softmax_grad_row(const T* y, const T* dy, T* dx, std::int64_t count) {
   });
 }
 
-/// A kernel that calls row(inputs, output, length) on every row along the attribute `axis`.
+/// Returns a kernel that calls row(inputs, output, length) on every row along the attribute `axis`.
 template <std::size_t operands, class Row>
 Kernel along_axis(const KernelForm& form, const Row& row) {
   const Middle extent = Middle::around(form.shape(0), form.get<std::int64_t>("axis"));
@@ -188,7 +188,7 @@ void scale_and_mask(const T* x, std::int64_t x_step, T factor, const bool* mask,
                     std::int64_t count) {
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   if (x_step == 1 && mask_step == 1) {
-    // As bytes: compilers do not vectorise loops that read bool.
+    // Reads the mask as bytes, because compilers do not vectorise loops that read bool.
     const auto* masked = reinterpret_cast<const unsigned char*>(mask);
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) y[i] = masked[i] != 0 ? lowest : x[i] * factor;
@@ -217,8 +217,8 @@ void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mas
   rows.merge();
   if (rows.rank() == 0) rows.add(1, {0, 0});
   const std::size_t last = rows.rank() - 1;
-  // Several rows are masked before the first of them is read again: reading data that was just written through narrower
-  // registers stalls. They must be few enough to stay in the first-level cache.
+  // Several rows are masked before the first of them is read again, because reading data that was just written through
+  // narrower registers stalls. The rows must be few enough to stay in the first-level cache.
   const std::int64_t at_once = std::max<std::int64_t>(1, 2048 / length);
   parallel_for(threads, rows.count(), rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t r = begin; r < finish;) {  // `run` rows with a constant stride

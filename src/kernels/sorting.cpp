@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-/// An integer that orders as `x` does, NaN last, so that numbers of any dtype are sorted by the same code, and fast.
+/// Returns an integer with the same order as x, and NaN last. The same fast code then sorts numbers of any dtype.
 template <class T>
 std::uint64_t order_of(T x) {
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;
@@ -29,12 +29,12 @@ struct Entry {
   std::uint64_t order;
   std::int64_t index;
 };
-/// No two entries are equal, so any algorithm keeps the order of equal elements.
+/// No two entries are equal, so any sorting algorithm keeps the order of equal elements.
 bool operator<(const Entry& a, const Entry& b) {
   return a.order < b.order || (a.order == b.order && a.index < b.index);
 }
 
-/// Moves the first k in order to the front.
+/// Moves the first k entries in order to the front.
 void sort_first(Entry* entries, std::int64_t size, std::int64_t k) {
   if (k > size / 16)
     std::sort(entries, entries + size);  // a heap of many entries is slower
@@ -78,7 +78,7 @@ Kernel make_top_k(const KernelForm& form) {
 Kernel make_searchsorted(const KernelForm& form) {
   const Shape &sorted = form.shape(0), &values = form.shape(1);
   const std::int64_t size = sorted.back(), count = count_of(values);
-  // One row for all values, or one for each row of values.
+  // There is a single row for all values, or one row for each row of values.
   const std::int64_t each = sorted.size() == 1 ? std::max<std::int64_t>(1, count) : values.back();
   const bool right = form.get<bool>("right");
   return with_number(form.dtype(0), [&](auto scalar) {

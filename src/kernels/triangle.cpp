@@ -8,12 +8,12 @@
 namespace xtape {
 
 namespace {
-/// Copies the elements of dense matrices on and below (`lower`) or on and above a diagonal, and writes zeros elsewhere.
+/// Copies the elements of dense matrices on and below (`lower`) or on and above a diagonal. Writes zeros elsewhere.
 Kernel make_triangle(const KernelForm& form, bool lower) {
   const Shape& shape = form.shape(0);
   const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];
   const std::int64_t matrices = rows * columns == 0 ? 0 : count_of(shape) / (rows * columns);
-  // Limited, which keeps the same elements.
+  // Clamping the diagonal does not change which elements are kept.
   const std::int64_t diagonal = std::clamp(form.get<std::int64_t>("diagonal"), -rows, columns);
   const auto bytes = static_cast<std::int64_t>(size_of(form.dtype(0)));
   return {[=, threads = form.threads](const KernelArguments& arguments) {

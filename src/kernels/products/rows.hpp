@@ -7,7 +7,7 @@
 namespace xtape {
 
 /// Returns whether one operand has at most 8 rows and the other is a matrix that can be read in place. The operand with
-/// few rows must not be narrow. In instruction sets without tiles, it may have 32 rows if the matrix exceeds the
+/// few rows must not be narrow. It may have up to 32 rows if tiles do not suit the product and the matrix exceeds the
 /// second-level cache. For reading in place, the summed terms must be contiguous in both operands, or the rows of the
 /// matrix and of the result must be contiguous.
 bool rows_suit(const GemmPlan& plan);
