@@ -17,8 +17,8 @@ bool greater(T a, T b) {
   return a > b || (a != a && b == b);
 }
 
-/// Returns the position of the first element for which is_it holds. There must be one. Searches a few blocks element by
-/// element.
+/// Returns the position of the first element for which is_it holds. There must be such an element. Tests whole blocks
+/// with SIMD, then searches the first matching block element by element.
 template <class T, class Is>
 std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
   constexpr std::int64_t block = 64;
