@@ -167,10 +167,10 @@ class Model {
   void use_weights(const Store& memory);
   /// Converts weights to bfloat16, float16 or int8 for inference. int8 weights have a scale per output channel in
   /// NAME.scale. Only weights that functions use as matmul operands or in `take` are converted. These ops then read
-  /// half or a quarter of the bytes. The other weights keep their dtype. Numbers are rounded to nearest. The model's
-  /// own dtype has no effect. Tapes and players made before keep the old arrays. Throws DtypeError if `dtype` is
-  /// unsupported or the weights already have a different reduced dtype. Throws Error if a weight is not finite (int8)
-  /// or out of range (bfloat16 and float16).
+  /// half or a quarter of the bytes. The other weights keep their dtype. Numbers are rounded to nearest. If `dtype` is
+  /// the model's own dtype, nothing changes. Tapes and players made before keep the old arrays. Throws DtypeError if
+  /// `dtype` is unsupported or the weights already have a different reduced dtype. Throws Error if a weight is not
+  /// finite (int8) or out of range (bfloat16 and float16).
   void store_weights_as(Dtype dtype);
   /// Returns the weights in the form that other programs expect. The "export" expressions of blocks merge weights, for
   /// example low-rank adapters into their base weights (docs/definitions.md). All other weights share their arrays with
@@ -180,7 +180,8 @@ class Model {
   std::vector<ModuleSummary> modules() const;  ///< In the order of the definition, parents first.
 
   std::vector<std::string> functions() const;
-  /// Throws Error with the nearest name if there is no such function. The reference is valid as long as the model.
+  /// Returns the signature of a function. Throws Error with the nearest name if there is no such function. The
+  /// reference is valid as long as the model.
   const Signature& signature(const std::string& function) const;
 
   /// Makes the inputs of `function` on `tape` for named sizes: inputs(tape, "loss", {{"b", 4}, {"t", 64}}). Sets the

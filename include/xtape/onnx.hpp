@@ -60,7 +60,7 @@ class OnnxModel {
   /// recorded.
   Vars record(Tape tape, const Vars& inputs) const;
   /// Records the model and returns the named intermediate values instead of its outputs. Use it to truncate or inspect
-  /// a model. Throws Error if no node, input or initialiser has one of the names.
+  /// a model. Throws Error if a name belongs to no node, input or initialiser.
   Vars record(Tape tape, const Vars& inputs, const std::vector<std::string>& values) const;
 
  private:
@@ -134,7 +134,7 @@ void save_onnx(const std::string& path, const std::vector<std::string>& open, co
 void save_onnx_weights(const std::string& path, const std::string& original, const Store& weights,
                        std::uint64_t largest_file = (std::uint64_t{1} << 31) - 1);
 
-/// Returns the ops that have ONNX operators of their own, in alphabetical order. save_onnx writes other ops as their
+/// Returns the ops that have an equivalent ONNX operator, in alphabetical order. save_onnx writes other ops as their
 /// expansions.
 std::vector<std::string> onnx_written_ops();
 

@@ -56,7 +56,7 @@ struct PlayerOptions {
   std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
   Passes passes;
-  std::vector<Carry> carries;                  ///< The carried states. Those of caches are Tape::states().
+  std::vector<Carry> carries;                  ///< The carried states. Tape::states() returns those of caches.
   std::shared_ptr<Arena> arena;                ///< Null: the player has its own arena.
   std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
   /// The most bytes of the plan (Plan::peak_bytes). 0 means no limit. To stay below the limit, the plan recomputes
@@ -70,7 +70,7 @@ struct PlayerOptions {
 
 /// The hash of a value of a play. Digests compare two runs value by value without keeping arrays.
 struct Digest {
-  std::string node;  ///< "#12 add", named as in Plan::Buffer. The name of a source.
+  std::string node;  ///< "#12 add", as in Plan::Buffer::name. For a source, its name.
   int output = 0;    ///< The index among the outputs of the step.
   std::string op;    ///< The step: "einsum", "add+gelu". For a source: "input", "carry" or "parameter".
   std::string site;

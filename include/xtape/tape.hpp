@@ -59,11 +59,11 @@ struct Node {
   std::shared_ptr<const Tape> body;
   Array storage;             ///< The array of a constant or parameter.
   std::string name;          ///< The name of an input or parameter.
-  std::uint32_t serial = 0;  ///< Unique on its tape. A var with another serial is stale.
+  std::uint32_t serial = 0;  ///< Unique on its tape. A var with a different serial is stale.
 };
 
-/// The purpose of the tape. Only mode train records dropout. In mode predict, shift_right behaves differently, and so
-/// do positions, causal_mask, cache and scan if there is a past (docs/decoding.md).
+/// The purpose of the tape. Only mode train records dropout. In mode predict, shift_right returns its input. If there
+/// is a past, positions, causal_mask, cache and scan behave differently, too (docs/decoding.md).
 enum class Mode : std::uint8_t { train, eval, predict };
 const char* name_of(Mode mode);            ///< "train", "eval", "predict".
 Mode mode_named(const std::string& name);  ///< The inverse of name_of. Throws Error with a list of the valid names.

@@ -102,15 +102,16 @@ struct TrainerOptions {
   /// The precision of matrix products in updates. Weights and moments stay float32.
   Precision precision = Precision::float32;
   double clip = 0;  ///< The global norm to which gradients are clipped. 0 means no clipping.
-  /// Private training. The batches must be draws of rows (Batches::draws) with `accumulate` batches each. The loss of
-  /// an update is then the mean over rows of each row's mean loss. Gradients are divided by the expected number of
-  /// rows.
+  /// Private training. The batches must be draws of rows (Batches::draws), and each draw must consist of `accumulate`
+  /// batches. The loss of an update is then the mean over rows of each row's mean loss. Gradients are divided by the
+  /// expected number of rows.
   PrivacyOptions privacy = {};
   std::uint64_t seed = 0;                    ///< Determines the random ops.
   int threads = 0;                           ///< 0 means omp_get_max_threads().
   bool profile = false;                      ///< Whether to measure the time of every op, for Trainer::profile.
-  /// The most resident bytes of the process, including everything allocated before. 0 means no limit. Updates and
-  /// evaluations recompute values to stay below the limit (PlayerOptions::memory). The bits of results do not change.
+  /// The limit of the resident memory of the process in bytes, including everything allocated before. 0 means no limit.
+  /// Updates and evaluations recompute values to stay below the limit (PlayerOptions::memory). The bits of results do
+  /// not change.
   std::size_t memory = 0;
   /// If not null, Trainer::profile records the updates that it measures in this trace.
   std::shared_ptr<Trace> trace = {};
@@ -195,7 +196,8 @@ class Trainer {
   struct FitOptions {
     std::int64_t steps = 0;           ///< The most updates in total, including those before a resume. 0: no limit.
     std::int64_t epochs = 0;          ///< The most epochs. 0: no limit.
-    std::int64_t evaluate_every = 0;  ///< Updates between evaluations. There is always one after the last update.
+    /// Updates between evaluations. There is always an evaluation after the last update.
+    std::int64_t evaluate_every = 0;
     bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
     std::int64_t patience = 0;        ///< Stop after this many evaluations in a row without a better loss. 0: never.
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
@@ -423,8 +425,8 @@ class Run {
   /// Trains to the end of the recipe, and writes metrics and checkpoints. Also writes a checkpoint when it stops.
   /// Returns false if a callback stopped the training earlier. Throws TrainingError if an update fails; the last good
   /// checkpoint remains. Throws EvaluationError if an evaluation fails, after it has written a checkpoint of the
-  /// updates before. Throws FileError if the run cannot be written, if it was moved or deleted, or if another process
-  /// trains it or has continued its training.
+  /// preceding updates. Throws FileError if the run cannot be written, if it was moved or deleted, or if another
+  /// process trains it or has continued its training.
   bool train(const Trainer::Callbacks& callbacks = {});
   /// Evaluates on the validation or test split like Trainer::evaluate, with the additional measures of the recipe. Does
   /// not plan a training step. Throws Error if there is no test split.
