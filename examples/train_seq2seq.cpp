@@ -50,7 +50,7 @@ int main(int argc, char** argv) try {
 
   const PairTexts training_texts = read_pairs(folder + "/training.tsv");
   const PairTexts held_out = read_pairs(folder + "/validation.tsv");
-  // held-out dates may contain characters that training does not
+  // held-out dates may contain characters that are not in the training data
   const auto unknown = CharacterTokenizer::Unknown::token;
   const CharacterTokenizer source(training_texts.source, unknown, true);
   const CharacterTokenizer target(training_texts.target, unknown, true);

@@ -80,7 +80,7 @@ class Sentence {
     name(first + " " + last_name(), "PERSON");
   }
   std::string last_name() {
-    // fixes the order of the draws for every compiler
+    // This statement fixes the order of the draws for every compiler.
     const std::string begin = one_of(begins), middle = one_of(middles);
     return begin + middle + (held_out_ ? held_out_end : one_of(ends));
   }

@@ -62,11 +62,12 @@ class DistributedOptimizer {
   /// for the last micro-batch of the shard.
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
             bool ends_shard = true);
-  /// Call it after the plays. Sums numbers over all shards with the tree. `values` are the numbers of this rank's
-  /// shards, one shard after the other. A rank without shards passes the numbers of one shard, which do not count.
+  /// Sums numbers over all shards with the tree. Call this function after the plays. `values` are the numbers of this
+  /// rank's shards, one shard after the other. A rank without shards passes the numbers of one shard, which do not
+  /// count.
   std::vector<double> sum(const std::vector<double>& values);
-  /// Call it after `sum`, unless the update is abandoned. Updates the weights like Optimizer::update. Errors of
-  /// Optimizer::update occur on all ranks. The noise is added before any other operation on the sums.
+  /// Updates the weights like Optimizer::update. Call this function after `sum`, unless the update is abandoned. Errors
+  /// of Optimizer::update occur on all ranks. The noise is added before any other operation on the sums.
   double update(double rate, double scale = 1, double clip = 0, const GradientNoise& noise = {});
   /// Returns the seconds spent waiting for other ranks since the last call.
   double take_waited();

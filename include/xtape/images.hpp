@@ -67,8 +67,8 @@ Images read_image(const std::string& path, std::int64_t channels = 3, const Imag
 
 /// The conversion of pixels to numbers, and the augmentation of training images.
 struct ImageOptions {
-  /// The number of a pixel is (pixel / 255 - mean) / deviation. Both lists have one value for all channels, or one per
-  /// channel.
+  /// A pixel becomes the number (pixel / 255 - mean) / deviation. Both lists have one value for all channels, or one
+  /// per channel.
   std::vector<double> mean = {0}, deviation = {1};
   bool flip = false;  ///< Whether training flips images left to right with probability 1/2.
   /// Training shifts images by up to this many pixels in each direction. Uncovered pixels are black.

@@ -1,4 +1,4 @@
-/// Inspection of plays: finds the first call that makes a value that is not finite, and its causes.
+/// Inspection of plays: finds the first call that makes NaN or an infinity, and its causes.
 #pragma once
 
 #include <algorithm>
@@ -98,8 +98,8 @@ std::string to_string(const Cause& cause);
 std::string to_string(const Failure& failure);
 
 /// A failure, and the smallest tape that fails in the same way. The tape contains the failing call and the calls that
-/// computed its causes, as far as these are out of range. The arrays of all other operands are parameters. The values
-/// have the same bits under the same instruction set.
+/// computed those causes that are out of range. The arrays of all other operands are parameters. The values have the
+/// same bits under the same instruction set.
 struct Capsule {
   Failure failure;
   Tape tape;
@@ -225,7 +225,8 @@ struct Mismatch {
   std::string reference_type;
   /// The RMS of the difference divided by the RMS of the reference. Infinite if types differ.
   double relative = 0;
-  double largest = 0;  ///< The largest difference of an element. Infinite if only one side is NaN or infinite.
+  /// The largest difference of an element. Infinite if the elements differ and one of them is not finite.
+  double largest = 0;
   std::vector<std::int64_t> element;  ///< The index of the element with the largest difference. Empty if types differ.
   double ours = 0, theirs = 0;        ///< The values of this element in the play and in the reference.
   bool transposed = false;            ///< The reference's transpose matches.

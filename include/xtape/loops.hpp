@@ -1,5 +1,5 @@
 /// Loops with a number of steps that depends on values, and branches. Both are conditional scans: a step takes place
-/// only if a condition is true. Other steps are not played, nor their gradients and tangents.
+/// only if a condition is true. Players skip all other steps, also in gradients and tangents.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 ///   Var h = relu(nn::linear(p / "hidden", x, 64));  // hidden.weight [64, in], hidden.bias [64]
 ///
 /// Sizes of inputs come from the shapes of the arguments. Names, layouts and initial values of parameters are those of
-/// the blocks in models/blocks, so files of weights fit both. Options have the order of PyTorch's, with `with_bias` and
-/// the initialiser of the weight at the end. Errors are those of the recorded ops and of Parameters. The nodes have the
+/// the blocks in models/blocks, so files of weights fit both. Options have PyTorch's order, with `with_bias` and the
+/// initialiser of the weight at the end. Errors are those of the recorded ops and of Parameters. The nodes have the
 /// scope as their module. Errors name the program's line.
 #pragma once
 

@@ -19,10 +19,11 @@ struct ScanOptions {
   Var valid;
   /// Gradient checkpointing for long scans. The gradient keeps only the states before every k-th step, and recomputes
   /// the values of one segment of k steps at a time (Chen et al., 2016, Training deep nets with sublinear memory cost).
-  /// It then needs the memory of T / k states and of the values of k steps, instead of T steps. Further numbers divide
-  /// segments into shorter segments. Numbers of at least T have no effect. Outputs and random numbers do not change,
-  /// except for rounding in products of slices with constant values. These products are computed for the steps of a
-  /// segment at once instead of for all steps. If empty, there are no segments.
+  /// It then needs the memory of T / k states and of the values of k steps, instead of the values of all T steps.
+  /// Further numbers divide segments into shorter segments. Numbers of at least T have no effect. Outputs and random
+  /// numbers do not change, except for rounding in products of slices and values that are the same in every step. These
+  /// products are computed for the steps of a segment at once instead of for all steps. If empty, there are no
+  /// segments.
   std::vector<std::int64_t> checkpoint_every = {};
 };
 

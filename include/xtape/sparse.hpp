@@ -47,10 +47,10 @@ SparsityPattern hessian_sparsity(const Var& output, const Var& input, Caller cal
 std::vector<std::int64_t> colour_columns(const SparsityPattern& pattern);
 /// Returns a colour for each row, in the same way.
 std::vector<std::int64_t> colour_rows(const SparsityPattern& pattern);
-/// Returns a colour for each column of a symmetric matrix. For each element (i, j), the sum of the columns of a colour
-/// contains (i, j) or (j, i) without other terms. This is a star colouring (Gebremedhin, Tarafdar, Manne and Pothen,
-/// 2007, New acyclic and star coloring algorithms with application to computing Hessians). The pattern needs only one
-/// of (i, j) and (j, i). Also throws ShapeError if the matrix is not square.
+/// Returns a colour for each column of a symmetric matrix. For each element (i, j), the sum of the columns of some
+/// colour contains (i, j) or (j, i) without other terms. This is a star colouring (Gebremedhin, Tarafdar, Manne and
+/// Pothen, 2007, New acyclic and star coloring algorithms with application to computing Hessians). The pattern needs
+/// only one of (i, j) and (j, i). Also throws ShapeError if the matrix is not square.
 std::vector<std::int64_t> colour_symmetric(const SparsityPattern& pattern);
 
 struct SparseOptions {
@@ -58,9 +58,9 @@ struct SparseOptions {
   /// must contain every nonzero element; otherwise the values are wrong. For a Hessian, one of (i, j) and (j, i) is
   /// enough.
   std::optional<SparsityPattern> pattern = std::nullopt;
-  /// forward computes a tangent for each colour of columns, reverse a cotangent for each colour of rows, automatic
-  /// whichever are fewer. A Hessian is symmetric, so the mode only determines the computation, and automatic means
-  /// forward.
+  /// forward computes a tangent for each colour of columns. reverse computes a cotangent for each colour of rows.
+  /// automatic chooses the mode with fewer colours. A Hessian is symmetric, so the mode only determines the
+  /// computation, and automatic means forward.
   JacobianMode mode = JacobianMode::automatic;
   std::int64_t chunk_size = 0;  ///< The number of colours computed at once. 0: all (see JacobianOptions).
 };

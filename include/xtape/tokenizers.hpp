@@ -31,7 +31,7 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   virtual std::int64_t size() const = 0;  ///< The vocabulary size.
   /// Returns the tokens of `text`, without start and end. Unless the class says otherwise, throws Error if `text` is
-  /// not UTF-8, or if it is not in the vocabulary and there is no unknown token.
+  /// not UTF-8, or if there is no unknown token for text outside the vocabulary.
   virtual Tokens encode(const std::string& text) const = 0;
   /// The text of `tokens`, without pad, start and end. Throws Error if a token is outside the vocabulary.
   virtual std::string decode(const Tokens& tokens) const = 0;
@@ -156,8 +156,8 @@ class SentencePieceTokenizer : public Tokenizer {
   /// Trains on `lines`. The same lines and options give the same model, byte for byte. Words of more than 256
   /// characters are split into several words. NUL characters are ignored. A unigram model may have fewer pieces than
   /// requested. Throws Error if an option is out of range, a line is not UTF-8, or the lines contain only white space
-  /// and control characters. Throws Error with the limit if the vocabulary is too small for the characters or (bpe) too
-  /// large for the words.
+  /// and control characters. Throws Error if the vocabulary is too small for the characters or (bpe) too large for the
+  /// words; the message contains the limit.
   SentencePieceTokenizer(const std::vector<std::string>& lines, const SentencePieceOptions& options);
   /// Reads a model from its bytes, as returned by model(). Throws Error if the bytes are not a model.
   explicit SentencePieceTokenizer(const std::string& model);

@@ -16,7 +16,7 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t most_block_queries = 128;
-// the number of keys of a block is rounded up to a multiple of (number of keys) / 8
+// The number of keys of a block is rounded up to a multiple of (number of keys) / 8.
 constexpr std::int64_t key_steps = 8;
 constexpr std::int64_t least_key_step = 64;  // the minimum of this multiple
 
@@ -244,7 +244,8 @@ class BlockedAttention {
   AttentionPlan plan_;
   std::int64_t blocks_, rows_;  // of queries; the last block may have fewer rows
   std::int64_t key_step_, steps_;
-  // first for full blocks, then for the last block; in each group, the number of key steps is the index
+  // First the products for full blocks, then those for the last block. The number of key steps is the index in each
+  // group.
   std::vector<Products> products_;
   std::size_t product_bytes_ = 0, block_bytes_ = 0, buffers_ = 1;
 };

@@ -78,7 +78,8 @@ class QueryAttention {
   }
   static void will_read(const T* address) { __builtin_prefetch(address, 0, 3); }
 
-  /// Computes the dot products of the query with the keys. Each step sums as many dot products as a register has lanes.
+  /// Computes the dot products of the query with the keys. Each step computes as many dot products as a register has
+  /// lanes.
   void score(const T* q, const T* k, std::int64_t keys, T* scores) const {
     for (std::int64_t first = 0; first < keys; first += lanes_each) {
       Row sums[Batch::size] = {};

@@ -18,7 +18,7 @@ namespace {
 /// read together. Long rows form groups of a single channel.
 struct Channels {
   static constexpr std::int64_t most = 64;  // channels per group
-  // at least this many contiguous elements, so that the processor prefetches
+  // The neighbouring rows of a group have at least this many elements together, so that the processor prefetches.
   static constexpr std::int64_t read_on = 1024;
 
   std::int64_t examples, channels, places = 1, group;

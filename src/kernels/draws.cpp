@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of philox::words
 
 /// The stream of the second random word, for elements that need more than 32 random bits. It has the same key. The top
-/// bit of its step is set, which no play reaches.
+/// bit of its step is set. No play reaches such a step.
 RandomStream second_word(RandomStream stream) {
   stream.step ^= std::uint64_t{1} << 63;
   return stream;

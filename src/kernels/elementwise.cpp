@@ -20,8 +20,8 @@ namespace xtape {
 
 namespace {
 /// Up to this many numbers are computed one by one. A vectorised loop takes longer to begin, and waits for elements
-/// that were written one by one. Only float64 has such loops, because programs with few numbers use float64, and each
-/// loop needs code.
+/// that were written one by one. Only float64 has these one-by-one loops, because programs with few numbers use
+/// float64, and each additional loop makes the code larger.
 constexpr std::int64_t few = 4;
 
 /// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler can vectorise.

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-// per thread; for fewer elements, waking a thread costs more than it saves
+// Elements per thread. For fewer elements, waking a thread costs more than it saves.
 constexpr std::int64_t fill_grain = 1 << 14;
 
 /// Fills with `value`. If `diagonal`, also fills the diagonal of a matrix with ones.

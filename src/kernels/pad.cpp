@@ -68,7 +68,7 @@ template <class Word>
 void write_rows(const Framed& framed, const Word* in, Word value, Word* out, std::int64_t begin, std::int64_t finish) {
   const std::size_t outer = framed.outer();
   const std::int64_t length = framed.length(), step = framed.loops.strides[0].back();
-  // rows whose offsets follow from each other by additions
+  // The number of rows whose offsets follow from each other by additions.
   const std::int64_t run = outer > 0 ? framed.loops.sizes[outer - 1] : 1;
   const std::int64_t from_row = outer > 0 ? framed.loops.strides[0][outer - 1] : 0;
   const std::int64_t to_row = outer > 0 ? framed.loops.strides[1][outer - 1] : 0;

@@ -101,8 +101,8 @@ Var adaptive_max_pool1d(const Argument& x, const PerAxis& output_size);
 Var adaptive_max_pool2d(const Argument& x, const PerAxis& output_size);
 
 // Norms of floats: x [b, c, ...], weight and bias [c] or empty --------------------------------------------------------
-/// Divides the channels into groups. Each group of each example is normalised to mean 0 and variance 1, then multiplied
-/// by weight plus bias (Wu and He, 2018).
+// Divides the channels into groups. Each group of each example is normalised to mean 0 and variance 1, then scaled by
+// weight and shifted by bias (Wu and He, 2018).
 Var group_norm(const Argument& x, std::int64_t groups, const Var& weight = {}, const Var& bias = {},
                double epsilon = 1e-5);
 /// group_norm in which each channel is a group (Ulyanov et al., 2016).

@@ -28,7 +28,7 @@ Var smooth_l1_loss(const Argument& input, const Operand& target, const std::stri
 Var kl_div(const Argument& input, const Operand& target, const std::string& reduction = "mean",
            bool log_target = false);
 /// -(pos_weight * target * log(s) + (1 - target) * log(1 - s)) * weight, where s = sigmoid(input), without overflow.
-/// The mean divides by the number of losses for any weights.
+/// The mean divides by the number of losses, not by the sum of the weights.
 Var binary_cross_entropy_with_logits(const Argument& input, const Operand& target,
                                      const std::string& reduction = "mean", const Operand& weight = 1.0,
                                      const Operand& pos_weight = 1.0);

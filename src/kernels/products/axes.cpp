@@ -131,7 +131,7 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes) {
     choice.plan.threads = product.threads;
     choice.plan.accumulate = product.accumulate && (mask & packed_result) == 0;
     choice.plan.narrow = product.narrow;
-    // must be packed again at every run
+    // Whether the fixed operand must be packed again at every run.
     const bool rearranged = product.fixed >= 0 && (mask & (1u << product.fixed)) != 0;
     choice.plan.fixed = rearranged ? -1 : product.fixed;
     std::vector<Axis> packed = axes;

@@ -235,8 +235,8 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// Widens narrow numbers to floats piece by piece, then calls pack_lines. The code of pack_lines is large, so it has no
-/// instances for narrow numbers.
+/// Widens narrow numbers to floats piece by piece, then calls pack_lines. This avoids further instances of pack_lines,
+/// whose code is large.
 template <class F, class N>
 void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                   std::int64_t to_line, std::int64_t to_part) {

@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-// multiply-adds per thread; for fewer, starting a thread does not pay off
+// Multiply-adds per thread. For fewer, starting a thread does not pay off.
 constexpr std::int64_t product_grain = 32768;
 constexpr std::int64_t chunk = 1024;      // results summed together, which stay in the first-level cache
 constexpr std::int64_t sum_block = 256;   // terms added sequentially before they are added to the total

@@ -20,7 +20,7 @@ constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands that are packe
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
-// with AVX2, bands of other tasks; they stay in the second-level cache for all panels
+// With AVX2, the bands that other tasks process together. They stay in the second-level cache for all panels.
 constexpr std::int64_t bands_together = 16;
 
 /// Products in the format F. Both operands are divided into blocks of terms. A stage packs some blocks and columns of b
@@ -33,7 +33,7 @@ class Tiles {
   using Sum = typename F::Sum;
   using Block = typename TileOperands<F>::Block;
   using LeftRows = typename TileOperands<F>::LeftRows;
-  /// Whether tiles of further bands may read columns in place.
+  /// Whether the tiles of all bands, not only the first, may read columns in place.
   static constexpr bool may_stay = std::is_same_v<Part, float>;
 
   [[gnu::cold]] explicit Tiles(const GemmPlan& plan)
@@ -318,7 +318,7 @@ template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 
 bool bfloat16_tiles_suit([[maybe_unused]] const GemmPlan& plan) {
 #ifdef __AVX512F__
-  // multiply-adds; for fewer, packing both operands takes longer than it saves
+  // Multiply-adds. For fewer, packing both operands takes longer than it saves.
   constexpr double worth_packing = 1 << 18;
   const double work = static_cast<double>(plan.m) * static_cast<double>(plan.n) * static_cast<double>(plan.k);
   return instruction_set() >= InstructionSet::avx512_bf16 && work >= worth_packing && tiles_suit(plan);
