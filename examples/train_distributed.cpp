@@ -12,7 +12,7 @@ using namespace xtape;
 namespace {
 
 constexpr std::int64_t shards = 4;
-constexpr std::int64_t rows = 3;  // per shard
+constexpr std::int64_t rows = 3;  // rows per shard
 
 std::string text_of(int argc, char** argv) {
   if (argc > 1) return read_text(argv[1]);
@@ -72,7 +72,7 @@ int main(int argc, char** argv) try {
   for (int step = 0; step < steps; ++step) {
     batches.training(static_cast<std::uint64_t>(step), batch);
     optimizer.begin(shards);
-    std::vector<double> sums;  // of the shards of this rank
+    std::vector<double> sums;  // sums of this rank's shards
     for (std::int64_t shard = optimizer.first_shard(); shard < optimizer.last_shard(); ++shard) {
       const auto draw = static_cast<std::uint64_t>(step * shards + shard);  // each shard has its own dropout
       optimizer.play(player, gradients,
@@ -81,7 +81,7 @@ int main(int argc, char** argv) try {
                      draw);
       sums.insert(sums.end(), {player.scalar(results[0].value), player.scalar(results[1].value)});
     }
-    const std::vector<double> totals = optimizer.sum(sums);  // of all ranks
+    const std::vector<double> totals = optimizer.sum(sums);  // sums over all ranks
     loss = totals[0] / totals[1];
     optimizer.update(3e-3, 1 / totals[1], 1);  // learning rate 3e-3, the mean of the losses, clipped to a norm of 1
     if (ranks->rank() == 0 && step % 20 == 0) std::cout << "step " << step << " loss " << loss << std::endl;

@@ -52,7 +52,7 @@ Var transforms(Input& in, const json& model, const Var& theta) {
   const Var places = in.tape.constant(angle_places(bones, static_cast<std::int32_t>(theta.size(0))));
   const Var angles = reshape(take(concat({theta, zeros(in.tape, {1})}), places), {bones, 3});
   const Vars relative = unstack(matmul(in.array(model.at("base_relatives"), "relatives"), rotations(angles)));
-  Vars absolute;  // from each bone to the complete hand
+  Vars absolute;  // transforms from each bone to the complete hand
   for (std::size_t i = 0; i < parents.size(); ++i)
     absolute.push_back(parents[i] < 0 ? relative[i]
                                       : matmul(absolute[static_cast<std::size_t>(parents[i])], relative[i]));

@@ -31,7 +31,7 @@ class Operand {
 
  private:
   const std::byte* data_;
-  std::size_t bytes_;  // per element
+  std::size_t bytes_;  // bytes per element
 };
 
 /// An operand of a product: its strides, and its dtype if it is narrow.
@@ -242,7 +242,7 @@ class BlockedAttention {
   }
 
   AttentionPlan plan_;
-  std::int64_t blocks_, rows_;  // of queries; the last block may have fewer rows
+  std::int64_t blocks_, rows_;  // blocks of queries, and queries per block; the last block may have fewer
   std::int64_t key_step_, steps_;
   // First the products for full blocks, then those for the last block. The number of key steps is the index in each
   // group.

@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // per thread; for fewer elements, another thread does not pay off
+constexpr std::int64_t grain_elements = 16384;  // elements per thread; for fewer, another thread does not pay off
 
 /// The side of the square tiles of transposing copies. A tile fits the first-level cache.
 constexpr std::int64_t tile = 16;

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t elements_a_thread = 8192;  // for fewer, waking a thread does not pay off
+constexpr std::int64_t elements_a_thread = 8192;  // for fewer elements, waking another thread does not pay off
 
 /// An array viewed as [outer, axis, inner], and the number of indices along `axis`.
 struct Picking {

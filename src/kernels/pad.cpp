@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t grain_elements = 16384;  // per thread; for fewer elements, another thread does not pay off
+constexpr std::int64_t grain_elements = 16384;  // elements per thread; for fewer, another thread does not pay off
 
 /// An array within a larger dense array. The rows of the inner array are copied in their order in memory. The padding
 /// value is written between them.

@@ -13,7 +13,7 @@ namespace xtape {
 namespace {
 constexpr bool has_registers = xsimd::batch<float>::size >= 8;
 constexpr bool many_registers = xsimd::batch<float>::size >= 16;
-constexpr int tile_lines = 4;                         // of a; their terms of a chunk stay in the first-level cache
+constexpr int tile_lines = 4;  // lines of a; their terms of a chunk stay in the first-level cache
 constexpr int tile_columns = many_registers ? 6 : 3;  // lines of b
 constexpr std::int64_t chunk_terms = 1024;  // terms that a tile sums in registers before the lanes are added up
 constexpr std::int64_t most_groups = 16;    // groups of chunks, each with its own sums

@@ -52,7 +52,7 @@ struct Partition {
 };
 Partition partition_of(const GemmPlan& plan) {
   constexpr double worth_a_piece = 1.6e7;    // multiply-adds
-  constexpr std::int64_t most_pieces = 16;   // for all products together
+  constexpr std::int64_t most_pieces = 16;   // pieces of all products together
   constexpr std::int64_t worth_a_cut = 128;  // BLAS spends most of the time of narrower pieces on packing
   constexpr std::int64_t suits_kernel = 16;
   Partition pieces;

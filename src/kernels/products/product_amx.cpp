@@ -98,7 +98,7 @@ class AmxProduct {
   };
   struct Chunk {
     std::int64_t number;
-    std::array<std::int64_t, 2> offsets;  // of the chunk's first term in the two sides
+    std::array<std::int64_t, 2> offsets;  // the offsets of the chunk's first term in both sides
     std::int64_t terms;
   };
   /// The panels [first, first + count) of a side, for one chunk.

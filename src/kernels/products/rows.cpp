@@ -206,7 +206,7 @@ class Chunked {
   static constexpr std::int64_t chunks = 8, chunk_terms = 8;
   static constexpr std::int64_t large_product = 1 << 18;  // multiply-adds of one row
   GemmPlan plan_;
-  std::int64_t chunk_;  // in terms
+  std::int64_t chunk_;  // terms per chunk
 };
 
 template <class T, class W>

@@ -21,7 +21,7 @@ class TileOperands {
  public:
   using Part = typename F::Part;
   struct Block {
-    std::array<std::int64_t, 3> offsets;  // of the block's first terms in a and b, and of the product in c
+    std::array<std::int64_t, 3> offsets;  // offsets of the block's first terms in a and b, and of the product in c
     std::int64_t terms;
     std::int64_t first;  // the first term
     std::int64_t parts() const { return ceiling(terms, F::terms); }

@@ -16,7 +16,7 @@ constexpr double worth_a_task = 1 << 20;  // multiply-adds
 constexpr std::int64_t most_tasks = 8;
 constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
 constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
-constexpr std::int64_t most_tile_bytes = 4 << 20;  // of operands that are packed at the same time
+constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing

@@ -12,7 +12,7 @@
 namespace xtape::winograd {
 
 namespace {
-constexpr std::int64_t elements = 16;  // of a transformed tile; each element needs its own matrix product
+constexpr std::int64_t elements = 16;  // elements of a transformed tile; each element needs its own matrix product
 
 /// The convolution of x [b, c, h, w] to y [b, o, h', w']. It processes strips of neighbouring tiles in a row of tiles.
 /// Several strips form a block, whose transformed elements stay in the second-level cache. Within a block, channels are
@@ -81,11 +81,11 @@ class Squares {
 
  private:
   static constexpr std::int64_t longest = 32;            // the longest strip, in tiles
-  static constexpr std::int64_t least_tiles = 24;        // per block
-  static constexpr std::int64_t block_floats = 1 << 16;  // per block, before and after the products
+  static constexpr std::int64_t least_tiles = 24;        // tiles per block
+  static constexpr std::int64_t block_floats = 1 << 16;  // floats per block, before and after the products
 
   struct Strip {
-    std::int64_t example, row, first, count;  // of tiles
+    std::int64_t example, row, first, count;  // `row`, `first` and `count` are in tiles
     bool below;                               // the previous strip in the block is directly above
   };
   struct Memory {

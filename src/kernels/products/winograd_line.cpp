@@ -89,11 +89,11 @@ class Lines {
   }
 
  private:
-  static constexpr std::int64_t least_tiles = 24;        // per block
-  static constexpr std::int64_t block_floats = 1 << 17;  // per block, before and after the products
+  static constexpr std::int64_t least_tiles = 24;        // tiles per block
+  static constexpr std::int64_t block_floats = 1 << 17;  // floats per block, before and after the products
 
   struct Strip {
-    std::int64_t example, first, count;  // of tiles
+    std::int64_t example, first, count;  // `first` and `count` are in tiles
   };
   struct Memory {
     float* line;     ///< [positions, in]: x under a strip.
@@ -238,7 +238,7 @@ class Lines {
   std::int64_t window_, ahead_;                // elements of a window; zeros before x
   bool adjoint_;
   std::int64_t in_, out_;                // the channels, rounded up to complete registers
-  std::int64_t parts_, rest_, more_;     // of a window: parts, elements of the rest, and the products for the rest
+  std::int64_t parts_, rest_, more_;     // per window: parts, elements of the rest, and products for the rest
   std::int64_t strip_ = 0, strips_ = 0;  // tiles per strip; strips per example
   std::int64_t each_ = 0, blocks_ = 0;   // strips per block; blocks
   BlockProducts of_parts_, of_rest_;
