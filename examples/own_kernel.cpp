@@ -1,12 +1,12 @@
-// An op of plain C++ code, with products with its Jacobian of its own: the slope of the Lorenz system. A scan integrates
-// it, and forward and reverse mode give the Jacobian of the last state.
+// Defines an op with plain C++ code: the slope of the Lorenz system. More C++ functions give the products with its
+// Jacobian. A scan integrates the slope. Forward and reverse mode give the Jacobian of the last state.
 #include <array>
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>
 using namespace xtape;
 
-// Functions of vectors of three numbers: in[0] is the state, in[1] a tangent or a cotangent.
+// Functions of vectors of three numbers. in[0] is the state, in[1] is a tangent or a cotangent.
 using Function = void (*)(const std::array<const double*, 2>& in, double* out);
 
 void slope(const std::array<const double*, 2>& in, double* out) {
@@ -26,7 +26,8 @@ void slope_vjp(const std::array<const double*, 2>& in, double* out) {  // a cota
   out[2] = -y[0] * c[1] - 8.0 / 3 * c[2];
 }
 
-// The op of a function. Its inputs are [3], or [rows, 3] for a batch of examples: the kernel calls the function by row.
+// Returns the op of a function. Its inputs are [3], or [rows, 3] for a batch of examples. The kernel calls the function
+// once per row.
 Op row_op(const char* name, const std::vector<InputSpec>& inputs, Function function) {
   Op op;
   op.name = name;
@@ -72,7 +73,7 @@ int main() {
   Tape tape(Dtype::float64);
   const Var start = tape.input("start", {3});
   const double dt = 0.01;
-  const ScanFunction step = [&](const Vars&, const Vars& states) {  // Runge and Kutta
+  const ScanFunction step = [&](const Vars&, const Vars& states) {  // a Runge-Kutta step
     const Var y = states[0], a = f(y), b = f(y + dt / 2 * a), c = f(y + dt / 2 * b), d = f(y + dt * c);
     return std::pair{Vars{}, Vars{y + dt / 6 * (a + 2 * b + 2 * c + d)}};
   };

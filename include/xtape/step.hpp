@@ -50,10 +50,10 @@ struct StepOptions {
 ///   Step step([&](Var x, Var y) { return mean(square(f(x) - y)); }, weights, AdamW{});
 ///   for (auto [bx, by] : batches(32, seed, x, y)) step({bx, by});
 ///
-/// Weights that the loss does not depend on stay unchanged. A number that the function captures keeps its value of the
-/// time of recording. A number that changes during the training, such as the weight of a term of the loss, must
-/// therefore be an argument: `step({bx, by, 0.5})`. All weights must exist before the Step is made. Only one thread at a
-/// time may use a step.
+/// Weights that the loss does not depend on stay unchanged. A number that the function captures keeps the value that it
+/// has at record time. A number that changes during the training, such as the weight of a loss term, must therefore be
+/// an argument: `step({bx, by, 0.5})`. All weights must exist before the Step is made. Only one thread at a time may
+/// use a step.
 class Step {
  public:
   /// The results of `objective` are the loss, of one element, and further values to view. A function is recorded like

@@ -355,7 +355,7 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
-/// The same for operands that are all vars, such as the inputs that a rule of an op gets.
+/// The same for operands that are all vars, such as the inputs of an op's rule.
 template <class List, class = std::enable_if_t<std::is_same<std::decay_t<List>, Vars>::value>>
 Vars apply(const Op& op, List&& operands, const Attributes& attributes = {}, Caller caller = Caller::here()) {
   std::vector<Operand> list;

@@ -294,7 +294,7 @@ struct Recipe {
     std::int64_t longest_row = 0;
     /// If a run has a kind of data that no longer exists, this text is the advice for errors. Otherwise empty.
     std::string no_more;
-    /// The key of the training files: "text", "table" …; "test_" before it is that of the test split.
+    /// The key of the training files in a recipe: "text", "table" …. The key of the test split has the prefix "test_".
     std::string files_key() const { return kind == "documents" ? "text" : kind; }
     bool has_pairs() const { return kind == "pairs"; }
     bool has_images() const { return kind == "images"; }
