@@ -129,8 +129,8 @@ using Strides = Shape;  ///< The distance between neighbours along each axis, in
 /// this rule, so products of their sizes fit in 64 bits.
 std::int64_t checked_bytes(Dtype dtype, const Shape& shape);
 
-/// Compute total += more and total *= by. If the result does not fit in 64 bits, they return false and leave `total`
-/// unchanged.
+/// Compute total += more and total *= by. Both functions return false and leave `total` unchanged if the result does
+/// not fit in 64 bits.
 [[nodiscard]] inline bool checked_add(std::int64_t& total, std::int64_t more) {
   std::int64_t result;
   if (__builtin_add_overflow(total, more, &result)) return false;

@@ -42,8 +42,8 @@ class ArrayOrNumber {
 ///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });
 ///   double loss = step({batch, labels})[0]();
 ///
-/// Only one thread at a time may use an object. A copy shares the plans but has its own players, so each thread can use
-/// a copy. Only one copy at a time records the function.
+/// Only one thread at a time may use a Compiled object. A copy shares the plans but has its own players, so each thread
+/// can use a copy. Only one copy at a time records the function.
 class Compiled {
  public:
   using Function = std::function<Vars(const Vars&)>;

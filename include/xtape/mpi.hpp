@@ -13,7 +13,7 @@ namespace xtape {
 inline constexpr double least_timeout = 1e-3, most_timeout = 1e8;
 
 struct MpiOptions {
-  double timeout = 600;       ///< If a rank does not answer within this time in seconds, it is an error.
+  double timeout = 600;       ///< A rank that does not answer within this number of seconds is an error.
   bool shared_memory = true;  ///< Whether ranks of one host share memory.
   /// The calls of MPI that begin, end and share memory wait for all ranks and cannot be cancelled. If such a call takes
   /// longer than `timeout`, another thread calls this function with a message. The function must end the process. If
