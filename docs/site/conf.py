@@ -1,5 +1,9 @@
 """The site: the pages of docs as HTML, with the headers of include/xtape. scripts/docs.sh builds it."""
 import os
+import pathlib
+import re
+
+import furo
 
 project, author, html_title = "xtape", "the authors of xtape", "xtape"
 extensions = ["myst_parser", "breathe"]
@@ -13,7 +17,12 @@ breathe_show_include = False
 primary_domain = highlight_language = "cpp"
 html_theme = "furo"
 html_show_sphinx = html_copy_source = html_show_copyright = False
-html_css_files, html_static_path = ["site.css"], ["static"]
+# Debian's furo lacks two things: the file that its style sheet imports, and the dark colours for readers whose system is dark.
+furo_css = pathlib.Path(furo.__file__).parent / "theme/furo/static/styles/furo.css"
+dark = re.search(r'body\[data-theme="dark"\] \{([^}]*)\}', furo_css.read_text())
+html_theme_options = {"dark_css_variables": dict(re.findall(r"--([\w-]+): ([^;]+);", dark[1]))}
+html_css_files = [("normalize.css", {"priority": 100}), "site.css"]
+html_static_path = ["static", "/usr/share/javascript/normalize.css/normalize.css"]
 breathe_default_members = ("members",)
 breathe_implementation_filename_extensions = []
 suppress_warnings = ["misc.highlighting_failure"]  # of code with `…`
