@@ -20,8 +20,8 @@ auto at_place(const Caller& caller, const Body& body) {
   }
 }
 
-/// Runs `body` as a call of `op` from `caller`; null if it is no particular op. The nodes that `body` records have this
-/// op and location in their sites, and errors that it throws name the location.
+/// Runs `body` as a call of `op` from `caller`. `op` is null if the call belongs to no particular op. The nodes that
+/// `body` records get this op and location in their sites. Errors that `body` throws name the location.
 template <class Body>
 auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   return at_place(caller, [&] {
@@ -30,7 +30,7 @@ auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   });
 }
 
-/// The same; if `body` throws, nothing stays recorded.
+/// Like as_call, but if `body` throws, the tape keeps none of the nodes that `body` recorded.
 template <class Body>
 auto all_or_nothing(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   const std::size_t size = tape.size();
