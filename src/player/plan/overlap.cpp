@@ -31,7 +31,7 @@ void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& mem
   }
   const std::less<const std::byte*> before;
   std::sort(ranges.begin(), ranges.end(), [&](const Range& a, const Range& b) { return before(a.begin, b.begin); });
-  const Range* furthest = nullptr;  // of the ranges so far, the one that ends last; and the same of those written
+  const Range* furthest = nullptr;  // the range that ends last, of all ranges so far; below, of the written ranges
   const Range* written = nullptr;
   for (const Range& range : ranges) {
     const Range* other = is_written(*range.buffer) ? furthest : written;

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-/// How many nodes a call with a body is when it is expanded; the largest number if they cannot be counted.
+/// Returns the number of nodes of the expansion of a call with a body, or the largest number if they cannot be counted.
 std::int64_t nodes_in(const DependenceCall& call) {
   const Node& node = call.node;
   if (!node.body) return 0;
