@@ -10,7 +10,7 @@ namespace xtape::model {
 
 namespace {
 const std::string training = "training", pi = "pi";
-/// Functions of values that are no ops: they record several calls.
+/// Functions that are not ops because they record several calls.
 const std::vector<std::string> derivatives = {"grad", "jvp", "hvp", "jacobian", "hessian"};
 
 template <class List>
