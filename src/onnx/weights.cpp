@@ -20,7 +20,7 @@ using onnx::WrittenTensor;
 
 namespace {
 /// Calls see(tag_and_type, bytes of the whole field, content) for every field of a message. The content is empty unless
-/// the field is text.
+/// the field is length-delimited.
 template <class See>
 void for_each_field(std::string_view bytes, const See& see) {
   Message message(bytes.data(), bytes.size());

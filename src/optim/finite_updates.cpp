@@ -64,7 +64,7 @@ bool PieceOptimizer::stays_finite(double norm) {
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
     if (options.frozen) continue;
-    // The margin of 16 covers the rounding of the bounds.
+    // The factor 16 is a margin for rounding errors.
     const double most =
         (group.narrow ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max()) /
         16;

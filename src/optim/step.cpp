@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace {
-/// Converts the rates of the groups to absolute rates: the maximum of the schedule.
+/// Gives groups without a rate the maximum rate of the schedule. The rates of groups are absolute.
 std::vector<OptimizerGroup> with_rates(std::vector<OptimizerGroup> groups, const ScheduleOptions& schedule) {
   for (OptimizerGroup& group : groups) group.options.rate = group.options.rate.value_or(schedule.rate);
   return groups;
