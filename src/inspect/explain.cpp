@@ -283,7 +283,7 @@ std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play)
   const std::size_t size = tape.size();
   std::vector<std::string> names;
   try {
-    Vars vars, counts;  // sums of squares; numbers of elements that are not 0
+    Vars vars, counts;  // counts: the numbers of gradient elements that are not 0
     for (const auto& each : parameters) vars.push_back(each.value);
     for (const Var& gradient : grad(loss_of(play), vars, {.materialize_grads = true}))
       counts.push_back(sum(cast(gradient != 0, Dtype::float64)));
