@@ -1,4 +1,4 @@
-// Comparisons and logic. The results are bool, and no gradient flows.
+// Comparisons and logic. The results are bool and have no gradient.
 #include "elementwise.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"

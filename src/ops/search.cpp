@@ -1,4 +1,5 @@
-// Search in sorted arrays, and counting: searchsorted has a kernel, the others are compositions of it and of index_add.
+// Search in sorted arrays, and counting. searchsorted has a kernel. The other ops are compositions of searchsorted and
+// index_add.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "composed.hpp"
@@ -22,7 +23,7 @@ Vars expand_bincount(const ExpandCall& call) {
 Vars expand_histogram(const ExpandCall& call) {
   const Var &x = call.inputs[0], &edges = call.inputs[1];
   const std::int64_t n = edges.size(0);
-  // Bin 0 is what is below the first edge, bin n what is above the last one.
+  // Bin 0 contains the elements below the first edge, bin n those above the last edge.
   const Var bins = where(x == slice(edges, {n - 1}, {n}), n - 1, searchsorted(edges, x, true));
   return {slice(counts_of(call, bins, n + 1, 2), {1}, {n})};
 }
