@@ -79,7 +79,8 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.shape = [kind](const OpCall& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
     const bool extreme = kind == Reduction::maximum || kind == Reduction::minimum;
-    if (extreme && call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: use any or all");
+    if (extreme && call.dtype(0) == Dtype::boolean)
+      throw DtypeError("takes numbers, received bool: use 'any' or 'all' instead");
     for (std::size_t i = 0; i < reduced.size(); ++i)
       if (extreme && reduced[i] && call.shape(0)[i] == 0)
         throw ShapeError("needs at least one element: axis " + std::to_string(i) + " of shape " +

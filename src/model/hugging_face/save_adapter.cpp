@@ -52,9 +52,9 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
   const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
   const Var before = numbers(*weight), change = product * (alpha / rank);
   if (change.shape() != before.shape())
-    throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
-                          ", but it is " + to_string(before.shape()) +
-                          ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
+    throw DefinitionError("the adapters of '" + path + "' have shape " + to_string(change.shape()) +
+                          ", but the weight has shape " + to_string(before.shape()) +
+                          ": set \"fan_in_fan_out\" in the mapping if the weight is [in, out]");
   const double off = norm_of(numbers(*merged) - before - change),
                allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
   if (!std::isfinite(allowed))
@@ -67,7 +67,7 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
 const HuggingFaceMapping::Adapter& adapter_of(const HuggingFaceMapping& mapping, const Model& model) {
   if (!mapping.adapter)
     throw DefinitionError("the entry \"hugging_face\" of model '" + model.name() +
-                          "' has no \"adapter\", which it needs to be saved as one");
+                          "' has no \"adapter\": add it to save adapters");
   return *mapping.adapter;
 }
 }  // namespace
