@@ -34,8 +34,8 @@ constexpr AttributeRow right_flag{
 
 const ComposedRow bucket_rows[] = {{"bucketize",
                                     "=x =boundaries",
-                                    "Returns the int64 bucket index of x for ascending boundaries [n]. It is searchsorted "
-                                    "with swapped arguments.",
+                                    "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
+                                    "searchsorted with swapped arguments.",
                                     [](const ExpandCall& call) {
                                       return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))};
                                     },
@@ -43,14 +43,14 @@ const ComposedRow bucket_rows[] = {{"bucketize",
                                     false}};
 const ComposedRow bincount_rows[] = {
     {"bincount", "#x weights?",
-     "Returns int64 [length]: the count of each value 0 … length - 1 in x. With weights, returns the sum of the weights "
-     "per value. An x outside [0, length) is an error when played.",
+     "Returns int64 [length]: the count of each value 0 … length - 1 in x. With weights, returns the sum of the "
+     "weights per value. An x outside [0, length) is an error when played.",
      expand_bincount}};
 const ComposedRow histogram_rows[] = {
     {"histogram", "x edges weights?",
-     "Returns int64 [n - 1]: the counts of the elements of x in the bins between the ascending edges [n]. With weights, "
-     "returns the sum of the weights per bin. A bin contains its lower edge. The last bin also contains its upper edge. "
-     "Elements outside are left out.",
+     "Returns int64 [n - 1]: the counts of the elements of x in the bins between the ascending edges [n]. With "
+     "weights, returns the sum of the weights per bin. A bin contains its lower edge. The last bin also contains its "
+     "upper edge. Elements outside are left out.",
      expand_histogram}};
 
 Dtype counting_dtype(const OpCall& call, std::size_t weights) {
