@@ -1,6 +1,6 @@
-/// The program's commands. Each has its own file, src/cli/commands/NAME.cpp, and src/cli/meson.build lists its name. The
-/// file defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does
-/// the work.
+/// The program's commands. Each has its own file, src/cli/commands/NAME.cpp, and src/cli/meson.build lists its name.
+/// The file defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that
+/// does the work.
 ///
 /// The conventions of every callback:
 ///  - results go to stdout, progress and errors to stderr;

@@ -28,7 +28,7 @@ class PatternSplit : public WordStep {
     const auto give = [&](std::size_t begin, std::size_t end) {
       if (begin < end) take({word.text.substr(begin, end - begin), word.first && begin == 0});
     };
-    // The word that may still grow, and whether the last span was a match.
+    // The word that may still grow, and whether the last span was a match (`before`).
     std::size_t begin = 0, end = 0;
     bool before = false;
     pattern_.cut(word.text, [&](const Span& span) {
