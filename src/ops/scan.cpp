@@ -181,7 +181,7 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
 }
 
 namespace {
-/// Records the scan of tokens that have a past: each row continues from its cached states.
+/// Records a scan over tokens that have a past. Each row continues from its cached states.
 Scanned scan_on(Tape tape, const Var& past, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                 const ScanOptions& options) {
   if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)

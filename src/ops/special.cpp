@@ -91,7 +91,7 @@ std::vector<Op> special_ops() {
   return ops;
 }
 
-/// A function of two floats.
+/// Defines an op of two floats.
 Op special(const char* name, const char* inputs, Two function, const char* doc) {
   Op op = binary(name, doc, nullptr);
   op.inputs = inputs_of(inputs);

@@ -33,7 +33,7 @@ Var differences(const Var& values) {
   return all + identity(values, values.size(-1));
 }
 
-/// The cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
+/// Returns the cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
 Var tall_qr_gradient(const Var& q, const Var& r, const Var& q_cotangent, const Var& r_cotangent) {
   const Var m = matmul(r, matrix_transpose(r_cotangent)) - matmul(matrix_transpose(q_cotangent), q);
   const Var mirrored = tril(m) + matrix_transpose(tril(m, -1));
@@ -106,8 +106,8 @@ const Op& eigh_op() {
   return entry;
 }
 
-/// With skew(X) = X - Xᵀ and E_ij = s_j² - s_i²: U ((skew(UᵀŪ) / E) S + S (skew(VᵀV̄) / E) + S̄) Vᵀ, and the parts of Ū
-/// and V̄ that are orthogonal to U and V, divided by S.
+/// With skew(X) = X - Xᵀ and E_ij = s_j² - s_i², the gradient is U ((skew(UᵀŪ) / E) S + S (skew(VᵀV̄) / E) + S̄) Vᵀ
+/// plus two terms: the parts of Ū and V̄ that are orthogonal to U and V, divided by S.
 Vars svd_gradient(const GradientCall& call) {
   const Var &u = call.outputs[0], &s = call.outputs[1], &vh = call.outputs[2];
   const bool of_u = !call.cotangents[0].empty(), of_v = !call.cotangents[2].empty();
@@ -146,7 +146,7 @@ const Op& svd_op() {
   return entry;
 }
 
-/// -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
+/// With P = pinv(A), the gradient is -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
 Vars pinv_gradient(const GradientCall& call) {
   const Var &a = call.inputs[0], &p = call.outputs[0], g = call.cotangent();
   const Var p_t = matrix_transpose(p), g_t = matrix_transpose(g);

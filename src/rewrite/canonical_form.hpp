@@ -57,7 +57,7 @@ class CanonicalForm {
 
   const TapeSegment& segment_;
   ValueTable<Seen> seen_;
-  std::vector<TermId> inputs_;                         // of one call; kept for its memory
+  std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
   std::vector<ValueId> first_values_;                  // per term: the first value
   std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in another region
 };

@@ -34,7 +34,7 @@ struct Fusion {
   std::vector<std::int32_t> interior;  ///< The replaced nodes other than the root.
 };
 
-/// Nodes that a rule would replace except for one reason.
+/// Nodes that a rule would replace if a single obstacle did not prevent it.
 struct NearMiss {
   const FusionRule* rule = nullptr;
   std::int32_t root = -1;
@@ -83,7 +83,7 @@ class Fusions {
       at_;  // per node: the index of the fusion with this root, -1 for no fusion, -2 inside a fusion
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
-  Binding binding_;  // of the match being tried; kept for its memory
+  Binding binding_;  // the binding of the match being tried; reused to save allocations
   bool near_ = false;
   bool indexed_ = false;
   std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input

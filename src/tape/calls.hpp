@@ -9,7 +9,7 @@ namespace xtape {
 void name_place(Error& error, const Caller& caller);
 void name_place(Error& error, const Site& site);
 
-/// Runs `body`; errors that it throws name the location of the call.
+/// Runs `body`. Errors of `body` name the location of the call.
 template <class Body>
 auto at_place(const Caller& caller, const Body& body) {
   try {

@@ -63,7 +63,7 @@ class TapeWriter {
       if (tape.node(i).op == &parameter_op()) ++parameters_[tape.node(i).name];
   }
 
-  /// Writes a tape; its nodes are named `prefix`#0, `prefix`#1 …
+  /// Writes a tape. Its nodes are named `prefix`#0, `prefix`#1 …
   void write(const Tape& tape, const std::string& prefix, int depth) {
     if (depth > deepest_body)
       throw Error("cannot save the tape: its bodies are nested more than " + std::to_string(deepest_body) + " deep");

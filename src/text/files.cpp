@@ -101,7 +101,7 @@ std::string read_compressed(const std::string& path, const ReadOptions& options)
       fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) + ", over " +
                      std::to_string(most_unpacked_times) + " times as much, too much for a text");
   }
-  // If the file ends too early, gzread returns the data up to there, and only gzerror reports the error.
+  // If the file ends too early, gzread returns the data that it has. Only gzerror reports the error.
   int state = Z_OK;
   const std::string reason = gzerror(file.get(), &state);
   if (state == Z_ERRNO) fail(path, std::strerror(errno));

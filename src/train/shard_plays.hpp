@@ -18,7 +18,7 @@ struct ShardPlay {
   std::uint64_t cursor;  ///< The cursor of the micro-batch.
   std::uint64_t draw;    ///< The random step. It equals the cursor if there is only one shard.
   BatchArrays batch;     ///< The rows of the shard.
-  bool first, last;      ///< Whether it is the first and the last play of the shard.
+  bool first, last;      ///< Whether the play is the first play of the shard, and whether it is the last.
 };
 
 class ShardPlays {

@@ -90,9 +90,9 @@ class Rewriter {
   const Program& program() const { return program_; }
   /// Returns the program's tape, in order to record new nodes on it.
   Tape& tape() { return program_.tape; }
-  /// Keeps node `index`; its inputs become the values that replace them.
+  /// Keeps node `index`. Its inputs become their replacements (see now()).
   void keep(std::int32_t index);
-  /// Replaces value `old` by `fresh` in the nodes that are kept from now on, and as an output.
+  /// From now on, replaces value `old` by `fresh` in kept nodes and in the outputs.
   void replace(ValueId old, const Var& fresh);
   /// Returns the value that replaces a value of the program, or the value itself if nothing replaces it.
   ValueId now(ValueId old) const {

@@ -106,7 +106,7 @@ class Budget {
   double seconds_ = 0;
 };
 
-/// Replaces the steps of a plan by those of a schedule, and its buffers in the arena by new ones.
+/// Replaces the steps of a plan by the steps of a schedule, and its arena buffers by new buffers.
 class Rewriting {
  public:
   Rewriting(PlannedProgram& planned, const StepGraph& graph, const Schedule& schedule)

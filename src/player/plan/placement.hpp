@@ -68,7 +68,7 @@ class Placements {
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
   std::vector<int> merged_into_;
   std::vector<Placement> external_outputs_;
-  std::vector<std::size_t> overwritable_;  // inputs of one node; kept for its memory
+  std::vector<std::size_t> overwritable_;  // inputs of one node; reused to save allocations
 };
 
 /// Sets `inputs` to the inputs of a node that its op can overwrite with output 0. Layouts and later uses restrict the
