@@ -128,7 +128,7 @@ class JsonNode {
   std::shared_ptr<const JsonText> source_;
   const Json* value_ = nullptr;
   const Json* place_ = nullptr;       // the value in the text; equals `value_` unless the contents are made
-  std::shared_ptr<const Made> made_;  // null if the contents are those of the text
+  std::shared_ptr<const Made> made_;  // null if the node has the contents of the text
   std::string owner_;
 };
 

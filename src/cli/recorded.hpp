@@ -23,8 +23,8 @@ struct RecordedOptions {
   std::string function, weights, mode = "eval";
   bool grad = false;
   InputSizes sizes;  ///< The sizes, for an ONNX model.
-  /// Replaces `weights`: returns arrays from which those with the names of weights are taken. Either all weights are
-  /// among them, or none. If none, the weights keep their initial values.
+  /// Replaces `weights`. Returns arrays; the arrays with the names of weights are taken. Either all weights are among
+  /// them, or none. If none, the weights keep their initial values.
   std::function<Store(const Store& weights)> weights_among;
 };
 /// Adds DEFINITION, --set, --dtype, --mode, --weights, --seed and --grad.

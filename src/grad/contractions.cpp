@@ -95,7 +95,7 @@ std::vector<ExampleProduct> cheap_products(const std::vector<Part>& parts) {
   return inner < whole ? products : std::vector<ExampleProduct>{};
 }
 
-/// Returns the labels of an array [b, …]. The first label is the one of the examples.
+/// Returns the labels of an array [b, …]. The first label belongs to the axis of examples.
 std::string labels(const Var& x) {
   return std::string("abcdefghijklmnop").substr(0, x.rank());
 }

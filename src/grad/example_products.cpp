@@ -94,8 +94,8 @@ double elements(const std::string& letters, const Sizes& sizes) {
   return count;
 }
 
-/// Two products with results of the same shape. They share the letters of the result and no other letters. Factors a
-/// match each other, and so do factors b.
+/// Two products with results of the same shape. They share the letters of the result and no other letters. The two
+/// factors a match each other, and the two factors b match each other.
 struct Pair {
   ExampleProduct p, q;
   Sizes sizes;
@@ -128,7 +128,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
   return pair;
 }
 
-/// Returns the letters of the inner products of the rows of two factors: those letters of the two factors that are in
+/// Returns the letters of the inner products of the rows of two factors: the letters of both factors that are in
 /// `needed`.
 std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   std::string kept;

@@ -1,4 +1,4 @@
-/// Finds the elements that calls make NaN or infinite, as opposed to those that they only pass on.
+/// Finds the elements that calls make NaN or infinite. Elements that calls only pass on do not count.
 #pragma once
 
 #include <cstdint>

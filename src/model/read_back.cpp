@@ -21,7 +21,8 @@ constexpr double tolerance = 1e-4;  // of logits, relative to their norm; merged
 struct Trial {
   std::int64_t length, tokens;
 };
-// From the best comparison to those that also work for models with few positions or with inputs that are not tokens.
+// The best comparison comes first. The later ones also work for models with few positions or with inputs that are not
+// tokens.
 constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 
 /// Returns random values for an input: tokens below `tokens`, flags, or normal numbers.

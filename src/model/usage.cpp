@@ -79,7 +79,7 @@ void add_names(const Line& line, Names& names) {
 }
 
 void check_inputs_of(const std::vector<Input>& inputs, const Computation& computation, const Block* block) {
-  Names names, sizes;  // names: those that lines mention; sizes: those that used inputs declare
+  Names names, sizes;  // the names that lines mention; the sizes that used inputs declare
   for (const Line& line : computation.lines) add_names(line, names);
   for (const auto& result : computation.results) add_names(result.second, names);
   if (block != nullptr)

@@ -8,7 +8,7 @@
 
 namespace xtape::model {
 
-/// Returns whether one of the patterns matches `name`. The patterns have the form of those in OptimizerGroup.
+/// Returns whether one of the patterns matches `name`. The patterns have the syntax of OptimizerGroup.
 bool matches_weight(const std::string& name, const std::vector<std::string>& patterns);
 
 /// Throws DefinitionError if a pattern matches no weight of the model. The message suggests the nearest pattern or

@@ -17,7 +17,8 @@ struct ModelData {
   std::vector<OnnxValue> inputs, outputs;
   Store weights, constants;
 
-  /// Like OnnxModel::record. If `with.floats` is set, floats have this dtype. The sites of nodes begin with `path`.
+  /// Like OnnxModel::record. If `with.floats` is set, it is the dtype of all floats. The sites of nodes begin with
+  /// `path`.
   Vars record(Tape tape, const Vars& given, const std::vector<std::string>& values, const NamedVars& weights,
               const Setting& with, const std::string& path) const;
 };

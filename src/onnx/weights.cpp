@@ -71,7 +71,7 @@ Array converted(const Array& weight, const onnx::Tensor& old) {
 }
 
 struct Rewritten {
-  std::string model, graph;  // the fields of the model except the graph, and those of the graph except the initialisers
+  std::string model, graph;  // fields of the model without the graph; fields of the graph without the initialisers
   std::vector<WrittenTensor> tensors;
   std::set<std::string> replaced;  // the names of the replaced initialisers
 };

@@ -9,8 +9,8 @@ namespace xtape {
 /// elements, or plays other ops.
 bool runs_on_any_dtype(const Op& op);
 
-/// Returns the result of Op::expand for the call, in the dtypes of its node. For half-precision arrays, an op that
-/// computes does so in float32 and rounds its results, as its kernel would. Otherwise, squares of float16 numbers above
+/// Returns the result of Op::expand for the call, in the dtypes of its node. An op that computes with half-precision
+/// arrays computes in float32 and rounds its results, as its kernel would. Otherwise, squares of float16 numbers above
 /// 256 would be infinite.
 Vars expansion(const ExpandCall& call);
 

@@ -93,8 +93,8 @@ Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers
 }
 
 /// The adjoint of a convolution with larger strides. Along each axis with stride s, the result has s phases. A phase
-/// consists of every s-th element. Each phase is an adjoint with stride 1 that uses only those elements of the weight
-/// that meet the phase. The phases are then interleaved.
+/// consists of every s-th element. Each phase is an adjoint with stride 1. It uses only the elements of the weight that
+/// meet the phase. The phases are then interleaved.
 class Phases {
  public:
   Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)

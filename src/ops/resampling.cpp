@@ -14,7 +14,7 @@ namespace xtape {
 
 namespace {
 /// The sizes along one axis before and after resampling. The distance between elements of the result is step / parts.
-/// With this quotient of integers, results that are integers are exact.
+/// Because step and parts can be integers, positions that are integers are exact.
 struct Resampled {
   std::int64_t from = 0, to = 0;
   double step = 1, parts = 1;

@@ -39,7 +39,7 @@ Vars scan_unrolled(const ExpandCall& call);
 /// sizes of the mask are not the first sizes of each of them.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
-/// What a function that records a scan specifies besides the options of `scan`.
+/// The settings of a function that records a scan, besides the options of `scan`.
 struct ScanKind {
   const char* name = "scan";   ///< The name of the function, for errors.
   std::int64_t length = 0;     ///< The number of steps if there is no sequence to determine it.

@@ -100,8 +100,8 @@ class PieceOptimizer {
   void set_steps(double rate, double scale);
   void check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather);
   /// Uses the bounds to judge whether an update with scaled gradients of this norm keeps weights and moments finite.
-  /// Makes no pass over them. `true` is certain. The update must follow, because the bounds become those after the
-  /// update.
+  /// Makes no pass over them. `true` is certain. The update must follow, because the bounds then describe the state
+  /// after the update.
   bool stays_finite(double norm);
   /// Measures the magnitudes of each group in the owned pieces, in one pass.
   std::vector<Magnitudes> magnitudes() const;

@@ -11,8 +11,8 @@
 namespace xtape::train {
 
 /// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All functions are recorded on one
-/// tape, so that shared values are computed once. Each batch shape has its own tape. The carried states are those of
-/// `loss`. The other functions receive them as inputs.
+/// tape, so that shared values are computed once. Each batch shape has its own tape. The function `loss` determines the
+/// carried states. The other functions receive them as inputs.
 class Evaluator {
  public:
   explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}

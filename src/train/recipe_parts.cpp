@@ -41,7 +41,7 @@ void read_options(Section& section, OptimizerOptions& options) {
   section.read("decay_all", options.decay_all);
 }
 
-/// Reads a group. Options that the group does not set are those of all weights.
+/// Reads a group. If the group does not set an option, the option for all weights applies.
 OptimizerGroup read_group(Section section, const OptimizerOptions& all) {
   OptimizerGroup group{"", all};
   section.need({"weights"});

@@ -86,8 +86,8 @@ bool mentions(const model::Expression& expression, const std::string& name) {
                      [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
-/// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on one that the
-/// caller sets, the config does not set this hyper-parameter. Its default then follows the caller's value.
+/// Returns the config's settings, followed by the caller's. If the caller sets a hyper-parameter on which the default
+/// of another one depends, the config does not set the other one. Its default then follows the caller's value.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
@@ -131,9 +131,9 @@ std::string definition_of_adapters(const std::string& path) {
   }
 }
 
-/// Returns the path of the definition for a folder. This is `given`, unless it is empty. Otherwise it is the definition
-/// named by the config's model_type, or the one that this definition names for the config's architecture. With
-/// `with_adapters`, it is the adapter definition for this one.
+/// Returns the path of the definition for a folder. This is `given`, unless it is empty. Otherwise the config's
+/// model_type names the definition. This definition may name another definition for the config's architecture, which is
+/// then used. With `with_adapters`, the result is the adapter definition for the one that was found.
 std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);

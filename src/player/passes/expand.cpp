@@ -24,8 +24,8 @@ bool any_expands(const Program& program, Expand which) {
 
 namespace {
 /// Records the node's expansion on the program's tape and returns its outputs. The expansion function itself works on a
-/// separate tape with nodes in order. It can access only what it receives: its inputs, and the information which of
-/// them are literals.
+/// separate tape with nodes in order. It can access only what it receives: its inputs, and whether each input is a
+/// literal.
 Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
   Tape apart = rewriter.tape().blank();
   const auto in_site = apart.in_site(node.site);

@@ -54,8 +54,9 @@ void common_pass(Program& program);
 /// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
 void accumulate_pass(Program& program);
 
-/// For products that round their factors to bfloat16: stores computed values that only products read as bfloat16, which
-/// halves their memory. The results keep their bits, except for products that are too small to round their factors.
+/// For products that round their factors to bfloat16: stores computed values as bfloat16 if only products read them,
+/// which halves their memory. The results keep their bits, except for products that are too small to round their
+/// factors.
 void store_factors_pass(Program& program);
 /// Drops casts before inputs that kernels widen themselves (Lowering::widens).
 void read_narrow_pass(Program& program);

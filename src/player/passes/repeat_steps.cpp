@@ -80,7 +80,7 @@ class Repetition {
   const std::vector<Source>& sources() const { return sources_; }
 
   /// Records the step's computation of the values. The nodes have their own region, in which passes do not change
-  /// values because of their users. The values therefore have the same bits as those of `writer`. `inputs` are the
+  /// values because of their users. The values therefore have the same bits as the values of `writer`. `inputs` are the
   /// values of sources().
   Vars record(const Vars& inputs) const {
     return checkpoint(

@@ -79,8 +79,8 @@ struct Offsets {
 /// is by first step; each buffer gets the smallest gap that holds it (best fit). The second order is by size, the
 /// largest first; each buffer gets the lowest offset that is free throughout its life. Further orders repeat the second
 /// one, each time with the buffer that ended last moved to the front. Returns the best offsets, or the first offsets
-/// whose total is at most `enough`. With `reuse` false no two buffers share memory. A total above 2^64 - 1 is returned
-/// as 2^64 - 1.
+/// whose total is at most `enough`. If `reuse` is false, no two buffers share memory. A total above 2^64 - 1 is
+/// returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough = 0);
 /// Returns the largest number of bytes that are alive at once, a lower bound for the size of the arena.
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes);

@@ -184,8 +184,8 @@ class Search {
     return choices;
   }
 
-  /// Collects the choices to flip: computing the content again, and computing those of its inputs again that are
-  /// missing, up to `depth` levels deep.
+  /// Collects the choices to flip: the recomputation of the content, and of its missing inputs, up to `depth` levels
+  /// deep.
   void variant(Recomputation choice, int depth, bool keep, bool together, std::vector<Recomputation>& flips) const {
     if (choices_.has(choice) || std::any_of(flips.begin(), flips.end(), [&](const Recomputation& each) {
           return each.step == choice.step && each.content == choice.content;

@@ -116,7 +116,7 @@ Colouring colouring_of(const SparsityPattern& pattern, JacobianMode mode) {
 }
 
 /// Returns, for each element of `pattern`, its place in the column sums of a symmetric matrix [colours, n]. If another
-/// column of the same colour has an element in its row, the place is the one of its mirror image.
+/// column of the same colour has an element in the same row, the result is the place of the mirror image instead.
 std::vector<std::int64_t> symmetric_places(const SparsityPattern& pattern, const std::vector<std::int64_t>& colours) {
   const std::int64_t n = pattern.shape[0];
   const SparsityPattern both = symmetrised(pattern);
