@@ -21,7 +21,8 @@ struct Read {
 }
 
 /// The texts to which the queries and keys of each result belong, as indices into `reads`. The actual texts may have
-/// equal lengths. To tell them apart, this function records (without playing) with a different length for each text.
+/// equal lengths. To tell them apart, sides_of() records the function (without playing it) with a different length for
+/// each text.
 struct Sides {
   std::size_t queries, keys;
 };

@@ -86,7 +86,7 @@ struct Run::Data {
     if (limited) return_memory();
   }
 
-  /// Returns the memory that only updates or only answers need, because the two take turns.
+  /// Releases the memory that only updates or only answers need, because the two take turns.
   void return_memory() {
     searcher.reset();
     model->player_options().arena->release();

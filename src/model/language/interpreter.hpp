@@ -83,8 +83,8 @@ class Interpreter {
   Value require(const Expression& expression, const At& at);
   Value is_named(const Expression& expression, const At& at);
   std::string values_in(const Expression& expression, const At& at);
-  /// Returns the module that a call of `scan` or `vmap` names as its first argument. Throws Error if the first argument
-  /// is not a module.
+  /// The module that a call of `scan` or `vmap` names as its first argument. given_module() throws Error if the first
+  /// argument is not a module.
   struct GivenModule {
     const Module& module;
     const ModuleSpec& spec;
