@@ -15,8 +15,8 @@ namespace xtape {
 struct FailingNode {
   std::int32_t node = -1;
   std::string error = "";  ///< The error of its kernel, or "" if the node makes a number that is not finite.
-  /// Set if no call makes the numbers that are not finite: the nodes that pass them on from sources and literals to
-  /// `node`, an output of the program.
+  /// The nodes that pass on numbers that are not finite, from sources and literals to `node`, an output of the program.
+  /// Empty if a call makes these numbers.
   std::set<std::int32_t> chain = {};
 };
 /// Returns the first node that makes the program fail even if ones replace the NaN and infinities that other nodes

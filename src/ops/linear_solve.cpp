@@ -138,9 +138,9 @@ Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound,
       .states;
 }
 
-/// The simpler GMRES method. The products q_i = A p_i are orthonormal, so the residual can be minimised along each new
-/// q separately. The states are the solution, the residual, the next direction, the square of the residual's norm, all
-/// p and q of this cycle, and their number.
+/// The method that is called Simpler GMRES. The products q_i = A p_i are orthonormal, so the residual can be minimised
+/// along each new q separately. The states are the solution, the residual, the next direction, the square of the
+/// residual's norm, all p and q of this cycle, and their number.
 Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearSolveOptions& options,
            std::int64_t max_steps) {
   const std::int64_t size = std::min(options.restart, max_steps);
