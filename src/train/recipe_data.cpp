@@ -156,7 +156,7 @@ ArrayInput read_input(Section& section, const std::string& name, const Json& val
   const Json& column = value.is_object() && value.size() == 1 && value.contains("labels") ? value["labels"] : value;
   input.labels = &column != &value;
   for (const Json& each : column.is_array() ? column : Json::array({column})) {
-    if (each.is_number_unsigned()) {  // the name of a column without a header
+    if (each.is_number_unsigned()) {  // a number names a column of a table without a header
       input.columns.push_back(each.dump());
       continue;
     }

@@ -74,7 +74,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
   Array indices = rows.arrays.at(rows.labelled).clone();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::int64_t& index = indices.as<std::int64_t>()[i];
-    if (index < 0) continue;  // data.missing: a row without a label
+    if (index < 0) continue;  // a row without a label, which data.missing allows
     const std::string& label = rows.labels[static_cast<std::size_t>(index)];
     const auto found = std::find(names.begin(), names.end(), label);
     if (found == names.end()) throw Error(rows.place(i) + ": the training split has no label '" + label + "'");

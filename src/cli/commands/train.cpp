@@ -126,7 +126,7 @@ std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
-/// Names the labels, so that a misspelt one is seen.
+/// Prints the labels, so that the user notices a misspelt label.
 void print_labels(const std::vector<std::string>& labels) {
   constexpr std::size_t most = 20;
   if (labels.empty()) return;

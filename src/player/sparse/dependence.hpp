@@ -83,7 +83,8 @@ class DependenceWalk {
  private:
   void mark_constants(std::size_t finish);
   void visit(std::int32_t index);
-  /// custom_gradient: the transposed dependence of the gradients, which are the body, on the cotangents.
+  /// For custom_gradient: the body computes gradients from cotangents. The dependence of the values is the transpose of
+  /// the dependence of the gradients on the cotangents.
   Dependences through_own_gradient(const DependenceCall& call);
   Dependences through_expansion(const DependenceCall& call);
   const Array* known(ValueId id);
