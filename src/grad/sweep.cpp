@@ -102,7 +102,8 @@ void Sweep::visit(std::size_t index) {
     flow_through(static_cast<std::int32_t>(index), node, cotangents);
 }
 
-/// Records the fused call and its gradient in place of the gradients of the calls that the fused call replaces.
+/// Records the fused call and its gradient in place of the gradients of the calls that the fused call replaces. Returns
+/// false and records nothing if the fused op has no gradient rule for these cotangents and inputs.
 bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
   for (std::size_t k = 0; k < cotangents.size(); ++k) {
     const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };

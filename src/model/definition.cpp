@@ -213,7 +213,8 @@ class Reader {
     }
   }
 
-  /// Throws DefinitionError if a new name is probably a misspelling of an existing name.
+  /// Throws DefinitionError if a new name is probably a misspelling of an existing name. Otherwise the misspelt name
+  /// would silently add an entry instead of replacing one.
   static void refuse_slips(const std::vector<JsonNode>& nodes, const char* key, std::vector<std::string> known) {
     for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
       if (nodes[i].has(key))

@@ -10,7 +10,8 @@ namespace xtape {
 
 std::vector<AttributeSpec> reduction_attributes();
 
-/// Returns for each of `rank` axes whether it is reduced.
+/// Returns for each of `rank` axes whether it is reduced. An empty `axis` reduces all of them. Throws ShapeError if an
+/// axis is out of range or given twice.
 std::vector<bool> reduced_axes(const std::vector<std::int64_t>& axis, std::size_t rank);
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdims);
 

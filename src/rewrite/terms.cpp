@@ -74,7 +74,8 @@ bool equal(const Term& a, const Term& b) {
          a.attributes == b.attributes;
 }
 
-/// Returns whether a literal may move within an expression of this dtype.
+/// Returns whether a literal may move within an expression of this dtype. With larger or smaller literals, an
+/// intermediate result could overflow or underflow in one order and not in the other.
 bool is_moderate(double number, Dtype dtype) {
   const double size = std::abs(number);
   return dtype == Dtype::float32 ? size >= 0x1p-40 && size <= 0x1p40 : size >= 0x1p-400 && size <= 0x1p400;

@@ -44,7 +44,9 @@ class Groups {
     std::int32_t root, first, size;
   };
 
-  /// Assigns a node to a group. The calls go from the last node to the first.
+  /// Assigns a node to a group. The calls go from the last node to the first. A group runs at the position of its last
+  /// member, the root. A node may therefore join the group of a user only if all users outside of the group come after
+  /// the root.
   void place(std::int32_t index) {
     if (!program_.node(index).op->lowering.tile) return;
     ++placed_;

@@ -34,7 +34,10 @@ class KnownWays;
 /// usable as they need them, on huge pages as far as possible.
 class Arena {
  public:
-  /// An arena for plans of at most `most` bytes.
+  /// An arena for plans of at most `most` bytes. The first call of grow() reserves the minimum of `most` and the memory
+  /// of the machine. Under a limit on address space, it reserves at most half of the remaining address space, which
+  /// leaves room for weights and outputs. It reserves at least what the first plan needs. If the reservation fails,
+  /// grow() halves the size until it succeeds or reaches what the first plan needs.
   explicit Arena(std::size_t most = std::numeric_limits<std::size_t>::max()) : most_(most) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

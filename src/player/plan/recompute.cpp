@@ -185,7 +185,8 @@ class Search {
   }
 
   /// Collects the choices to flip: the recomputation of the content, and of its missing inputs, up to `depth` levels
-  /// deep.
+  /// deep. With `keep`, these inputs then stay for their next uses. With `together`, all results of a step are computed
+  /// again if one of them is.
   void variant(Recomputation choice, int depth, bool keep, bool together, std::vector<Recomputation>& flips) const {
     if (choices_.has(choice) || std::any_of(flips.begin(), flips.end(), [&](const Recomputation& each) {
           return each.step == choice.step && each.content == choice.content;

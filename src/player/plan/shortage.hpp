@@ -12,7 +12,8 @@ namespace xtape {
 void require_memory(const Node& node, const ValueType& type, std::size_t most);
 
 /// The corresponding check for an operand that may repeat elements and so take less memory than its type suggests.
-/// Throws Error if the bytes of `type` exceed every address space.
+/// Throws Error if the bytes of `type` exceed every address space. Kernels can therefore compute small multiples of
+/// this number of bytes in 64 bits.
 void require_countable(const Node& node, const ValueType& type);
 
 /// Throws Error if the plan's buffers take more memory than this process can use. The message names the op of the

@@ -70,7 +70,8 @@ std::vector<std::int64_t> places_of(const Layout& layout);
 /// Returns for each element whether it is 0.
 std::vector<bool> zeros_of(const Array& array);
 
-/// One walk over a tape, from values of known dependence to other values.
+/// One walk over a tape, from values of known dependence to other values. Uses a loop and not recursion, because a tape
+/// may be long.
 class DependenceWalk {
  public:
   /// `nodes` is the number of nodes in bodies that the walk may visit. Each step of a scan counts anew. Beyond this
