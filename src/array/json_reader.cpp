@@ -12,7 +12,7 @@
 namespace xtape {
 
 /// Builds the values from nlohmann's SAX events. Open containers are on an explicit stack. A value therefore never
-/// moves once it is inside another value, and nothing is recursive.
+/// moves once it is inside another value, and no call is recursive.
 class JsonReader {
  public:
   JsonReader(JsonText& json, JsonNumbers numbers) : json_(json), text_(json.text_), numbers_(numbers) {}

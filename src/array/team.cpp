@@ -30,8 +30,8 @@ std::uint32_t call_of(std::uint32_t gate) {
   return gate / one_call;
 }
 
-/// The time that a thread spins before it sleeps. If it is shorter, the next call of the same play must wake the
-/// thread, which takes about 10 µs. If it is longer, the thread takes the core from a thread that has work.
+/// The time that a thread spins before it sleeps. With a shorter time, the next call of the same play must wake the
+/// thread, which takes about 10 µs. With a longer time, the thread takes the core from a thread that has work.
 constexpr std::chrono::microseconds awake{100};
 
 /// Tells the processor that the thread spins.

@@ -38,7 +38,7 @@ bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
 }
 
-/// Returns for each node whether it is a result of a call that the function needs. Intermediate nodes of a call, inputs
+/// Returns for each node whether the function needs it as the result of a call. Intermediate nodes of a call, inputs
 /// and parameters do not count.
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;

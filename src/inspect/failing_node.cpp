@@ -152,7 +152,7 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
       break;
   }
   if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
-  // Several nodes together cause the failure, and each of them may be an intended mask. The named node is the one where
+  // Several nodes together cause the failure, and each of them may be an intended mask. This returns the node where
   // their infinities meet.
   for (const std::int32_t node : trials.makers())
     if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};

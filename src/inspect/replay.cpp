@@ -45,8 +45,8 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-/// Returns the farthest cause that only values that are not finite connect to the failure. If all operands are finite,
-/// returns the last cause if it is an element of a batch, and otherwise null.
+/// Returns the farthest cause such that it and all causes between it and the failure have values that are not finite.
+/// If all operands are finite, returns the last cause if it is an element of a batch, and otherwise null.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;
   for (const Cause& cause : failure.causes) {

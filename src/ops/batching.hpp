@@ -14,7 +14,7 @@ using BatchRule = std::function<Vars(const BatchCall&)>;
 
 /// For ops whose inputs broadcast together. Gives all inputs the rank of the longest one, after the batch axis.
 Vars batch_elementwise(const BatchCall& call);
-/// For ops that treat all axes before their last ones alike. Records the same call.
+/// For ops that treat all axes alike, except for the last axes. Records the same call.
 Vars batch_leading(const BatchCall& call);
 /// For ops whose other inputs (weights) have only the last axis. Declines if one of the weights is mapped.
 Vars batch_rows_of_input(const BatchCall& call);
@@ -34,8 +34,9 @@ Var first_axis_to(const Var& x, std::int64_t axis);
 Var axis_to_first(const Var& x, std::int64_t axis);
 
 /// The random numbers that a tape draws, by the keys of their sites. A node that draws with one of these keys repeats a
-/// draw. It must get the same numbers, not new ones for each example or step. An example is the gradient of dropout. A
-/// call of attention draws with the key of the dropout that it replaces, which is its attribute "draws".
+/// draw. The repeated draw must get the same numbers, not new numbers for each example or step. An example is the
+/// gradient of dropout. A call of attention draws with the key of the dropout that it replaces, which is its attribute
+/// "draws".
 class Draws {
  public:
   Draws() = default;

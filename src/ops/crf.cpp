@@ -67,8 +67,8 @@ Var score_of(const CrfField& field, const Var& given) {
   if (steps == 0) return zeros(tape, {shape[0]}, field.emissions.dtype());
   const Var missing = ~field.mask;
   const Var tags = checked_indices(masked_fill(given, missing, 0), count, false);  // [b, t]
-  // At each step, `place` has its index, or -1 if it is left out. The running maximum, shifted by one, is the last
-  // valid step before each step.
+  // `place` holds the index of each step, or -1 if the mask leaves out the step. The running maximum, shifted by one,
+  // is the last valid step before each step.
   const Var place = masked_fill(iota(tape, shape, 1), missing, -1);
   const Var so_far = pad(cummax(place, 1).first, {0, 1}, {0, 0}, -1);  // [b, t + 1]
   const Var before = slice(so_far, {0, 0}, {open_end, steps});

@@ -10,7 +10,7 @@
 
 namespace xtape {
 
-/// The way in which windows slide along the last axes, one for each number of kernel_size.
+/// How windows slide along the last axes. kernel_size has one number for each of these axes.
 struct Pool {
   using Integers = std::vector<std::int64_t>;
 

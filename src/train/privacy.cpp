@@ -56,7 +56,7 @@ UpdatePrivacy Privacy::of_updates() const {
 }
 
 void Privacy::check(const std::string& path, const State& state) const {
-  // Epsilon is valid for equal updates, no two of which use the same draw.
+  // Epsilon is only valid if all updates have the same noise and rate, and if no two updates use the same draw.
   if (state.privacy != of_updates() || (on() && state.epoch_batches != epoch_batches_))
     throw FileError("checkpoint " + path + " is of a training with other privacy: 'privacy.noise_multiplier', the " +
                     "expected rows of an update (batch.size * batch.accumulate) and the number of rows of the " +

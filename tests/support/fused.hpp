@@ -14,8 +14,8 @@
 
 namespace xtape {
 
-/// Plays `outputs` twice and returns the player. Checks that its values equal those of a player without rules, and that
-/// the steps of the player without rules contain neither `op` nor its gradient.
+/// Plays `outputs` twice and returns the player. Checks that its values equal the values of a player without rules, and
+/// that the steps of the player without rules contain neither `op` nor its gradient.
 inline Player played_with_rules(const Tape& tape, const Vars& outputs, const std::string& op, double tolerance = 1e-11,
                                 const std::vector<Feed>& feeds = {}) {
   PlayerOptions off;

@@ -131,9 +131,9 @@ std::string definition_of_adapters(const std::string& path) {
   }
 }
 
-/// Returns the path of the definition for a folder. This is `given`, unless it is empty. Otherwise the config's
-/// model_type names the definition. This definition may name another definition for the config's architecture, which is
-/// then used. With `with_adapters`, the result is the adapter definition for the one that was found.
+/// Returns the path of the definition for a folder: `given` or, if `given` is empty, the definition that the config's
+/// model_type names. If that definition names another definition for the config's architecture, the other definition
+/// replaces it. With `with_adapters`, returns the adapter definition that belongs to the found definition.
 std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);

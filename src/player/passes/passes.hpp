@@ -81,7 +81,8 @@ bool runs_in_tiles(const Op& op);
 Kernel make_elementwise(const KernelCall& call);
 
 /// Returns, for each stacked output of a node that is played step by step, whether steps that do not take place must
-/// write zeros. They need not if only other such nodes with the same steps read the output, such as the gradient.
+/// write zeros. Zeros are not needed if all readers of the output are also played step by step, with the same steps. An
+/// example is the gradient of the node.
 std::vector<bool> needed_zeros(const Program& program, const Users& users, std::int32_t index);
 
 /// Creates the kernel of an op whose body is played step by step. The body is planned once, with the passes and the

@@ -196,8 +196,8 @@ bool Placements::takes_parts(ValueId id, const Layout& layout) const {
 // Over inputs -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// For fused elementwise ops, finds the inputs that the first result may overwrite tile by tile. No op after the op
-/// that writes the result may read such an input.
+/// For fused elementwise ops, finds the inputs that the first result may overwrite tile by tile. Only inputs that no op
+/// reads after the result is written may be overwritten.
 void find_overwritable_in_fused(const Tape& body, std::vector<std::size_t>& inputs) {
   const std::int32_t writer = body.results()[0].node, size = static_cast<std::int32_t>(body.size());
   const auto& written = node_of(body, writer).outputs;

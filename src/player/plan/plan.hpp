@@ -55,7 +55,7 @@ std::string step_name(const Node& node);
 
 /// A kernel or a copy. Its operands are slices of PlannedProgram::operands.
 struct PlannedStep {
-  std::int32_t node = -1;                ///< The program's node that the step computes or for which it copies.
+  std::int32_t node = -1;  ///< The node of the program that the step computes, or that needs the copy.
   ValueId copied;                        ///< The value that a copy step copies. Empty for other steps.
   std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
   std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.

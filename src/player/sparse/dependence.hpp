@@ -39,17 +39,17 @@ using Dependences = std::optional<std::vector<Dependence>>;
 /// For ops that only move elements: each element of the output is an element of an input or a constant. The layout of a
 /// view shows which element. For other ops, a play of the call on the element numbers shows it.
 Dependences through_moves(const DependenceCall& call);
-/// For ops with Lowering::tile: element i depends on all that elements i of the broadcast operands depend on.
+/// For ops with Lowering::tile: element i depends on everything on which elements i of the broadcast operands depend.
 Dependences through_elements(const DependenceCall& call);
 /// For ops to which each element of an input contributes in at most one place: reductions, index_add. A play of the
 /// gradient of the call, with the numbers of the output's elements as cotangent, shows this place.
 Dependences through_sums(const DependenceCall& call);
-/// For einsum: an element depends on all that the factors of its terms depend on. Terms in which a constant factor is 0
-/// do not count.
+/// For einsum: an element depends on everything on which the factors of its terms depend. Terms in which a constant
+/// factor is 0 do not count.
 Dependences through_product(const DependenceCall& call);
 /// For cumsum: an element depends on all elements up to and including its own place.
 Dependences through_running_sum(const DependenceCall& call);
-/// For any call: every element depends on all that the inputs depend on.
+/// For any call: every element depends on everything on which the inputs depend.
 Dependences through_anything(const DependenceCall& call);
 
 /// Collects sets at the places of a value.
