@@ -129,7 +129,7 @@ Vars adaptive(const Var& x, const Attributes& attributes, bool average) {
 
 Vars pooled(const Op& op, const Vars& inputs, const Attributes& attributes);
 
-/// Defines an op that is recorded in other ops: its result for x, and its shape.
+/// Defines a pooling op, which is recorded as other ops: its shape rule and its expansion.
 Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attributes) {
   Op op;
   op.name = name;

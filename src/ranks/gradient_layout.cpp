@@ -5,8 +5,8 @@
 namespace xtape::ranks {
 
 namespace {
-/// Large enough that the latency of a message is small relative to its transfer time on a fast network. This is small
-/// enough to send most gradients of a model before the last gradients are computed.
+/// The size is large enough to make the latency of a message small relative to its transfer time on a fast network. It
+/// is small enough to send most gradients of a model before the last gradients are computed.
 constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
 constexpr std::size_t alignment = 64;
 

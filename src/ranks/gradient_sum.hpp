@@ -31,7 +31,8 @@ class GradientSum {
   void sum(std::size_t index);
   void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
   std::size_t bytes() const;         ///< The total memory for gradients.
-  std::size_t absent_bytes() const;  ///< The part of it that is not resident yet, because nothing was written there.
+  /// The part of `bytes()` that is not resident yet, because nothing was written there.
+  std::size_t absent_bytes() const;
 
  private:
   /// A subtree of the sum that a rank has computed.

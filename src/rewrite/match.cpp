@@ -126,8 +126,8 @@ class Matcher {
            undo(before);
   }
 
-  /// Like `parts`, but also tries the parts with operands expanded that have several uses: each one alone, and all
-  /// together.
+  /// Like `parts`, but also expands operands that have several uses: first all of them together, then each of them
+  /// alone.
   bool parts_or_inside(const Term& sought, const Term& found, const Next& next) {
     if (parts(sought, found, next)) return true;
     std::vector<TermId> merged;

@@ -41,8 +41,7 @@ WordTokenizer::WordTokenizer(const std::vector<std::string>& lines, const WordOp
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   for (const auto& [word, count] : ranking)
-    // If the text contains the name of a special token, it gets no word of its own, because the two would have the same
-    // spelling.
+    // A word with the spelling of a special token is not added, because the word and the token could not be told apart.
     if (count >= options.minimum_count && !is_special(word)) add(word);
   fill_up(options.multiple);
 }

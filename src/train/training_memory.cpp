@@ -34,8 +34,8 @@ void TrainingMemory::settle(std::size_t counted, const std::function<void(std::s
   counted_ = counted;
 }
 
-/// Throws MemoryError. The largest plan needs `most`. The process needs `needed`, or what it has already taken if this
-/// is more.
+/// Throws MemoryError. The training needs `needed` bytes, or the peak memory of the process if the peak is larger.
+/// `most` describes the memory of the largest plan.
 void TrainingMemory::refuse(std::size_t needed, const std::string& most) const {
   constexpr std::size_t varies = std::size_t{3} << 18;  // variation of the resident memory between processes
   const std::size_t taken = peak_resident_bytes();

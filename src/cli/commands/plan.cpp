@@ -93,7 +93,8 @@ void shade_again(const Plan& plan, std::ostream& script) {
 }
 
 /// Draws each buffer of the arena as a rectangle at its offset, from the first to the last step that uses it. Numbers
-/// the largest ones and names them below, shades the steps that run again, and marks where the backward part begins.
+/// the largest buffers and names them below the picture, shades the steps that run again, and marks where the backward
+/// part begins.
 void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   constexpr std::size_t most_named = 8;
   constexpr double height = 700, line = 19;  // pixels

@@ -23,7 +23,7 @@ struct HuggingFaceMapping {
     std::vector<std::string> keys;
     /// Pairs of a config value and the corresponding value of the hyper-parameter, as texts (see word_of). If several
     /// config values correspond to the same hyper-parameter value, the first one is written. If there are no pairs, or
-    /// only one for null, all other values are the same in the config and in the hyper-parameter.
+    /// only a pair for null, all other values are the same in the config and in the hyper-parameter.
     std::vector<std::pair<std::string, std::string>> values;
     /// The config value that applies if no key has a value. If it is null and `values` have no null, the definition's
     /// default applies. nullopt if one of the keys is required.

@@ -86,8 +86,8 @@ bool mentions(const model::Expression& expression, const std::string& name) {
                      [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
-/// Returns the config's settings, followed by the caller's. If the caller sets a hyper-parameter on which the default
-/// of another one depends, the config does not set the other one. Its default then follows the caller's value.
+/// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a value of
+/// the caller, ignores the config's setting of this hyper-parameter. The default then follows the caller's value.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);

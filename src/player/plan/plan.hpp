@@ -61,7 +61,8 @@ struct PlannedStep {
   std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.
   std::uint32_t inputs = 0, outputs = 0;
   int scratch = -1;                      ///< The buffer of the scratch memory, or -1 if the step needs none.
-  /// In a scan: whether the step computes the same at each step of the scan, so that it runs only before the first one.
+  /// In a scan: whether the result is the same at each step of the scan. The planned step then runs only once, before
+  /// the first step of the scan.
   bool once = false;
   bool again = false;  ///< The step has run before. It runs again because its results were not kept (budget.hpp).
   Cost cost;

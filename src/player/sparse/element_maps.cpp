@@ -33,7 +33,7 @@ Player plain_player(const Tape& tape, const Vars& outputs) {
 
 bool moves_elements(const Op& op) {
   const OpTable& table = builtin_ops();
-  // The kernels of these ops support fewer dtypes, so no trait of the op describes them.
+  // These ops only move elements, but do not have the trait `any_dtype`, because their kernels support fewer dtypes.
   static const std::array<const Op*, 4> choices{&table.at("where"), &table.at("masked_fill"), &table.at("tril"),
                                                 &table.at("triu")};
   if (std::find(choices.begin(), choices.end(), &op) != choices.end()) return true;
