@@ -1,29 +1,32 @@
-/// What a thread works on, so that other threads that help with it can say so.
+/// Describes the work of a thread, so that threads that help with it can report their help.
 #pragma once
 
 namespace xtape {
 
-/// Seconds on the steady clock.
+/// Returns the seconds on the steady clock.
 double seconds_now();
 
-/// The work of one thread while it lives: opens a parallel region, and other threads take part. See parallel_pieces.
+/// The work of one thread during its lifetime. The thread opens a parallel region, in which other threads take part.
+/// See parallel_pieces.
 class Activity {
  public:
   Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
   virtual ~Activity();
-  /// Another thread has helped, from `begin` to now. Called by that thread, possibly by several at the same time.
+  /// Reports that another thread has helped from `begin` to now. The helping thread calls it, possibly several threads
+  /// at the same time.
   virtual void helped(double begin) const = 0;
 
-  /// The newest of this thread that lives; null if nothing is traced.
+  /// Returns the newest activity of this thread that still exists, or null if nothing is traced.
   static const Activity* current();
 
  private:
   const Activity* outer_;
 };
 
-/// Tells `activity`, unless it is null, when the calling thread helped: while this object lives.
+/// Reports the help of the calling thread to `activity`, unless this is null. The help lasts for the lifetime of this
+/// object.
 class Help {
  public:
   explicit Help(const Activity* activity) : activity_(activity), begin_(activity != nullptr ? seconds_now() : 0) {}
@@ -38,7 +41,7 @@ class Help {
   double begin_;
 };
 
-/// A small number for the calling thread, the same as long as it lives.
+/// Returns a small number for the calling thread. The number does not change during the thread's lifetime.
 int thread_number();
 
 }  // namespace xtape

@@ -23,8 +23,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
   throw OutOfMemory("out of memory: an array of " + std::to_string(bytes) + " bytes, and " + memory_left_text());
 }
 
-/// Maps fresh pages, which are zero and take no memory until they are touched. A model that is only inspected therefore
-/// takes no memory for its weights.
+/// Maps fresh pages. They are zero and take no memory until they are touched. The weights of a model that is only
+/// inspected therefore take no memory.
 std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
   const std::size_t reserved = bytes + huge_page;  // leaves room to align the start to a huge page
   void* memory = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -32,7 +32,7 @@ std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
   void* start = memory;
   std::size_t space = reserved;
   std::align(huge_page, bytes, start, space);
-  // Whole huge pages only: a huge page for the remainder would be resident to its end.
+  // Uses whole huge pages only. A huge page for the remainder would be resident to its end.
   madvise(start, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { munmap(memory, reserved); }};
 }

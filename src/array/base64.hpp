@@ -1,4 +1,4 @@
-/// Bytes as text, as RFC 4648 says (base64, with padding).
+/// Bytes as text, as defined in RFC 4648 (base64 with padding).
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 namespace xtape {
 
 std::string to_base64(std::string_view bytes);
-/// Nothing if the text is no base64.
+/// Returns nothing if the text is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace xtape

@@ -7,7 +7,7 @@
 namespace xtape {
 
 namespace {
-/// Whether the byte at `at` is a continuation byte of a UTF-8 character.
+/// Returns whether the byte at `at` is a continuation byte of a UTF-8 character.
 bool continues(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
 }

@@ -17,7 +17,7 @@ std::size_t character_length(std::string_view text, std::size_t at) {
   if (at + length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  // Reject overlong forms, surrogates, and code points above U+10FFFF.
+  // Rejects overlong forms, surrogates, and code points above U+10FFFF.
   if (lead == 0xE0 && byte(1) < 0xA0) return 0;
   if (lead == 0xED && byte(1) >= 0xA0) return 0;
   if (lead == 0xF0 && byte(1) < 0x90) return 0;

@@ -1,5 +1,5 @@
-/// Checksums of arrays in files. An array is cut into pieces of 1 MiB; its checksum is the XXH3-64 of the XXH3-64s of
-/// the pieces, each as 8 bytes in little-endian order. The result does not depend on the number of threads.
+/// Checksums of arrays in files. An array is divided into pieces of 1 MiB. Its checksum is the XXH3-64 of the XXH3-64
+/// values of the pieces, each as 8 bytes in little-endian order. The result does not depend on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@ inline constexpr std::int64_t checksum_piece = 1 << 20;  ///< Bytes.
 
 std::uint64_t checksum_of_piece(const void* bytes, std::size_t count);
 std::uint64_t checksum_of_pieces(const std::vector<std::uint64_t>& checksums);
-/// The checksum of `count` bytes in memory, computed on all threads.
+/// Returns the checksum of `count` bytes in memory, computed on all threads.
 std::uint64_t checksum_of(const void* bytes, std::size_t count);
-/// The same on `threads` threads, without allocating if `pieces` has the capacity for the checksums of all pieces.
+/// Like checksum_of above, on `threads` threads. Does not allocate if `pieces` has the capacity for the checksums of
+/// all pieces.
 std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std::vector<std::uint64_t>& pieces);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Rows of arrays: the parts at the indices of the first axis.
+/// Rows of arrays: the slices along the first axis.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace xtape {
 
-/// The shape of an array with `rows` rows in place of its own; it has at least one axis.
+/// Returns the shape of an array with its number of rows replaced by `rows`. The shape has at least one axis.
 inline Shape with_rows(Shape shape, std::int64_t rows) {
   shape[0] = rows;
   return shape;
 }
 
-/// Copies these rows of an array to `to`, one after the other.
+/// Copies the listed rows of an array to `to`, one after the other.
 void copy_rows(const ArrayView& from, const std::uint32_t* rows, std::int64_t count, void* to);
 
 }  // namespace xtape

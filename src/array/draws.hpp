@@ -1,4 +1,4 @@
-/// Random numbers as a function of what they are for.
+/// Random numbers that are a function of their purpose.
 #pragma once
 
 #include <Random123/philox.h>
@@ -11,7 +11,7 @@
 
 namespace xtape {
 
-/// Random numbers as a function of (seed, name, block, attempt): Philox4x32-10 with one key per name.
+/// Random numbers as a function of (seed, name, block, attempt). The generator is Philox4x32-10 with one key per name.
 class Draws {
  public:
   Draws(std::uint64_t seed, const std::string& name) {
@@ -21,7 +21,7 @@ class Draws {
     key_ = {{static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)}};
   }
 
-  /// Two independent numbers in (0, 1).
+  /// Returns two independent numbers in (0, 1).
   std::pair<double, double> uniform(std::uint64_t block, std::uint64_t attempt = 0) const {
     const auto bits =
         r123::Philox4x32()({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
@@ -30,7 +30,7 @@ class Draws {
     return {unit(bits[0], bits[1]), unit(bits[2], bits[3])};
   }
 
-  /// Two independent numbers of the standard normal distribution (Box and Muller, 1958).
+  /// Returns two independent numbers of the standard normal distribution (Box and Muller, 1958).
   std::pair<double, double> normal(std::uint64_t block, std::uint64_t attempt = 0) const {
     const auto [u, v] = uniform(block, attempt);
     const double radius = std::sqrt(-2 * std::log(u));
@@ -38,7 +38,7 @@ class Draws {
     return {radius * std::cos(angle), radius * std::sin(angle)};
   }
 
-  /// One number of the standard normal distribution truncated to [-2, 2], by rejection.
+  /// Returns a number of the standard normal distribution truncated to [-2, 2], by rejection.
   double truncated(std::uint64_t element) const {
     for (std::uint32_t attempt = 0;; ++attempt) {
       const auto [a, b] = normal(element, attempt);

@@ -21,7 +21,8 @@ namespace {
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
 
-/// The mode that stat gives for `path`; 0 if nothing exists there. Throws FileError for any other failure of stat.
+/// Returns the mode that stat gives for `path`, or 0 if nothing exists there. Throws FileError if stat fails for
+/// another reason.
 mode_t mode_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) return status.st_mode;
@@ -57,7 +58,7 @@ std::string other_name_in(const std::string& folder, const std::vector<std::stri
 }
 
 void make_folders(const std::string& folder) {
-  if (path_exists(folder)) return;  // if it is not a folder, the first use of it fails
+  if (path_exists(folder)) return;  // if it is not a folder, its first use fails
   const std::string above = folder_of(folder);
   if (above != folder) make_folders(above);
   make_folder(folder);
@@ -85,7 +86,7 @@ void remove_if_possible(const std::string& path) noexcept {
 
 void flush_folder(const std::string& folder) {
   const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0 && errno == EACCES) return;  // a folder that may be written but not read cannot be flushed
+  if (file < 0 && errno == EACCES) return;  // a folder that can be written but not read cannot be flushed
   if (file < 0) fail("open", folder);
   // Some file systems cannot flush a folder and return EINVAL.
   const bool failed = fsync(file) != 0 && errno != EINVAL;
@@ -110,14 +111,14 @@ namespace {
 /// Renames folder `from` to `to`. An existing `to` is replaced and then removed.
 void put_in_place(const std::string& from, const std::string& to) {
   if (path_exists(to)) {
-    // A plain rename cannot replace a directory that is not empty; the exchange is also atomic.
+    // A plain rename cannot replace a directory that is not empty. The exchange is also atomic.
     if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
       flush_folder(folder_of(to));
       remove_if_possible(from);
       return;
     }
     if (errno != EINVAL && errno != ENOSYS) fail("replace", to);
-    // The file system does not support the exchange. If the process dies between the two renames, there is no `to`.
+    // The file system does not support the exchange. If the process ends between the two renames, `to` does not exist.
     const std::string before = to + ".replaced" + unfinished;
     remove_if_possible(before);
     rename_path(to, before);
@@ -143,7 +144,7 @@ bool is_unfinished(const std::string& name) {
 }
 
 void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write) {
-  const std::string to = link_target(path.substr(0, path.find_last_not_of('/') + 1));  // "runs/t/" is "runs/t"
+  const std::string to = link_target(path.substr(0, path.find_last_not_of('/') + 1));  // "runs/t/" becomes "runs/t"
   const std::string beside = to + unfinished;
   remove_if_possible(beside);
   try {
@@ -151,7 +152,7 @@ void write_folder(const std::string& path, const std::function<void(const std::s
     write(beside);
     put_in_place(beside, to);
   } catch (...) {
-    remove_if_possible(beside);  // frees its space, as the disk may be full
+    remove_if_possible(beside);  // frees its space, because the disk may be full
     throw;
   }
 }
@@ -184,7 +185,7 @@ void AppendedFile::write(const std::string& bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
       const std::string reason = std::strerror(errno);
-      // If this fails too, a partial line remains, which the next user of the file has to remove.
+      // If this fails too, a partial line remains. The next user of the file must remove it.
       [[maybe_unused]] const int failed = ftruncate(file_, before.st_size);
       fail(reason);
     }

@@ -1,5 +1,5 @@
-/// Operations on files and folders that leave them intact after a crash or on a full disk: queries, replacing,
-/// appending and locking.
+/// Operations on files and folders that keep them intact after a crash or on a full disk: queries, replacing, appending
+/// and locking.
 #pragma once
 
 #include <cstdint>
@@ -11,53 +11,55 @@
 
 namespace xtape {
 
-/// Whether a file of any kind exists at `path`. Throws FileError if the system cannot tell.
+/// Returns whether a file of any kind exists at `path`. Throws FileError if the system cannot tell.
 bool path_exists(const std::string& path);
 bool is_folder(const std::string& path);      ///< Whether `path` is a folder; throws as path_exists does.
 bool is_plain_file(const std::string& path);  ///< Whether `path` is a regular file; throws as path_exists does.
-/// The path of a name in a folder.
+/// Returns the path of a name in a folder.
 inline std::string path_in(const std::string& folder, const std::string& name) { return folder + "/" + name; }
-/// The names in a folder, in no particular order. Throws FileError if the folder cannot be read completely.
+/// Returns the names in a folder, in no particular order. Throws FileError if the folder cannot be read completely.
 std::vector<std::string> names_in(const std::string& folder);
-/// A name in the folder that is none of `known`; "" if there is none. Throws FileError.
+/// Returns a name in the folder that is not one of `known`, or "" if there is none. Throws FileError.
 std::string other_name_in(const std::string& folder, const std::vector<std::string>& known);
-/// Makes the folder and its missing parents. Throws FileError.
+/// Creates the folder and its missing parents. Throws FileError.
 void make_folders(const std::string& folder);
-/// Makes the folder; its parent must exist, so that a parent that was deleted meanwhile is not made again. Does nothing
-/// if the folder exists. Throws FileError.
+/// Creates the folder. Its parent must exist, so that a parent that was deleted in the meantime is not created again.
+/// Does nothing if the folder exists. Throws FileError.
 void make_folder(const std::string& folder);
-/// Removes the file, or the folder with its contents, at `path`. Returns why it cannot; "" if nothing is left there.
+/// Removes the file, or the folder with its contents, at `path`. Returns the reason if this fails, or "" if nothing is
+/// left there.
 std::string try_to_remove(const std::string& path);
-/// The same, ignoring errors.
+/// Like try_to_remove, but ignores errors.
 void remove_if_possible(const std::string& path) noexcept;
-/// Tries to rename `from` to `to`. Returns why it cannot; "" if it has.
+/// Tries to rename `from` to `to`. Returns the reason if this fails, or "" if it succeeds.
 std::string try_to_rename(const std::string& from, const std::string& to);
 /// Waits until the names in a folder are on the disk (fsync). Throws FileError.
 void flush_folder(const std::string& folder);
 std::string folder_of(const std::string& path);  ///< The folder that contains the file or folder `path`.
 /// Renames `from` to `to` and flushes the folder of `to`. Throws FileError.
 void rename_path(const std::string& from, const std::string& to);
-/// Ends the names of folders that write_folder has not completed.
+/// The ending of the names of folders that write_folder has not completed.
 inline constexpr const char* unfinished = ".writing";
-/// Whether this is the name of a file or folder that a crash left incomplete: NAME.writing or NAME.writing-PROCESS.
+/// Returns whether this is the name of a file or folder that a crash left incomplete: NAME.writing or
+/// NAME.writing-PROCESS.
 bool is_unfinished(const std::string& name);
-/// Makes or replaces the folder at `path` atomically: `write` fills a new folder beside it, whose name ends in
-/// `unfinished`, which is then renamed to `path`. If `write` throws, nothing is left of the new folder. If `path` is a
-/// symbolic link, the folder that it leads to is replaced. Throws FileError.
+/// Creates or replaces the folder at `path` atomically. `write` fills a new folder beside it, whose name ends in
+/// `unfinished`. This folder is then renamed to `path`. If `write` throws, the new folder is removed. If `path` is a
+/// symbolic link, the target of the link is replaced. Throws FileError.
 void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write);
 /// Replaces the file at `path` atomically, as ReplacedFile does. Throws FileError.
 void write_file(const std::string& path, const std::string& bytes);
 
-/// A file that is appended to. Each write is in the file completely or not at all.
+/// A file to which bytes are appended. Each write is in the file completely or not at all.
 class AppendedFile {
  public:
-  /// Opens the file; makes it if it is missing. Throws FileError.
+  /// Opens the file. Creates it if it is missing. Throws FileError.
   explicit AppendedFile(std::string path);
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
   ~AppendedFile();
-  /// Appends `bytes`. Throws FileError if they cannot be written completely, after truncating the file to its old
-  /// length; and if the file has been deleted.
+  /// Appends `bytes`. Throws FileError if the bytes cannot be written completely, after truncating the file to its old
+  /// length. Throws FileError if the file has been deleted.
   void write(const std::string& bytes);
   void flush();  ///< Waits until the file is on the disk (fsync). Throws FileError.
 
@@ -67,12 +69,12 @@ class AppendedFile {
   int file_ = -1;
 };
 
-/// A lock on a file (flock). One process can hold it at a time. It is released when its process ends, in any way. The
-/// file contains the name of the holder.
+/// A lock on a file (flock). One process at a time can hold it. The lock is released when its process ends in any way.
+/// The file contains the name of the holder.
 class FileLock {
  public:
-  /// Acquires the lock on the file `path`; makes the file if it is missing. `what` names the locked thing in errors.
-  /// Throws FileError, which names the holder, if another process holds the lock.
+  /// Acquires the lock on the file `path`. Creates the file if it is missing. `what` names the locked object in errors.
+  /// Throws FileError with the name of the holder if another process holds the lock.
   FileLock(std::string path, std::string what);
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;

@@ -1,4 +1,4 @@
-/// The places of elements in arrays.
+/// Indices of elements in arrays.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace xtape {
 
-/// The index of an element in row-major order.
+/// Returns the index of an element, given its position in row-major order.
 std::vector<std::int64_t> index_of(std::int64_t element, const Shape& shape);
 
 /// "[1, 2]".

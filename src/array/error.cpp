@@ -6,7 +6,7 @@
 namespace xtape {
 
 struct Error::Facts {
-  std::string text;  ///< The whole message; empty: it is that of std::runtime_error.
+  std::string text;  ///< The whole message. If empty, std::runtime_error has the message.
   std::string op, file;
   std::int32_t line = 0;
   std::vector<Shape> shapes;
@@ -37,7 +37,8 @@ const std::vector<Shape>& Error::shapes() const {
   return facts_ ? facts_->shapes : no_shapes;
 }
 
-/// What this error may change: copies of an error share their facts, so that they are copied first.
+/// Returns the facts of this error for changes. Copies of an error share their facts, so this function first copies
+/// shared facts.
 Error::Facts& Error::facts() {
   if (!facts_ || facts_.use_count() > 1) facts_ = facts_ ? std::make_shared<Facts>(*facts_) : std::make_shared<Facts>();
   return *facts_;

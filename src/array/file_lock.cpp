@@ -16,7 +16,7 @@
 namespace xtape {
 
 namespace {
-/// The line that describes this process in the lock file: process id, host, start of the lock, command line.
+/// Returns the line that describes this process in the lock file: process id, host, start of the lock, command line.
 std::string this_process() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
@@ -26,14 +26,14 @@ std::string this_process() {
   std::strftime(since.data(), since.size(), "%Y-%m-%d %H:%M:%S", localtime_r(&now, &local));
   std::ifstream arguments("/proc/self/cmdline", std::ios::binary);
   std::string command((std::istreambuf_iterator<char>(arguments)), std::istreambuf_iterator<char>());
-  if (!command.empty()) command.pop_back();  // the NUL after the last argument
+  if (!command.empty()) command.pop_back();  // removes the NUL after the last argument
   for (char& c : command)
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
   return "process " + std::to_string(getpid()) + " on " + host.data() + " since " + since.data() + ": " + command +
          "\n";
 }
 
-/// The first line of the file; "" if it cannot be read or is still empty.
+/// Returns the first line of the file, or "" if the file cannot be read or is still empty.
 std::string first_line(int file) {
   std::string text(1024, '\0');
   const ssize_t count = pread(file, text.data(), text.size(), 0);
@@ -67,10 +67,10 @@ void FileLock::acquire() {
       const std::string holder = first_line(file_);
       throw FileError(what_ + " is in use by " + (holder.empty() ? "another process" : holder));
     }
-    // On a file system without locks, the user has to ensure that a run is not trained twice at the same time.
+    // On a file system without locks, the user must ensure that a run is not trained twice at the same time.
     if (failed != 0 && errno != ENOSYS && errno != EOPNOTSUPP && errno != ENOLCK) fail();
     if (is_in_place()) break;
-    close(file_);  // the previous holder moved or deleted the file after it was opened here: try again
+    close(file_);  // the previous holder moved or deleted the file after this process opened it: try again
     file_ = -1;
   }
   const std::string text = this_process();

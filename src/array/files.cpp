@@ -55,7 +55,7 @@ std::string read_file(const std::string& path) {
 }
 
 std::string link_target(std::string path) {
-  constexpr int most = 40;  // as the system's
+  constexpr int most = 40;  // the limit that the system has
   for (int links = 0; links < most; ++links) {
     std::error_code none;
     const std::filesystem::path to = std::filesystem::read_symlink(path, none);
@@ -132,7 +132,7 @@ void ReplacedFile::commit() {
     errno = reason;
     fail();
   }
-  flush_folder(folder_of(target_));  // puts the rename on the disk
+  flush_folder(folder_of(target_));  // flushes the rename to the disk
 }
 
 }  // namespace xtape

@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<const char*, 5> set_names{"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 
 #if defined(__x86_64__) && defined(__linux__)
-/// Whether all `bits` are set in a register (0: eax … 3: edx) of what cpuid says about leaf 7.
+/// Returns whether all `bits` are set in a register (0: eax … 3: edx) of leaf 7 of cpuid.
 bool has(unsigned subleaf, std::size_t which, unsigned bits) {
   std::array<unsigned, 4> registers{};
   if (__get_cpuid_count(7, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]) == 0) return false;
@@ -29,8 +29,8 @@ bool has(unsigned subleaf, std::size_t which, unsigned bits) {
 
 InstructionSet of_processor() {
   __builtin_cpu_init();
-  // Processors with these have all of x86-64-v3. __builtin_cpu_supports also asks whether the system saves the
-  // registers.
+  // Processors with these features have all of x86-64-v3. __builtin_cpu_supports also checks whether the system saves
+  // the registers.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
     return InstructionSet::baseline;
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||

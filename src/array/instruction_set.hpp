@@ -6,24 +6,25 @@
 
 namespace xtape {
 
-/// Each includes those before it. `baseline` is what the compiler assumes without options: SSE2 on x86-64.
+/// Each instruction set includes those before it. `baseline` is the compiler's default: SSE2 on x86-64.
 enum class InstructionSet : std::uint8_t {
   baseline,
   avx2,         ///< With FMA: x86-64-v3.
   avx512,       ///< With BW, CD, DQ and VL: x86-64-v4.
-  avx512_bf16,  ///< With VNNI: products of bfloat16 and of int8.
-  amx,          ///< Matrix tiles of bfloat16 and of int8.
+  avx512_bf16,  ///< With VNNI: products of bfloat16 numbers and of int8 numbers.
+  amx,          ///< Matrix tiles of bfloat16 numbers and of int8 numbers.
 };
 
 const char* name_of(InstructionSet set);
-/// The inverse. Throws Error, which begins with `what` and lists the names.
+/// The inverse of name_of. Throws Error if the name is unknown. The text begins with `what` and lists the names.
 InstructionSet instruction_set_named(const std::string& name, const std::string& what);
 
-/// The widest that this processor has and Linux lets this process use. The first call asks for permission to use AMX.
+/// Returns the widest instruction set that this processor has and that Linux lets this process use. The first call asks
+/// for permission to use AMX.
 InstructionSet processor_instruction_set();
 
-/// The widest instruction set that this processor has and XTAPE_ISA allows: the name of one, which limits it. Throws
-/// Error if XTAPE_ISA is not a name. The first call decides for the process.
+/// Returns the widest instruction set that this processor has and that XTAPE_ISA allows. XTAPE_ISA is the name of the
+/// widest allowed instruction set. Throws Error if it is not a name. The first call decides for the whole process.
 InstructionSet instruction_set();
 
 }  // namespace xtape

@@ -6,7 +6,7 @@
 
 namespace xtape {
 
-/// "a, b, c": the texts of the elements of a list.
+/// Returns "a, b, c": the texts of the elements of a list.
 template <class List, class Text = std::identity>
 std::string joined(const List& list, const Text& text = {}, const char* between = ", ") {
   std::string all;

@@ -1,4 +1,4 @@
-// Parses JSON text and records where values begin.
+// Parses JSON text and records the beginnings of values.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -11,8 +11,8 @@
 
 namespace xtape {
 
-/// Builds the values from nlohmann's SAX events. Open containers are on an explicit stack, so a value never moves once
-/// it is inside another, and nothing recurses.
+/// Builds the values from nlohmann's SAX events. Open containers are on an explicit stack. A value therefore never
+/// moves once it is inside another value, and no call is recursive.
 class JsonReader {
  public:
   JsonReader(JsonText& json, JsonNumbers numbers) : json_(json), text_(json.text_), numbers_(numbers) {}
@@ -26,7 +26,7 @@ class JsonReader {
       json_.fail(json_.file_ + ": the text is empty: JSON text must contain a value");
     if (text_.compare(0, 2, "\xFF\xFE") == 0 || text_.compare(0, 2, "\xFE\xFF") == 0)
       json_.fail_at(0, "this is UTF-16: JSON text must be UTF-8");
-    // The parser would take a NUL for the end of the text.
+    // The parser would interpret a NUL as the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
       json_.fail_at(nul, "a NUL byte is not allowed in JSON text");
     if (numbers_ == JsonNumbers::any) hide_infinities();
@@ -66,7 +66,8 @@ class JsonReader {
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) {
     const std::string what = error.what();
     const auto says = [&](const char* words) { return what.find(words) != std::string::npos; };
-    const std::size_t last = std::min(begin_ + std::max<std::size_t>(position, 1) - 1, text_.size());  // byte read
+    // the last byte that was read
+    const std::size_t last = std::min(begin_ + std::max<std::size_t>(position, 1) - 1, text_.size());
     if (says("number overflow"))
       json_.fail_at(mark_, "the number " + token + " is out of range: the largest float64 is 1.8e308");
     if (says("ill-formed UTF-8")) json_.fail_at(last, "this byte is not UTF-8");
@@ -88,12 +89,12 @@ class JsonReader {
  private:
   struct Level {
     Json value;
-    std::string key;  // of the next entry
+    std::string key;  // the key of the next entry
     std::size_t key_begin = 0;
-    std::unordered_map<std::string, std::size_t> keys = {};  // the byte where each key begins
+    std::unordered_map<std::string, std::size_t> keys = {};  // the byte at which each key begins
   };
 
-  /// Iterates over the text byte by byte and records where the next token begins, which the parser does not report.
+  /// Iterates over the text byte by byte. Records the beginning of the next token, which the parser does not report.
   class Bytes {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -141,7 +142,8 @@ class JsonReader {
 
   const std::string& parsed() const { return infinities_.empty() ? text_ : hidden_; }
 
-  /// The parser knows no Infinity and no NaN: it is given a string of the same length in the place of each.
+  /// The parser supports neither Infinity nor NaN. It therefore receives a string of the same length in place of each
+  /// of them.
   void hide_infinities() {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     const std::pair<std::string_view, double> words[] = {
@@ -201,7 +203,7 @@ class JsonReader {
     if (level.value.is_array()) {
       level.value.push_back(std::move(value));
     } else {
-      // The key is known to be new. The insertion of ordered_json would search all keys.
+      // The key is known to be new. Insertion into an ordered_json would search all keys.
       using Entries = Json::object_t::Container;
       static_cast<Entries&>(level.value.get_ref<Json::object_t&>())
           .emplace_back(std::move(level.key), std::move(value));
@@ -242,7 +244,7 @@ class JsonReader {
     json_.places_ = std::move(begins_);
   }
 
-  /// The message about what is expected where the parser stopped; `what` is the parser's message.
+  /// Returns the message about the token that the parser expects where it stopped. `what` is the parser's message.
   std::string expected(const std::string& what) const {
     const auto parsing = [&](const char* context) {
       return what.find(std::string("while parsing ") + context) != std::string::npos;
@@ -275,10 +277,12 @@ class JsonReader {
   JsonText& json_;
   const std::string& text_;
   JsonNumbers numbers_;
-  std::unordered_map<std::size_t, double> infinities_;  // the numbers that are not finite, by the byte where they begin
-  std::string hidden_;                                  // the text with strings in their place
-  std::size_t begin_ = 0, last_ = 0, mark_ = 0;  // bytes: first of the text; last read; first of the current token
-  bool marking_ = true;                          // the next token has not begun yet
+  // the numbers that are not finite, by the byte at which they begin
+  std::unordered_map<std::size_t, double> infinities_;
+  std::string hidden_;                                  // the text with strings in place of these numbers
+  // bytes: the first byte of the text; the last byte read; the first byte of the current token
+  std::size_t begin_ = 0, last_ = 0, mark_ = 0;
+  bool marking_ = true;                          // whether the next token has not begun yet
   std::vector<Level> levels_;
   std::vector<JsonText::Place> begins_;
 };

@@ -93,7 +93,7 @@ void JsonNode::refuse(const char* wanted) const {
        (kind == "null" ? kind : (kind == "object" || kind == "array" ? "an " : "a ") + kind));
 }
 
-/// Contents that are in no text, and their parts, which are.
+/// Contents that are not in the text, with their parts, which are in the text.
 struct JsonNode::Made {
   Json json;
   std::vector<std::pair<std::string, JsonNode>> parts = {};

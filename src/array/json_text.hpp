@@ -1,5 +1,5 @@
-/// The one JSON parser of the project. Every error gives its location and what would be right. Sources that look into
-/// values include <nlohmann/json.hpp>, which costs each of them seconds of compile time.
+/// The one JSON parser of the project. Every error gives its location and a valid alternative. Sources that inspect
+/// values include <nlohmann/json.hpp>, which adds seconds to the compile time of each source.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json;
 /// The exception type for errors in a JSON text: DefinitionError or FileError.
 enum class JsonErrors : std::uint8_t { definition, file };
 
-/// Which numbers a JSON text may have: `any` also reads Infinity, -Infinity and NaN, which Python's json writes.
+/// The numbers that a JSON text may contain. `any` also accepts Infinity, -Infinity and NaN, which Python's json
+/// writes.
 enum class JsonNumbers : std::uint8_t { finite, any };
 
 /// A parsed JSON text with the location of each value. Object entries keep the order of the text. A leading byte-order
@@ -25,9 +26,9 @@ class JsonText {
  public:
   static constexpr std::size_t deepest = 256;  ///< The maximum nesting depth of arrays and objects.
 
-  /// `file` names the text in errors. Throws if the text is empty, is not JSON, is not UTF-8, contains NUL bytes,
-  /// continues after its value, is nested more than `deepest` deep or has 4 GiB or more; if an object has a key twice;
-  /// and if a number is out of range.
+  /// `file` names the text in errors. Throws if the text is empty, is not JSON or UTF-8, contains NUL bytes, has
+  /// content after its value, is nested more than `deepest` levels deep, or has 4 GiB or more. Throws if an object has
+  /// a key twice or a number is out of range.
   JsonText(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite);
   ~JsonText();
   JsonText(const JsonText&) = delete;
@@ -36,11 +37,11 @@ class JsonText {
   const Json& root() const { return *root_; }
   const std::string& file() const { return file_; }
 
-  /// The byte of the text where `value` begins. `value` must be `root` or a value inside it, not a copy.
+  /// Returns the byte of the text at which `value` begins. `value` must be `root` or a value inside it, not a copy.
   std::size_t begin_of(const Json& value) const;
-  /// The byte where the key of `value` begins; `begin_of(value)` if it has no key.
+  /// Returns the byte at which the key of `value` begins, or `begin_of(value)` if it has no key.
   std::size_t key_of(const Json& value) const;
-  /// The spelling of a number, `true`, `false` or `null` in the text.
+  /// Returns the spelling of a number, `true`, `false` or `null` in the text.
   std::string spelling(const Json& value) const;
 
   int line_at(std::size_t byte) const;                       ///< Counted from 1.
@@ -62,15 +63,15 @@ class JsonText {
   JsonErrors errors_;
   std::unique_ptr<Json> root_;
   std::vector<Place> places_;       // sorted by the value's address
-  std::vector<std::size_t> lines_;  // the byte where each line begins
+  std::vector<std::size_t> lines_;  // the byte at which each line begins
 };
 
-/// The text of a value, indented, with a line feed at its end. Numbers that are not finite are spelt as JsonNumbers
-/// says.
+/// Returns the text of a value, indented and with a line feed at its end. Numbers that are not finite are spelt as in
+/// JsonNumbers::any.
 std::string indented(const Json& value);
 
-/// A value inside a text, which it keeps alive. Every accessor throws, with the value's location and a caret, if the
-/// value has another type.
+/// A value inside a text. The node keeps the text alive. If the value has another type, every accessor throws an error
+/// with the value's location and a caret.
 class JsonNode {
  public:
   JsonNode() = default;
@@ -80,14 +81,14 @@ class JsonNode {
   JsonNode(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite)
       : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors, numbers)) {}
 
-  /// A node at the place of this one with other contents: errors about it name this place, and errors about its parts
-  /// the places of these.
+  /// Returns a node at the place of this node with other contents. Errors about the new node give this place. Errors
+  /// about its parts give the places of the parts.
   JsonNode with_entries(const std::vector<std::pair<std::string, JsonNode>>& entries) const;
   JsonNode with_elements(const std::vector<JsonNode>& elements) const;
   JsonNode with_text(const std::string& text) const;
 
   const Json& json() const { return *value_; }
-  /// The value of the text whose place this node has.
+  /// Returns the value in the text that determines the place of this node.
   const Json* place() const { return place_; }
   const std::shared_ptr<const JsonText>& source() const { return source_; }
   const std::string& file() const { return source_->file(); }
@@ -95,7 +96,7 @@ class JsonNode {
   /// Throws "file, owner, line 3: message" and the line with a caret under the value, or under its key.
   [[noreturn]] void fail(const std::string& message) const { fail_at(begin(), message); }
   [[noreturn]] void fail_at_key(const std::string& message) const { fail_at(source_->key_of(*place_), message); }
-  /// A copy of this node with an owner: errors of the copy and of nodes taken from it name the owner.
+  /// Returns a copy of this node with an owner. Errors of the copy, and of nodes taken from it, name the owner.
   JsonNode owned_by(const std::string& owner) const;
   const std::string& owner() const { return owner_; }
 
@@ -106,15 +107,15 @@ class JsonNode {
   const std::string& text() const;
   bool flag() const;
   double number() const;
-  /// The integer in [least, greatest]; throws if it is outside.
+  /// Returns the integer. Throws if it is outside of [least, greatest].
   std::int64_t integer(std::int64_t least, std::int64_t greatest) const;
   bool has(const std::string& key) const;
   JsonNode at(const std::string& key) const;  ///< Throws if the key is missing.
-  /// The entries of an object, in the order of the text.
+  /// Returns the entries of an object, in the order of the text.
   std::vector<std::pair<std::string, JsonNode>> entries() const;
-  /// The elements of an array.
+  /// Returns the elements of an array.
   std::vector<JsonNode> elements() const;
-  /// Throws at the first key that is not one of `known`, naming the nearest known key.
+  /// Throws at the first key that is not one of `known`. The message suggests the nearest known key.
   void only(const std::vector<std::string>& known) const;
 
  private:
@@ -126,8 +127,8 @@ class JsonNode {
 
   std::shared_ptr<const JsonText> source_;
   const Json* value_ = nullptr;
-  const Json* place_ = nullptr;       // the value in the text; `value_`, unless the contents are made
-  std::shared_ptr<const Made> made_;  // null: the contents are those of the text
+  const Json* place_ = nullptr;       // the value in the text; equals `value_` unless the contents are made
+  std::shared_ptr<const Made> made_;  // null if the node has the contents of the text
   std::string owner_;
 };
 

@@ -13,7 +13,7 @@ void Literal::too_large(std::uint64_t value) {
 }
 
 bool Literal::fits(Dtype dtype) const {
-  constexpr double too_large = 65520;  // the first number that is rounded to infinity
+  constexpr double too_large = 65520;  // the smallest number that rounds to infinity
   if (dtype == Dtype::float16) return !(std::abs(real()) >= too_large) || std::isinf(real());
   if (is_floating(dtype)) return true;
   if (dtype == Dtype::boolean) return real() == 0 || real() == 1;
@@ -44,7 +44,7 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
                            : dtype == Dtype::int8    ? range(std::int8_t{})
                            : dtype == Dtype::int32   ? range(std::int32_t{})
                                                      : range(std::int64_t{});
-  // Attributes may hold integers as doubles; the message shows the integer.
+  // Attributes may hold integers as doubles. The message shows the integer.
   const Literal shown = literal.fits(Dtype::int64) ? Literal(literal.as<std::int64_t>()) : literal;
   throw DtypeError(what + " " + to_string(shown) + " does not fit " + name_of(dtype) + ", which holds " + held +
                    ": use " +

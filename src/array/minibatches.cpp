@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// The number of rows. Throws unless all arrays have it.
+/// Returns the number of rows. Throws if the arrays have different numbers.
 std::int64_t rows_of(const std::vector<ArrayView>& arrays, const char* who) {
   if (arrays.empty()) throw Error(std::string(who) + ": there is no array");
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -35,8 +35,8 @@ struct RowReader::Data {
   BatchOptions options;
   std::int64_t rows = 0, batches = 0;
   std::vector<std::uint32_t> order;
-  std::vector<Array> memory;     // of a whole batch, for each array
-  std::vector<ArrayView> given;  // the batch that was read last
+  std::vector<Array> memory;     // for each array: the memory of a whole batch
+  std::vector<ArrayView> given;  // the last batch that was read
 };
 
 RowReader::RowReader(std::vector<ArrayView> arrays, const BatchOptions& options) : data_(new Data{}) {

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// How many letters are missing, surplus, replaced, or exchanged with the next one.
+/// Returns the number of letters that are missing, surplus, replaced, or swapped with the next letter.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> above_that(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -26,7 +26,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-/// A third of the letters may be wrong: a short name has one slip, and a letter is no other letter misspelt.
+/// Up to a third of the letters may be wrong. A short name may have one error. A name of one letter is never a
+/// misspelling of another letter.
 bool may_mean(const std::string& name, const std::string& each, std::size_t distance) {
   constexpr std::size_t beginning = 3;
   return distance <= (std::max(name.size(), each.size()) + 1) / 3 ||

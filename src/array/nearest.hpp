@@ -1,4 +1,4 @@
-/// For errors about unknown names: the valid name that is nearest to the given one.
+/// Finds the valid name that is nearest to an unknown name, for error messages.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace xtape {
 
-/// The one of `names` with the smallest edit distance to `name`, the first of equally near ones. Only names count that
-/// differ in at most a third of their letters, or that begin with `name`. "" if there is none.
+/// Returns the name in `names` with the smallest edit distance to `name`, or the first of several such names. Only
+/// names that differ in at most a third of their letters, or that begin with `name`, count. Returns "" if there is
+/// none.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
 /// "; did you mean 'weight'?", or "" if `nearest` finds no name.

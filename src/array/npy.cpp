@@ -1,5 +1,5 @@
-// Arrays in NumPy's format: a signature, the version, the length of a header, the header, the elements. The header is a
-// Python dictionary such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+// Reads arrays in NumPy's format: a signature, the version, the length of the header, the header, and the elements. The
+// header is a Python dictionary such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 #include "npy.hpp"
 
 #include <algorithm>
@@ -22,10 +22,10 @@ constexpr std::uint64_t longest_npy_header = 1 << 16;
 struct NpyHeader {
   const Stored* stored = nullptr;
   Shape shape;
-  std::uint64_t elements = 0;  // the byte at which they begin
+  std::uint64_t elements = 0;  // the byte at which the elements begin
 };
 
-/// Reads a header. It is strict: what numpy.save does not write is an error.
+/// Reads a header. It is strict: a form that numpy.save does not write is an error.
 class NpyHeaderReader {
  public:
   NpyHeaderReader(const NpyBytes& bytes, const std::string& where) : bytes_(bytes), where_(where) {}
@@ -65,7 +65,7 @@ class NpyHeaderReader {
   [[noreturn]] void fail(const std::string& why) const { throw FileError("cannot read '" + where_ + "': " + why); }
   [[noreturn]] void damaged(const std::string& why) const { fail("its header is not one of an npy file: " + why); }
 
-  /// Reads the text of the header; returns where it ends.
+  /// Reads the text of the header. Returns the position of its end.
   std::uint64_t read_text() {
     unsigned char start[12] = {};
     const auto read = [&](std::uint64_t first, std::uint64_t last) {
@@ -144,7 +144,7 @@ class NpyHeaderReader {
     return shape;
   }
 
-  /// The element type that NumPy calls "<f4", "|u1" …
+  /// Returns the element type that NumPy calls "<f4", "|u1" …
   const Stored* stored(const std::string& name) const {
     if (name.size() > 1 && name[0] == '>')
       fail("its elements, '" + escaped(name) +
@@ -173,7 +173,8 @@ Array read_npy(const NpyBytes& bytes, const std::string& where) {
   const std::uint64_t left = bytes.size - header.elements;
   std::int64_t wanted = static_cast<std::int64_t>(header.stored->bytes);
   try {
-    checked_bytes(header.stored->dtype, header.shape);  // those of the array, of at least as wide elements
+    // the bytes of the array; its elements are at least as wide as those in the file
+    checked_bytes(header.stored->dtype, header.shape);
     wanted *= count_of(header.shape);
   } catch (const ShapeError&) {
     fail("no array can have its shape, " + to_string(header.shape));
@@ -187,7 +188,7 @@ Array read_npy(const NpyBytes& bytes, const std::string& where) {
     bytes.read(header.elements, to, static_cast<std::size_t>(wanted));
     return array;
   }
-  constexpr std::int64_t piece = 1 << 16;  // elements that are converted at once
+  constexpr std::int64_t piece = 1 << 16;  // number of elements that are converted at once
   const auto element = static_cast<std::int64_t>(header.stored->bytes);
   const auto wide = static_cast<std::int64_t>(size_of(array.dtype()));
   const std::unique_ptr<std::byte[]> scratch(new std::byte[static_cast<std::size_t>(piece * element)]);

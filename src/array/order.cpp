@@ -17,7 +17,7 @@ std::uint64_t mix(std::uint64_t x) {
 
 std::uint64_t draw_below(std::uint64_t bound, std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
   const std::uint64_t bits = mix(mix(mix(seed) ^ stream) ^ counter);
-  // The high half of the product is uniform up to a bias of bound / 2^64.
+  // The high half of the product is uniform, apart from a bias of at most bound / 2^64.
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(bits) * bound) >> 64);
 }

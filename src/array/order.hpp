@@ -1,4 +1,4 @@
-/// The data order: random draws that depend on seed, stream and counter alone.
+/// The data order. Random draws depend only on seed, stream and counter.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace xtape {
 /// The streams of random numbers, one for each kind of draw.
 namespace streams {
 inline constexpr std::uint64_t text_rows = 1, text_sample = 2, rows_sample = 6, split = 7;
-inline constexpr std::uint64_t epochs = 1000;  ///< The first of the streams of epochs; each epoch has two.
-inline constexpr std::uint64_t images = std::uint64_t{1} << 61;     ///< The first of those of epochs of varied images.
-inline constexpr std::uint64_t row_draws = std::uint64_t{1} << 62;  ///< The first of those of draws of rows.
+inline constexpr std::uint64_t epochs = 1000;  ///< The first stream for epochs. Each epoch has two streams.
+inline constexpr std::uint64_t images = std::uint64_t{1} << 61;     ///< The first stream for epochs of varied images.
+inline constexpr std::uint64_t row_draws = std::uint64_t{1} << 62;  ///< The first stream for draws of rows.
 }  // namespace streams
 
 /// A random number in [0, bound).

@@ -33,8 +33,8 @@ std::size_t limit_of(int resource) {
   return static_cast<std::size_t>(limit.rlim_cur);
 }
 
-/// The beginning of a file of the kernel; "" if it cannot be read. Streams would not do: this also runs before the
-/// constructors of the C++ library.
+/// Returns the beginning of a file of the kernel, or "" if it cannot be read. Does not use streams, because it also
+/// runs before the constructors of the C++ library.
 std::string beginning_of(const char* path) {
   constexpr std::size_t most = 8192;
   std::string text(most, '\0');
@@ -45,7 +45,7 @@ std::string beginning_of(const char* path) {
   return text;
 }
 
-/// The number behind `word`, or `otherwise` if there is none.
+/// Returns the number after `word`, or `otherwise` if there is none.
 std::size_t number_behind(const std::string& text, const std::string& word, std::size_t otherwise) {
   const std::size_t found = text.find(word);
   if (found == std::string::npos) return otherwise;
@@ -58,7 +58,7 @@ std::size_t difference(std::size_t limit, std::size_t taken) {
   return limit - std::min(limit, taken);
 }
 
-/// What a limit of the process leaves; /proc/self/status says under `word` how much of it is taken.
+/// Returns the memory that a limit of the process leaves. /proc/self/status gives the used amount under `word`.
 MemoryLeft left_of(const char* name, int resource, const char* word) {
   const std::size_t limit = limit_of(resource);
   if (limit == unlimited) return {unlimited, ""};
@@ -66,7 +66,8 @@ MemoryLeft left_of(const char* name, int resource, const char* word) {
   return {difference(limit, taken), std::string(name) + ": " + bytes_text(limit)};
 }
 
-/// What the control group leaves, which containers have. The memory of cached files counts as free.
+/// Returns the memory that the control group, for example of a container, leaves. The memory of cached files counts as
+/// free.
 MemoryLeft left_of_group() {
   struct Files {
     const char *limit, *used, *statistics, *cached;

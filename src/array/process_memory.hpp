@@ -1,4 +1,5 @@
-/// The memory of this process: what it may have and what is left, for errors that come before the system's own.
+/// The memory of this process: its limit and the part that is left. Used for errors that precede the system's own
+/// errors.
 #pragma once
 
 #include <cstddef>
@@ -8,39 +9,40 @@
 
 namespace xtape {
 
-/// A size for messages: "1 byte", "3 bytes", "1.50 MiB".
+/// Returns a size for messages: "1 byte", "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
-/// The largest number of bytes that this process can use: the memory of the machine with its swap, or a limit of the
-/// process (ulimit -v, ulimit -d) if that is lower.
+/// Returns the largest number of bytes that this process can use. It is the memory of the machine with its swap, or a
+/// lower limit of the process (ulimit -v, ulimit -d).
 std::size_t memory_limit();
 
-/// How much address space the limit on it (ulimit -v) leaves; the largest std::size_t if there is none.
+/// Returns the remaining address space under its limit (ulimit -v), or the largest std::size_t if there is no limit.
 std::size_t address_space_left();
 
-/// How much more memory this process can take.
+/// The amount of memory that this process can still take.
 struct MemoryLeft {
   std::size_t bytes = 0;
-  std::string limit;  ///< What limits it: "ulimit -v: 400.00 MiB", "memory of the machine: 16.00 GiB".
+  std::string limit;  ///< The source of the limit: "ulimit -v: 400.00 MiB", "memory of the machine: 16.00 GiB".
 };
 
-/// The least of what the limits of the process, of its control group and the free memory of the machine leave.
+/// Returns the smallest of what the limits of the process, its control group and the free memory of the machine leave.
 MemoryLeft memory_left();
 
-/// For the end of messages: "12.00 MiB are left (ulimit -v: 400.00 MiB)".
+/// Returns text for the end of messages: "12.00 MiB are left (ulimit -v: 400.00 MiB)".
 std::string memory_left_text();
 
-/// Whether the system would map so many bytes now.
+/// Returns whether the system would map this many bytes now.
 bool can_map(std::size_t bytes);
 
-/// The system or a limit of the process refuses memory. A search for another error that meets it has not found that.
+/// Thrown if the system or a limit of the process refuses memory. If a search for another error ends with this one, it
+/// has not found the other error.
 class OutOfMemory : public Error {
  public:
   using Error::Error;
 };
 
-/// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if more than what is left is
-/// asked for. Asks the system only about sizes that matter.
+/// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if `bytes` exceeds the remaining
+/// memory. Queries the system only for large sizes.
 void require_memory_left(std::size_t bytes, const std::string& what);
 
 }  // namespace xtape

@@ -12,7 +12,7 @@
 namespace xtape {
 
 namespace {
-/// Keeps the first exception of any thread in a parallel region, for the thread that opened the region to rethrow.
+/// Keeps the first exception of any thread in a parallel region. The thread that opened the region rethrows it.
 class Failure {
  public:
   template <class Work>
@@ -44,8 +44,8 @@ struct ArrayFile::Data {
     for (const Described& each : header.arrays) entries.push_back({each.name, each.stored->dtype, each.shape});
   }
 
-  /// Reads an array piece by piece on all threads, into `whole`, or into scratch memory if `whole` is null. Calls
-  /// take(index of the first element, the stored bytes, element count) for each piece, then verifies the checksum.
+  /// Reads an array piece by piece on all threads into `whole`, or into scratch memory if `whole` is null. Calls
+  /// take(index of the first element, the stored bytes, number of elements) for each piece. Then verifies the checksum.
   template <class Take>
   void read_pieces(const Described& array, std::byte* whole, const Take& take) const {
     const auto element = static_cast<std::int64_t>(array.stored->bytes);
@@ -134,8 +134,8 @@ struct ArrayWriter::Data {
   std::string path;
   std::vector<ArrayFile::Entry> entries;
   std::vector<std::pair<std::string, std::string>> metadata;
-  std::vector<std::uint64_t> checksums;  // of the arrays, as far as they are known
-  std::size_t written = 0;               // arrays
+  std::vector<std::uint64_t> checksums;  // the known checksums of the arrays
+  std::size_t written = 0;               // number of arrays
   bool committed = false;
   ReplacedFile file;
 

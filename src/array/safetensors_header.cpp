@@ -12,12 +12,12 @@
 namespace xtape {
 
 namespace {
-constexpr std::uint64_t largest_header = std::uint64_t{100} << 20;  // the limit of the format's reference reader
+constexpr std::uint64_t largest_header = std::uint64_t{100} << 20;  // the limit in the format's reference reader
 constexpr const char* metadata_key = "__metadata__";
-/// The checksum of an array is in the metadata under this prefix followed by the array's name.
+/// The prefix of the metadata keys of checksums. The name of the array follows the prefix.
 constexpr const char* checksum_key = "xxh3:";
 
-/// The checksum as 16 lower-case hexadecimal digits.
+/// Returns the checksum as 16 lower-case hexadecimal digits.
 std::string written(std::uint64_t checksum) {
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(checksum));
@@ -107,10 +107,11 @@ class Header {
         fail("arrays '" + sorted[i - 1]->name + "' and '" + sorted[i]->name + "' overlap");
   }
 
-  /// Either every array has a checksum or none has: a damaged key must not disable the check of an array.
+  /// Either every array has a checksum or none has. Otherwise a damaged key could disable the check of an array.
   void read_metadata(const Json& metadata) {
     const std::string prefix = checksum_key;
-    std::unordered_map<std::string, const Json*> checksums;  // by array; find() of ordered JSON is linear
+    // by array; needed because find() of ordered JSON is linear
+    std::unordered_map<std::string, const Json*> checksums;
     if (!metadata.is_object()) return;
     for (const auto& [key, value] : metadata.items()) {
       if (key.starts_with(prefix))
@@ -149,7 +150,7 @@ SafetensorsHeader read_header(const OpenFile& file, const std::string& path) {
 std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw FileError("cannot write '" + path + "': " + why); };
-  std::unordered_set<std::string> names, keys;  // of the arrays, of the metadata
+  std::unordered_set<std::string> names, keys;  // names of arrays; keys of the metadata
   for (const ArrayFile::Entry& entry : entries) {
     if (entry.name == metadata_key)
       refuse(std::string("the array name '") + metadata_key + "' is reserved for the metadata");
@@ -158,7 +159,7 @@ std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::v
   }
   for (const auto& each : metadata)
     if (!keys.insert(each.first).second) refuse("the metadata has the key '" + each.first + "' twice");
-  // The text is built member by member, because insertion into an ordered JSON object searches all names.
+  // Builds the text member by member, because insertion into an ordered JSON object searches all names.
   std::string text = "{";
   const auto add = [&](const std::string& name, const std::string& value) {
     text += (text.back() == '{' ? "" : ",") + Json(name).dump() + ":" + value;

@@ -13,7 +13,7 @@
 
 namespace xtape {
 
-/// An array as the header describes it, after all checks.
+/// An array as described in the header, after all checks.
 struct Described {
   std::string name;
   const Stored* stored = nullptr;
@@ -25,16 +25,16 @@ struct Described {
 struct SafetensorsHeader {
   std::vector<Described> arrays;  ///< In the order of the header.
   Named<std::string> metadata;    ///< Without the checksums.
-  std::uint64_t elements = 0;     ///< The byte of the file where the header ends and the elements begin.
+  std::uint64_t elements = 0;     ///< The byte of the file at which the header ends and the elements begin.
 };
 
-/// Reads and checks the header of `file`, in time linear in its length. Throws FileError, naming `path`.
+/// Reads and checks the header of `file`, in time linear in its length. Throws FileError with the name `path`.
 SafetensorsHeader read_header(const OpenFile& file, const std::string& path);
 
-/// The JSON header for a file with these arrays, without the 8-byte length. `checksums` are those of the
-/// arrays, in order. Throws FileError, naming `path`, if a name or a metadata value is not UTF-8, if a name of an array
-/// or a key of the metadata is there twice, or if an array has the reserved name "__metadata__". The length does not
-/// depend on the checksums.
+/// Returns the JSON header for a file with these arrays, without the 8-byte length. `checksums` are those of the
+/// arrays, in order. Throws FileError, with the name `path`, if a name or a metadata value is not UTF-8, if an array
+/// name or a metadata key occurs twice, or if an array has the reserved name "__metadata__". The length of the header
+/// does not depend on the checksums.
 std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::vector<std::uint64_t>& checksums,
                       const std::vector<std::pair<std::string, std::string>>& metadata, const std::string& path);
 

@@ -16,15 +16,15 @@ using Conversion = void (*)(const std::byte* from, void* to, std::int64_t count)
 struct Stored {
   std::size_t bytes;  ///< The size of an element in the file.
   Dtype dtype;        ///< The dtype of the array that is read.
-  Conversion convert;  ///< Null if both types have the same bytes.
+  Conversion convert;  ///< Null if the bytes of both types are the same.
 };
 
-/// The conversion of a half to a wider float dtype; null for other dtypes.
+/// Returns the conversion of bfloat16 or float16 to a wider float dtype, or null for other dtypes.
 Conversion widening(Dtype from, Dtype to);
 
-/// The type of that name in a safetensors header, such as "F32"; null if xtape does not support it.
+/// Returns the type with this name in a safetensors header, such as "F32", or null if xtape does not support it.
 const Stored* stored_type(const std::string& name);
-/// The name of the type that arrays of this dtype are saved as.
+/// Returns the name of the type in which arrays of this dtype are saved.
 const char* stored_name(Dtype dtype);
 
 }  // namespace xtape

@@ -1,8 +1,8 @@
-// A team: one word, the gate, says whether there is work and how many helpers are at it.
+// The gate of a team is one word. It says whether there is work and how many helpers take part.
 //
-// OpenMP's regions wait at their end for every thread of the team. On a busy machine the system runs one of them only
-// milliseconds later, although the others have done all work meanwhile. Here the caller closes the gate when no work is
-// left, and waits only for helpers that have entered.
+// OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
+// threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
+// work is left, and waits only for helpers that have entered.
 #include "team.hpp"
 
 #include <omp.h>
@@ -19,8 +19,9 @@
 namespace xtape {
 
 namespace {
-// The gate: the number of helpers inside in 15 bits, whether it is open in one, and the number of the call in 16. A
-// helper that sees no call for 65,536 calls may take the next one for the last that it saw, and miss it.
+// The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the
+// call. A helper that misses 65,536 calls may mistake the next call for the last call that it saw, and miss the next
+// call.
 constexpr std::uint32_t open = 1U << 15, one_call = 1U << 16;
 std::uint32_t inside(std::uint32_t gate) {
   return gate & (open - 1);
@@ -29,8 +30,8 @@ std::uint32_t call_of(std::uint32_t gate) {
   return gate / one_call;
 }
 
-/// How long a thread waits awake. Shorter, and the next call of the same play has to wake it (some 10 µs); longer, and
-/// it takes the core from a thread that has work.
+/// The time that a thread spins before it sleeps. With a shorter time, the next call of the same play must wake the
+/// thread, which takes about 10 µs. With a longer time, the thread takes the core from a thread that has work.
 constexpr std::chrono::microseconds awake{100};
 
 /// Tells the processor that the thread spins.
@@ -42,7 +43,7 @@ void relax() {
 #endif
 }
 
-/// Waits until ready(value of `word`), and returns the value.
+/// Waits until ready(value of `word`) is true, and returns the value.
 template <class Ready>
 std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& ready) {
   const auto end = std::chrono::steady_clock::now() + awake;
@@ -54,8 +55,8 @@ std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& re
   return value;
 }
 
-std::atomic<int> forks{0};           // of this process and its ancestors
-thread_local bool is_alone = false;  // in a member, in a helper, and after the end of the team
+std::atomic<int> forks{0};           // number of forks of this process and its ancestors
+thread_local bool is_alone = false;  // true in a member, in a helper, and after the end of the team
 
 class Team {
  public:
@@ -67,7 +68,7 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_parent()) forget();
-    ends_ = true;  // before the gate changes, which wakes all
+    ends_ = true;  // set before the gate changes, which wakes all helpers
     announce();
     for (std::thread& helper : helpers_) helper.join();
   }
@@ -86,21 +87,22 @@ class Team {
   }
 
  private:
-  /// Whether the helpers are threads of the process that forked this one.
+  /// Returns whether the helpers are threads of the parent process, which forked this one.
   bool is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
   void forget() {
-    new std::vector<std::thread>(std::move(helpers_));  // a thread that is not there can be neither joined nor detached
+    // never destroyed, because threads that do not exist in this process can be neither joined nor detached
+    new std::vector<std::thread>(std::move(helpers_));
     forks_ = forks;
     gate_ = 0;
   }
 
-  /// Starts helpers, up to that number. Without memory for more, the work has fewer.
+  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers.
   void start(int count) {
     try {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
           is_alone = true;
-          omp_set_num_threads(1);  // for BLAS
+          omp_set_num_threads(1);  // limits BLAS
           help(worker, seen);
         });
     } catch (const std::exception&) {

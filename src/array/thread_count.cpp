@@ -16,9 +16,10 @@
 namespace xtape {
 
 namespace {
-/// Starts threads which all live at the same time, and ends them. Returns how many could be started, and why no more.
+/// Starts threads that all exist at the same time, and ends them. Returns how many could be started. Sets `reason` to
+/// the error if there are fewer than `count`.
 int started(int count, int& reason) {
-  std::mutex gate;  // the threads wait for it
+  std::mutex gate;  // the threads wait until it is unlocked
   std::unique_lock<std::mutex> closed(gate);
   std::vector<pthread_t> threads(static_cast<std::size_t>(count));
   int made = 0;
@@ -33,9 +34,9 @@ int started(int count, int& reason) {
   return made;
 }
 
-std::atomic<int> most{1};  // threads that were there at once
+std::atomic<int> most{1};  // the largest number of threads that existed at the same time
 
-/// Throws Error unless the system gives this process so many threads, the calling one included.
+/// Throws Error if the system does not give this process this many threads, including the calling thread.
 void require_threads(int count) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);

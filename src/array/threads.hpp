@@ -5,19 +5,19 @@
 
 namespace xtape {
 
-/// parallel_pieces and parallel_each for a body that is a function of `context`. They are compiled once, not once per
-/// body.
+/// The implementations of parallel_pieces and parallel_each, for a body that is a function of `context`. They are
+/// compiled once, not once per body.
 void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void* context,
                 void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker));
 void run_each(int threads, std::int64_t count, const void* context,
               void (*body)(const void* context, std::int64_t index));
 
 /// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads. The size of
-/// each piece but the last is a multiple of `grain`. `worker` is in [0, threads), and pieces that run at the same time
-/// have different workers, so scratch memory can be indexed by it. Every thread takes its own range in several pieces
-/// and then helps with the other ranges, so that a core busy with other work does not delay the rest. If one range is
-/// enough, the caller does it alone. `body` must not throw. Results must depend neither on the thread that runs a piece
-/// nor on where a piece ends: bodies that reduce do so over chunks of fixed size.
+/// each piece except the last is a multiple of `grain`. `worker` is in [0, threads). Pieces that run at the same time
+/// have different workers, so `worker` can index scratch memory. Every thread takes its own range in several pieces and
+/// then helps with the other ranges. A core that is busy with other work therefore does not delay the rest. If there is
+/// only one range, the caller processes it alone. `body` must not throw. Results must not depend on the thread that
+/// runs a piece or on the end of a piece. Bodies that reduce must therefore reduce over chunks of fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   run_pieces(threads, count, grain, &body,
@@ -26,7 +26,7 @@ void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const 
              });
 }
 
-/// As parallel_pieces, for bodies without scratch memory: body(begin, end).
+/// Like parallel_pieces, for bodies without scratch memory: body(begin, end).
 template <class Body>
 void parallel_for(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   parallel_pieces(threads, count, grain,

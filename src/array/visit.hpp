@@ -1,4 +1,4 @@
-/// Calls by element type.
+/// Dispatches on the element type of an array.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace xtape {
 
-/// visit(elements), with the elements of an Array or ArrayView as a pointer to their type.
+/// Calls visit(elements), where `elements` points to the elements of an Array or ArrayView with their type.
 template <class A, class Visit>
 decltype(auto) visit_elements(A& array, const Visit& visit) {
   switch (array.dtype()) {
@@ -31,7 +31,7 @@ decltype(auto) visit_elements(A& array, const Visit& visit) {
   return visit(array.template as<bool>());
 }
 
-/// The same for arrays of floats; others are not visited.
+/// Like visit_elements, but only for arrays of floats. Ignores other arrays.
 template <class A, class Visit>
 void visit_floats(A& array, const Visit& visit) {
   if (array.dtype() == Dtype::float32) visit(array.template as<float>());

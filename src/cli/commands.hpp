@@ -1,8 +1,8 @@
-/// The program's commands. Each has its own file, src/cli/commands/NAME.cpp, which src/cli/meson.build lists by name. The file
-/// defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that does the
-/// work.
+/// The program's commands. Each has its own file, src/cli/commands/NAME.cpp, and src/cli/meson.build lists its name.
+/// The file defines `void add_NAME(CLI::App& program)`, which adds a subcommand with its options and a callback that
+/// does the work.
 ///
-/// Conventions of every callback:
+/// The conventions of every callback:
 ///  - results go to stdout, progress and errors to stderr;
 ///  - a failure is thrown, never printed: main() prints `what()` once and chooses the exit code (see `exit_code`);
 ///  - long work polls `interrupted()`; if it returns true, the callback cleans up and throws Interrupted.
@@ -19,29 +19,31 @@ namespace xtape::cli {
 /// The exit codes of the program.
 enum ExitCode : int { done = 0, work_failed = 1, wrong_input = 2, by_signal = 128 };
 
-/// The command-line arguments, or the input that they name, are wrong: exit code 2.
+/// The command-line arguments, or the input that they name, are wrong. The exit code is 2.
 class WrongInput : public Error {
  public:
   using Error::Error;
 };
 
-/// The arguments were right, but the work failed, for example because of a non-finite loss: exit code 1.
+/// The arguments were valid, but the work failed, for example because of a non-finite loss. The exit code is 1.
 class WorkFailed : public Error {
  public:
   using Error::Error;
 };
 
-/// Thrown after a signal, once all results are saved: exit code 128 + the signal's number, 130 for Ctrl-C.
+/// Thrown after a signal, once all results are saved. The exit code is 128 + the signal's number: 130 for Ctrl-C.
 class Interrupted : public Error {
  public:
   Interrupted() : Error("interrupted") {}
   using Error::Error;
 };
 
-/// The type name of options whose values are texts that may be empty. main() lets all other options refuse them.
+/// The type name of options whose values are texts that may be empty. main() makes all other options reject empty
+/// texts.
 inline constexpr const char* any_text = "STRING";
 
-/// 2 for WrongInput and the errors of definitions, files, shapes and dtypes; see Interrupted; 1 for all others.
+/// Returns 2 for WrongInput and for errors of definitions, files, shapes and dtypes, the code of Interrupted for this
+/// error, and 1 for all others.
 int exit_code(const std::exception& error);
 
 /// Calls `work` and turns each of its Errors into WrongInput.
@@ -54,20 +56,20 @@ auto as_wrong_input(const Work& work) {
   }
 }
 
-/// From now on SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag; a second SIGINT or SIGTERM ends the program at
+/// From now on, SIGINT (Ctrl-C), SIGTERM and SIGHUP only set a flag. A second SIGINT or SIGTERM ends the program at
 /// once.
 void catch_interrupt();
 bool interrupted();
-int interrupting_signal();  ///< The first signal received; 0 if there was none.
+int interrupting_signal();  ///< The first signal received, or 0 if there was none.
 
-/// From now on SIGUSR1 only sets a flag.
+/// From now on, SIGUSR1 only sets a flag.
 void catch_save_request();
 bool save_requested();  ///< Whether SIGUSR1 has been received since the last call.
 
-/// Must be called before any input or output. Opens /dev/null for closed standard streams, lets a closed pipe end the
-/// program, and ignores SIGXFSZ.
+/// Prepares the standard streams. It must be called before any input or output. Opens /dev/null for closed standard
+/// streams, lets a closed pipe end the program, and ignores SIGXFSZ.
 void prepare_streams();
-/// From now on a closed pipe does not end the program; output to it is lost.
+/// From now on, a closed pipe does not end the program. Output to it is lost.
 void ignore_closed_pipes();
 
 }  // namespace xtape::cli

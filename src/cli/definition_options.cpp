@@ -12,7 +12,7 @@
 namespace xtape::cli {
 
 namespace {
-/// Splits "name=text" at the first '='. Throws WrongInput if there is none, or no name.
+/// Splits "name=text" at the first '='. Throws WrongInput if there is no '=' or no name.
 std::pair<std::string, std::string> halves(const std::string& word, const char* option) {
   const std::size_t equal = word.find('=');
   if (equal == 0 || equal == std::string::npos)
@@ -53,7 +53,7 @@ std::string recipe_file(const std::string& name) {
     const std::string file = find_definition(name, "recipes");
     return JsonNode(read_file(file), file, JsonErrors::file).has("data") ? file : "";
   } catch (const FileError&) {
-    return "";  // the caller has the error of what else it expects
+    return "";  // the caller reports what else it expects
   }
 }
 

@@ -17,16 +17,16 @@ struct DefinitionOptions {
   std::uint64_t seed = 0;
 };
 
-/// Adds DEFINITION, --set and --dtype. `also` continues the help of DEFINITION.
+/// Adds DEFINITION, --set and --dtype. `also` is appended to the help text of DEFINITION.
 void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also = "");
 
-/// Loads the model that the options specify, of a run with the weights of its last checkpoint if there is one; with
-/// `initialise` false its weights are zero. Throws WrongInput,
-/// DefinitionError or FileError.
+/// Loads the model that the options specify. For a run, loads the weights of its last checkpoint if there is one. If
+/// `initialise` is false, the weights are zero. Throws WrongInput, DefinitionError or FileError.
 Model load_model(const DefinitionOptions& arguments, bool initialise);
 ModelOptions model_options(const DefinitionOptions& arguments, bool initialise);
 
-/// The file of a recipe, named by its path or as for `xtape train`: "shakespeare_char". Empty for anything else.
+/// Returns the file of a recipe. `name` is its path, or a name as for `xtape train`: "shakespeare_char". Returns an
+/// empty text for anything else.
 std::string recipe_file(const std::string& name);
 
 /// Parses sizes such as "b=2,t=8". Throws WrongInput if the text is not of this form.

@@ -1,4 +1,4 @@
-// The first difference of two files of digests.
+// Finds the first difference between two files of digests.
 #include <iostream>
 #include <map>
 #include <tuple>
@@ -9,8 +9,8 @@
 namespace xtape::cli {
 
 namespace {
-/// The number of a node on its tape is part of its name, so that digests of one tape are aligned also if it was played
-/// with other passes. Nodes that are played as several steps are counted.
+/// The key contains the number of the node on its tape. Digests of the same tape are therefore aligned even if the
+/// passes differ. The last element counts the steps of a node that is played in several steps.
 using DigestKey = std::tuple<std::string, std::string, int, int>;
 std::vector<DigestKey> keys_of(const std::vector<Digest>& digests) {
   std::map<DigestKey, int> counts;

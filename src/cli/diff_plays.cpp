@@ -1,4 +1,4 @@
-// The first difference of two saved plays.
+// Finds the first difference between two saved plays.
 #include <cstring>
 #include <iostream>
 
@@ -11,7 +11,7 @@ bool same_plays(const std::string& first_path, const std::string& second_path) {
   const RecordedPlay &first = one.play, &second = other.play;
   if (!same_tapes({first.tape, one.outputs}, {second.tape, other.outputs})) return false;
   for (const auto& [name, ours] : first.inputs) {
-    const Array& theirs = second.inputs.at(name);  // the tapes are the same
+    const Array& theirs = second.inputs.at(name);  // exists, because the tapes are the same
     if (std::memcmp(ours.data(), theirs.data(), ours.bytes()) == 0) continue;
     std::cout << "the same tapes; input '" << name << "' has other elements\n";
     return false;

@@ -1,4 +1,4 @@
-// The first difference of a play and arrays from elsewhere.
+// Finds the first difference between a play and reference arrays.
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -10,8 +10,9 @@
 namespace xtape::cli {
 
 namespace {
-/// The name here of a weight of PyTorch's nn.RNN, nn.LSTM or nn.GRU: "lstm.weight_ih_l0" is "lstm.input.weight". Layers
-/// after the first are repeats of the module: "lstm.1.input.weight". `name` itself if `weights` have no such name.
+/// Translates the name of a weight of PyTorch's nn.RNN, nn.LSTM or nn.GRU: "lstm.weight_ih_l0" becomes
+/// "lstm.input.weight". Layers after the first are repeats of the module: "lstm.1.input.weight". Returns `name` itself
+/// if `weights` have no weight with the new name.
 std::string name_here(const std::string& name, const Store& weights) {
   const std::string before = name.starts_with("grad.") ? "grad." : "";
   const std::string path = name.substr(before.size());
@@ -43,14 +44,14 @@ void print(const Mismatch& found) {
   for (const std::string& line : found.applied) std::printf("    %s\n", line.c_str());
 }
 
-/// The arrays with the names that weights have here.
+/// Returns the arrays with the names that weights have in xtape.
 Store named_for(const Store& file, const Store& weights) {
   Store named;
   for (const Store::Entry& entry : file) named.add(name_here(entry.name, weights), Array(entry.value));
   return named;
 }
 
-/// The arrays to compare with: all but inputs.
+/// Returns the arrays to compare with: all except inputs.
 Store reference_in(const Store& file, const SavedTape& tape) {
   Store weights, reference;
   for (const auto& [name, var] : tape.parameters) weights.add(name, Array(var.node().storage));
@@ -68,7 +69,7 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments) 
   std::optional<SavedPlay> saved;
   RecordedLines lines;
   if (!arguments.recorded.function.empty()) {
-    DiffArguments with_file = arguments;  // one file may have all: weights, inputs and what modules return
+    DiffArguments with_file = arguments;  // one file may contain everything: weights, inputs and results of modules
     if (arguments.recorded.weights.empty() || arguments.recorded.weights == arguments.second)
       with_file.recorded.weights_among = [&](const Store& weights) { return named_for(file, weights); };
     const RecordedTape recorded = definition_recorded(command, with_file, first);

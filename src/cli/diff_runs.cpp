@@ -1,4 +1,4 @@
-// The first difference of two recipes or runs.
+// Finds the first difference between two recipes or runs.
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -18,7 +18,7 @@
 namespace xtape::cli {
 
 namespace {
-/// The losses of updates by step.
+/// Returns the losses of updates by step.
 std::map<std::int64_t, double> losses_of(const std::string& run) {
   std::map<std::int64_t, double> losses;
   const std::string file = run + "/metrics.jsonl";
@@ -53,12 +53,12 @@ bool is_same(const Array& first, const Array& second) {
          std::memcmp(first.data(), second.data(), first.bytes()) == 0;
 }
 
-/// The path of a run's checkpoint.
+/// Returns the path of a run's checkpoint.
 std::string checkpoint_of(const std::string& run, const std::string& name) {
   return run + "/" + train::checkpoints_folder + "/" + name;
 }
 
-/// The name of the last checkpoint that both runs have; "" if there is none.
+/// Returns the name of the last checkpoint that both runs have, or "" if there is none.
 std::string last_common_checkpoint(const std::string& first, const std::string& second) {
   std::string common;
   for (const std::string& path : train::checkpoints(checkpoint_of(first, ""))) {

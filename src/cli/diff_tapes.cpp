@@ -1,4 +1,4 @@
-// The first difference of two tapes.
+// Finds the first difference between two tapes.
 #include <cstring>
 #include <iostream>
 
@@ -9,7 +9,7 @@
 namespace xtape::cli {
 
 namespace {
-/// Compares the elements of parameters, of tapes that are the same otherwise.
+/// Compares the elements of the parameters of two tapes that are otherwise the same.
 bool same_parameters(const Tape& first, const Tape& second) {
   std::size_t parameters = 0, different = 0;
   std::string found;

@@ -16,7 +16,7 @@ namespace xtape::cli {
 
 namespace {
 
-/// Returns the character at byte `at`, or the one shown instead of it, and advances `at` past it.
+/// Returns the character at byte `at`, or the replacement that is shown for it. Advances `at` past the character.
 char32_t shown_character(const std::string& text, std::size_t& at) {
   const std::size_t place = at;
   char32_t character = replacement_character;
@@ -31,8 +31,8 @@ char32_t shown_character(const std::string& text, std::size_t& at) {
   return refused ? replacement_character : character;
 }
 
-/// `text` in apostrophes, with the characters of `doubled` written twice. Between apostrophes, gnuplot interprets only
-/// the apostrophe itself.
+/// Returns `text` in apostrophes, with the characters of `doubled` written twice. Between apostrophes, gnuplot
+/// interprets only the apostrophe itself.
 std::string quoted(const std::string& text, const std::string& doubled) {
   std::string string = "'";
   for (std::size_t at = 0; at < text.size();) {
@@ -44,8 +44,8 @@ std::string quoted(const std::string& text, const std::string& doubled) {
   return string + "'";
 }
 
-/// A temporary file without a name, as a standard stream of the child. With files instead of pipes, neither process has
-/// to wait for the other.
+/// A temporary file without a name. It serves as a standard stream of the child process. With files instead of pipes,
+/// neither process must wait for the other.
 class Scratch {
  public:
   Scratch() : file_(std::tmpfile(), &std::fclose) {
@@ -71,7 +71,7 @@ class Scratch {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
 };
 
-/// Runs gnuplot from the PATH, without the user's settings. Returns whether its exit code was 0.
+/// Runs gnuplot from the PATH without the user's settings. Returns whether its exit code is 0.
 bool run_gnuplot(const Scratch& in, const Scratch& out, const Scratch& err) {
   posix_spawn_file_actions_t streams;
   posix_spawn_file_actions_init(&streams);

@@ -1,4 +1,4 @@
-/// Pictures, drawn by the external program gnuplot.
+/// Pictures that the external program gnuplot draws.
 #pragma once
 
 #include <string>
@@ -7,25 +7,25 @@
 
 namespace xtape::cli {
 
-/// `text` as a string of a gnuplot script, to be shown literally. Control characters become their pictures (␊), and
-/// bytes that are not UTF-8 become U+FFFD, because an SVG file must not contain either.
+/// Returns `text` as a string in a gnuplot script that is shown literally. Control characters become their pictures
+/// (␊), and bytes that are not UTF-8 become U+FFFD, because an SVG file must contain neither.
 std::string gnuplot_string(const std::string& text);
 
-/// The same for the label of a tic, which gnuplot interprets as a format, so '%' is doubled.
+/// Like gnuplot_string, for the label of a tic. gnuplot interprets such a label as a format, so '%' is doubled.
 std::string gnuplot_tic(const std::string& text);
 
 /// Formats a number for a gnuplot script.
 std::string gnuplot_number(double number);
 
-/// The approximate width of text in units of its font size. It is a guess, because the viewer of the SVG file chooses
-/// the font.
+/// Returns the approximate width of text in units of its font size. The width is an estimate, because the viewer of the
+/// SVG file chooses the font.
 double text_width(const std::string& text);
 
 /// Adds --out FILE.svg.
 void add_picture(CLI::App& command, std::string& path);
 
-/// Runs gnuplot on `script` and writes the picture, `width` × `height` pixels, to `path` atomically. Throws WorkFailed
-/// if gnuplot is not installed or fails, and FileError if the file cannot be written.
+/// Runs gnuplot on `script`. Writes the picture of `width` × `height` pixels to `path` atomically. Throws WorkFailed if
+/// gnuplot is not installed or fails, and FileError if the file cannot be written.
 void draw_svg(const std::string& script, int width, int height, const std::string& path);
 
 }  // namespace xtape::cli

@@ -28,11 +28,11 @@ double widest(const std::vector<std::string>& labels) {
   return width;
 }
 
-/// The layout of the picture, in pixels from the upper left corner. It is computed here because gnuplot does not know
+/// The layout of the picture, in pixels from the upper left corner. It is computed here, because gnuplot does not know
 /// the size of text in an SVG file.
 struct Places {
   double cell, font;             // a cell's side, and the size of labels
-  double across, down;           // width and height of a map without its labels
+  double across, down;           // width and height of a map without labels
   double column_step, row_step;  // distance from one map to the next
   double side;                   // left margin that centres the maps below a wide title
   double left, top;              // corner of the first map
@@ -43,7 +43,7 @@ struct Places {
 
 constexpr double title_font = 15, name_font = 13, edge = 14;
 
-/// The number of columns of maps for an aspect ratio near 3:2, with few empty positions in the last row.
+/// Returns the number of columns of maps for an aspect ratio near 3:2 with few empty positions in the last row.
 std::size_t columns_for(std::size_t count, double width, double height) {
   std::size_t best = 1;
   double least = INFINITY;
@@ -90,7 +90,7 @@ Places places_of(const HeatMaps& maps) {
   return p;
 }
 
-/// A position in pixels as a fraction of the picture's width, or of its height from the bottom.
+/// Return a position in pixels as a fraction of the picture's width, or of its height from the bottom.
 std::string x_at(const Places& p, double x) {
   return gnuplot_number(x / p.width);
 }
@@ -105,7 +105,7 @@ std::string tics(const std::vector<std::string>& labels) {
   return "(" + list + ")";
 }
 
-/// The upper end of the colour scale: the largest value, rounded up to a tenth, at least 0.1.
+/// Returns the upper end of the colour scale: the largest value, rounded up to a tenth, at least 0.1.
 double top_of(const HeatMaps& maps) {
   double most = 0;
   for (const HeatMaps::Map& map : maps.maps)
@@ -151,7 +151,7 @@ void write_map(std::ostream& out, const HeatMaps& maps, std::size_t number, cons
   for (std::size_t i = 0; i < map.values.size(); ++i)
     out << i % maps.columns.size() << ' ' << i / maps.columns.size() << ' ' << gnuplot_number(map.values[i]) << '\n';
   out << "END\nplot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid noborder fillcolor palette\n"
-      << "unset colorbox\nunset label 1\nunset label 2\nunset label 3\n";  // drawn with the first map only
+      << "unset colorbox\nunset label 1\nunset label 2\nunset label 3\n";  // these are drawn only with the first map
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 namespace xtape::cli {
 
-/// Matrices with the same row and column labels, drawn next to each other with one colour scale that starts at 0.
+/// Matrices with the same row and column labels. They are drawn next to each other with a common colour scale that
+/// starts at 0.
 struct HeatMaps {
   struct Map {
     std::string title;
@@ -18,7 +19,7 @@ struct HeatMaps {
   std::vector<Map> maps;
 };
 
-/// Draws the maps to an SVG file, the first row on top. Throws the errors of draw_svg.
+/// Draws the maps to an SVG file with the first row on top. Errors of draw_svg propagate.
 void draw(const HeatMaps& maps, const std::string& path);
 
 }  // namespace xtape::cli

@@ -11,7 +11,7 @@ constexpr int caught[] = {SIGINT, SIGTERM, SIGHUP};
 volatile sig_atomic_t received = 0;
 volatile sig_atomic_t save = 0;
 
-/// Records the first signal. The next SIGINT or SIGTERM ends the program; further SIGHUPs are ignored, because systemd
+/// Records the first signal. The next SIGINT or SIGTERM ends the program. Further SIGHUPs are ignored, because systemd
 /// may send one right after SIGTERM.
 void on_signal(int signal) {
   if (received == 0) received = signal;
@@ -28,7 +28,7 @@ void catch_interrupt() {
   action.sa_flags = SA_RESTART;
   for (const int each : caught) {
     struct sigaction before {};
-    // nohup sets SIGHUP to be ignored; this is kept, so that the program outlives its terminal.
+    // nohup makes the process ignore SIGHUP. The program keeps this setting, so that it outlives its terminal.
     if (each == SIGHUP && sigaction(each, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
     sigaction(each, &action, nullptr);
   }
@@ -56,14 +56,14 @@ int interrupting_signal() {
 }
 
 void prepare_streams() {
-  // Opens /dev/null for closed standard streams. Otherwise a file opened later would get such a descriptor and receive
-  // the program's output.
+  // Opens /dev/null for closed standard streams. Otherwise a file opened later would get the descriptor of such a
+  // stream and receive the program's output.
   for (int stream = open("/dev/null", O_RDWR); stream >= 0; stream = open("/dev/null", O_RDWR)) {
     if (stream <= STDERR_FILENO) continue;
     close(stream);
     break;
   }
-  signal(SIGPIPE, SIG_DFL);  // a command that only prints ends when its reader does
+  signal(SIGPIPE, SIG_DFL);  // a command that only prints ends when its reader ends
   signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error, like a full disk
 }
 

@@ -36,20 +36,20 @@ InputLines::~InputLines() {
   if (file_ > 0) close(file_);
 }
 
-/// Whether input, or its end, is available within this time.
+/// Returns whether input, or its end, is available within this time.
 bool InputLines::ready_within(int milliseconds) const {
   pollfd input = {file_, POLLIN, 0};
   return poll(&input, 1, milliseconds) > 0;
 }
 
-/// Waits for input; throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
+/// Waits for input. Throws Interrupted on Ctrl-C. A blocking read() would be restarted after the signal.
 void InputLines::wait() const {
   while (!ready_within(100))
     if (interrupted()) throw Interrupted();
 }
 
-/// Whether the next line has at least `length` bytes and is therefore too long. Throws WrongInput if it is the first of
-/// a call: lines before it are returned first.
+/// Returns whether the next line has at least `length` bytes and is therefore too long. If this is the first line of a
+/// call, throws WrongInput. Otherwise the lines before it are returned first.
 bool InputLines::is_too_long(std::size_t length, bool first) const {
   if (max_line_ == 0 || length <= static_cast<std::size_t>(max_line_)) return false;
   if (!first) return true;
@@ -57,9 +57,9 @@ bool InputLines::is_too_long(std::size_t length, bool first) const {
                    " bytes or more, and --max-line allows " + std::to_string(max_line_) + " (0: any number)");
 }
 
-/// Moves whole lines from pending_ to `lines`. Returns whether no more are to be added.
+/// Moves whole lines from pending_ to `lines`. Returns true if no more lines may be added.
 bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
-  constexpr std::size_t most_bytes = std::size_t{16} << 20;  // of all lines of a call, before the last one
+  constexpr std::size_t most_bytes = std::size_t{16} << 20;  // limit for all lines of a call except the last one
   std::size_t bytes = 0;
   for (const std::string& line : lines) bytes += line.size();
   while (lines.size() < most && bytes < most_bytes) {

@@ -1,4 +1,4 @@
-/// Lines of the standard input or of a file, as they arrive.
+/// Reads lines of the standard input or of a file as they arrive.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,17 +13,17 @@ void add_max_line(CLI::App& command, std::int64_t& max_line);
 
 class InputLines {
  public:
-  /// `max_line`: the most bytes of a line; 0: any number.
+  /// `max_line` is the maximum number of bytes of a line. 0 means no limit.
   explicit InputLines(std::int64_t max_line) : max_line_(max_line) {}
-  /// The lines of a file. Throws WrongInput if it cannot be opened.
+  /// Reads the lines of a file. Throws WrongInput if the file cannot be opened.
   InputLines(const std::string& path, std::int64_t max_line);
   ~InputLines();
   InputLines(const InputLines&) = delete;
   InputLines& operator=(const InputLines&) = delete;
-  /// Waits for a line, then returns the lines that are available without waiting, at most `most`, and
-  /// few if they are very long; none at the end of
-  /// the input. A last line needs no line end; "\r\n" also ends a line. Throws Interrupted if Ctrl-C comes while it
-  /// waits, and WrongInput, after the lines before it are taken, for a line that is too long.
+  /// Waits for a line. Then returns the lines that are available without waiting, at most `most`, and fewer if they are
+  /// very long. Returns no lines at the end of the input. The last line needs no line end. "\r\n" also ends a line.
+  /// Throws Interrupted if Ctrl-C arrives during the wait. Throws WrongInput if a line is too long, after the lines
+  /// before it have been returned.
   std::vector<std::string> next(std::size_t most);
 
  private:
@@ -34,10 +34,10 @@ class InputLines {
   std::string name_ = "the standard input";
   int file_ = 0;
   std::int64_t max_line_;
-  std::int64_t taken_ = 0;  // lines
+  std::int64_t taken_ = 0;  // number of lines
   std::string pending_;
-  std::size_t at_ = 0;      // index in pending_ where the next line begins
-  std::size_t looked_ = 0;  // index in pending_ before which there is no line end
+  std::size_t at_ = 0;      // index in pending_ at which the next line begins
+  std::size_t looked_ = 0;  // there is no line end in pending_ before this index
   bool ended_ = false;
 };
 

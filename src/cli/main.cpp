@@ -42,8 +42,8 @@ std::string version() {
   return "xtape " XTAPE_VERSION "\ninstruction set " + set + "\n" + blas_description();
 }
 
-/// The error message for wrong arguments. It replaces CLI11's message in two cases: CLI11 reports a mistyped command as
-/// a missing one, and reports a missing argument before an unknown option.
+/// Returns the error message for wrong arguments. It replaces CLI11's message in two cases: CLI11 reports a mistyped
+/// command as a missing one, and reports a missing argument before an unknown option.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   for (const std::string& word : program.remaining(true))
     if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "'";
@@ -56,7 +56,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
   return "there is no command '" + left.front() + "'" + did_you_mean(left.front(), names);
 }
 
-/// Lets the options of all commands refuse empty values, and numbers that are not finite.
+/// Makes the options of all commands reject empty values, and numbers that are not finite.
 void check_values(CLI::App& program) {
   for (CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; }))
     for (CLI::Option* option : command->get_options()) {

@@ -1,4 +1,4 @@
-/// Models of runs and of Hugging Face model folders.
+/// Opens the models of runs and of Hugging Face model folders.
 #pragma once
 
 #include <memory>
@@ -15,41 +15,41 @@
 
 namespace xtape::cli {
 
-/// A Hugging Face model folder, and the folder of its adapters or "".
+/// A Hugging Face model folder, and the folder of its adapters, or "" for none.
 struct ModelFolder {
   std::string path, adapter;
 };
-/// The model folder at `path`, with `adapter` if it is not empty; of a folder of adapters, that of their base with
-/// these. nullopt for any other path, such as a run.
+/// Returns the model folder at `path`, with `adapter` if it is not empty. If `path` is a folder of adapters, returns
+/// their base model's folder with these adapters. Returns nullopt for any other path, such as a run.
 std::optional<ModelFolder> model_folder(const std::string& path, const std::string& adapter = "");
 
-/// Prints warnings to stderr about entries of a folder's configs that are ignored.
+/// Prints warnings to stderr about entries in a folder's configs that are ignored.
 void warn_of_folder(const ModelFolder& folder, const std::string& definition = "");
 /// Opens a folder's model and prints the warnings.
 Model open_folder(const ModelFolder& folder, const ModelOptions& options = {});
 
-/// What a model is for: to continue texts, or to translate.
+/// The use of a model: to continue texts, or to translate.
 enum class Use : std::uint8_t { texts, pairs };
 
 class OpenedModel {
  public:
-  /// `path` is a run, opened with the given checkpoint, or a folder. `threads` sets the number of threads if it is
-  /// above 0. The ranks of `communicator`, if it is not null, translate together. Throws WrongInput if the path is
-  /// neither, or its model is not for this use.
+  /// `path` is a run, which is opened with the given checkpoint, or a folder. `threads` sets the number of threads if
+  /// it is above 0. If `communicator` is not null, its ranks translate together. Throws WrongInput if the path is
+  /// neither, or if its model does not support this use.
   OpenedModel(Use use, const std::string& path, const std::string& checkpoint,
               const InferenceArguments& inference = {}, std::int64_t threads = 0,
               const std::shared_ptr<Communicator>& communicator = nullptr);
 
-  // For texts:
+  // For Use::texts:
   Model& model() { return run_ ? run_->model() : *model_; }
-  /// The tokens of a text to be continued.
+  /// Returns the tokens of a text to continue.
   Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : prompt_of(tokenizer(), text); }
   const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizers_.target; }
   std::int64_t context();  ///< The context length, in tokens.
-  /// -1 if there is none.
+  /// Returns -1 if there is no end token.
   std::int32_t end_token() const { return run_ ? run_->end_token() : tokenizer().end(); }
 
-  // For pairs:
+  // For Use::pairs:
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
 

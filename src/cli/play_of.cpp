@@ -12,7 +12,7 @@
 namespace xtape::cli {
 
 namespace {
-/// The kind of a JSON file: recipes and definitions have these keys.
+/// Returns the kind of a JSON file. Recipes and definitions have these keys.
 Kind kind_of_json(const std::string& path) {
   const JsonNode root(read_file(path), path, JsonErrors::file);
   if (root.has("digests")) return Kind::digests;
@@ -20,7 +20,7 @@ Kind kind_of_json(const std::string& path) {
   return root.has("model") || root.has("blocks") ? Kind::definition : Kind::recipe;
 }
 
-/// Whether a recipe is named as for `xtape train`: "shakespeare_char".
+/// Returns whether the text is the name of a recipe, as for `xtape train`: "shakespeare_char".
 bool is_recipe_name(const std::string& name) {
   return !path_exists(name) && name.find('/') == std::string::npos && !recipe_file(name).empty();
 }

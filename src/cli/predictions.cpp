@@ -12,7 +12,7 @@ void print_fields(const std::vector<std::string>& fields) {
   std::cout << '\n';
 }
 
-/// The shape of the images that the model reads.
+/// Returns the shape of the images that the model reads.
 ImageShape image_shape(const Model& model) {
   const Signature& signature = model.signature("logits");
   Tape tape(Mode::eval);

@@ -1,4 +1,4 @@
-/// What a run predicts for lines, arrays or images, printed row by row: for `predict` and `classify`.
+/// Prints the predictions of a run for lines, arrays or images row by row. Shared by `predict` and `classify`.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace xtape::cli {
 
-/// Prints fields separated by tabs, the names of the fields first if they are wanted.
+/// Prints fields separated by tabs. If requested, prints the names of the fields first.
 class PredictionPrinter {
  public:
   PredictionPrinter(const train::RowPredictor& predictor, bool names) : predictor_(predictor), names_(names) {}
-  /// Predicts for rows, prints a line for each, and flushes. Throws Interrupted after Ctrl-C.
+  /// Predicts for rows, prints a line for each row, and flushes. Throws Interrupted after Ctrl-C.
   void print(const BatchArrays& rows);
 
  private:
@@ -24,12 +24,12 @@ class PredictionPrinter {
 inline constexpr std::size_t rows_at_once = 64;
 inline constexpr std::size_t images_at_once = 16;
 
-/// Calls `use` with the input of the model's function `logits` for parts of the images. Throws WrongInput if one cannot
-/// be read, or has another size than the model reads.
+/// Calls `use` with inputs of the model's function `logits`, one part of the images at a time. Throws WrongInput if an
+/// image cannot be read or does not have the size that the model reads.
 void for_images(const Model& model, const std::vector<std::string>& files, const ImagePreparation& preparation,
                 const std::function<void(const BatchArrays&)>& use);
 
-/// For a run on images: of files of the size that the model reads.
+/// For a run on images, predicts for files. The images must have the size that the model reads.
 void predict_images(Run& run, const std::vector<std::string>& files, PredictionPrinter& printer);
 
 }  // namespace xtape::cli

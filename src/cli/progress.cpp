@@ -44,7 +44,7 @@ void Progress::step(const StepReport& report) {
   waiting_ += report.waiting;
   const Clock::time_point now = Clock::now();
   const double since = std::chrono::duration<double>(now - last_).count();
-  // On a terminal at most ten times a second; in a log about twenty lines in total.
+  // On a terminal, reports at most ten times a second. In a log, prints about twenty lines in total.
   const bool due = terminal_ ? since > 0.1 : report.step % std::max<std::int64_t>(1, steps_ / 20) == 0;
   if (!due && report.step < steps_) return;
   const double elapsed = std::chrono::duration<double>(now - start_).count();
@@ -76,7 +76,7 @@ void Progress::part(const UpdatePart& part) {
   std::fflush(stderr);
   shown_ = terminal_;
   last_line_ = now;
-  if (!terminal_) quiet_ *= 2;  // a log stays short
+  if (!terminal_) quiet_ *= 2;  // keeps a log short
 }
 
 void Progress::note(const std::string& text) {

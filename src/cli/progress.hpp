@@ -1,4 +1,5 @@
-/// Reports the progress of long work on stderr: on a terminal as one line that is rewritten, elsewhere as plain lines.
+/// Reports the progress of long work on stderr. On a terminal, it rewrites a single line. Elsewhere, it prints plain
+/// lines.
 #pragma once
 
 #include <chrono>
@@ -11,14 +12,15 @@ namespace xtape::cli {
 
 class Progress {
  public:
-  /// `ranks`: the number of processes that train together. `unit`: what StepReport::tokens counts, in the plural.
+  /// `ranks` is the number of processes that train together. `unit` is the plural name of what StepReport::tokens
+  /// counts.
   Progress(std::int64_t steps, int ranks, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void step(const StepReport& report);
-  /// Tells how far an update is, if it takes long.
+  /// Reports the progress within an update, if the update takes long.
   void part(const UpdatePart& part);
   /// Prints a line that is not overwritten.
   void note(const std::string& text);
@@ -35,7 +37,7 @@ class Progress {
   std::int64_t first_step_ = -1;
   int ranks_;
   std::string unit_;
-  double quiet_;  // seconds without a line after which part() prints one
+  double quiet_;  // part() prints a line after this many seconds without one
   // Since `last_`:
   std::int64_t tokens_ = 0;
   double seconds_ = 0, waiting_ = 0;

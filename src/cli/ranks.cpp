@@ -16,7 +16,7 @@ namespace xtape::cli {
 
 namespace {
 std::shared_ptr<Communicator> all_ranks;
-/// 1 after a rank of this host has printed an error. In memory that the ranks of the host share.
+/// 1 after a rank of this host has printed an error. The ranks of the host share this memory.
 std::shared_ptr<std::byte> printed;
 const XtapeMpi* mpi = nullptr;
 
@@ -35,7 +35,7 @@ void* load_library() {
   const std::string name = "libxtape-mpi.so";
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   std::string why;
-  // Where it is installed, where it is built, and where the system looks.
+  // The places where the library is installed, where it is built, and where the system searches.
   for (const fs::path& path : {here / ".." / XTAPE_LIBDIR / name, here / ".." / "mpi" / name, fs::path(name)}) {
     if (path.has_parent_path() && !fs::exists(path)) continue;
     if (void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
@@ -45,19 +45,19 @@ void* load_library() {
                    "; build xtape with -Dmpi=enabled, or name the library in the variable XTAPE_MPI");
 }
 
-/// Prints an error of this rank, unless another one of this host has printed one.
+/// Prints an error of this rank, unless another rank of this host has printed one.
 void print_once(int rank, const std::string& message) {
-  // An error that several ranks have is printed by the first of them, which ends the others while they wait. A launcher
-  // can take two seconds to do so, and it can wake a rank that was stopped.
+  // If several ranks have an error, the first of them prints it and ends the others while they wait. A launcher can
+  // take two seconds to end the ranks, and it can wake a rank that was stopped.
   constexpr int most_seconds = 8;
   if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(std::min(1 + 2 * rank, most_seconds)));
   if (!printed || __atomic_exchange_n(reinterpret_cast<unsigned char*>(printed.get()), 1, __ATOMIC_SEQ_CST) == 0)
     std::cerr << "xtape: " << message << std::endl;
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the launcher has passed the message on
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // gives the launcher time to forward the message
 }
 
-/// Ends this process, because a call of MPI does not return; the launcher then ends the others. A thread of the library
-/// for MPI calls it.
+/// Ends this process because a call of MPI does not return. The launcher then ends the other processes. A thread of the
+/// MPI library calls this function.
 void end_late(const std::string& message) {
   int rank = 0;
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})

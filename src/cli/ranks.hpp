@@ -1,4 +1,4 @@
-/// The processes that a launcher of MPI (mpirun, srun) has started together with this one.
+/// The processes that an MPI launcher (mpirun, srun) has started together with this process.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,17 +11,17 @@ namespace xtape::cli {
 struct RankArguments {
   double timeout = 600;
 };
-/// The option --timeout.
+/// Adds the option --timeout.
 void add_ranks(CLI::App& command, RankArguments& arguments);
 
-/// All ranks; null if no launcher of MPI has started this process. Loads the library xtape-mpi at the first call.
-/// Throws WorkFailed if it is missing.
+/// Returns the communicator of all ranks, or null if no MPI launcher has started this process. The first call loads the
+/// library xtape-mpi. Throws WorkFailed if the library is missing.
 std::shared_ptr<Communicator> ranks(const RankArguments& arguments);
-/// Whether this process prints and writes for all ranks.
+/// Returns whether this process prints and writes for all ranks.
 bool is_first_rank();
-/// Releases the ranks, after which they can end one by one.
+/// Releases the ranks. Afterwards each rank can end independently.
 void leave_ranks();
-/// With several ranks: prints the message unless another rank does, and ends all ranks with the exit code.
+/// With several ranks, prints the message unless another rank prints it, and ends all ranks with the exit code.
 void end_all_ranks(const std::string& message, int exit_code, bool names_rank);
 
 }  // namespace xtape::cli

@@ -39,7 +39,7 @@ RecordedTape tape_from_file(const CLI::App& command, const RecordedOptions& opti
   return {saved.tape, saved.inputs, saved.parameters, saved.outputs, {}};
 }
 
-/// Replaces the weights of the model by arrays of their names.
+/// Replaces the weights of the model by the arrays of the same names.
 void take_weights(Model& model, const Store& arrays) {
   Store taken;
   std::string missing;

@@ -1,4 +1,4 @@
-/// Options that several commands on runs have.
+/// Options that several commands for runs share.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace xtape::cli {
 
-/// What reports of a training and evaluations count, in the plural.
+/// Returns the plural name of the unit that reports of trainings and evaluations count.
 inline const char* unit_of(const Recipe::Data& data) {
   return data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens";
 }
@@ -46,13 +46,13 @@ inline CLI::Option* add_checkpoint(
       });
 }
 
-/// How a model is used for inference.
+/// The options for inference with a model.
 struct InferenceArguments {
-  std::string weights;    ///< A dtype; empty: as the files store them.
-  std::string precision;  ///< Empty: that of the recipe; of a folder, float32.
+  std::string weights;    ///< A dtype. If empty, weights keep the dtype of the files.
+  std::string precision;  ///< If empty, the precision of the recipe, or float32 for a folder.
   std::string adapter;    ///< A folder of adapters for a model folder; may be empty.
 
-  /// The dtype to store weights as.
+  /// Returns the dtype in which weights are stored.
   Dtype dtype(Dtype in_files) const { return weights.empty() ? in_files : dtype_named(weights); }
   std::vector<Setting> settings() const {
     return precision.empty() ? std::vector<Setting>() : std::vector<Setting>{{"precision", precision}};

@@ -1,5 +1,5 @@
-/// Checks the limits of the process before the constructors of its libraries run: OpenBLAS's tries for ever to get
-/// memory that the system refuses.
+/// Checks the limits of the process before the constructors of its libraries run. OpenBLAS's constructor tries forever
+/// to get memory that the system refuses.
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,13 +21,13 @@
 #define XTAPE_SANITIZED
 #endif
 
-// A sanitizer has to prepare the process before any of its code runs; and it needs terabytes of address space itself.
+// A sanitizer must prepare the process before any of its code runs. It also needs terabytes of address space itself.
 #ifndef XTAPE_SANITIZED
 namespace xtape::cli {
 namespace {
 
 constexpr std::size_t least_stack = std::size_t{256} << 10;
-constexpr std::size_t for_the_rest = std::size_t{32} << 20;  // what the other libraries take while they start
+constexpr std::size_t for_the_rest = std::size_t{32} << 20;  // memory that the other libraries take during their start
 
 [[noreturn]] void refuse(const std::string& message) {
   const std::string text = "xtape: " + message + "\n";
@@ -35,7 +35,7 @@ constexpr std::size_t for_the_rest = std::size_t{32} << 20;  // what the other l
   _exit(work_failed);
 }
 
-/// The number of threads for which OpenBLAS takes memory when it is loaded.
+/// Returns the number of threads for which OpenBLAS allocates memory when it is loaded.
 int blas_threads(char** environment) {
   cpu_set_t usable;
   CPU_ZERO(&usable);

@@ -12,7 +12,7 @@ namespace {
 /// A kind of number, drawn in one map.
 struct MapKind {
   const char *key, *title;
-  bool log;  ///< Its colours are on a logarithmic scale; else it is a share, from 0 to 1.
+  bool log;  ///< Whether its colours are on a logarithmic scale. If not, the number is a fraction from 0 to 1.
 };
 constexpr MapKind map_kinds[] = {{"largest", "largest value", true},
                                  {"gradient_largest", "largest gradient", true},
@@ -37,9 +37,9 @@ struct StatisticsPicture {
       for (const auto& each : line.statistics)
         if (std::find(modules.begin(), modules.end(), each.first) == modules.end()) modules.push_back(each.first);
     }
-    constexpr std::size_t most_updates = 160;  // more columns could not be told apart
+    constexpr std::size_t most_updates = 160;  // more columns could not be distinguished
     const std::size_t interval = (updates.size() + most_updates - 1) / most_updates;
-    std::vector<const train::Measured*> kept;  // the last update is kept: it may be the one that failed
+    std::vector<const train::Measured*> kept;  // includes the last update, which may be the one that failed
     for (std::size_t i = 0; i < updates.size(); ++i)
       if ((updates.size() - 1 - i) % interval == 0) kept.push_back(updates[i]);
     updates = kept;
@@ -57,7 +57,7 @@ struct StatisticsPicture {
     return found;
   }
 
-  /// Half of the smallest distance between updates.
+  /// Returns half of the smallest distance between updates.
   double half_width() const {
     double least = 1;
     for (std::size_t i = 1; i < updates.size(); ++i) {
@@ -102,11 +102,11 @@ void draw_statistics(const std::vector<train::Measured>& lines, const std::strin
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const auto& [kind, cells] = maps[i];
     const double from = left + static_cast<double>(i) * (map_width + gap);
-    std::ostringstream numbers, others;  // others: NaN and infinities
+    std::ostringstream numbers, others;  // `others` contains NaN and infinities
     bool any = false;
     for (const StatisticsCell& cell : cells) {
       std::ostream& to = std::isfinite(cell.value) ? numbers : others;
-      if (kind.log && cell.value <= 0) continue;  // white, as what has no colour on a logarithmic scale
+      if (kind.log && cell.value <= 0) continue;  // white, because the value has no colour on a logarithmic scale
       any = any || std::isfinite(cell.value);
       to << cell.step << ' ' << cell.module << ' ' << (std::isfinite(cell.value) ? gnuplot_number(cell.value) : "0")
          << '\n';
@@ -125,7 +125,7 @@ void draw_statistics(const std::vector<train::Measured>& lines, const std::strin
       script << (any ? ", " : "") << "$others using 1:2" << box
              << " with boxxyerror fillstyle solid noborder fillcolor rgb '#d7301f'";
     if (!any && others.str().empty()) script << "NaN";
-    script << "\nunset ytics\n";  // the first map has the names
+    script << "\nunset ytics\n";  // the first map shows the names
   }
   script << "unset multiplot\n";
   draw_svg(script.str(), static_cast<int>(width), static_cast<int>(height), path);

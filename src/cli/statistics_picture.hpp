@@ -8,8 +8,8 @@
 
 namespace xtape::cli {
 
-/// Draws the statistics among the lines of metrics.jsonl as maps of modules and updates, one for each kind of number,
-/// to an SVG file. Throws WrongInput if there are none, and the errors of draw_svg.
+/// Draws the statistics in the lines of metrics.jsonl to an SVG file, as one map of modules and updates for each kind
+/// of number. Throws WrongInput if there are no statistics. Errors of draw_svg propagate.
 void draw_statistics(const std::vector<train::Measured>& lines, const std::string& run, const std::string& path);
 
 }  // namespace xtape::cli

@@ -43,7 +43,7 @@ Shape shape_for(const OnnxValue& input, const InputSizes& sizes) {
   return shape;
 }
 
-/// Names that no input has are likely mistyped.
+/// A name that no input has is probably mistyped.
 void check_names(const OnnxModel& model, const NamedSizes& named) {
   std::vector<std::string> known;
   for (const OnnxValue& input : model.inputs())

@@ -5,8 +5,9 @@
 
 namespace xtape::cli {
 
-/// During its lifetime, output to `stream` passes through `escaped` if `file`, its file descriptor, is a terminal, so
-/// that generated text and texts from files cannot send control sequences to it. Output to a pipe or file is unchanged.
+/// During its lifetime, output to `stream` passes through `escaped` if `file`, the file descriptor of the stream, is a
+/// terminal. Generated text and texts from files then cannot send control sequences to the terminal. Output to a pipe
+/// or file is unchanged.
 class GuardedTerminal {
  public:
   GuardedTerminal(std::ostream& stream, int file);

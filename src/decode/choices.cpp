@@ -11,8 +11,8 @@
 namespace xtape::decode {
 
 namespace {
-/// Collects the largest `count` elements in one pass over the row. `best` stays sorted, so that a single comparison
-/// rejects almost every element. Elements of minus infinity, whose probability is 0, are left out.
+/// Collects the `count` largest elements in one pass over the row. `best` stays sorted, so that a single comparison
+/// rejects almost every element. Leaves out elements of minus infinity, because their probability is 0.
 template <class T>
 void collect(const T* x, std::int64_t classes, std::size_t count, const std::vector<std::int32_t>& never,
              std::vector<ScoredToken>& best) {
@@ -58,7 +58,7 @@ void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, s
   parallel_for(threads, static_cast<std::int64_t>(rows.size()), grain, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t k = begin; k < finish; ++k) {
       const auto i = static_cast<std::size_t>(k);
-      const std::int64_t place = rows[i] * classes;  // players give dense outputs
+      const std::int64_t place = rows[i] * classes;  // players return dense outputs
       defined[i] = logits.dtype() == Dtype::float64
                        ? choose(logits.as<double>() + place, classes, count, never, choices[i])
                        : choose(logits.as<float>() + place, classes, count, never, choices[i]);

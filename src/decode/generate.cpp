@@ -1,4 +1,4 @@
-// Continues prompts, many rows at a time.
+// Continues many prompts at a time.
 #include <algorithm>
 #include <iterator>
 
@@ -11,8 +11,8 @@ namespace xtape {
 namespace {
 using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
 
-/// Rounds a length up to a power of two, at least 8 and at most `most`, so that few players are planned. Products still
-/// use their method for few rows with 8 rows.
+/// Rounds a length up to a power of two, at least 8 and at most `most`, so that few players are planned. With 8 rows,
+/// products still use their method for few rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
   std::int64_t size = 8;
   while (size < length) size *= 2;
@@ -21,17 +21,17 @@ std::int64_t bucket(std::int64_t length, std::int64_t most) {
 
 /// A prompt and its continuation.
 struct Row {
-  std::int64_t number = 0;   // the index of its result
-  std::uint64_t stream = 0;  // the stream of its random numbers
+  std::int64_t number = 0;   // the index of the row's result
+  std::uint64_t stream = 0;  // the stream of the row's random numbers
   Tokens all;                // the prompt and the generated tokens
-  std::size_t prompt = 0;    // tokens of the prompt
-  std::size_t from = 0;      // the model does not see the tokens before this index
+  std::size_t prompt = 0;    // number of tokens of the prompt
+  std::size_t from = 0;      // the index of the first token that the model sees
   bool done = false;
 
-  std::int64_t length() const { return static_cast<std::int64_t>(all.size() - from); }  // of the visible tokens
+  std::int64_t length() const { return static_cast<std::int64_t>(all.size() - from); }  // number of visible tokens
 };
 
-/// Draws tokens and decides when a row is done.
+/// Draws tokens and decides when a row is finished.
 class Chooser {
  public:
   Chooser(const GenerateOptions& options, const EachToken& each)
@@ -42,7 +42,7 @@ class Chooser {
     forget(row);
   }
 
-  /// Appends a token that is drawn from the logits of the next token.
+  /// Appends a token drawn from the logits of the next token.
   void go_on(Row& row, const ArrayView& logits) {
     const std::size_t made = row.all.size() - row.prompt;
     row.all.push_back(sampler_.draw(logits, made, row.stream));
@@ -52,8 +52,8 @@ class Chooser {
   }
 
   /// If the row is longer than the context, drops its oldest tokens and returns true. A prompt keeps as many tokens as
-  /// fit. Later, half of the context stays: dropping one token at a time would be slow, because the tokens that stay
-  /// get new positions and have to be read again.
+  /// fit. Later, half of the context stays. Dropping one token at a time would be slow, because the remaining tokens
+  /// get new positions and must be read again.
   bool forget(Row& row) const {
     if (row.length() <= options_.context) return false;
     const bool begins = row.all.size() == row.prompt;
@@ -68,7 +68,7 @@ class Chooser {
   decode::Sampler sampler_;
 };
 
-/// Reads each token once, but all visible tokens again after tokens were dropped.
+/// Reads each token once. After tokens were dropped, reads all visible tokens again.
 class Continuation {
  public:
   Continuation(Predictor& predictor, std::int64_t context, Chooser& chooser, std::vector<Row>& rows)
@@ -89,7 +89,7 @@ class Continuation {
 
  private:
   static constexpr std::int64_t longest_piece =
-      128;  // tokens of all rows together: every position costs the logits of all classes
+      128;  // tokens of all rows together, because the logits of all classes are computed at every position
   static constexpr std::int64_t shortest_piece = 16;
 
   std::int64_t count() const { return static_cast<std::int64_t>(live_.size()); }
@@ -114,7 +114,7 @@ class Continuation {
     }
   }
 
-  /// Reads up to `columns` tokens of every row, from its token `first` on, in a piece of `width` positions.
+  /// Reads up to `columns` tokens of every row, starting at its token `first`, in a piece of `width` positions.
   void read(std::int64_t first, std::int64_t width, std::int64_t columns) {
     make_piece(width);
     for (std::int64_t i = 0; i < count(); ++i) {
@@ -145,8 +145,8 @@ class Continuation {
       if (!row(i).done) choose(i, logits, 0);
   }
 
-  /// Drops the rows that are done once at most half of the rows continue, so that players for few different numbers of
-  /// rows are planned.
+  /// Drops finished rows as soon as at most half of the rows continue, so that players are planned for few different
+  /// numbers of rows.
   void leave_done_rows() {
     selected_.clear();
     for (std::int64_t i = 0; i < count(); ++i)
@@ -196,7 +196,7 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
     for (std::int64_t sample = 0; sample < options.samples; ++sample) {
       rows.push_back(
           {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
-      constexpr std::int64_t most_reserved = 1 << 16;  // `tokens` may be huge, for no limit
+      constexpr std::int64_t most_reserved = 1 << 16;  // because `tokens` may be huge to mean no limit
       rows.back().all.reserve(prompt.size() +
                               static_cast<std::size_t>(std::clamp<std::int64_t>(options.tokens, 0, most_reserved)));
       chooser.begin(rows.back());
@@ -205,7 +205,7 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
   return rows;
 }
 
-/// The callback of `options` for a single row.
+/// Returns the callback of `options` for a single row.
 EachToken only_token(const GenerateOptions& options) {
   if (!options.each) return {};
   return [&each = options.each](std::int64_t, std::int32_t token) { return each(token); };
@@ -237,7 +237,7 @@ std::vector<Tokens> generate_batch(Model& model, const std::vector<Tokens>& prom
 }
 
 namespace {
-/// One prompt, continued once.
+/// Continues one prompt once.
 template <class Source>
 Tokens generate_one(Source& source, const Tokens& prompt, GenerateOptions options) {
   options.samples = 1;

@@ -46,7 +46,7 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   threads = thread_count(step_players.options().threads);
 }
 
-/// The sizes that the arrays of the fixed inputs have, without the number of rows.
+/// Returns the named sizes of the arrays of the fixed inputs, without the number of rows.
 NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
   const Signature& signature = model->signature(function);
   for (const FunctionInput& input : signature.inputs)
@@ -77,7 +77,8 @@ decode::Recording Predictor::Data::record(const NamedSizes& sizes, std::int64_t 
 const decode::StepSplit& Predictor::Data::split_of(const decode::Recording& recording, std::int64_t count,
                                                    std::int64_t tokens, std::int64_t places) {
   if (!known_split || known_split->sizes != fixed_sizes || known_split->tokens != tokens) {
-    const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;  // fewer if possible: there may be a limit
+    // fewer tokens if possible, because there may be a limit
+    const std::int64_t other_tokens = tokens > 1 ? tokens - 1 : 2;
     decode::Recording wider = record(fixed_sizes, count + 1, tokens, places);
     decode::StepSplit split = decode::split(recording, wider, record(fixed_sizes, count, other_tokens, places + 1));
     known_split.emplace(KnownSplit{fixed_sizes, tokens, std::move(wider), std::move(split)});

@@ -1,4 +1,4 @@
-// A predictor's batches: how they begin, and how their rows are selected and moved.
+// The batches of a predictor: beginning a batch, and selecting and moving its rows.
 #include <cstring>
 
 #include "predictor_data.hpp"
@@ -82,7 +82,8 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
       throw Error("row " + std::to_string(row) + " cannot be selected: there are " + std::to_string(past.size()));
   const auto count = static_cast<std::int64_t>(rows.size());
   const bool more = rows.size() > past.size();
-  std::vector<std::int32_t> fixed_rows(rows);  // a row of the same origin already has the same boundary values
+  // the old rows of boundary values; a row of the same origin has the same values
+  std::vector<std::int32_t> fixed_rows(rows);
   for (std::size_t i = 0; i < std::min(rows.size(), past.size()); ++i)
     if (origins[rows[i]] == origins[i]) fixed_rows[i] = static_cast<std::int32_t>(i);
   const std::vector<RowMove> moves = decode::row_moves(rows);
@@ -98,7 +99,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
   };
   if (more) resize();
   parallel_each(threads, static_cast<std::int64_t>(states.size()), [&](std::int64_t k) {
-    std::int32_t first = 0;  // the row that is saved aside
+    std::int32_t first = 0;  // the row that is saved to `aside`
     for (const RowMove& move : moves) {
       if (move.to == RowMove::aside) first = move.from;
       const std::int32_t source = move.from == RowMove::aside ? first : move.from;

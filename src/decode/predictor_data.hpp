@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace decode {
-/// The most rows of a batch, and the most positions of a row: rows are numbered in int32.
+/// The limits on the rows of a batch and on the positions of a row. Rows are numbered in int32.
 inline constexpr std::int64_t most_rows = INT32_MAX, most_places = INT32_MAX;
 
 /// The inputs of a player of steps.
@@ -22,8 +22,8 @@ struct StepInputs {
   Array past;    // [rows]
   std::vector<Feed> feeds;
 };
-/// Players that compute the values that depend on fixed inputs alone. Their notes are the row axis of each result; -1
-/// for none.
+/// Players that compute the values that depend only on fixed inputs. Their notes contain the row axis of each result,
+/// or -1 if it has none.
 using FixedPlayers = FunctionCache<std::vector<std::int64_t>>;
 using StepPlayers = FunctionCache<StepInputs>;
 }  // namespace decode
@@ -39,7 +39,7 @@ struct Predictor::Data {
   NamedSizes sizes_of(const NamedArrays& arrays) const;
   NamedSizes with_tokens(NamedSizes sizes, std::int64_t count, std::int64_t tokens) const;
   decode::Recording record(const NamedSizes& sizes, std::int64_t count, std::int64_t tokens, std::int64_t places) const;
-  /// The split of a recording, which is the same for any number of rows and places.
+  /// Returns the split of a recording. It is the same for any number of rows and places.
   const decode::StepSplit& split_of(const decode::Recording& recording, std::int64_t count, std::int64_t tokens,
                                     std::int64_t places);
   decode::FixedPlayers::Function& fixed_player(std::int64_t count);
@@ -49,13 +49,13 @@ struct Predictor::Data {
   void share_result(decode::StepPlayers::Function& known);
   void hold_states(const decode::Recording& recording);
   void make_room(std::int64_t places);
-  /// Discards the players of steps if memory was reallocated (`elsewhere`): they use the addresses that states and
-  /// boundary values had when they were planned.
+  /// If memory was reallocated (`elsewhere`), discards the players of steps, because they use the old addresses of
+  /// states and boundary values.
   void memory_moved(bool elsewhere) {
     if (elsewhere) step_players.clear();
   }
 
-  /// The last split, and the sizes and ops that it is for.
+  /// The last split, with the sizes and ops for which it is valid.
   struct KnownSplit {
     NamedSizes sizes;
     std::int64_t tokens;
@@ -66,10 +66,10 @@ struct Predictor::Data {
   const Model* model;
   std::string function;
   PredictorOptions options;
-  std::string rows_size, tokens_size;  // the names of the sizes of the tokens in the signature
+  std::string rows_size, tokens_size;  // the names of the two sizes of the tokens in the signature
   int threads = 1;
 
-  FunctionKey step_key;  // a member, so that a step of known sizes allocates nothing
+  FunctionKey step_key;  // a member, so that a step with known sizes allocates nothing
   decode::FixedPlayers fixed_players;
   decode::StepPlayers step_players;
   std::vector<decode::CacheState> states;
@@ -78,12 +78,12 @@ struct Predictor::Data {
   std::vector<decode::RowBuffer> boundary;
   std::vector<std::int64_t> boundary_axes;
 
-  NamedSizes fixed_sizes;             // of the batch, without the number of rows
-  std::vector<std::int64_t> past;     // per row
-  std::vector<std::int32_t> origins;  // per row: the row of the fixed inputs that it belongs to
+  NamedSizes fixed_sizes;             // the sizes of the batch without the number of rows
+  std::vector<std::int64_t> past;     // per row: the number of earlier tokens
+  std::vector<std::int32_t> origins;  // per row: its row in the fixed inputs
   std::vector<std::int64_t> next_past;
-  std::int64_t capacity = 0;  // positions of a row in the caches
-  Array result_memory;        // of step players
+  std::int64_t capacity = 0;  // number of positions of a row in the caches
+  Array result_memory;        // shared by the step players
   ArrayView result;
 };
 

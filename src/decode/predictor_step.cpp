@@ -11,7 +11,7 @@ using decode::StepInputs;
 using decode::StepPlayers;
 using decode::StepSplit;
 
-/// Allocates the states of the caches at the first recording, with room for the batch.
+/// At the first recording, allocates the states of the caches with room for the batch.
 void Predictor::Data::hold_states(const Recording& recording) {
   if (states_known) return;
   states_known = true;
@@ -24,7 +24,7 @@ void Predictor::Data::hold_states(const Recording& recording) {
 
 StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
   const auto count = static_cast<std::int64_t>(past.size());
-  static const std::string room = "room of caches";  // cannot be the name of a size in a definition
+  static const std::string room = "room of caches";  // no size in a definition can have this name
   step_key.sizes.set(rows_size, count);
   step_key.sizes.set(tokens_size, tokens);
   step_key.sizes.set(room, capacity);
@@ -35,7 +35,7 @@ StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
   return known;
 }
 
-/// Makes the players of all sizes write their results to the same memory, since only the last result is valid.
+/// Makes the players of all sizes write their results to the same memory, because only the last result is valid.
 void Predictor::Data::share_result(StepPlayers::Function& known) {
   const Var& var = known.results[0].value;
   if (!result_memory || result_memory.count() < count_of(var.shape()))

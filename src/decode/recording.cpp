@@ -35,7 +35,8 @@ std::vector<bool> needed_nodes(const Recording& recording) {
   return needed_by(recording.tape, values);
 }
 
-/// Per node: whether its values depend on a fixed input, but neither values nor shape on the step.
+/// Returns for each node whether its values depend on a fixed input while neither its values nor its shape depend on
+/// the step.
 std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
   const Tape& tape = recording.tape;
   std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
@@ -68,7 +69,7 @@ std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueI
   return axis;
 }
 
-/// The order of axes that brings `axis` to the front, or the one that brings it back.
+/// Returns the order of axes that moves `axis` to the front, or the order that moves it back.
 std::vector<std::int64_t> to_front(std::size_t rank, std::int64_t axis) {
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), std::int64_t{0});

@@ -45,7 +45,7 @@ bool CacheState::grow(const std::vector<std::int64_t>& past, std::int64_t capaci
   shape_[axis_] = capacity;
   const bool elsewhere = held_.reshape(shape_);
   std::byte* first = held_.row(0);
-  // From the last run to the first, since each one moves to a higher address.
+  // Goes from the last run to the first, because each run moves to a higher address.
   for (std::int64_t k = static_cast<std::int64_t>(past.size()) * outer_; k-- > 0;) {
     const std::int64_t used = past[k / outer_] * place_bytes_;
     std::memmove(first + k * after, first + k * before, static_cast<std::size_t>(used));

@@ -1,4 +1,4 @@
-/// Arrays that a batch keeps from step to step, and whose rows can be moved.
+/// Arrays that a batch keeps between steps. Their rows can be moved.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace xtape::decode {
 
-/// An array [rows, …] at the beginning of a buffer that may be larger, so that players of different sizes share it.
+/// An array [rows, …] at the beginning of a buffer. The buffer may be larger, so that players of different sizes can
+/// share it.
 class RowBuffer {
  public:
   explicit RowBuffer(Dtype dtype) : dtype_(dtype) {}
@@ -18,7 +19,7 @@ class RowBuffer {
   std::byte* row(std::int64_t row) { return row == RowMove::aside ? aside() : begin() + row * bytes_per_row(); }
   std::int64_t bytes_per_row() const;
 
-  /// Changes the shape and keeps the bytes at the beginning. Returns whether the buffer was reallocated.
+  /// Changes the shape. Keeps the bytes at the beginning. Returns whether the buffer was reallocated.
   bool reshape(const Shape& shape);
 
  private:
@@ -27,24 +28,24 @@ class RowBuffer {
 
   Dtype dtype_;
   Shape shape_;
-  Array memory_;  // flat
+  Array memory_;  // one-dimensional
   std::vector<std::byte> aside_;
 };
 
-/// The state of an op `cache`: [rows, …, capacity, …]. The first positions of each row are in use.
+/// The state of an op `cache`: [rows, …, capacity, …]. Each row uses its first positions.
 class CacheState {
  public:
   /// `axis` is the axis of the positions.
   CacheState(const ValueType& type, std::size_t axis);
 
   Array array() const { return held_.array(); }
-  /// Makes room for `rows` rows of `capacity` positions, all zero: unused positions must be finite, because they are
-  /// multiplied by zero. Returns whether the buffer was reallocated.
+  /// Makes room for `rows` rows of `capacity` positions and sets them to zero. Unused positions must be finite, because
+  /// they are multiplied by zero. Returns whether the buffer was reallocated.
   bool clear(std::int64_t rows, std::int64_t capacity);
-  /// Makes room for more positions: keeps the first past[row] of each row, and sets the others to zero. Returns whether
-  /// the buffer was reallocated.
+  /// Makes room for more positions. Keeps the first past[row] positions of each row and sets the others to zero.
+  /// Returns whether the buffer was reallocated.
   bool grow(const std::vector<std::int64_t>& past, std::int64_t capacity);
-  /// Changes the number of rows; new rows are zero. Returns whether the buffer was reallocated.
+  /// Changes the number of rows. New rows are zero. Returns whether the buffer was reallocated.
   bool set_rows(std::int64_t rows);
   /// Copies the first `places` positions of row move.from to row move.to.
   void move(const RowMove& move, std::int64_t places);
@@ -55,8 +56,8 @@ class CacheState {
   RowBuffer held_;
   Shape shape_;
   std::size_t axis_;
-  std::int64_t outer_ = 1;        // runs of positions in a row
-  std::int64_t place_bytes_ = 1;  // bytes of one position in a run
+  std::int64_t outer_ = 1;        // the number of runs of positions in a row
+  std::int64_t place_bytes_ = 1;  // the number of bytes of one position in a run
 };
 
 }  // namespace xtape::decode

@@ -8,7 +8,8 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
   const auto count = static_cast<std::int32_t>(rows.size());
   std::int32_t size = count;
   for (const std::int32_t row : rows) size = std::max(size, row + 1);
-  std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);  // of a row's former contents, still to come
+  // per row: how many copies of its former contents remain
+  std::vector<std::int32_t> readers(static_cast<std::size_t>(size), 0);
   for (const std::int32_t row : rows) ++readers[row];
   std::vector<RowMove> moves;
   std::vector<bool> done(rows.size(), false);
@@ -20,7 +21,7 @@ std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows) {
     moves.push_back({from, row});
     done[row] = true;
   };
-  // First writes the rows whose former contents no other row needs any more. Each copy may free another row.
+  // First writes the rows whose former contents no other row needs. Each copy may free another row.
   for (std::int32_t first = 0; first < count; ++first) {
     std::int32_t row = first;
     while (open(row) && readers[row] == 0) {

@@ -13,8 +13,8 @@ struct RowMove {
   std::int32_t to = 0;
 };
 
-/// The moves after which row i holds the former contents of row rows[i]. Rows that stay are not written, and every
-/// other row is written once; the first row of each cycle is also saved `aside`.
+/// Returns the moves after which row i holds the former contents of row rows[i]. Rows that stay are not written. Every
+/// other row is written once. The first row of each cycle is also copied to `aside`.
 std::vector<RowMove> row_moves(const std::vector<std::int32_t>& rows);
 
 }  // namespace xtape::decode

@@ -11,9 +11,9 @@ namespace xtape::decode {
 
 namespace {
 constexpr std::uint64_t sampling_stream = 5;
-constexpr std::int64_t block_logits = 64;  // logits of a block, for which one maximum is kept
-constexpr std::int64_t first_look = 64;  // the most probable tokens that are tried first: often enough for top_p
-constexpr double coldest = 1e-30;        // a smaller temperature would underflow to 0 as a float
+constexpr std::int64_t block_logits = 64;  // number of logits of a block, for which one maximum is kept
+constexpr std::int64_t first_look = 64;  // number of most probable tokens that are tried first; often enough for top_p
+constexpr double coldest = 1e-30;        // a lower temperature would underflow to 0 in float
 
 bool above(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
@@ -22,7 +22,7 @@ bool before(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.token < b.token;
 }
 
-/// The temperature that logits are divided by, as a T that is neither 0 nor infinite.
+/// Returns the temperature by which logits are divided, as a T that is neither 0 nor infinite.
 template <class T>
 T divisor(double temperature) {
   return static_cast<T>(std::clamp(temperature, coldest, static_cast<double>(std::numeric_limits<T>::max())));
@@ -46,7 +46,7 @@ double Sampler::sum_of_weights() const {
   return sum;
 }
 
-/// Finds the maxima of all blocks and of all logits. Throws Error for NaN and plus infinity.
+/// Finds the maxima of all blocks and the maximum of all logits. Throws Error for NaN and plus infinity.
 template <class T>
 void Sampler::look_at(const T* logits, std::int64_t classes) {
   if (kernels().of<T>().has_odd(logits, classes))
@@ -75,10 +75,10 @@ void Sampler::take_all(const T* logits, std::int64_t classes) {
   }
 }
 
-/// Collects the `count` most probable tokens, by falling probability, without those of probability 0.
+/// Collects the `count` most probable tokens by falling probability. Leaves out tokens of probability 0.
 template <class T>
 void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t count) {
-  // `count` blocks have a logit of at least `bound`. So the `count` largest logits are at least `bound`.
+  // At least `count` blocks have a logit of at least `bound`, so the `count` largest logits are at least `bound`.
   double bound = std::numeric_limits<double>::lowest();
   if (count <= static_cast<std::int64_t>(maxima_.size())) {
     ordered_ = maxima_;
@@ -106,8 +106,8 @@ double Sampler::weight_of_all(const T* logits, std::int64_t classes) const {
   return kernels().of<T>().sum_of_weights(logits, classes, static_cast<T>(top_), divisor<T>(sampling_.temperature));
 }
 
-/// Drops the candidates after the one with which the sum of weights reaches `enough`. Returns false, and drops none, if
-/// the sum does not reach it.
+/// Drops the candidates after the first one at which the sum of weights reaches `enough`. If the sum never reaches it,
+/// drops none and returns false.
 bool Sampler::cut_at(double enough) {
   double kept = 0;
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
@@ -161,7 +161,7 @@ std::int32_t Sampler::draw(const ArrayView& logits, std::uint64_t draw, std::uin
     below += candidate.weight;
     if (point < below) return candidate.token;
   }
-  return candidates_.back().token;  // by rounding, the sum is a little smaller than `point`
+  return candidates_.back().token;  // because of rounding, the sum is slightly smaller than `point`
 }
 
 }  // namespace xtape::decode

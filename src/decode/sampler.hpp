@@ -1,4 +1,4 @@
-/// Draws a token from logits: applies the temperature, top_k and top_p of a Sampling.
+/// Draws a token from logits. Applies the temperature, top_k and top_p of a Sampling.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace xtape::decode {
 
-/// Keeps its working memory from draw to draw. Finds the most probable tokens by the maxima of short blocks of logits,
-/// in a few passes over the logits; never sorts all of them.
+/// Keeps its working memory between draws. Finds the most probable tokens from the maxima of short blocks of logits, in
+/// a few passes over the logits. Never sorts all logits.
 class Sampler {
  public:
-  /// Throws Error if an option is out of its range.
+  /// Throws Error if an option is out of range.
   explicit Sampler(const Sampling& sampling);
 
   struct Candidate {
     std::int32_t token = 0;
     double logit = 0;
-    double weight = 0;  ///< Its probability, times the sum of all weights.
+    double weight = 0;  ///< Its probability times the sum of all weights.
   };
-  /// The tokens that may be drawn, in increasing order; valid until the next call. Throws Error if a logit is NaN or
-  /// plus infinity, or if none is finite. T is float or double.
+  /// Returns the tokens that may be drawn, in increasing order. They are valid until the next call. Throws Error if a
+  /// logit is NaN or plus infinity, or if no logit is finite. T is float or double.
   template <class T>
   const std::vector<Candidate>& weigh(const T* logits, std::int64_t classes);
 
-  /// Draws a token, with number `draw` of the random stream `stream`. `logits` are [classes], of a float dtype and
-  /// contiguous. Throws Error as `weigh` does.
+  /// Draws a token with draw number `draw` of the random stream `stream`. `logits` are contiguous, [classes], of a
+  /// float dtype. Throws Error as `weigh` does.
   std::int32_t draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream = 0);
 
  private:
@@ -44,8 +44,8 @@ class Sampler {
 
   Sampling sampling_;
   double top_ = 0;               // the largest logit
-  std::vector<double> maxima_;   // of blocks of logits
-  std::vector<double> ordered_;  // the same, partly sorted
+  std::vector<double> maxima_;   // the maxima of blocks of logits
+  std::vector<double> ordered_;  // the maxima, partly sorted
   std::vector<Candidate> candidates_;
 };
 

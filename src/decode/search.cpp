@@ -51,7 +51,8 @@ class BatchSearch {
   }
 
   std::vector<std::vector<Hypothesis>> run(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch) {
-    constexpr std::int64_t multiple = 8;  // lengths of sources are rounded up to it, so that few players are planned
+    // lengths of sources are rounded up to a multiple of this number, so that few players are planned
+    constexpr std::int64_t multiple = 8;
     sentences_.clear();
     std::vector<Tokens> rows;
     for (const std::size_t i : batch) {
@@ -79,7 +80,7 @@ class BatchSearch {
         std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
   }
 
-  /// Appends one token to each row, and returns the logits of the next token.
+  /// Appends one token to each row. Returns the logits of the next token.
   const ArrayView& step(const std::vector<std::int32_t>& tokens) {
     const auto rows = static_cast<std::int64_t>(tokens.size());
     if (!tokens_ || tokens_.shape()[0] != rows) tokens_ = Array(Dtype::int64, {rows, 1});
@@ -94,7 +95,8 @@ class BatchSearch {
       if (sentence.done()) continue;
       for (const Running& each : sentence.running()) rows.push_back(static_cast<std::int64_t>(slot * beam_ + each.row));
     }
-    // At most one of a row's choices is the end token, so that the others fill the beam even if all come from one row.
+    // At most one choice of a row is the end token. The other choices fill the beam even if all hypotheses come from
+    // one row.
     decode::likeliest(logits, rows, options_.beam_size + 1, never_, predictor_.threads(), choices_);
     const std::vector<ScoredToken>* choices = choices_.data();
     for (const std::size_t index : present_) {
@@ -106,7 +108,7 @@ class BatchSearch {
     }
   }
 
-  /// Moves the state of every running hypothesis to its row, and returns the last token of each row.
+  /// Moves the state of every running hypothesis to its row. Returns the last token of each row.
   std::vector<std::int32_t> select_rows() {
     const std::vector<std::size_t> slots = remaining_slots();
     std::vector<std::int32_t> rows(slots.size() * beam_), tokens(rows.size(), options_.start);
@@ -128,8 +130,8 @@ class BatchSearch {
     return tokens;
   }
 
-  /// The slots that stay. Halves the batch once at most half of its sentences continue, so that players for few
-  /// different numbers of rows are planned. Sentences that are done fill the remaining slots.
+  /// Returns the slots that stay in the batch. Halves the batch as soon as at most half of its sentences continue, so
+  /// that players are planned for few different numbers of rows. Finished sentences fill the remaining slots.
   std::vector<std::size_t> remaining_slots() const {
     std::vector<std::size_t> slots(present_.size());
     std::iota(slots.begin(), slots.end(), std::size_t{0});
@@ -153,7 +155,7 @@ class BatchSearch {
   Array tokens_;
 };
 
-/// The indices of sources of similar length, from the shortest to the longest.
+/// Returns batches of the indices of sources of similar length, from the shortest to the longest.
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<Tokens>& sources, std::int64_t batch_size) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -190,17 +192,17 @@ struct Searcher::Data {
     return *shared;
   }
 
-  /// Searches for all batches, each on one thread. The longest come first, so that threads finish at nearly the same
-  /// time.
+  /// Searches all batches. Each batch runs on one thread. The longest batches come first, so that the threads finish at
+  /// nearly the same time.
   Results search_apart(const std::vector<Tokens>& sources, const std::vector<std::vector<std::size_t>>& batches,
                        const SearchOptions& options) {
     PredictorOptions alone;
     alone.player = playing;
     alone.player->threads = 1;
     alone.player->arena = nullptr;  // an arena serves one thread
-    alone.players = 256;            // lengths of sources times numbers of rows
+    alone.players = 256;            // enough for the lengths of sources times the numbers of rows
     while (apart.size() < static_cast<std::size_t>(threads)) apart.emplace_back(model, "logits", alone);
-    SearchOptions silent = options;  // for threads other than the caller's
+    SearchOptions silent = options;  // for all threads except the caller's
     silent.between = nullptr;
     Results results(sources.size());
     std::vector<std::exception_ptr> errors(apart.size());
@@ -226,7 +228,7 @@ struct Searcher::Data {
   PlayerOptions playing;
   int threads = 1;
   std::optional<Predictor> shared;  // uses all threads
-  std::vector<Predictor> apart;     // use one thread each
+  std::vector<Predictor> apart;     // each uses one thread
 };
 
 Searcher::Searcher(const Model& model) : data_(std::make_unique<Data>(model)) {}

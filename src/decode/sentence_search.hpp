@@ -13,8 +13,8 @@ namespace xtape::decode {
 struct Running {
   Tokens tokens;
   double log_probability = 0;
-  std::size_t parent = 0;  ///< The row of the hypothesis that it extends, among the sentence's rows.
-  std::size_t row = 0;     ///< Its own row: that of its parent, unless a better one of the parent's has it.
+  std::size_t parent = 0;  ///< The row of its parent, the hypothesis that it extends, among the sentence's rows.
+  std::size_t row = 0;     ///< Its own row. It is the parent's row unless a better child of the parent has this row.
 };
 
 /// The search for one sentence.
@@ -32,7 +32,7 @@ class SentenceSearch {
   bool done() const { return done_; }
   const std::vector<Running>& running() const { return running_; }
 
-  /// Takes one step. choices[j] are the most probable next tokens of hypothesis j.
+  /// Takes one step. choices[j] contains the most probable next tokens of hypothesis j.
   void advance(const std::vector<ScoredToken>* choices) {
     std::vector<Candidate> candidates;
     for (std::size_t j = 0; j < running_.size(); ++j)
@@ -58,7 +58,7 @@ class SentenceSearch {
     done_ = running_.empty() || length_ == limit_ || nothing_better_can_come();
   }
 
-  /// The best hypotheses: the finished ones and, if these are fewer than n_best, the best unfinished ones.
+  /// Returns the best hypotheses. Unfinished hypotheses count only if fewer than n_best are finished.
   std::vector<Hypothesis> best() const {
     std::vector<Hypothesis> best = finished_;
     std::vector<Hypothesis> cut;
@@ -81,7 +81,7 @@ class SentenceSearch {
     }
   };
 
-  /// Assigns rows to hypotheses, so that few of them change their rows.
+  /// Assigns rows to hypotheses so that few hypotheses change their rows.
   void place(std::vector<Running>& next) const {
     std::vector<Running*> at(static_cast<std::size_t>(options_->beam_size), nullptr);
     for (Running& each : next)
@@ -100,7 +100,7 @@ class SentenceSearch {
     return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
   }
 
-  /// Adds a finished hypothesis, and keeps the n_best best ones.
+  /// Adds a finished hypothesis. Keeps only the n_best best ones.
   void finish(Tokens tokens, double log_probability) {
     ++ended_;
     Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};
@@ -112,15 +112,16 @@ class SentenceSearch {
     // The first end token ends a greedy search.
     if (options_->early_stopping || options_->beam_size == 1) return ended_ >= options_->beam_size;
     if (finished_.size() < static_cast<std::size_t>(options_->n_best)) return false;
-    // Every token lowers the log-probability of a running hypothesis, and a penalty is monotone in the length. So the
-    // best possible score is that of the present log-probability with the smallest or the largest possible length.
+    // Every token lowers the log-probability of a running hypothesis, and the penalty is monotone in the length. The
+    // best possible score therefore combines the current log-probability with the smallest or the largest possible
+    // length.
     const double most = running_.front().log_probability;
     return finished_.back().score >= std::max(score(most, length_ + 1), score(most, limit_));
   }
 
   const SearchOptions* options_;
   std::int64_t limit_;
-  std::int64_t length_ = 0;  // of the running hypotheses
+  std::int64_t length_ = 0;  // the length of the running hypotheses
   std::int64_t ended_ = 0;
   bool done_ = false;
   std::vector<Running> running_;      // by falling probability

@@ -9,7 +9,8 @@
 namespace xtape::decode {
 
 namespace {
-/// The input that is divided into pieces. Null if the function has no suitable input; `unfit` is then the reason.
+/// Returns the input to divide into pieces. Returns null and sets `unfit` to the reason if the function has no suitable
+/// input.
 const FunctionInput* stepped_input(const Signature& signature, std::string& unfit) {
   const auto tokens = std::find_if(signature.inputs.begin(), signature.inputs.end(),
                                    [](const FunctionInput& input) { return input.name == "tokens"; });
@@ -29,8 +30,8 @@ const FunctionInput* stepped_input(const Signature& signature, std::string& unfi
   return unfit.empty() ? &*tokens : nullptr;
 }
 
-/// A number of sentences that, also times `repeat`, differs from all integer hyper-parameters, so that the axis of the
-/// rows cannot be mistaken for another one. 17 if there is none among the small primes.
+/// Returns a number of sentences that differs from all integer hyper-parameters, also after multiplication by `repeat`.
+/// The axis of the rows then cannot be mistaken for another axis. Returns 17 if no small prime is suitable.
 std::int64_t unlike_sizes(const Model& model, std::int64_t repeat) {
   const auto known = [&](std::int64_t count) {
     return std::any_of(model.hyper().items().begin(), model.hyper().items().end(), [&](const auto& entry) {
@@ -66,7 +67,7 @@ StepSizes sizes_for(const Model& model, const Signature& signature, const Functi
   return chosen;
 }
 
-/// A long piece, then short ones, of one token and of two.
+/// Returns a long piece, then short pieces of one and of two tokens.
 std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
   std::vector<std::int64_t> pieces = {(tokens + 1) / 2};
   for (std::int64_t left = tokens - pieces[0], next = 1; left > 0; next = 3 - next) {
@@ -88,7 +89,7 @@ StepCheck check_steps(Model& model, const std::string& function, const NamedSize
     StepTrials trials(model, function, sizes);
     try {
       check.unfit = trials.begin();
-    } catch (const Error&) {  // the definition may only allow fewer tokens
+    } catch (const Error&) {  // the definition may allow only fewer tokens
       if (first == nullptr) first = std::current_exception();
       continue;
     }
@@ -110,7 +111,7 @@ void draw_weights(const Model& model) {
     const Shape& shape = array.shape();
     const std::size_t rank = shape.size();
     const double middle = rank < 2 ? 1 : 0;
-    const double reach =  // the half width of the range; for a matrix, it gives a variance of 1 / width
+    const double reach =  // half the width of the range; for a matrix, it gives a variance of 1 / width
         rank < 2 ? 0.5 : std::sqrt(3 / static_cast<double>(std::min(shape[rank - 1], shape[rank - 2])));
     for (std::int64_t i = 0; i < array.count(); ++i) {
       const double number = middle + draws.uniform(-reach, reach);

@@ -33,13 +33,13 @@ double greatest_finite(const std::vector<double>& numbers) {
 }
 
 namespace {
-/// Whether two nodes were recorded for the same call, as far as an error message names it.
+/// Returns whether two nodes were recorded for the same call, at the precision of an error message.
 bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
 }
 
-/// Per node: whether it is a result of a call that the function needs. Intermediate nodes of a call, inputs and
-/// parameters are not.
+/// Returns for each node whether the function needs it as the result of a call. Intermediate nodes of a call, inputs
+/// and parameters do not count.
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
@@ -61,7 +61,7 @@ std::vector<bool> looked_at(const Recording& recording) {
   return looked;
 }
 
-/// Which nodes are computed from `var`.
+/// Returns the nodes that are computed from `var`.
 std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   std::vector<bool> from(tape.size(), false);
   if (!var.empty()) from[var.id().node] = true;
@@ -79,19 +79,20 @@ std::string described(const Node& node) {
 struct Play {
   const Recording& recording;
   std::vector<Feed> feeds;
-  std::int64_t from = 0;  // the first position that is compared
+  std::int64_t from = 0;  // the first position to compare
 };
 
-/// Two plays of the same ops, and what is compared of their values.
+/// Two plays of the same ops, and the part of their values to compare.
 struct Comparison {
   Play first, second;
-  const Recording& shorter;  // for fewer tokens: shows which axes count tokens
-  const Recording& roomier;  // for a larger capacity: shows which axes count positions of caches
+  const Recording& shorter;  // recorded for fewer tokens, to find the axes that count tokens
+  const Recording& roomier;  // recorded for a larger capacity, to find the axes that count positions of caches
   std::int64_t tokens, fewer_tokens;
-  std::int64_t places;  // tokens that are compared
-  std::int64_t room;    // positions of caches that are in use
+  std::int64_t places;  // the number of tokens to compare
+  std::int64_t room;    // the number of cache positions in use
 
-  /// What is compared of a value, as a further value of the play's tape; an empty var if nothing can be.
+  /// Returns the part of a value to compare, as a further value of the play's tape. The var is empty if no part can be
+  /// compared.
   Var part(const Play& play, ValueId id, bool knows_past) const {
     const Var value = play.recording.tape.var(id);
     const Shape &whole = first.recording.tape.type(id).shape, less = shorter.tape.type(id).shape,
@@ -117,12 +118,12 @@ struct Comparison {
   }
 };
 
-/// The first call whose values differ; empty if there is none.
+/// Returns the first call whose values differ, or an empty text if there is none.
 std::string first_unlike(const Comparison& compared, double tolerance) {
   const Recording &whole = compared.first.recording, &other = compared.second.recording;
   const std::vector<bool> looked = looked_at(whole), knows_past = computed_from(whole.tape, whole.past);
   NamedVars first, second;
-  const std::size_t size = whole.tape.size();  // without the parts
+  const std::size_t size = whole.tape.size();  // without the parts that are added below
   for (std::size_t i = 0; i < size; ++i)
     for (std::size_t k = 0; looked[i] && k < whole.tape.node(i).outputs.size(); ++k) {
       const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
@@ -148,7 +149,7 @@ std::string first_unlike(const Comparison& compared, double tolerance) {
   return found.mismatched.empty() ? "" : described(whole.tape.node(std::stoul(found.mismatched[0].name)));
 }
 
-/// Records the function for the whole, without a past.
+/// Records the function for the whole input, without a past.
 Recording record_whole(const Traced& traced, const NamedSizes& sizes) {
   Recording made;
   const NamedVars inputs = traced.model.inputs(made.tape, traced.function, sizes);
@@ -173,8 +174,8 @@ Array columns_of(const Array& tokens, std::int64_t from, std::int64_t count) {
   return part;
 }
 
-/// The feeds of a recording: the fixed inputs, the tokens, the number of positions before them (`past`), and the states
-/// that these left.
+/// Returns the feeds of a recording: the fixed inputs, the tokens, the number of earlier positions (`past`), and the
+/// states after these positions.
 std::vector<Feed> feeds_for(const Traced& traced, const Recording& recording, const Array& tokens, const Array& past,
                             const std::vector<Array>& states) {
   std::vector<Feed> feeds = feeds_of(recording.fixed, traced.inputs);

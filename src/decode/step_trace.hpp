@@ -8,27 +8,28 @@
 
 namespace xtape::decode {
 
-/// A function, and the inputs that it is played on.
+/// A function and the inputs on which it is played.
 struct Traced {
   const Model& model;
   std::string function;
-  std::string stepped;      ///< The input that is divided into pieces.
-  std::string tokens_size;  ///< The name of its length in the signature.
-  NamedSizes sizes;         ///< The sizes of the whole.
-  NamedArrays inputs;       ///< The arrays of the whole.
+  std::string stepped;      ///< The input to divide into pieces.
+  std::string tokens_size;  ///< The name in the signature of the length of this input.
+  NamedSizes sizes;         ///< The sizes of the whole input.
+  NamedArrays inputs;       ///< The arrays of the whole input.
   double tolerance = 0;     ///< The allowed difference, relative to the largest magnitude of the same value.
 };
 
-/// The first call that gives other values for two pieces, of which the second begins at position `cut`, than for the
-/// whole: "cumsum, ffn (model.json, block 'ffn', line 12)". Empty if none is found.
+/// Returns the first call whose values differ between the whole and two pieces, where the second piece begins at
+/// position `cut`: "cumsum, ffn (model.json, block 'ffn', line 12)". Returns an empty text if there is none.
 std::string first_unlike_whole(const Traced& traced, std::int64_t cut);
 
-/// The first call whose values before position `cut` change if the tokens from `cut` on are replaced by those of
-/// `others`. Empty if none is found.
+/// Returns the first call whose values before position `cut` change if `others` replaces the tokens from `cut` on.
+/// Returns an empty text if there is none.
 std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Array& others);
 
-std::vector<double> numbers_of(const ArrayView& view);  ///< The elements, row-major, of any dtype.
-/// The absolute difference of two numbers: 0 if they are equal or both NaN, infinity if it is not finite otherwise.
+std::vector<double> numbers_of(const ArrayView& view);  ///< The elements of an array of any dtype, row-major.
+/// Returns the absolute difference of two numbers: 0 if they are equal or both NaN, and otherwise infinity if the
+/// difference is not finite.
 double distance(double a, double b);
 double greatest_finite(const std::vector<double>& numbers);  ///< The largest magnitude; 0 if no number is finite.
 

@@ -19,7 +19,7 @@ Array token_rows(const std::vector<std::vector<std::int64_t>>& rows) {
   return array;
 }
 
-/// Row i of the result is row rows[i] of `array`, where `axis` is the axis of the rows.
+/// Returns an array whose row i is row rows[i] of `array`. `axis` is the axis of the rows.
 Array with_rows(const Array& array, std::size_t axis, const std::vector<std::int32_t>& rows) {
   Shape shape = array.shape();
   std::int64_t outer = 1;
@@ -131,7 +131,7 @@ double StepTrials::check_pieces(const std::vector<std::int64_t>& pieces) {
     for (std::size_t row = 0; row < said_.size(); ++row) {
       const auto first = said_[row].begin() + past_[row];
       piece.emplace_back(first, first + columns);
-      // Rows end at different positions of the piece; in pieces of one token, one row gets none.
+      // The rows end at different positions of the piece. In a piece of one token, one row gets no token.
       const auto index = static_cast<std::int64_t>(row);
       counts.push_back(columns > 1 ? columns - index % columns : static_cast<std::int64_t>(row != number));
     }
@@ -139,7 +139,7 @@ double StepTrials::check_pieces(const std::vector<std::int64_t>& pieces) {
     for (std::size_t row = 0; row < said_.size(); ++row) past_[row] += counts[row];
     if (number + 1 == pieces.size()) break;
     const std::size_t count = said_.size();
-    std::vector<std::int32_t> rows;  // by turns: reversed; with some rows twice; the same with one row fewer
+    std::vector<std::int32_t> rows;  // in turn: reversed; some rows twice; some rows twice and one row fewer
     for (std::size_t i = 0; i < count; ++i)
       rows.push_back(static_cast<std::int32_t>(number % 3 == 0 ? count - 1 - i : i * 2 % count));
     if (number % 3 == 2 && count > 2) rows.pop_back();
@@ -152,7 +152,7 @@ std::string StepTrials::counted() const {
   return std::to_string(said_.size()) + " rows of " + std::to_string(sizes_.tokens) + " tokens";
 }
 
-// 0 is padding in many models, which may give NaN at its position.
+// Many models use 0 as padding, which may give NaN at its position.
 void StepTrials::draw(std::vector<std::int64_t>& row, std::int64_t from) {
   const std::int64_t low = different_ > 1 ? 1 : 0;
   for (auto token = row.begin() + from; token != row.end(); ++token) *token = draws_.integer(low, different_ - 1);
@@ -163,8 +163,8 @@ std::int64_t StepTrials::other_than(std::int64_t token) const {
   return low + (token - low + 1) % (different_ - low);
 }
 
-/// A random array. Integers are 1 or 2, since the number of classes is not known; the last one is 0, which may be
-/// padding.
+/// Returns a random array. Integers are 1 or 2, because the number of classes is not known. The last integer is 0,
+/// which may be padding.
 Array StepTrials::drawn(const ValueType& type) {
   Array array(type.dtype, type.shape);
   for (std::int64_t i = 0; i < array.count(); ++i) {
@@ -180,7 +180,7 @@ Array StepTrials::drawn(const ValueType& type) {
   return array;
 }
 
-/// The fixed inputs, one row for each of `sentences`.
+/// Returns the fixed inputs with one row for each of `sentences`.
 Store StepTrials::fixed_of(const std::vector<std::int32_t>& sentences) const {
   std::vector<std::int32_t> rows;
   for (const std::int32_t sentence : sentences)
@@ -193,7 +193,7 @@ Store StepTrials::fixed_of(const std::vector<std::int32_t>& sentences) const {
   return store;
 }
 
-/// The result of the function for the present sentences and all tokens of `rows` at once.
+/// Plays the function for the current sentences and all tokens of `rows` at once. Returns its result.
 Array StepTrials::whole(const Rows& rows) {
   Store arrays = fixed_of(sentence_);
   arrays.add(stepped, token_rows(rows));
@@ -249,7 +249,7 @@ void StepTrials::select(Predictor& predictor, const std::vector<std::int32_t>& r
   past_ = picked(past_, rows);
   sentence_ = picked(sentence_, rows);
   for (std::size_t row = 0; row < rows.size(); ++row)
-    draw(said_[row], past_[row]);  // copies of a row differ from here on
+    draw(said_[row], past_[row]);  // copies of a row get different tokens from here on
 }
 
 }  // namespace xtape::decode

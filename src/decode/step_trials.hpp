@@ -1,4 +1,4 @@
-/// Plays a function on random inputs, as a whole and piece by piece.
+/// Plays a function on random inputs, both as a whole and piece by piece.
 #pragma once
 
 #include <cmath>
@@ -30,10 +30,10 @@ class Draws {
 /// The sizes of a trial.
 struct StepSizes {
   std::int64_t sentences = 0;  ///< The rows of the fixed inputs.
-  std::int64_t repeat = 1;     ///< Rows per sentence, as in a beam search.
+  std::int64_t repeat = 1;     ///< The number of rows per sentence, as in a beam search.
   std::int64_t tokens = 0;
-  NamedSizes sizes;                    ///< All sizes of the function for the whole, with rows() rows.
-  std::string rows_name, tokens_name;  ///< The names of the sizes of the tokens.
+  NamedSizes sizes;                    ///< All sizes of the function for the whole input with rows() rows.
+  std::string rows_name, tokens_name;  ///< The names of the two sizes of the tokens.
   std::int64_t rows() const { return sentences * repeat; }
 };
 
@@ -42,17 +42,17 @@ class StepTrials {
   /// `function` takes int `tokens` [rows, tokens]; all other inputs are fixed.
   StepTrials(Model& model, const std::string& function, const StepSizes& sizes);
 
-  /// Plays the whole once to find the number of classes, and draws the tokens. Returns why the function does not give
-  /// classes for each token; empty if it does.
+  /// Plays the whole input once to find the number of classes, and draws the tokens. Returns the reason if the function
+  /// does not return classes for each token, otherwise an empty text.
   std::string begin();
-  /// Throws DefinitionError if a position depends on later ones.
+  /// Throws DefinitionError if a position depends on later positions.
   void check_ahead();
-  /// Returns the largest difference between pieces and whole, relative to the largest magnitude of the whole. Throws
-  /// DefinitionError if it is too large.
+  /// Returns the largest difference between the pieces and the whole, relative to the largest magnitude of the whole.
+  /// Throws DefinitionError if the difference is too large.
   double check_pieces(const std::vector<std::int64_t>& pieces);
 
  private:
-  using Rows = std::vector<std::vector<std::int64_t>>;  // of one length
+  using Rows = std::vector<std::vector<std::int64_t>>;  // all rows have the same length
 
   std::string whose() const { return "function '" + function_ + "' of model '" + model_.name() + "'"; }
   std::string counted() const;
@@ -73,11 +73,11 @@ class StepTrials {
   StepSizes sizes_;
   double tolerance_;
   Draws draws_{1};
-  Store fixed_;                         // the fixed inputs of all rows; of each sentence only the last row is used
-  Named<std::int64_t> row_axes_;        // of the inputs; -1 for none
-  Rows said_;                           // per row: all of its tokens, including those not played yet
-  std::vector<std::int64_t> past_;      // per row
-  std::vector<std::int32_t> sentence_;  // per row
+  Store fixed_;                         // the fixed inputs of all rows; only the last row of each sentence is used
+  Named<std::int64_t> row_axes_;        // per input: the axis of its rows, or -1
+  Rows said_;                           // per row: all of its tokens, including tokens that are not played yet
+  std::vector<std::int64_t> past_;      // per row: the number of played tokens
+  std::vector<std::int32_t> sentence_;  // per row: its sentence
   std::int64_t classes_ = 0;
   std::int64_t different_ = 0;  // tokens are drawn below this number
   Store traced_arrays_;

@@ -9,20 +9,22 @@ namespace xtape {
 struct TextStream::Data {
   const Tokenizer* tokenizer = nullptr;
   std::vector<std::string> stops;
-  Tokens run;          // the last token whose text was returned, then tokens that wait for the rest of a character
-  std::string before;  // the text of run[0] by itself
+  Tokens run;          // the last token whose text was returned, then the tokens of an incomplete character
+  std::string before;  // the text of run[0] alone
   Utf8Stream characters;
-  std::string held;  // text that is not returned yet; it may begin a stop text
+  std::string held;  // text that is not yet returned because it may begin a stop text
   bool stopped = false;
 
-  /// The text that the tokens after run[0] add to it. They are decoded together, since that adds spaces between words.
+  /// Returns the text that the tokens after run[0] add. Decodes them together with run[0], because decoding adds spaces
+  /// between words.
   std::string new_text() const {
     const std::string text = tokenizer->decode(run);
     if (text.compare(0, before.size(), before) == 0) return text.substr(before.size());
     return tokenizer->decode(Tokens(run.begin() + 1, run.end()));  // run[0] was part of an invalid character
   }
 
-  /// Removes from `held`, and returns, the text before the first stop text, or before an end that may begin one.
+  /// Removes text from `held` and returns it: the text before the first stop text, or before an end that may begin a
+  /// stop text.
   std::string certain() {
     std::size_t first = std::string::npos;
     for (const std::string& stop : stops) first = std::min(first, held.find(stop));
@@ -31,7 +33,7 @@ struct TextStream::Data {
       held.resize(first);
       return std::exchange(held, "");
     }
-    std::size_t beginning = 0;  // bytes at the end of `held` that may begin a stop text
+    std::size_t beginning = 0;  // number of bytes at the end of `held` that may begin a stop text
     for (const std::string& stop : stops)
       for (std::size_t length = std::min(stop.size() - 1, held.size()); length > beginning; --length)
         if (held.compare(held.size() - length, length, stop, 0, length) == 0) beginning = length;
@@ -60,7 +62,7 @@ std::string TextStream::add(std::int32_t token) {
     data_->run.pop_back();
     return "";
   }
-  // Tokenizers with tokens of single bytes decode an incomplete character to the replacement character.
+  // A tokenizer with single-byte tokens decodes an incomplete character to the replacement character.
   if (text.ends_with(replacement_text) && data_->run.size() - 1 <= most_waiting) return "";
   data_->run = {token};
   data_->before = data_->tokenizer->decode(data_->run);

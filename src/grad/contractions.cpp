@@ -1,4 +1,4 @@
-// Contractions of per-example gradients, through the nodes that compute them.
+// Reduces per-example gradients through the nodes that compute them.
 #include "contractions.hpp"
 
 #include <optional>
@@ -12,13 +12,14 @@
 namespace xtape {
 
 namespace {
-/// More contributions to one gradient than these are added up first: there would be too many pairs.
+/// If a gradient is the sum of more contributions, they are added first, because the number of pairs would be too
+/// large.
 constexpr std::size_t most_parts = 8;
 
 /// A contribution to a sum: scale[b] * value[b].
 struct Part {
   Var value;
-  Var scale;  ///< [b] or of rank 0; empty: 1.
+  Var scale;  ///< [b] or of rank 0; an empty var means 1
 };
 
 Var multiplied(const Var& a, const Var& b) {
@@ -26,14 +27,14 @@ Var multiplied(const Var& a, const Var& b) {
   return a * b;
 }
 
-/// `s` as a factor of each example of `x`: [b] or of rank 0; an empty var if it varies within an example.
+/// Returns `s` as one factor per example of `x`: [b] or of rank 0. The var is empty if `s` varies within an example.
 Var scale_of_examples(const Var& s, const Var& x) {
   if (s.type() == x.type() && x.rank() > 1) return Var();
   if (s.rank() > 0 && s.rank() == x.rank() && count_of(s.shape()) == s.shape()[0]) return reshape(s, {s.shape()[0]});
   return count_of(s.shape()) == 1 ? reshape(s, {}) : Var();
 }
 
-/// The value whose elements `x` rearranges within each example; an empty var if there is none.
+/// Returns the value whose elements `x` rearranges within each example, or an empty var if there is none.
 Var before_rearranging(const Var& x) {
   const Node& node = x.node();
   const std::string& name = node.op->name;
@@ -45,7 +46,7 @@ Var before_rearranging(const Var& x) {
   return !axes.empty() && normal_axis(axes[0], x.rank()) == 0 ? input : Var();
 }
 
-/// What `x` is the sum of; x itself if that is more than `most_parts`.
+/// Returns the terms whose sum is `x`, or only `x` if there are more than `most_parts` terms.
 std::vector<Part> parts_of(const Var& x) {
   std::vector<Part> open{{x, Var()}}, found;
   while (!open.empty()) {
@@ -75,7 +76,8 @@ std::vector<Part> parts_of(const Var& x) {
   return found;
 }
 
-/// The products that the parts are. Empty unless all are, and all their inner products take less time than the sum.
+/// Returns the parts as products. Returns nothing if a part is not a product, or if the inner products of all pairs
+/// take longer than adding the parts.
 std::vector<ExampleProduct> cheap_products(const std::vector<Part>& parts) {
   std::vector<ExampleProduct> products;
   double whole = 0, inner = 0;
@@ -93,7 +95,7 @@ std::vector<ExampleProduct> cheap_products(const std::vector<Part>& parts) {
   return inner < whole ? products : std::vector<ExampleProduct>{};
 }
 
-/// The labels of an array [b, …]: the first is that of the examples.
+/// Returns the labels of an array [b, …]. The first label belongs to the axis of examples.
 std::string labels(const Var& x) {
   return std::string("abcdefghijklmnop").substr(0, x.rank());
 }

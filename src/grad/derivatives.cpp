@@ -28,7 +28,7 @@ Shape joined(const Shape& first, const Shape& second) {
   return shape;
 }
 
-/// The unit vectors of an array of this type, [n, …].
+/// Returns the unit vectors of an array of this type, [n, …].
 Var unit_vectors(const Var& like) {
   const std::int64_t count = count_of(like.shape());
   return reshape(eye(like.tape(), count, count, like.dtype()), joined({count}, like.shape()));
@@ -99,7 +99,8 @@ Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& opti
                          (options.mode == JacobianMode::automatic && few_inputs);
     Vars found = forward ? by_tangents(output, inputs, options.chunk_size)
                          : by_cotangents(output, inputs, options.chunk_size);
-    for (Var& each : found) each = cast(each, output.dtype());  // in reverse mode they have the inputs' dtypes
+    // in reverse mode, gradients have the dtypes of the inputs
+    for (Var& each : found) each = cast(each, output.dtype());
     return found;
   });
 }

@@ -12,12 +12,12 @@
 namespace xtape {
 
 namespace {
-/// Writing and reading an element takes the time of so many multiply-adds of a large product.
+/// Writing and reading an element takes as long as this many multiply-adds of a large product.
 constexpr double traffic = 100;
 
 const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// A letter that is not in `used`, which it is added to.
+/// Returns a letter that is not in `used`, and adds the letter to `used`.
 char fresh(std::string& used) {
   const char letter = alphabet.at(alphabet.find_first_not_of(used));
   used += letter;
@@ -37,7 +37,7 @@ Vars inputs_of(const Var& x) {
   return inputs;
 }
 
-/// The value of which `x` has copies along further axes or axes of size 1.
+/// Returns the value that `x` broadcasts, or `x` itself if `x` is not a broadcast.
 Var before_broadcast(const Var& x) {
   return x.node().op->name == "broadcast_to" ? inputs_of(x)[0] : x;
 }
@@ -50,7 +50,7 @@ std::optional<ExampleProduct> of_einsum(const Var& x) {
   return ExampleProduct{{inputs[0], e.operands[0]}, {inputs[1], e.operands[1]}, e.result, x.shape()};
 }
 
-/// index_add: the parts are added at indices that are the same for all examples.
+/// index_add: all examples add their parts at the same indices.
 std::optional<ExampleProduct> of_index_add(const Var& x, const Vars& inputs, std::size_t axis) {
   const std::string result = alphabet.substr(0, x.rank());
   const std::string rows = alphabet.substr(x.rank(), inputs[1].rank());
@@ -60,7 +60,7 @@ std::optional<ExampleProduct> of_index_add(const Var& x, const Vars& inputs, std
                         x.shape()};
 }
 
-/// scatter_add, as index_add is mapped: the indices vary along the examples and `axis` only.
+/// scatter_add, in the form that vmap gives index_add: the indices vary only along the examples and `axis`.
 std::optional<ExampleProduct> of_scatter_add(const Var& x, const Vars& inputs, std::size_t axis) {
   const Var indices = before_broadcast(inputs[1]);
   if (indices.rank() != x.rank()) return {};
@@ -94,8 +94,8 @@ double elements(const std::string& letters, const Sizes& sizes) {
   return count;
 }
 
-/// Two products with one result, under letters that agree in it and in nothing else, and with the factors that belong
-/// together as a and as b.
+/// Two products with results of the same shape. They share the letters of the result and no other letters. The two
+/// factors a match each other, and the two factors b match each other.
 struct Pair {
   ExampleProduct p, q;
   Sizes sizes;
@@ -115,7 +115,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
     return factor;
   };
   Pair pair{p, {rename(q.a), rename(q.b), p.result, q.shape}, {}};
-  // The factors that share letters of the result belong together.
+  // Matches the factors that share letters of the result.
   const auto shared = [&](const ExampleFactor& one, const ExampleFactor& other) {
     const std::string letters = other.all_letters();
     return std::count_if(p.result.begin() + 1, p.result.end(),
@@ -128,8 +128,8 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
   return pair;
 }
 
-/// The letters of the inner products of the rows of two factors: those that the other factors have too, and that of the
-/// examples.
+/// Returns the letters of the inner products of the rows of two factors: the letters of both factors that are in
+/// `needed`.
 std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   std::string kept;
   for (const char letter : united(one.all_letters(), other.all_letters()))
@@ -137,7 +137,8 @@ std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, c
   return kept;
 }
 
-/// Whether the inner products of the rows can be computed: the classes of a one-hot factor are summed with its partner.
+/// Returns whether the inner products of the rows can be computed. If a factor is one-hot, the inner product must sum
+/// over its classes, and the other factor must have an axis for them.
 bool has_gram(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   const auto fits = [&](const ExampleFactor& hot, const ExampleFactor& partner) {
     return hot.classes == 0 || (has(partner.all_letters(), hot.classes) && !has(needed, hot.classes));
@@ -145,7 +146,7 @@ bool has_gram(const ExampleFactor& one, const ExampleFactor& other, const std::s
   return fits(one, other) && fits(other, one) && gram_letters(one, other, needed).size() <= Shape::max_rank;
 }
 
-/// `x` with the axes of `letters` as `wanted`, which has further letters: with size 1.
+/// Returns `x` with its axes in the order of `wanted`. Axes that `x` lacks get size 1.
 Var aligned(const Var& x, const std::string& letters, const std::string& wanted) {
   Axes order;
   Shape shape;
@@ -157,7 +158,7 @@ Var aligned(const Var& x, const std::string& letters, const std::string& wanted)
   return reshape(transpose(x, order), shape);
 }
 
-/// The rows of `dense` that the indices of `hot` choose along its axis of the classes, and their letters.
+/// Selects rows of `dense` along its axis of classes with the indices of `hot`. Returns the rows and their letters.
 ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char examples) {
   const std::size_t at = dense.letters.find(hot.classes);
   if (!has(hot.letters, examples) || !has(dense.letters, examples)) {
@@ -180,7 +181,7 @@ ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char 
   return {reshape(gather(classes_last, -1, indices), full), examples + own + rows};
 }
 
-/// The inner products of the rows of two factors, with the letters of gram_letters.
+/// Returns the inner products of the rows of two factors. Their axes have the letters of gram_letters.
 Var gram(const ExampleFactor& one, const ExampleFactor& other, const std::string& kept, char examples, Dtype dtype) {
   if (one.classes != 0 && other.classes != 0)
     return cast(aligned(one.var, one.letters, kept) == aligned(other.var, other.letters, kept), dtype);
@@ -216,7 +217,7 @@ std::optional<ExampleProduct> product_of_examples(const Var& x) {
 double cost_of(const ExampleProduct& p) {
   const Sizes sizes = sizes_of(p);
   double cost = elements(p.result, sizes) * traffic;
-  for (const ExampleFactor* part : {&p.a, &p.b})  // what is added at the indices of the other factor
+  for (const ExampleFactor* part : {&p.a, &p.b})  // the values that are added at the indices of the other factor
     if (const ExampleFactor& hot = part == &p.a ? p.b : p.a; hot.classes != 0)
       return cost + elements(part->letters, sizes) * traffic;
   return cost + elements(united(p.a.letters, p.b.letters), sizes);
@@ -267,7 +268,7 @@ Var weighted_sum_of(const ExampleProduct& product, const Var& weights) {
   ExampleFactor& scaled = scales_a ? a : b;
   if (can_scale(scaled)) {
     scaled.var = weighted(scaled);
-  } else {  // only the indices vary between the examples
+  } else {  // only the indices differ between the examples
     Shape shape = scaled.var.shape();
     shape.insert(0, weights.size(0));
     scaled.letters = examples + scaled.letters;

@@ -13,34 +13,35 @@ namespace xtape {
 struct ExampleFactor {
   Var var;
   std::string letters;
-  /// If not 0, `var` has indices, and the factor is their one-hot array, with this letter for the further axis of the
-  /// classes.
+  /// If not 0, `var` has indices. The factor is then their one-hot array, and `classes` is the letter of the additional
+  /// axis of classes.
   char classes = 0;
 
   std::string all_letters() const { return classes == 0 ? letters : letters + classes; }
 };
 
-/// An array [b, …]: the product of two factors, summed over the letters that the result lacks. The first letter of the
-/// result is that of the examples; an operand that is the same for all examples lacks it.
+/// An array [b, …] that is a product of two factors, summed over the letters that are not in the result. The first
+/// letter of the result is the letter of the examples. A factor that is the same for all examples lacks this letter.
 struct ExampleProduct {
   ExampleFactor a, b;
   std::string result;
   Shape shape;  ///< The shape of the result.
 };
 
-/// The product that computes `x`: an einsum, or what is added to zeros at indices, under a transpose.
+/// Returns the product that computes `x`: an einsum, or parts that are added to zeros at indices. A transpose may
+/// follow.
 std::optional<ExampleProduct> product_of_examples(const Var& x);
 
-/// What computing something takes, in the time of one multiply-add of a large matrix product.
+/// Returns the predicted time to compute a product. The unit is one multiply-add of a large matrix product.
 double cost_of(const ExampleProduct& product);
-/// That of inner_products; nothing if it does not know how.
+/// Returns the predicted time of inner_products, or nothing if inner_products does not support the two products.
 std::optional<double> cost_of_inner_products(const ExampleProduct& p, const ExampleProduct& q);
 
-/// The inner products of the examples of two arrays of one shape, from the inner products of the rows of their factors:
-/// [b].
+/// Returns [b]: for each example, the inner product of two arrays of the same shape. Computes it from the inner
+/// products of the rows of their factors.
 Var inner_products(const ExampleProduct& p, const ExampleProduct& q);
 
-/// The sum over the examples of weights[b] times the product.
+/// Returns the sum over the examples of weights[b] times the product.
 Var weighted_sum_of(const ExampleProduct& product, const Var& weights);
 
 }  // namespace xtape

@@ -35,13 +35,13 @@ void check_arguments(const Vars& outputs, const Vars& inputs, const Vars& cotang
   }
 }
 
-/// The value for messages: "'w', float32 (2, 3)", "the result of tanh, float32 (2,)".
+/// Describes the value for messages: "'w', float32 (2, 3)" or "the result of tanh, float32 (2,)".
 std::string described(const Var& var) {
   const Node& node = var.node();
   return (node.name.empty() ? "the result of " + node.op->name : "'" + node.name + "'") + ", " + to_string(var.type());
 }
 
-/// One gradient per input; an empty var for an input that no gradient reaches.
+/// Returns one gradient per input. The var is empty if no gradient reaches the input.
 Vars swept(Tape tape, const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
   std::size_t begin = tape.size();
   for (const Var& input : inputs) begin = std::min(begin, static_cast<std::size_t>(input.id().node));

@@ -22,7 +22,7 @@ std::vector<ValueType> types_of(const Vars& vars) {
   return types;
 }
 
-/// The square of the norm of all arrays together, [].
+/// Returns the squared norm of all arrays together, [].
 Var square_norm(const Vars& vars) {
   Var total = sum(square(vars[0]));
   for (std::size_t i = 1; i < vars.size(); ++i) total = total + sum(square(vars[i]));
@@ -40,7 +40,7 @@ Vars nan_unless(const Var& condition, Vars vars) {
   return vars;
 }
 
-/// The states without the last one.
+/// Returns the states without the last one.
 Vars without_last(const Vars& states) {
   return {states.begin(), states.end() - 1};
 }
@@ -49,7 +49,7 @@ Vars with_last(Vars states, const Var& last) {
   return states;
 }
 
-/// The results of `solver`, with the derivatives of a root of `f`.
+/// Returns the results of `solver` with the derivatives of a root of `f`.
 Vars with_root_gradient(const std::string& name, const Function& f, const Vars& guess, const Function& solver,
                         const LinearSolveOptions& linear) {
   const Tape tape = guess[0].tape();
@@ -93,8 +93,8 @@ Vars with_root_gradient(const std::string& name, const Function& f, const Vars& 
   return custom_gradient(solve, rule, body.captured);
 }
 
-/// Repeats `step`, which gives the next x and whether it is the last one; NaN if none is. States: x, and whether the
-/// iteration goes on.
+/// Repeats `step`, which returns the next x and whether this x is the last one. The result is NaN if max_steps end
+/// without a last x. The states of the loop are x and whether the loop continues.
 Vars iterated(const std::function<std::pair<Vars, Var>(const Vars& x)>& step, const Vars& guess,
               std::int64_t max_steps) {
   const auto body = [&](const Vars& states) {
@@ -107,7 +107,7 @@ Vars iterated(const std::function<std::pair<Vars, Var>(const Vars& x)>& step, co
   return nan_unless(~states.back(), without_last(states));
 }
 
-/// Whether the change to x is small beside x.
+/// Returns whether the change to x is small relative to x.
 Var is_small(const Vars& change, const Vars& x, double rtol, double atol) {
   const Var bound = maximum(rtol * rtol * square_norm(x), atol * atol);
   return less_equal(square_norm(change), bound) & less(bound, INFINITY);

@@ -1,4 +1,4 @@
-// The forward sweep: tangents, recorded as further nodes of the same tape.
+// The forward sweep. Records tangents as further nodes of the same tape.
 #include <algorithm>
 
 #include "call_expansion.hpp"
@@ -11,12 +11,12 @@
 namespace xtape {
 
 namespace {
-/// One sweep over the nodes from `begin` on. A loop, not a recursion, because a tape may be long.
+/// One sweep over the nodes from `begin` on. Uses a loop instead of recursion, because a tape may be long.
 class Tangents {
  public:
   Tangents(const Tape& tape, std::size_t begin) : tape_(tape), begin_(begin) {}
 
-  /// One tangent per output; an empty var if it is 0 because no input reaches the output.
+  /// Returns one tangent per output. The var is empty if the tangent is 0 because no input reaches the output.
   Vars run(const Vars& outputs, const Vars& inputs, const Vars& tangents) {
     std::size_t finish = begin_;
     for (const Var& output : outputs) finish = std::max(finish, static_cast<std::size_t>(output.id().node) + 1);
@@ -29,7 +29,7 @@ class Tangents {
   }
 
  private:
-  /// Marks the values from `begin` on that the outputs depend on differentiably.
+  /// Marks the values from `begin` on on which the outputs depend differentiably.
   void mark_needed(const Vars& outputs, std::size_t finish) {
     const auto need = [&](ValueId id) {
       if (static_cast<std::size_t>(id.node) < begin_ || !is_floating(type_of(tape_, id).dtype)) return;
@@ -50,7 +50,8 @@ class Tangents {
     const auto found = tangents_.find(id);
     return found == tangents_.end() ? Var() : found->second;
   }
-  /// A value may be an input and depend on others: its tangent is the sum of what it is given and what reaches it.
+  /// An input may also depend on other inputs. Its tangent is then the sum of the given tangent and the tangents that
+  /// reach it.
   void add_to(ValueId id, const Var& tangent) {
     Var& present = tangents_[id];
     present = present.empty() ? tangent : add(present, tangent);
@@ -58,7 +59,7 @@ class Tangents {
 
   void visit(std::int32_t index) {
     const std::vector<bool>& needs = needed_[static_cast<std::size_t>(index) - begin_];
-    const Node node = tape_.node(index);  // a copy, because what follows appends to the tape
+    const Node node = tape_.node(index);  // a copy, because the code below appends to the tape
     Vars given;
     for (const ValueId& input : node.inputs) given.push_back(of(input));
     const bool reached = std::any_of(given.begin(), given.end(), [](const Var& tangent) { return !tangent.empty(); });
@@ -78,7 +79,7 @@ class Tangents {
     }
   }
 
-  /// The tangents of the outputs of one call.
+  /// Returns the tangents of the outputs of one call.
   Vars through(GradientCall call, const Vars& given, const std::vector<bool>& needs) {
     const auto of_body = [](const Vars& outputs, const Vars& inputs, const Vars& tangents) {
       return jvp(outputs, inputs, tangents);
@@ -101,9 +102,9 @@ class Tangents {
     return Tangents(tape_, size).run(outputs, varying, tangents);
   }
 
-  /// Uses the gradient rule. Gradients of cotangents u are linear in u, so the derivative of <gradient(u), tangents> by
-  /// u is the Jacobian times the tangents, for any u. Nothing if the rule declines. What depends on u is not needed by the
-  /// result, and no player computes it.
+  /// Uses the gradient rule. The gradients are linear in the cotangents u. The derivative of <gradient(u), tangents>
+  /// with respect to u is therefore the Jacobian times the tangents, for any u. Returns nothing if the rule declines.
+  /// The result does not need the nodes that depend on u, so no player computes them.
   std::optional<Vars> transposed(GradientCall& call, const Vars& given, const std::vector<bool>& needs) {
     const std::size_t size = tape_.size();
     Vars cotangents;
@@ -135,7 +136,8 @@ class Tangents {
 
   Tape tape_;
   std::size_t begin_;
-  std::vector<std::vector<bool>> needed_;  // per node from `begin_` on: per output, or empty if none is needed
+  // per node from `begin_` on: a flag per output, or empty if no output is needed
+  std::vector<std::vector<bool>> needed_;
   std::unordered_map<ValueId, Var> tangents_;
 };
 

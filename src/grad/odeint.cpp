@@ -15,7 +15,7 @@ namespace xtape {
 
 namespace {
 // The coefficients of Dormand and Prince: times and weights of the stages, and the weights of the error. The weights of
-// the last stage are those of the step.
+// the last stage are also the weights of the step.
 constexpr double stage_times[6] = {1.0 / 5, 3.0 / 10, 4.0 / 5, 8.0 / 9, 1, 1};
 constexpr double stage_weights[6][6] = {
     {1.0 / 5},
@@ -27,7 +27,7 @@ constexpr double stage_weights[6][6] = {
 constexpr double error_weights[7] = {71.0 / 57600,      0,           -71.0 / 16695, 71.0 / 1920,
                                      -17253.0 / 339200, 22.0 / 525, -1.0 / 40};
 
-constexpr double most_tolerances = 100;  // that the state of the adjoint equation may be off
+constexpr double most_tolerances = 100;  // the largest error of the adjoint state, in tolerances
 
 Vars appended(Vars first, const Vars& second) {
   first.insert(first.end(), second.begin(), second.end());
@@ -37,7 +37,7 @@ Vars part(const Vars& vars, std::size_t begin, std::size_t count) {
   return {vars.begin() + static_cast<std::ptrdiff_t>(begin), vars.begin() + static_cast<std::ptrdiff_t>(begin + count)};
 }
 
-/// A point of a solution: the state, its derivative, the time, and the size of the next step, which is positive.
+/// A point of a solution: the state, its derivative, the time, and the (positive) size of the next step.
 struct Point {
   Vars y, slope;
   Var t, size;
@@ -53,7 +53,7 @@ class Solver {
  public:
   Solver(OdeFunction f, const OdeOptions& options) : f_(std::move(f)), options_(options) {}
 
-  /// The first point. The size of its step is the first guess of Hairer, Norsett and Wanner, II.4.
+  /// The first point. The size of its step is the initial guess of Hairer, Norsett and Wanner, II.4.
   Point begin(const Vars& y, const Var& t) const {
     const Vars slope = f_(y, t);
     const Var state_norm = norm(y, y, y), slope_norm = norm(slope, y, y);
@@ -61,13 +61,14 @@ class Solver {
     return {y, slope, t, stop_gradient(where(is_small, 1e-6, 0.01 * state_norm / slope_norm))};
   }
 
-  /// The point at the time `end`, with NaN as the state if it is not reached.
+  /// Returns the point at the time `end`. Its state is NaN if the steps do not reach `end`.
   Point advance(const Point& from, const Var& end) const {
     const auto goes_on = [&](const Vars& states) { return not_equal(Point::of(states).t, end); };
     const auto step = [&](const Vars& states) { return stepped(Point::of(states), end).states(); };
     const Looped loop = while_loop(goes_on, step, from.states(), options_.max_steps);
     Point reached = Point::of(loop.states);
-    // Adds 0, with the derivative by `end` if no step was taken; a factor of NaN reaches gradients, too.
+    // Adds 0, which carries the derivative with respect to `end` if no step was taken. A factor of NaN makes the
+    // gradients NaN, too.
     const Var left = where(loop.unfinished, std::nan(""), end - reached.t);
     for (std::size_t i = 0; i < reached.y.size(); ++i)
       reached.y[i] = reached.y[i] * where(loop.unfinished, std::nan(""), ones_like(end)) + left * reached.slope[i];
@@ -75,7 +76,7 @@ class Solver {
     return reached;
   }
 
-  /// The root of the mean square of all elements, each relative to what its error may be.
+  /// Returns the RMS over all elements of value / tolerance.
   Var norm(const Vars& values, const Vars& before, const Vars& after) const {
     Var total;
     std::int64_t count = 0;
@@ -89,7 +90,7 @@ class Solver {
   }
 
  private:
-  /// One step, at most to `end`. If its error is too large, the point stays and the next step is smaller.
+  /// Takes one step, at most to `end`. If its error is too large, the point stays and the next step is smaller.
   Point stepped(const Point& at, const Var& end) const {
     const Var left = end - at.t;
     const Var is_last = greater_equal(at.size, abs(left));
@@ -141,7 +142,7 @@ ScanOptions along_times(bool reverse) {
   return options;
 }
 
-/// The solution at all times, by steps.
+/// Returns the solution at all times, by steps.
 Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options) {
   const Solver solver(f, options);
   const auto to_next = [&](const Vars& end, const Vars& states) {
@@ -154,7 +155,7 @@ Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeO
   return solution;
 }
 
-/// f, as a body of the state, the time and what f uses.
+/// f, as a body whose inputs are the state, the time and the values that f uses.
 class OdeEquation {
  public:
   OdeEquation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
@@ -181,7 +182,7 @@ class OdeEquation {
   Vars slope(const Vars& y, const Var& t, const Vars& captured) const {
     return inline_body(t.tape(), *body_.body, appended(appended(y, {t}), captured));
   }
-  /// The cotangents a of dy/dt times its Jacobians by y and by the floats of `captured`.
+  /// Returns the cotangents a of dy/dt times the Jacobians of dy/dt with respect to y and to the floats of `captured`.
   Vars back(const Vars& y, const Var& t, const Vars& captured, const Vars& a) const {
     return inline_body(t.tape(), back_, appended(appended(appended(y, {t}), captured), a));
   }
@@ -198,9 +199,10 @@ Var inner_product(const Vars& a, const Vars& b) {
   return total;
 }
 
-/// The gradients by y0, times and `captured`, given the solution and its cotangents. Between two times the state, its
-/// cotangent a and the gradients g by `captured` solve dy/dt = f, da/dt = -a df/dy, dg/dt = -a df/dcaptured. They are
-/// NaN if the state does not arrive where it was: then its errors have grown on the way back.
+/// Returns the gradients with respect to y0, times and `captured`, given the solution and its cotangents. Between two
+/// times, the state, its cotangent a and the gradients g with respect to `captured` solve dy/dt = f, da/dt = -a df/dy,
+/// dg/dt = -a df/dcaptured. The gradients are NaN if the backward solution does not arrive at the forward state,
+/// because the error has then grown on the way back.
 Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captured, const Vars& solution,
                 const Vars& cotangents, const OdeOptions& options) {
   const std::size_t arrays = solution.size();
@@ -219,7 +221,8 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
     for (std::size_t i = 0; i < arrays; ++i) augmented[arrays + i] = augmented[arrays + i] + arriving[i];
     const Vars reached = solver.advance(solver.begin(augmented, t), earlier).y;
     Vars off = part(reached, 0, arrays), next = part(reached, arrays, reached.size() - arrays);
-    Vars largest;  // an element that passes 0 has the tolerance of its array
+    // per array: its largest element, because the tolerance of an element that crosses 0 would be too small
+    Vars largest;
     for (std::size_t i = 0; i < arrays; ++i) {
       off[i] = off[i] - before[i];
       const Var both = maximum(abs(before[i]), abs(y[i]));

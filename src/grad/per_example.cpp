@@ -1,4 +1,4 @@
-// Norms of per-example gradients and sums of clipped ones.
+// Norms of per-example gradients, and sums of clipped per-example gradients.
 #include "xtape/per_example.hpp"
 
 #include <cmath>
@@ -46,7 +46,7 @@ PerExample record_per_example(const std::string& name, const ExampleLoss& loss, 
   return found;
 }
 
-/// Runs `body`, which gets the name. If it throws, the tape is as before.
+/// Runs `body`, which receives the name. If `body` throws, the tape stays unchanged.
 template <class Body>
 auto whole_or_nothing(const std::string& name, const Vars& inputs, const Caller& caller, const Body& body) {
   if (inputs.empty()) throw Error(name + ": needs at least one input");

@@ -56,8 +56,8 @@ void Sweep::mark_dependents(std::size_t finish) {
   }
 }
 
-/// Finds the fusions among the nodes that the outputs depend on. Only the outputs and inputs of this sweep must be
-/// kept: later uses of other values are not known yet.
+/// Finds the fusions among the nodes that the outputs depend on. Keeps only the outputs and inputs of this sweep,
+/// because later uses of other values are not known yet.
 void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
   TapeSegment segment{tape_, {}};
   for (const Var& output : outputs) segment.asked.push_back(output.id());
@@ -71,7 +71,7 @@ void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t fi
   fusions_.emplace(ops_of(tape_), std::move(segment));
 }
 
-/// The sum of the contributions to a value's cotangent; an empty var if there are none.
+/// Returns the sum of the contributions to a value's cotangent, or an empty var if there are none.
 Var Sweep::total(ValueId id) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return Var();
@@ -102,8 +102,8 @@ void Sweep::visit(std::size_t index) {
     flow_through(static_cast<std::int32_t>(index), node, cotangents);
 }
 
-/// Records the fused call, and its gradient instead of the gradients of the calls that it replaces. Returns false,
-/// and records nothing, if its op has no gradient rule for these cotangents and inputs.
+/// Records the fused call and its gradient in place of the gradients of the calls that the fused call replaces. Returns
+/// false and records nothing if the fused op has no gradient rule for these cotangents and inputs.
 bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
   for (std::size_t k = 0; k < cotangents.size(); ++k) {
     const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };
@@ -155,7 +155,8 @@ void Sweep::flow_through(std::int32_t index, const Node& node, const Vars& cotan
     if (!gradients[i].empty() && call.needs[i]) contribute(node.inputs[i], gradients[i]);
 }
 
-/// The gradient of an op without a gradient rule: records its expansion and differentiates that.
+/// Returns the gradient of an op without a gradient rule. Records the expansion of the op and differentiates the
+/// expansion.
 Vars Sweep::through_expansion(const GradientCall& call) {
   if (!call.op.expand)
     throw Error(call.op.name + ": has neither a gradient rule nor an expansion, so it cannot be differentiated");
@@ -168,7 +169,7 @@ Vars Sweep::through_expansion(const GradientCall& call) {
     reached.push_back(outputs[i]);
     cotangents.push_back(call.cotangents[i]);
   }
-  Vars wanted;  // each var once: the gradient of an input that is used twice is the total of both uses
+  Vars wanted;  // each var once: the gradient of an input that is used twice is the sum over both uses
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };

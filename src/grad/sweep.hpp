@@ -11,25 +11,26 @@
 
 namespace xtape {
 
-/// The argument of the gradient rule of node `index`, without cotangents and needs.
+/// Returns the argument of the gradient rule of node `index`. Its cotangents and needs are not set.
 GradientCall gradient_call(const Tape& tape, std::int32_t index, const Node& node);
-/// Throws Error unless the rule gave one var per input, and those that are needed have the type of their inputs.
+/// Throws Error if the rule did not return one var per input, or if a needed gradient does not have the type of its
+/// input.
 void check_gradients(const GradientCall& call, const Vars& gradients);
 
-/// One sweep from the outputs back to the inputs, over the nodes from `begin` on. A loop, not a recursion, because a
-/// tape may be long.
+/// One sweep from the outputs back to the inputs, over the nodes from `begin` on. Uses a loop instead of recursion,
+/// because a tape may be long.
 class Sweep {
  public:
   Sweep(const Tape& tape, std::size_t begin) : tape_(tape), begin_(begin) {}
 
   /// Replaces calls that match a fusion rule by the fused call before differentiating them.
   void fuse() { fuses_ = true; }
-  /// Does not differentiate an op through its expansion.
+  /// Tells the sweep not to differentiate ops through their expansions.
   void take_own_gradients_only() { own_gradients_only_ = true; }
-  /// Whether an op had no gradient rule for a required gradient, after take_own_gradients_only.
+  /// Returns whether an op lacked a gradient rule for a required gradient, after take_own_gradients_only.
   bool declined() const { return declined_; }
 
-  /// One gradient per input; an empty var if no gradient reaches the input.
+  /// Returns one gradient per input. The var is empty if no gradient reaches the input.
   Vars run(const Vars& outputs, const Vars& inputs, const Vars& cotangents);
 
  private:

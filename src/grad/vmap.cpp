@@ -1,4 +1,4 @@
-// vmap: records the nodes of a function of one example for all examples.
+// vmap: records the nodes of a function of one example as nodes for all examples.
 #include "xtape/vmap.hpp"
 
 #include <algorithm>
@@ -13,11 +13,12 @@
 namespace xtape {
 
 namespace {
-/// Nodes of one tape, recorded on another for a batch. Values that are the same for all examples stay as they are;
-/// others are mapped: axis 0 is the batch.
+/// Records nodes of one tape on another tape for a batch. Values that are the same for all examples stay unchanged. All
+/// other values are mapped, with the batch as axis 0.
 class Batch {
  public:
-  /// `outside`: the draws outside of the function; those that repeat one are the same for all examples.
+  /// `outside` contains the draws outside of the function. A draw that repeats one of them is the same for all
+  /// examples.
   Batch(const Tape& from, const Tape& to, std::int64_t size, Randomness randomness, const Draws& outside)
       : from_(from), to_(to), copier_(from, to), mapped_(from, false), size_(size), randomness_(randomness),
         outside_(outside) {}
@@ -26,13 +27,13 @@ class Batch {
     copier_.replace(old, now.id());
     mapped_[old] = mapped;
   }
-  /// Records what the values need.
+  /// Records the nodes that `values` need.
   void record(const std::vector<ValueId>& values) {
     const std::vector<bool> needed = needed_by(from_, values);
     for (std::size_t i = 0; i < needed.size(); ++i)
       if (needed[i] && !copier_.known({static_cast<std::int32_t>(i), 0})) visit(static_cast<std::int32_t>(i));
   }
-  /// A value with the batch as axis 0.
+  /// Returns a value with the batch as axis 0.
   Var whole(ValueId old) const {
     const Var now = to_.var(copier_.now(old));
     if (mapped_[old]) return now;
@@ -54,7 +55,8 @@ class Batch {
     BatchCall call{*node.op, node, to_, {}, {}, size_, [this](const Tape& body, const std::vector<bool>& mapped) {
                      return of_body(body, mapped);
                    }};
-    // A draw of what is the same for all examples differs between them: its inputs are made to be of the whole batch.
+    // A draw must differ between the examples even if its inputs are the same for all of them. Its inputs are then
+    // expanded to the whole batch.
     const bool spread = !node.body && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped);
     for (const ValueId& input : node.inputs) {
       call.inputs.push_back(spread ? whole(input) : to_.var(copier_.now(input)));
@@ -73,7 +75,8 @@ class Batch {
     }
   }
 
-  /// Whether the node, or one in its body, draws random numbers that nothing outside draws.
+  /// Returns whether the node, or a node in its body, draws random numbers that no draw outside of the function
+  /// repeats.
   bool draws_anew(const Node& node) const {
     if (node.op->random) return !outside_.repeats(node);
     for (std::size_t i = 0; node.body && i < node.body->size(); ++i)
@@ -98,7 +101,7 @@ class Batch {
     return through_expansion(call);
   }
 
-  /// Maps the expansion of one example's call.
+  /// Maps the expansion of the call of one example.
   Vars through_expansion(const BatchCall& call) {
     Tape apart = to_.blank();
     const auto in_site = apart.in_site(call.node.site);
@@ -169,7 +172,7 @@ const Op& example_op() {
   return entry;
 }
 
-/// The inputs with the batch as axis 0, and which are mapped.
+/// The inputs with the batch as axis 0, and a flag for each input that is mapped.
 struct Examples {
   Vars inputs;
   std::vector<bool> mapped;
@@ -210,7 +213,7 @@ Vars record_vmap(Tape tape, const std::function<Vars(const Vars&)>& function, co
   Vars arguments = given.inputs;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (given.mapped[i]) {
-      const auto in_site = tape.in_site(given.inputs[i].node().site);  // sums of its cotangents get this site
+      const auto in_site = tape.in_site(given.inputs[i].node().site);  // sums of the input's cotangents get this site
       arguments[i] = record_call(tape, example_op(), {given.inputs[i]}, {})[0];
     }
   const auto call = [&] {

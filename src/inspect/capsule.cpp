@@ -1,4 +1,4 @@
-// Cuts the smallest tape that fails out of a tape that fails.
+// Extracts the smallest tape that fails from a failing tape.
 #include "call_expansion.hpp"
 #include "checksum.hpp"
 #include "describe.hpp"
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// Copies nodes of a program to a tape of their own. Values of other nodes become parameters, but constants stay.
+/// Copies nodes of a program to a separate tape. Values of other nodes become parameters. Constants stay constants.
 class Cut {
  public:
   Cut(const Program& program, const NodeByNode::Values& arrays)
@@ -20,7 +20,7 @@ class Cut {
     copier_.copy(index);
   }
 
-  /// The copy of a value: of a node that was added, or a parameter with its array.
+  /// Returns the copy of a value: an output of an added node, or a parameter with the value's array.
   ValueId value(ValueId id) {
     if (copier_.known(id)) return copier_.now(id);
     if (program_.node(id.node).op == &constant_op()) {
@@ -51,7 +51,8 @@ class Cut {
   NamedVars operands_;
 };
 
-/// The failing node, and the nodes that compute its causes as long as they are out of range; or the whole chain.
+/// Returns the failing node and the nodes that compute its causes as long as the causes are out of range. For a chain,
+/// returns the whole chain.
 std::set<std::int32_t> nodes_of_capsule(const Program& program, const FailingNode& failing, const Causes& causes) {
   constexpr std::size_t most_nodes = 20;
   constexpr double in_range = 1e4;
@@ -97,8 +98,8 @@ Capsule capsule_of(const NodeByNode& plays, const FailingNode& failing, const Un
   return capsule;
 }
 
-/// Within an unrolled body, labels of nodes are not those of the caller's tape: names the call that has the body.
-/// Operands of the call keep their own labels.
+/// Labels inside an unrolled body do not refer to the caller's tape. This function replaces their number by the name of
+/// the call that has the body. Operands of the call keep their own labels.
 void name_within(const std::string& call, std::string& label) {
   const std::size_t operand = label.find(" parameter '#");
   label = operand == std::string::npos ? call + ": " + label.substr(label.find(' ') + 1)
@@ -107,7 +108,7 @@ void name_within(const std::string& call, std::string& label) {
 
 Capsule innermost(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps);
 
-/// The failure inside a call that has a body, if its nodes fail when they are recorded one by one.
+/// Returns the failure inside a call with a body, if one of the inner nodes fails when they are recorded one by one.
 std::optional<Capsule> find_inside(const NodeByNode& plays, const FailingNode& failing, const Unrolled* steps) {
   const Program& program = plays.program();
   const Node& node = program.node(failing.node);
@@ -138,13 +139,13 @@ Capsule innermost(const NodeByNode& plays, const FailingNode& failing, const Unr
   return inside ? std::move(*inside) : capsule_of(plays, failing, steps);
 }
 
-/// Whether a rule made the node of several calls.
+/// Returns whether a rule made the node from several calls.
 bool is_made_by_rule(const Program& program, std::int32_t index) {
   return program.origins[{index, 0}].op != program.node(index).op;
 }
 
-/// Whether the node of the caller's tape belongs to the gradient of the first output: it was recorded afterwards, with
-/// the site of a call before.
+/// Returns whether the node of the caller's tape belongs to the gradient of the first output. Such a node comes after
+/// the output and has the site of an earlier call.
 bool is_backward(const RecordedPlay& play, std::int32_t number) {
   const std::int32_t first = play.outputs[0].id().node;
   const std::uint64_t key = play.tape.node(number).site.key;
@@ -158,7 +159,8 @@ std::optional<Capsule> find_failure(const RecordedPlay& play) {
   std::optional<NodeByNode> plays(play);
   std::optional<FailingNode> failing = failing_node(*plays);
   if (!failing) return std::nullopt;
-  if (is_made_by_rule(plays->program(), failing->node)) {  // which of the calls fails, if they are played one by one?
+  // finds the failing call among the calls that the rule replaced
+  if (is_made_by_rule(plays->program(), failing->node)) {
     RecordedPlay without_rules = play;
     without_rules.options.passes.fuse = false;
     NodeByNode separate(without_rules);

@@ -1,4 +1,4 @@
-// The folder of a capsule: a saved tape, and capsule.json.
+// The folder of a capsule. It contains a saved tape and capsule.json.
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -64,7 +64,8 @@ std::vector<std::int64_t> integers_of(const JsonNode& json, const char* key) {
   return list;
 }
 
-/// Version 1 has one time step, in the order of playing, and neither "passed_on" nor elements of causes.
+/// Version 1 has one time step for the whole failure, counted in the order of playing. It has neither "passed_on" nor
+/// the elements of causes.
 Failure failure_of(const JsonNode& json, std::int64_t version) {
   if (version == 1)
     json.only(

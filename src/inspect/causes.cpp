@@ -1,4 +1,4 @@
-// Follows a failure back to the values that it came from.
+// Traces a failure back to the values that caused it.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -20,7 +20,7 @@ Array filled_like(const Array& array, double value) {
   return filled;
 }
 
-/// The array with `number` in place of all elements but those from `begin` to `finish`.
+/// Returns the array with all elements replaced by `number` except those from `begin` to `finish`.
 Array only(const Array& array, double number, std::int64_t begin, std::int64_t finish) {
   Array kept = filled_like(array, number);
   visit_elements(array, [&](const auto* elements) {
@@ -30,14 +30,14 @@ Array only(const Array& array, double number, std::int64_t begin, std::int64_t f
   return kept;
 }
 
-/// Plays the failing node, and the nodes before it that were added, with other operands.
+/// Plays the failing node and the added nodes before it with other operands.
 class Replacements {
  public:
   Replacements(const NodeByNode& plays, const FailingNode& failing, const Causes& causes)
       : plays_(plays), nodes_{failing.node}, causes_(causes) {}
   void begin_at(std::int32_t node) { nodes_.insert(node); }
 
-  /// A usual number with which the failure disappears, if it replaces the elements of `value`.
+  /// Returns a usual number that prevents the failure if it replaces all elements of `value`.
   std::optional<double> mended_by(ValueId value) const {
     const Array& array = causes_.arrays.at(value);
     if (array.count() == 0) return std::nullopt;
@@ -46,8 +46,8 @@ class Replacements {
     return std::nullopt;
   }
 
-  /// The index of the first element of `value` that is enough for the failure, if `number` replaces the others. Empty
-  /// if it takes several.
+  /// Returns the index of the first element of `value` that alone causes the failure, while `number` replaces all
+  /// others. Returns an empty index if the failure needs several elements.
   std::vector<std::int64_t> culprit(ValueId value, double number) const {
     const Array& array = causes_.arrays.at(value);
     std::int64_t begin = 0, finish = array.count();
@@ -81,7 +81,8 @@ class Replacements {
     return true;
   }
 
-  /// Whether an element that fails in the play is not finite in these outputs of the failing node either.
+  /// Returns whether an element of these outputs of the failing node is not finite, and the same element fails in the
+  /// play.
   bool fail(const Kinds& outputs) const {
     for (std::size_t k = 0; k < std::min(outputs.size(), causes_.failures.size()); ++k)
       for (std::size_t i = 0; i < std::min(outputs[k].size(), causes_.failures[k].size()); ++i)
@@ -94,7 +95,7 @@ class Replacements {
   const Causes& causes_;
 };
 
-/// The nodes before `node` that it depends on, the nearest first, at most `most`.
+/// Returns the nodes before `node` on which it depends, at most `most`, the nearest first.
 std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node, std::size_t most) {
   std::set<std::int32_t> found{node};
   std::vector<std::int32_t> queue{node};
@@ -104,7 +105,7 @@ std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node,
   return found;
 }
 
-/// The nodes whose arrays are needed to look for causes.
+/// Returns the nodes whose arrays are needed in order to find causes.
 std::set<std::int32_t> nodes_to_look_at(const Program& program, const FailingNode& failing) {
   constexpr std::size_t most_kept = 64;
   if (failing.chain.empty()) return nearest_before(program, failing.node, most_kept);
@@ -114,7 +115,8 @@ std::set<std::int32_t> nodes_to_look_at(const Program& program, const FailingNod
   return kept;
 }
 
-/// Per node, whether its values may differ from play to play or change in training. Others are computed from literals.
+/// Returns for each node whether its values may differ between plays or change in training. All other nodes are
+/// computed from literals.
 std::vector<bool> varying_nodes(const Program& program) {
   std::vector<bool> varies(program.tape.size());
   for (std::size_t i = 0; i < varies.size(); ++i) {
@@ -126,12 +128,12 @@ std::vector<bool> varying_nodes(const Program& program) {
   return varies;
 }
 
-/// How unusual a value is: infinities and NaN are more than any number.
+/// Returns how unusual a value is. Infinities and NaN are more unusual than any number.
 double strangeness(const Range& range) {
   return !range.all_finite() ? HUGE_VAL : range.magnitude();
 }
 
-/// What the failing node gives in the play, and which elements of that fail.
+/// Adds the outputs of the failing node in the play, and the kinds of their failing elements.
 void add_outputs(Causes& causes, const NodeByNode& plays, const FailingNode& failing) {
   if (!failing.error.empty()) return;
   const Node& node = plays.program().node(failing.node);
@@ -149,7 +151,7 @@ void add_outputs(Causes& causes, const NodeByNode& plays, const FailingNode& fai
 
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
   constexpr std::size_t most_causes = 16;
-  constexpr double usual = 100;  // the magnitude of a value that needs no further cause
+  constexpr double usual = 100;  // the magnitude of a value that needs no further explanation
   const Program& program = plays.program();
   Causes causes;
   causes.arrays = plays.play(
@@ -165,7 +167,8 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
     if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) break;
     std::optional<ValueId> chosen;
     std::optional<double> mending;
-    std::tuple<bool, bool, double> best;  // an operand that mends, that is no literal, with the largest numbers
+    // prefers operands that prevent the failure, then operands that are no literals, then the largest numbers
+    std::tuple<bool, bool, double> best;
     for (const ValueId id : node.inputs) {
       const std::optional<double> number = replacements.mended_by(id);
       const std::tuple rank{number.has_value(), varies[id.node],

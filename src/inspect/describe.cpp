@@ -1,4 +1,4 @@
-// The words for a failure: labels, elements, time steps and causes.
+// The wording of a failure: labels, elements, time steps and causes.
 #include "describe.hpp"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::string element_text(const Array& array, const std::vector<std::int64_t>& in
   return text.str();
 }
 
-/// The range of the elements of both.
+/// Returns the range of the elements of both values.
 Range together(const Range& a, const Range& b) {
   Range range = a.finite() == 0 ? b : a;
   if (a.finite() > 0 && b.finite() > 0) {
@@ -61,7 +61,7 @@ Range together(const Range& a, const Range& b) {
   return range;
 }
 
-/// Values of the same call at several steps are one cause.
+/// Describes the causes. Values of the same call at several steps form one cause.
 std::vector<Cause> described_causes(const Program& program, const Causes& causes, const Unrolled* steps) {
   std::vector<Cause> list;
   for (const CausingValue& each : causes.values) {
@@ -77,7 +77,7 @@ std::vector<Cause> described_causes(const Program& program, const Causes& causes
       list.push_back(cause);
       continue;
     }
-    // Labels within a body are numbered anew at each step: what stands after the number tells calls apart.
+    // Labels within a body are numbered anew at each step, so calls are compared by the text after the number.
     add_step(cause.time_steps, steps, program, each.value.node);
     const auto name = [](const Cause& of) { return of.node.substr(std::min(of.node.find(' '), of.node.size())); };
     const auto same = std::find_if(list.begin(), list.end(), [&](const Cause& other) {

@@ -1,4 +1,4 @@
-/// What is said about a failure.
+/// Describes a failure.
 #pragma once
 
 #include "failing.hpp"
@@ -9,16 +9,18 @@ namespace xtape {
 struct Unrolled {
   const Tape& tape;
   const Tape& body;
-  std::optional<Stepping> steps;  ///< Empty if the body is no step.
+  std::optional<Stepping> steps;  ///< Empty if the body is not a step of a scan.
 
-  /// The index along the axis of the steps to which node `index` of the tape belongs; -1 if it belongs to none.
+  /// Returns the index along the axis of steps to which node `index` of the tape belongs, or -1 if it belongs to no
+  /// step.
   std::int64_t step_of(std::int32_t index) const;
 };
 
-/// The number of the caller's node that a node of the program comes from.
+/// Returns the index of the caller's node from which a node of the program comes.
 std::int32_t number_of(const Program& program, std::int32_t index);
 
-/// Adds the step of a node of the program in front of those of the bodies within. `steps` is null outside bodies.
+/// Inserts the step of a node of the program before the steps of the bodies inside it. `steps` is null outside of
+/// bodies.
 void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program, std::int32_t index);
 
 Failure described(const Program& program, const FailingNode& failing, const Causes& causes, const Unrolled* steps);

@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// Whether a gradient can flow through the call: an integer has none.
+/// Returns whether a gradient can flow through the call. Integers have no gradient.
 bool passes_gradient(const Node& node) {
   return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(),
                                                 [](const ValueType& type) { return is_floating(type.dtype); });
@@ -25,7 +25,7 @@ std::string why(const Node& node) {
          " passes no gradient on";
 }
 
-/// Plays floating scalars on the tape of a play, of which `size` nodes were there before.
+/// Plays floating scalars on the tape of a play. `size` is the number of nodes that the tape had before.
 std::map<std::int32_t, double> played_numbers(const RecordedPlay& play, const Tape& tape, std::size_t size,
                                               const Vars& numbers) {
   PlayerOptions options = for_single_nodes(play.options);
@@ -58,7 +58,7 @@ const Var& loss_of(const RecordedPlay& play) {
   return loss;
 }
 
-/// Records gradients and their norms on the tape of a play, and removes them in the end.
+/// Records gradients and their norms on the tape of a play. The destructor removes them.
 class Flow {
  public:
   Flow(const RecordedPlay& play, const Var& value)
@@ -83,7 +83,7 @@ class Flow {
  private:
   struct Use {
     std::int32_t user = -1;
-    Var part;  // the norm of what flows back through it; empty: nothing
+    Var part;  // the norm of the gradient that flows back through the user; empty if there is none
     double norm = 0;
   };
 
@@ -92,7 +92,7 @@ class Flow {
   }
   const Node& node(std::int32_t index) const { return tape_.node(index); }
 
-  /// Marks the nodes that depend on the value, and of those the ones between it and the loss.
+  /// Marks the nodes that depend on the value, and among them the nodes between the value and the loss.
   void find_nodes() {
     const std::int32_t last = loss_.id().node;
     const std::vector<bool> needed = needed_by(tape_, {loss_.id()});
@@ -153,8 +153,8 @@ class Flow {
       }
   }
 
-  /// The gradient with respect to an operand through this call alone: that of a copy of the call on a stand-in, which
-  /// no other operand depends on.
+  /// Returns the gradient with respect to an operand through this call alone. Differentiates a copy of the call that
+  /// reads a stand-in on which no other operand depends.
   Var part_of(std::int32_t user, ValueId operand, const std::vector<std::int32_t>& outputs, const Vars& cotangents) {
     const Var stand_in = stop_gradient(tape_.var(operand));
     Node copy = node(user);
@@ -187,7 +187,7 @@ class Flow {
     const ValueId id = output_of(user);
     return {label(id), to_string(node(user).site), to_string(tape_.type(id)), norm, zeros_of(id)};
   }
-  /// The output of a node with the largest gradient.
+  /// Returns the output of a node with the largest gradient.
   ValueId output_of(std::int32_t user) const {
     ValueId best{user, 0};
     double most = -1;
@@ -210,7 +210,7 @@ class Flow {
   }
 
   std::vector<FlowCut> cuts() const {
-    constexpr double least = 1e-6;  // the part of the output's gradient from which a call cuts it
+    constexpr double least = 1e-6;  // a call cuts off the gradient if it passes on at most this fraction
     std::vector<FlowCut> found = cut_;
     for (const auto& each : uses_)
       for (const Use& use : each.second) {
@@ -231,7 +231,7 @@ class Flow {
   std::vector<bool> depends_;
   std::vector<std::int32_t> users_;  // between the value and the loss, in order
   std::map<ValueId, std::vector<Use>> uses_;
-  std::map<ValueId, std::pair<Var, Var>> norms_;  // of gradients: the sum of squares, and the fraction of zeros
+  std::map<ValueId, std::pair<Var, Var>> norms_;  // the sum of squares of each gradient, and its fraction of zeros
   Vars measured_;
   std::map<std::int32_t, double> results_;
   std::vector<FlowCut> cut_;
@@ -244,7 +244,7 @@ GradientFlow explain_gradient(const RecordedPlay& play, const Var& value) {
 }
 
 namespace {
-/// The parameters of floats, by name: those whose gradient is missing, and the others.
+/// The float parameters by name: parameters without a gradient, and parameters with one.
 struct Parameters {
   std::vector<std::string> without;
   NamedVars with;
@@ -253,7 +253,8 @@ struct Parameters {
 Parameters parameters_of(const RecordedPlay& play) {
   const Tape& tape = play.tape;
   const std::int32_t loss = loss_of(play).id().node;
-  std::vector<bool> reaches(static_cast<std::size_t>(loss) + 1, false);  // differentiably
+  // whether the loss depends differentiably on the node
+  std::vector<bool> reaches(static_cast<std::size_t>(loss) + 1, false);
   reaches.back() = true;
   for (std::size_t i = reaches.size(); i-- > 0;)
     if (reaches[i] && passes_gradient(tape.node(i)))
@@ -282,7 +283,7 @@ std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play)
   const std::size_t size = tape.size();
   std::vector<std::string> names;
   try {
-    Vars vars, counts;  // of elements that are not 0
+    Vars vars, counts;  // counts: the numbers of gradient elements that are not 0
     for (const auto& each : parameters) vars.push_back(each.value);
     for (const Var& gradient : grad(loss_of(play), vars, {.materialize_grads = true}))
       counts.push_back(sum(cast(gradient != 0, Dtype::float64)));

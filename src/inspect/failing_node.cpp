@@ -9,26 +9,26 @@
 namespace xtape {
 
 namespace {
-/// What a play does if the values that some nodes make are replaced by finite ones.
+/// The outcome of a play in which finite values replace the values that some nodes make.
 struct Trial {
-  std::vector<std::int32_t> makers;   ///< The nodes that made NaN or infinities, of those that were mended.
-  std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. The others made -inf only, as masks do.
-  std::set<std::int32_t> passing;     ///< The nodes whose outputs were not finite, after mending.
+  std::vector<std::int32_t> makers;   ///< The mended nodes that made NaN or infinities.
+  std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. All other makers made only -inf, as masks do.
+  std::set<std::int32_t> passing;     ///< The nodes whose outputs were still not finite after mending.
   Kinds outputs;                      ///< The kinds of the outputs of the program.
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 
-/// Plays a program with finite values in place of those that some of its nodes make.
+/// Plays a program and mends some nodes: replaces the NaN and infinities that they make by finite values.
 class Trials {
  public:
-  /// `given`: parameters are not judged.
+  /// If `given`, parameters are not judged.
   Trials(const NodeByNode& plays, bool given, Flips flips) : plays_(plays), given_(given), flips_(flips) {}
 
   const Program& program() const { return plays_.program(); }
-  /// Mends what the nodes make for which `mends(node)` is true.
+  /// Mends the outputs of the nodes for which `mends(node)` is true.
   template <class Mends>
   Trial operator()(const Mends& mends) const;
-  /// The nodes that make NaN or infinities if nothing is mended.
+  /// Returns the nodes that make NaN or infinities if nothing is mended.
   std::vector<std::int32_t> makers() const;
 
  private:
@@ -87,8 +87,9 @@ std::vector<std::int32_t> Trials::makers() const {
   return makers;
 }
 
-/// Whether an output is not finite where it is finite, or of another kind, if all nodes are mended. (What is not finite
-/// there comes from literals.) `alike`: it must be of the kind that it is if no node is mended.
+/// Returns whether an output element that is not finite differs in kind from the same element with all nodes mended.
+/// (Elements that are not finite even then come from literals.) With `alike`, the element must also have the kind that
+/// it has with no node mended.
 bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool alike) {
   if (trial.thrown || natural.thrown) return trial.thrown && natural.thrown;
   const auto kind_at = [](const Trial& of, std::size_t k, std::size_t i) {
@@ -102,7 +103,8 @@ bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool a
   return false;
 }
 
-/// The nodes that pass on to an output of the program what no node made; nothing if all outputs are finite.
+/// Returns the nodes that pass on, to an output of the program, numbers that no node made. Returns nothing if all
+/// outputs are finite.
 std::optional<FailingNode> passed_on(const Program& program, const Trial& mended) {
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     if (all_finite({mended.outputs[k]})) continue;
@@ -122,12 +124,12 @@ std::optional<FailingNode> passed_on(const Program& program, const Trial& mended
 constexpr auto all_nodes = [](std::int32_t) { return true; };
 constexpr auto no_node = [](std::int32_t) { return false; };
 
-/// The first node that makes the program fail.
+/// Returns the first node that makes the program fail.
 std::optional<FailingNode> first_failing(const Trials& trials) {
   const Trial mended = trials(all_nodes);
-  if (mended.thrown) return mended.thrown;  // it throws whatever the makers make
-  // With all of them mended, the list has only nodes that make NaN or infinities of finite values and of literals.
-  // Halving it finds the first that fails the play alone.
+  if (mended.thrown) return mended.thrown;  // the node throws no matter what the makers make
+  // With all makers mended, the list contains only nodes that make NaN or infinities from finite values and literals.
+  // Bisection finds the first of them that alone makes the play fail.
   const Trial natural = trials(no_node);
   const std::set<std::int32_t> makers(mended.makers.begin(), mended.makers.end());
   const auto fails_with = [&](std::span<const std::int32_t> unmended) {
@@ -150,7 +152,8 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
       break;
   }
   if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
-  // It takes several, each of which may mask on purpose: the node is named where their infinities meet.
+  // Several nodes together cause the failure, and each of them may be an intended mask. This returns the node where
+  // their infinities meet.
   for (const std::int32_t node : trials.makers())
     if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};
   return FailingNode{suspects[0]};
@@ -163,7 +166,8 @@ std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
   if (!found || !found->error.empty() || !found->chain.empty()) return found;
   const auto only_found = [&](std::int32_t node) { return node == found->node; };
   if (!lenient(only_found).makers.empty()) return found;
-  // The node turns the sign of an infinity. That is at fault if nothing fails without it; else it is part of a guard.
+  // The node flips the sign of an infinity. It is at fault if nothing fails without it. Otherwise it is part of a
+  // guard.
   const Trial without = strict(only_found);
   if (!without.thrown && all_finite(without.outputs)) return found;
   const std::optional<FailingNode> other = first_failing(lenient);

@@ -35,7 +35,7 @@ Tape widened(const Tape& tape) {
 }  // namespace
 
 Array in_float64(const Array& array) {
-  if (!array) return array.clone();  // which throws
+  if (!array) return array.clone();  // clone() throws
   if (widened(array.dtype()) == array.dtype()) return Array(array);
   Array wide(Dtype::float64, array.shape());
   convert_floats(array, wide);

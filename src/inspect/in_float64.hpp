@@ -1,4 +1,4 @@
-/// Nodes in float64.
+/// Converts nodes to float64.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace xtape {
 
-/// The node with all floats as float64, for inputs of these types. Its inputs stay. Throws Error if its op does not
-/// take float64.
+/// Returns the node with float64 in place of all float dtypes, for inputs of these types. Its inputs do not change.
+/// Throws Error if its op does not support float64.
 Node in_float64(Node node, const std::vector<ValueType>& inputs);
 
 }  // namespace xtape

@@ -13,17 +13,18 @@ namespace xtape {
 namespace {
 constexpr std::array not_finite{Kind::nan, Kind::inf, Kind::minus_inf};
 
-/// Whether ones take the place of a number in a judgement.
+/// Returns whether a one replaces a number in a judgement.
 using Replaced = std::function<bool(double)>;
 
-/// The judgements of a kind: numbers that can explain it. NaN explains infinities, which are computed from it.
+/// Returns the judgements for a kind: the sets of numbers that can explain it. NaN explains infinities that are
+/// computed from it.
 std::vector<Replaced> explanations(Kind kind, Flips flips) {
   const auto same_kind = [kind](double number) { return kind_of(number) == kind || std::isnan(number); };
   if (kind == Kind::nan || flips == Flips::made) return {same_kind};
   return {same_kind, [](double number) { return !std::isfinite(number); }};
 }
 
-/// The array with ones in place of some elements; the same handle if it has none of them.
+/// Returns the array with some elements replaced by ones. Returns the same handle if no element is replaced.
 Array without(const Array& array, const Replaced& replaced) {
   Array changed(array);
   visit_floats(array, [&](const auto* elements) {
@@ -44,8 +45,8 @@ bool replace(Array& array, const Replaced& by_ones) {
   return differs;
 }
 
-/// Puts ones in place of some literals of a call: of attributes and constants, also in its body. Returns whether there
-/// were any.
+/// Replaces some literals of a call by ones: attributes and constants, also in its body. Returns whether there were
+/// any.
 bool replace_literals(Node& node, const Replaced& by_ones) {
   bool replaced = node.op == &constant_op() && replace(node.storage, by_ones);
   const Attributes attributes = node.attributes;
@@ -125,7 +126,7 @@ Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<
       Kinds still(outputs.size());
       try {
         still = kinds_of(plays.played_alone(call, others));
-      } catch (const Error&) {  // a kernel that does not take ones: the elements are judged as passed on
+      } catch (const Error&) {  // the kernel does not accept ones, so the elements count as passed on
       }
       for (std::size_t k = 0; k < made.size(); ++k)
         for (std::size_t i = 0; i < made[k].size(); ++i)

@@ -11,7 +11,7 @@ PlayerOptions with_separate_nodes(PlayerOptions options) {
   options.passes.elementwise = options.passes.accumulate = options.passes.fold = false;
   return options;
 }
-/// Throws unless the array has the input's type.
+/// Throws if the array does not have the type of the input.
 void check_fed(const Node& node, const ArrayView& array) {
   const ValueType &type = node.outputs[0], given{array.dtype(), array.shape()};
   const auto mismatch = [&] {

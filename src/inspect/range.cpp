@@ -30,7 +30,7 @@ Range range_of(const ArrayView& values) {
   if (!values.layout().contiguous()) return range_of(Array(values));
   Range range;
   range.count = count_of(values.shape());
-  range.min = 1;  // min > max: none is finite yet
+  range.min = 1;  // min > max: no finite element yet
   visit_elements(values, [&](const auto* elements) {
     for (std::int64_t i = 0; i < range.count; ++i) add_element(range, static_cast<double>(elements[i]));
   });

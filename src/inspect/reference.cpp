@@ -1,4 +1,4 @@
-// Compares a play with arrays from elsewhere.
+// Compares a play with reference arrays from another program.
 #include <algorithm>
 #include <cmath>
 
@@ -14,8 +14,8 @@ namespace {
 /// A value to compare, in the order of playing.
 struct Compared {
   std::string name;
-  ValueId value;       // on the caller's tape
-  std::size_t output;  // of the play
+  ValueId value;       // the value on the caller's tape
+  std::size_t output;  // the index of the output of the play
 };
 
 bool is_in(const std::string& path, const std::string& module) {
@@ -27,7 +27,8 @@ bool is_reversed(const Shape& a, const Shape& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), std::make_reverse_iterator(b.end()));
 }
 
-/// Whether the module recorded the node, or a node of its body: a scan over a cell belongs to the cell.
+/// Returns whether the module recorded the node, or a node of its body. For example, a scan over a cell belongs to the
+/// cell.
 bool belongs_to(const Node& node, const std::string& module) {
   if (is_in(node.site.scope->path, module)) return true;
   for (std::size_t i = 0; node.body && i < node.body->size(); ++i)
@@ -35,7 +36,8 @@ bool belongs_to(const Node& node, const std::string& module) {
   return false;
 }
 
-/// The last value with this shape that the module computed, among the nodes up to `end`.
+/// Returns the last value with this shape that the module computed, among the nodes before `end`. If no value has the
+/// shape, returns the module's last value.
 std::optional<ValueId> value_of_module(const Tape& tape, std::size_t end, const std::string& module,
                                        const Shape& shape) {
   std::optional<ValueId> any;
@@ -74,7 +76,7 @@ Array transposed(const Array& array) {
   return Array(ArrayView(array.data(), array.dtype(), layout));
 }
 
-/// Numbers of any dtype as float64.
+/// Converts an array of any dtype to float64.
 Array numbers(const Array& array) {
   Array wide(Dtype::float64, array.shape());
   visit_elements(array, [&](const auto* elements) {
@@ -84,7 +86,7 @@ Array numbers(const Array& array) {
   return wide;
 }
 
-/// Sets the differences of two arrays of one shape.
+/// Sets the differences of two arrays of the same shape.
 void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   if (ours.count() == 0) return;
   double difference = 0, size = 0;
@@ -106,13 +108,13 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   found.element = index_of(at, ours.shape());
 }
 
-/// What computes a value without passing values that match.
+/// The calls that compute a value, back to values that match.
 struct Way {
-  std::vector<std::string> calls;  ///< Line by line.
-  std::set<std::string> modules;   ///< The modules of the calls, and of the values that match where it begins.
+  std::vector<std::string> calls;  ///< One text per source line.
+  std::set<std::string> modules;   ///< The modules of the calls, and of the matching values at which the way begins.
 };
 
-/// Adds a node to the calls: to the last one if that is on the same line.
+/// Adds a node to the calls. It joins the last text if it is on the same line.
 void add_call(const Tape& tape, std::int32_t index, const std::string& before, Way& way, std::string& last) {
   const Node& node = tape.node(index);
   const std::string site = to_string(node.site), name = to_string(Origin{index, node.op});
@@ -151,7 +153,7 @@ Way way_between(const Tape& tape, const std::set<std::int32_t>& known, std::int3
   return way;
 }
 
-/// The lines that apply the modules, and those that contain them, without repetition.
+/// Returns the lines that apply the modules and the modules around them, without repetition.
 std::vector<std::string> lines_applying(const std::set<std::string>& modules,
                                         const std::map<std::string, std::vector<std::string>>& applied) {
   std::set<std::string> paths;
@@ -229,7 +231,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     Way way = way_between(play.tape, known, each.value.node);
     found.calls = std::move(way.calls);
     std::string module = each.name.starts_with("grad.") ? each.name.substr(5) : each.name;
-    if (module != each.name) module.resize(std::min(module.size(), module.rfind('.')));  // that of the weight
+    if (module != each.name) module.resize(std::min(module.size(), module.rfind('.')));  // the module of the weight
     way.modules.insert(module);
     found.applied = lines_applying(way.modules, applied);
     result.mismatched.push_back(std::move(found));

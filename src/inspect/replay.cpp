@@ -1,4 +1,4 @@
-// Plays a capsule again, and its text.
+// Plays a capsule again, and writes its text.
 #include <algorithm>
 
 #include "checksum.hpp"
@@ -45,8 +45,8 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-/// The farthest cause that is reached through values that are not finite. If all operands are finite, the cause that is
-/// an element of a batch; null without one.
+/// Returns the farthest cause such that it and all causes between it and the failure have values that are not finite.
+/// If all operands are finite, returns the last cause if it is an element of a batch, and otherwise null.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;
   for (const Cause& cause : failure.causes) {

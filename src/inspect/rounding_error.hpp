@@ -6,12 +6,13 @@
 
 namespace xtape {
 
-/// rounding_error(value, local, exact) -> (error, squares): a value, its node in float64 on its own operands, and the
-/// same of the play in float64. `error` is float32 of the value's shape: exact - value, 0 where that is not finite.
-/// `squares` holds one RoundingSquares for each piece of the value, float64 (pieces, 5).
+/// rounding_error(value, local, exact) -> (error, squares). `value` is a value of the play. `local` is the result of
+/// its node in float64 on the node's own operands. `exact` is the value of the play in float64. `error` is exact -
+/// value as float32 in the value's shape, and 0 where the difference is not finite. `squares` holds one RoundingSquares
+/// for each piece of the value, float64 (pieces, 5).
 const Op& rounding_error_op();
 
-/// The sum of the pieces of `squares`.
+/// Returns the sum of `squares` over the pieces.
 RoundingSquares sum_of(const ArrayView& squares);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// A play as a folder: a saved tape, the arrays of its inputs, and play.json.
+// A play as a folder that contains a saved tape, the arrays of its inputs, and play.json.
 #include <nlohmann/json.hpp>
 
 #include "durable.hpp"
@@ -15,7 +15,7 @@ constexpr const char* inputs_file = "inputs.safetensors";
 constexpr const char* play_format = "xtape play";
 constexpr std::int64_t play_version = 1;
 
-/// The arrays of the inputs. Throws FileError unless there is one for each, of its type.
+/// Reads the arrays of the inputs. Throws FileError if an input has no array or one of another type.
 Store read_inputs(const std::string& file, const NamedVars& inputs) {
   Store arrays = load_arrays(file);
   for (const auto& [name, var] : inputs) {

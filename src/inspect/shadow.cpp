@@ -1,5 +1,6 @@
-// A play beside itself in float64: the error that each node makes, and that it inherits. Both are one tape, so the
-// player plans their memory together, and one play gives all errors.
+// Plays a computation together with a shadow in float64. Measures the error that each node makes and the error that it
+// inherits. Both computations are on one tape, so the player plans their memory together and a single play computes all
+// errors.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,7 +26,7 @@ Var as_float64(const Var& var) {
   return is_floating(var.dtype()) ? cast(var, Dtype::float64) : var;
 }
 
-/// Records the nodes of a play, and with each its shadow.
+/// Records the nodes of a play, each with its shadow.
 class Shadow {
  public:
   Shadow(const RecordedPlay& play, const Store& rounded)
@@ -74,7 +75,7 @@ class Shadow {
   }
 
  private:
-  /// Adds an error to the list. Of the steps of a call inside a scan, the list has only the one that adds most.
+  /// Adds an error to the list. For a call inside a scan, the list contains only the step that adds the largest error.
   void add(NodeError error, ValueId id, std::vector<NodeError>& errors) const {
     const Node& node = program_.node(id.node);
     const std::int32_t region = program_.regions[id.node];
@@ -98,7 +99,7 @@ class Shadow {
     worst.overflows = error.overflows;
   }
 
-  /// Whether the value comes from a body: its origin is another call.
+  /// Returns whether the value comes from a body, that is, whether its origin is another call.
   bool is_inside(ValueId id) const { return program_.origins[id].op != program_.node(id.node).op; }
 
   static PlayerOptions options_like(const PlayerOptions& like) {
@@ -107,7 +108,7 @@ class Shadow {
     options.seed = like.seed;
     options.precision = like.precision;
     options.passes = like.passes;
-    options.passes.common = false;  // one cast for all readers of a value would live long
+    options.passes.common = false;  // otherwise one cast would serve all readers of a value and stay in memory long
     return options;
   }
 
@@ -125,8 +126,8 @@ class Shadow {
     error.rms = std::sqrt(squares.values / std::max<double>(1, static_cast<double>(error.elements)));
   }
 
-  /// A value, and what is measured of it: the squares of its error, or how many elements differ in float64. Nothing
-  /// (an empty var) if it is exact.
+  /// A value and its measurement: the squares of its error, or the number of elements that differ in float64. The var
+  /// is empty if the value is exact.
   struct Measured {
     ValueId id;
     Var measure;
@@ -168,7 +169,7 @@ class Shadow {
       add_shadows(index);
   }
 
-  /// The elements of a view are those of its operand, and so are their errors.
+  /// The elements of a view are elements of its operand, and so are their errors.
   void add_view(std::int32_t index) {
     const ValueId id{index, 0}, operand = program_.node(index).inputs[0];
     measured_.push_back({id, Var()});
@@ -183,7 +184,7 @@ class Shadow {
   void add_shadows(std::int32_t index) {
     const Node& node = program_.node(index);
     bool inherits = false;
-    Vars local;  // the operands as they are, in float64
+    Vars local;  // the operands of the play, converted to float64
     for (const ValueId id : node.inputs) {
       local.push_back(as_float64(values_[id]));
       inherits = inherits || !errors_[id].empty();
@@ -192,7 +193,7 @@ class Shadow {
     const Vars of_local = append(wide, local);
     Vars of_exact = of_local;
     if (inherits) {
-      Vars exact;  // the operands of the play in float64; cast again, so that `local` need not live until here
+      Vars exact;  // the operands of a play in float64; cast again, so that `local` need not stay in memory until here
       for (const ValueId id : node.inputs) exact.push_back(with_error(as_float64(values_[id]), errors_[id]));
       of_exact = append(wide, exact);
     }
@@ -221,11 +222,11 @@ class Shadow {
     return error.empty() ? value : value + cast(error, Dtype::float64);
   }
 
-  /// The call of `node` on other operands.
+  /// Appends the call of `node` on other operands.
   Vars append(Node node, const Vars& operands) {
     node.inputs.clear();
     for (const Var& operand : operands) node.inputs.push_back(operand.id());
-    node.fused = false;  // it is played as it is, not expanded to be fused again
+    node.fused = false;  // the node is played unchanged, not expanded and fused again
     node.serial = 0;
     const std::int32_t index = tape_.append(std::move(node)).node;
     Vars outputs;
@@ -251,12 +252,13 @@ class Shadow {
   const Program program_;
   const Users users_;
   const Store& rounded_;
-  Tape tape_;                           // of the play and its shadows
-  ValueTable<Var> values_, errors_;     // on tape_; an error is what must be added for the value in float64, if any
-  ValueTable<std::int64_t> output_of_;  // which output of the play a value is; -1: none
+  Tape tape_;                           // contains the play and its shadows
+  // on tape_; the error, if any, is the difference of the value in float64 and the value
+  ValueTable<Var> values_, errors_;
+  ValueTable<std::int64_t> output_of_;  // the index of the play's output, or -1
   std::vector<Measured> measured_;
   std::vector<std::pair<Var, Array>> inputs_;
-  /// The index in the list of errors of a call inside a scan: by the scan, op, site and output.
+  /// The index in the list of errors for a call inside a scan. The key is the scan, op, site and output.
   mutable std::map<std::tuple<std::int32_t, const Op*, std::uint64_t, std::int32_t>, std::size_t> first_step_;
 };
 }  // namespace

@@ -5,7 +5,7 @@
 namespace xtape {
 
 namespace {
-/// Unlike Tape::parameter, adds a node for each operand, also if several share memory under different shapes.
+/// Unlike Tape::parameter, adds one node for each operand, even if several operands share memory with different shapes.
 ValueId add_parameter(Tape& tape, const std::string& name, const Array& array) {
   Node node;
   node.op = &parameter_op();
@@ -23,7 +23,7 @@ SingleNode single_node(const Tape& like, const Node& node, const std::vector<Arr
   if (node.op->is_source()) return {single.tape, {single.tape.var(ids.at(0))}};
   Node copy = node;
   copy.inputs = std::move(ids);
-  copy.fused = false;  // it is played as it is, not expanded to be fused again
+  copy.fused = false;  // the node is played unchanged, not expanded and fused again
   const std::int32_t index = single.tape.append(std::move(copy)).node;
   for (std::size_t k = 0; k < node.outputs.size(); ++k)
     single.outputs.push_back(single.tape.var({index, static_cast<std::int32_t>(k)}));

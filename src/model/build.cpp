@@ -13,7 +13,8 @@
 namespace xtape::model {
 
 namespace {
-constexpr std::int64_t most_elements = std::int64_t{1} << 40;  // of one weight: more indicates a mistake in a shape
+// per weight; a larger weight indicates a mistake in its shape
+constexpr std::int64_t most_elements = std::int64_t{1} << 40;
 constexpr std::int64_t most_modules = 1 << 18;                 // forty nested blocks of two modules would give 2^40
 
 class Builder {
@@ -94,8 +95,8 @@ class Builder {
     return weight;
   }
 
-  /// `declared` is the entry of the owner's block, which names the module; `spec` describes it. They differ if the
-  /// module is given by the user of the block.
+  /// `declared` is the entry in the owner's block, which names the module. `spec` describes the module. The two differ
+  /// if the user of the block supplies the module.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
@@ -127,7 +128,7 @@ class Builder {
     return list;
   }
 
-  /// The value of an expression that follows "=", which must be a name.
+  /// Returns the value of an expression after "=". The value must be a name.
   std::string chosen_name(const Line& choice, const Environment& names, const char* what) {
     const Value value = interpreter_.evaluate(choice, names);
     const auto* name = value.as<std::string>();
@@ -169,7 +170,7 @@ class Builder {
     return module;
   }
 
-  /// Runs `body`, which evaluates lines of the module's block, and adds the place that describes the module to errors.
+  /// Runs `body`, which evaluates lines of the module's block. Adds the place where the module is declared to errors.
   template <class Body>
   static std::invoke_result_t<Body> inside(const Module& module, const ModuleSpec& spec, const Body& body) {
     try {
@@ -200,7 +201,7 @@ class Builder {
                                 "\": {\"block\": …}");
   }
 
-  /// A module that was given to the block of `line`, and that this block passes on to another one.
+  /// Returns a module that was supplied to the block of `line` and that this block passes on to another block.
   GivenModule handed_on(const std::string& name, const Line& line, const Context& context) const {
     if (line.value.form == Form::name)
       if (const auto found = context.module->given.find(line.value.text); found != context.module->given.end())
@@ -217,7 +218,7 @@ class Builder {
     return names;
   }
 
-  /// What to write instead of a parameter that the block does not have: the nearest name, or its parameters.
+  /// Returns the hint for a parameter that the block does not have: the nearest name, or all parameters.
   static std::string instead_of(const std::string& name, const Block& block) {
     const std::string nearest = now_called(name, block.renamed, settable(block));
     std::vector<std::string> names;

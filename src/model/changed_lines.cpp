@@ -7,7 +7,7 @@
 namespace xtape::model {
 
 namespace {
-/// A line of a list "do", and what to call it: the names that it assigns, "k, v".
+/// A line of a list "do", with the names that it assigns, such as "k, v".
 struct NamedLine {
   std::string name;
   JsonNode node;
@@ -25,7 +25,7 @@ NamedLine named_line(const JsonNode& node) {
   return {name, node};
 }
 
-/// Whether a line or result uses one of the names, "k,v".
+/// Returns whether a line or result uses one of the names, such as "k,v".
 bool uses(const JsonNode& node, const std::string& names) {
   if (node.is_object()) {
     const auto entries = node.entries();
@@ -38,7 +38,7 @@ bool uses(const JsonNode& node, const std::string& names) {
   return found;
 }
 
-/// Whether two lists of names, "k,v", have a name in common.
+/// Returns whether two lists of names, such as "k,v", have a name in common.
 bool overlap(const std::string& a, const std::string& b) {
   for (std::size_t first = 0; first < b.size();) {
     const std::size_t comma = std::min(b.find(',', first), b.size());
@@ -67,7 +67,8 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
     else
       fresh.push_back({name, line});
   }
-  for (auto line = fresh.rbegin(); line != fresh.rend(); ++line) {  // the last one first: it may use those before it
+  // from last to first, because a line may use the lines before it
+  for (auto line = fresh.rbegin(); line != fresh.rend(); ++line) {
     const auto place =
         std::find_if(lines.begin(), lines.end(), [&](const NamedLine& each) { return uses(each.node, line->name); });
     if (place == lines.end() &&

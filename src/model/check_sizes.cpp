@@ -8,24 +8,24 @@
 namespace xtape::model {
 
 namespace {
-constexpr std::size_t shortest = 3;  // characters; shorter names resemble each other anyway
+constexpr std::size_t shortest = 3;  // characters; shorter names are always similar
 
 bool is_letter(const std::string& name, std::size_t at) {
   return at < name.size() && std::isalpha(static_cast<unsigned char>(name[at])) != 0;
 }
 
-/// Whether the character at `at` is a letter with a letter next to it. In q_len and k_len it has none: such names
-/// differ on purpose.
+/// Returns whether the character at `at` is a letter next to another letter. In q_len and k_len, no letter is next to
+/// the first one. Such names differ on purpose.
 bool in_word(const std::string& name, std::size_t at) {
   return is_letter(name, at) && ((at > 0 && is_letter(name, at - 1)) || is_letter(name, at + 1));
 }
 
-/// The index of the first character in which two names differ.
+/// Returns the index of the first character in which two names differ.
 std::size_t difference(const std::string& a, const std::string& b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-/// Whether `shorter` is `longer` without one letter.
+/// Returns whether `shorter` is `longer` without one letter.
 bool lacks_one(const std::string& shorter, const std::string& longer) {
   const std::size_t at = difference(shorter, longer);
   return shorter.size() + 1 == longer.size() && in_word(longer, at) && shorter.substr(at) == longer.substr(at + 1);
@@ -72,7 +72,8 @@ void check_sizes(const std::vector<Input>& inputs, const Computation& computatio
       const auto refuse = [&](const std::string& meant) {
         dim.fail(dim.value.column, "the size '" + name + "' occurs only here; did you mean '" + meant + "'?");
       };
-      const std::vector<std::string> all = visible.values();  // there may be very many: only here
+      // computed only here, because there may be very many names
+      const std::vector<std::string> all = visible.values();
       for (const std::string& each : std::set<std::string>(all.begin(), all.end()))
         if (is_slip(name, each, true)) refuse(each);
       for (const auto& [each, times] : of_types)

@@ -18,14 +18,14 @@
 namespace xtape::model {
 
 namespace {
-/// A text, or a list of its lines.
+/// Reads a text, or a list of the lines of a text.
 std::string read_about(const JsonNode& node) {
   return node.is_array() ? joined(
                                node.elements(), [](const JsonNode& line) { return line.text(); }, " ")
                          : node.text();
 }
 
-/// The functions that a file provides to the models that use it.
+/// Returns the functions that a file provides to the models that use it.
 Entries shared_functions(const Definition& file) {
   std::vector<JsonNode> nodes = file.extended;
   nodes.push_back(file.node);
@@ -38,17 +38,17 @@ Function shared_function(const Entries::value_type& entry, const Definition& fil
   return function;
 }
 
-/// The hint for an error about a file that is not there: a similar name in its directory.
+/// Returns the hint for an error about a missing file: a similar name in its directory.
 std::string file_like(const std::filesystem::path& path) {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), none))
     names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());  // a directory has no order
+  std::sort(names.begin(), names.end());  // the order of a directory is not defined
   return did_you_mean(path.filename().string(), names);
 }
 
-/// Reads files, each one once, and detects files that use each other in a cycle.
+/// Reads each file once and detects cycles of files that use each other.
 class Reader {
  public:
   std::shared_ptr<const Definition> file(const std::string& path) {
@@ -84,7 +84,7 @@ class Reader {
     return definition;
   }
 
-  /// A file that another one names: its key in `done_`, and how it is opened.
+  /// A file that another file names: its key in `done_`, and the way to open it.
   struct Source {
     std::string key;
     std::function<JsonNode()> open;
@@ -122,7 +122,7 @@ class Reader {
     definition.used.push_back({entry.text(), file});
   }
 
-  /// A file and those that it extends; the base file comes first.
+  /// Returns a file and the files that it extends. The base file comes first.
   std::vector<JsonNode> extended_by(const JsonNode& node) {
     std::vector<JsonNode> nodes = {node};
     std::vector<std::string> keys;
@@ -138,7 +138,7 @@ class Reader {
     return nodes;
   }
 
-  /// A mapping to folders: an object or the path of one, over the one that it extends.
+  /// Returns a mapping to folders, given as an object or as the path of one, merged over the mapping that it extends.
   JsonNode mapping_of(const JsonNode& entry, std::size_t depth) {
     const JsonNode node = entry.is_string() ? source_of(entry, entry.file()).open() : entry;
     if (!node.has("extends")) return node;
@@ -213,8 +213,8 @@ class Reader {
     }
   }
 
-  /// Throws DefinitionError for a new name that is probably a misspelling of an existing one. A misspelt name would
-  /// silently add an entry where it should replace one.
+  /// Throws DefinitionError if a new name is probably a misspelling of an existing name. Otherwise the misspelt name
+  /// would silently add an entry instead of replacing one.
   static void refuse_slips(const std::vector<JsonNode>& nodes, const char* key, std::vector<std::string> known) {
     for (std::size_t i = 0; i + 1 < nodes.size(); ++i)
       if (nodes[i].has(key))
@@ -247,8 +247,8 @@ class Reader {
     add_used_functions(definition);
   }
 
-  /// Adds the functions of used files that the model does not define itself. Their lines see the same names as the
-  /// model's own lines.
+  /// Adds the functions of used files, unless the model defines functions of the same names. Their lines see the same
+  /// names as the model's own lines.
   static void add_used_functions(Definition& definition) {
     const std::size_t own = definition.functions.size();
     for (const auto& [name, file] : definition.used)
@@ -261,8 +261,8 @@ class Reader {
       }
   }
 
-  /// Modules refer to blocks by name, so that the first loop adds all blocks by their names alone, and the second one
-  /// reads them. A file that extends another one, and a self-contained text, may replace blocks of used files.
+  /// Modules refer to blocks by name. Therefore the first loop adds all blocks with only their names, and the second
+  /// loop reads them. A file that extends another one, and a self-contained text, may replace blocks of used files.
   void read_blocks(Definition& definition, const Entries& entries) {
     for (const auto& [name, entry] : entries) {
       if (name.empty() || name[0] == '=') entry.fail_at_key("a block needs a name that does not begin with '='");
@@ -289,7 +289,7 @@ class Reader {
   std::map<std::string, std::shared_ptr<const Definition>> done_;
   std::vector<std::string> reading_;
   JsonNode embedded_;
-  bool one_text_ = false;  ///< The text that is read contains all files.
+  bool one_text_ = false;  ///< The text contains all files.
 };
 }  // namespace
 

@@ -1,4 +1,4 @@
-/// A parsed definition: blocks, modules, weights and lines. Expressions are syntax trees; none is evaluated yet.
+/// A parsed definition: blocks, modules, weights and lines. Expressions are syntax trees that are not evaluated yet.
 #pragma once
 
 #include <algorithm>
@@ -23,28 +23,29 @@ namespace xtape::model {
 struct Definition;
 struct HuggingFaceMapping;
 
-/// An input of a block or function: "x", "*others", or with a type: "float [b, t, d]".
+/// An input of a block or function: "x", "*others", or an input with a type such as "float [b, t, d]".
 struct Input {
   std::string name;
   Location location;
-  bool many = false;         ///< Takes all remaining arguments, as a tuple.
+  bool many = false;         ///< Takes all remaining arguments as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
   bool optional = false;     ///< The input may be none.
   bool has_dims = false;
   std::vector<Line> dims;  ///< One per axis; an ellipsis matches any number of axes.
 };
 
-/// Lines to record in order, then the results.
+/// The lines to record in order, and the results.
 struct Computation {
   std::vector<Line> lines;
-  std::vector<std::pair<std::string, Line>> results;  ///< With names; unnamed results are one line named "".
+  /// The results and their names. Unnamed results form one line named "".
+  std::vector<std::pair<std::string, Line>> results;
 };
 
 /// A parameter of a block, or a hyper-parameter of a file.
 struct Parameter {
   std::string name;
   Location location;
-  std::optional<Line> initial;  ///< The default; a parameter without one must be given.
+  std::optional<Line> initial;  ///< The default. The parameter is required if there is no default.
 };
 
 struct WeightSpec {
@@ -52,10 +53,11 @@ struct WeightSpec {
   Location location;
   std::vector<Line> shape;
   std::string init;
-  std::optional<Line> choice;                          ///< Overrides `init`: gives the initialiser's name.
-  std::vector<std::pair<std::string, Line>> settings;  ///< Settings of the initialiser; with a `choice`, of any.
+  std::optional<Line> choice;                          ///< Overrides `init`. The value is the initialiser's name.
+  /// Settings of the initialiser. With a `choice`, settings of any initialiser.
+  std::vector<std::pair<std::string, Line>> settings;
   std::optional<Line> when;                            ///< If false, the model does not have the weight.
-  std::optional<Array> value;                          ///< For a block from a file: the initial value.
+  std::optional<Array> value;                          ///< The initial value, for a block from a file.
 };
 
 /// Expressions by name.
@@ -65,29 +67,30 @@ using Settings = std::vector<std::pair<std::string, Line>>;
 struct ModuleSpec {
   std::string name;
   Location location;
-  const Json* identity = nullptr;    ///< The place of its entry, which identifies it.
+  const Json* identity = nullptr;    ///< The JSON value of its entry, which identifies the module.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
   bool given = false;                ///< Declared as null: the user of the block supplies the module.
   std::string block;
-  std::optional<Line> choice;  ///< Overrides `block`: gives the block's name.
+  std::optional<Line> choice;  ///< Overrides `block`. The value is the block's name.
   std::optional<Line> repeat, when;
   bool checkpoint = false;
   Settings settings;                                   ///< Values of the block's parameters.
-  std::vector<ModuleSpec> modules;                     ///< Supplied for the block's modules that are declared as null.
+  std::vector<ModuleSpec> modules;  ///< Modules supplied for the block's modules that are declared as null.
 };
 
-/// Old names, each with the text to write instead.
+/// Maps each old name to the text to write instead.
 using Renamed = std::map<std::string, std::string>;
 
-/// The hint for an error about the unknown `name`: its replacement in `renamed`, else the nearest of `names`, else "".
+/// Returns the hint for an error about the unknown `name`: its replacement in `renamed`, or else the nearest of
+/// `names`, or else "".
 std::string now_called(const std::string& name, const Renamed& renamed, const std::vector<std::string>& names);
 
-/// Indices in a list by name: a file may have very many of anything.
+/// Maps names to indices in a list. Lookup must be fast, because a file may contain very many entries.
 using Index = std::map<std::string, std::size_t>;
 
 struct Block {
   std::string name;  ///< "" for the model itself.
-  JsonNode node;     ///< Its entry, which other files may change.
+  JsonNode node;     ///< The entry of the block, with the changes that other files make.
   Location location;
   const Definition* home = nullptr;
   std::vector<Parameter> parameters;
@@ -96,10 +99,10 @@ struct Block {
   Index parameter_index, weight_index, module_index;
   std::vector<Input> inputs;
   Computation computation;
-  std::vector<std::pair<std::string, Line>> exports;  ///< Weights that other programs know, by name.
+  std::vector<std::pair<std::string, Line>> exports;  ///< Weights by the names that other programs use.
   std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
   Renamed renamed;                                    ///< Old names of parameters.
-  std::shared_ptr<const FileBlock> from_file;         ///< Records the block; null for one that lines describe.
+  std::shared_ptr<const FileBlock> from_file;         ///< Records the block. Null for a block that lines describe.
   std::string file;                                   ///< The file of `from_file`, as the definition names it.
 
   bool updated(const std::string& weight) const {
@@ -114,17 +117,18 @@ struct Function {
   Computation computation;
 };
 
-/// The latest version of the format, and the oldest that is read.
+/// The latest version of the format, and the oldest version that can be read.
 inline constexpr int latest_version = 2, oldest_version = 1;
 
 /// One file, merged with the files that it extends.
 struct Definition {
   std::string file;
   JsonNode node;
-  std::vector<JsonNode> extended;  ///< The files that this one extends, also indirectly; the base file comes first.
+  /// The files that this file extends, directly or indirectly. The base file comes first.
+  std::vector<JsonNode> extended;
   int version = latest_version;
   std::string name, about;
-  /// A file that this one uses, and its name in the entry "use".
+  /// A file that this file uses, and its name in the entry "use".
   struct Used {
     std::string name;
     std::shared_ptr<const Definition> file;
@@ -132,32 +136,34 @@ struct Definition {
   std::vector<Used> used;
   std::vector<Parameter> hyper;
   Index hyper_index;
-  /// Values of parameters of blocks, by name, for the modules of this file that do not set them.
+  /// Values of block parameters by name. They apply to modules of this file that do not set the parameter.
   std::map<std::string, Line> defaults;
-  std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null without the entry.
+  std::shared_ptr<const HuggingFaceMapping> hugging_face;  ///< Null if the entry is missing.
   std::vector<std::unique_ptr<Block>> blocks;
-  std::map<std::string, const Block*> block_index;  ///< The same by name.
+  std::map<std::string, const Block*> block_index;  ///< The blocks by name.
   std::unique_ptr<const Block> model;               ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
   Index function_index;
   Renamed renamed;  ///< Old names of hyper-parameters and blocks.
 
-  /// A block of this file or of a file that it uses directly; null if there is none of that name.
+  /// Returns a block of this file or of a file that it uses directly. Returns null if no block has this name.
   const Block* find_block(const std::string& name) const;
-  /// Null if the model has no function of that name.
+  /// Returns null if the model has no function of this name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
-  /// The hint for an error about an unknown block: what to write instead.
+  /// Returns the hint for an error about an unknown block, which says what to write instead.
   std::string instead_of_block(const std::string& name) const;
 };
 
 /// Reads a definition and all files that it uses or extends. Throws FileError or DefinitionError.
 std::shared_ptr<const Definition> read_definition(const std::string& path);
-/// Like read_definition, but from `text`. Errors name it `file`, and files are searched relative to `file`.
+/// Like read_definition, but reads from `text`. Errors call the text `file`. Paths of other files are relative to
+/// `file`.
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
 
 /// Checks that every name in the lines of every block and function is known, and that calls of ops have known keywords.
-/// Throws DefinitionError. Needs no values of hyper-parameters, so it also covers blocks that the model does not use.
+/// Throws DefinitionError. The check needs no values of hyper-parameters, so it also covers blocks that the model does
+/// not use.
 void check_names(const Definition& definition, const OpTable& ops);
 
 }  // namespace xtape::model

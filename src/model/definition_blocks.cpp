@@ -35,7 +35,7 @@ Input read_input(const std::string& text, const JsonNode& node) {
   return input;
 }
 
-/// "float [b, t, d]", "int", "any [...]".
+/// Reads a type such as "float [b, t, d]", "int" or "any [...]".
 void read_type(Input& input, const JsonNode& node) {
   std::string text = node.text();
   const std::size_t bracket = std::min(text.find('['), text.size());
@@ -56,7 +56,7 @@ void read_type(Input& input, const JsonNode& node) {
   if (bracket == text.size()) return;
   input.has_dims = true;
   if (text.find_first_not_of(' ', bracket + 1) == text.find(']', bracket)) return;  // "[]": rank 0
-  // The type is parsed as an index, which allows expressions and an ellipsis as sizes.
+  // Parses the type as an index, which allows expressions and an ellipsis as sizes.
   const Line whole = parse_line(text, location_of(node), false);
   if (whole.value.form != Form::index) fail(location_of(node), text, bracket, "a type must end with its sizes");
   if (whole.value.children.size() > Shape::max_rank + 2)
@@ -113,8 +113,8 @@ Computation read_computation(const JsonNode& node) {
   return computation;
 }
 
-/// If an expression chooses the initialiser, the settings of all initialisers are allowed; those of the others have no
-/// effect.
+/// If an expression chooses the initialiser, the settings of all initialisers are allowed. Settings of the initialisers
+/// that are not chosen have no effect.
 void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   const JsonNode init = entry.at("init");
   weight.init = init.text();
@@ -152,7 +152,7 @@ std::vector<WeightSpec> read_weights(const Entries& entries) {
   return weights;
 }
 
-/// A parameter of a module, or those under "pass".
+/// Reads a parameter of a module, or the parameters under "pass".
 void read_setting(const std::string& key, const JsonNode& value, Settings& settings) {
   if (key != "pass") {
     settings.emplace_back(key, read_expression(value));

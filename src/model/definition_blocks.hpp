@@ -8,30 +8,33 @@ namespace xtape::model {
 /// The entries of a JSON object by name, each with its source location.
 using Entries = std::vector<std::pair<std::string, JsonNode>>;
 
-/// The key under which a definition of that version lists modules: "modules", in version 1 "parts".
+/// Returns the key under which a definition of this version lists modules: "modules", or "parts" in version 1.
 const char* modules_key(int version);
 
-/// Merges the objects `key` of all nodes that have one. Of several entries of one name, the last one wins and keeps the
-/// position of the first; an entry {"change": {…}} changes parts of the one before it, or of the one in `inherited`. An
-/// entry of modules or weights with several names, "a, b", becomes several. Errors about the entries name `owner`.
+/// Merges the objects `key` of all nodes that have this key. If several entries have the same name, the last entry wins
+/// and keeps the position of the first. An entry {"change": {…}} changes parts of the previous entry of its name, or of
+/// the entry in `inherited`. An entry of modules or weights with several names, "a, b", becomes several entries. Errors
+/// about the entries name `owner`.
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "",
                const Entries& inherited = {});
 
-/// Whether an entry is {"change": {…}}.
+/// Returns whether an entry has the form {"change": {…}}.
 bool is_change(const JsonNode& entry);
-/// The entry that `change`, {"change": {…}}, makes of `base`. Both are entries called `name` of the object `key`.
+/// Applies `change`, {"change": {…}}, to the entry `base` and returns the result. Both are entries called `name` of the
+/// object `key`.
 JsonNode changed(const JsonNode& base, const JsonNode& change, const std::string& name, const std::string& key);
 
-/// The list "do" with other lines: an entry whose name is assigned by a line replaces this line, and any other entry is
-/// a line in front of the first one that uses it. `last` are the results and updates, which come after all lines.
+/// Returns the list "do" after a change of its lines. If a line of the list assigns the name of an entry, the entry
+/// replaces this line. Any other entry is a new line, placed before the first line that uses it. `last` contains the
+/// results and updates, which come after all lines.
 JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change, const std::vector<JsonNode>& last);
 
-/// Parses a string as an expression; a number or flag is a literal.
+/// Parses a string as an expression. A number or flag becomes a literal.
 Line read_expression(const JsonNode& node);
-/// The parameters that an entry sets, by name or under "pass".
+/// Returns the parameters that an entry sets, by name or under "pass".
 Settings read_settings(const JsonNode& node);
 Renamed read_renamed(const Entries& entries);
-/// The index of each element by its name.
+/// Returns the index of each element by name.
 template <class Named>
 Index index_of(const std::vector<Named>& list) {
   Index index;
@@ -40,8 +43,8 @@ Index index_of(const std::vector<Named>& list) {
 }
 std::vector<Parameter> read_parameters(const Entries& entries);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
-/// Merges the entries "model" of a file and of those that it extends into a block of modules and weights without
-/// inputs. read_functions reads their functions.
+/// Merges the entries "model" of a file and of the files that it extends into a block with modules and weights and
+/// without inputs. read_functions reads their functions.
 std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, const Definition& home);
 std::vector<Function> read_functions(const Entries& entries, const Block& model);
 

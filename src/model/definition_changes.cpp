@@ -1,4 +1,4 @@
-// Merges the entries of a file over those of the files that it extends, and changes parts of them.
+// Merges the entries of a file over the entries of the files that it extends, and changes parts of them.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -9,7 +9,7 @@
 namespace xtape::model {
 
 namespace {
-/// The names of an entry that describes several modules or weights: "query, key, value".
+/// Returns the names of an entry that describes several modules or weights: "query, key, value".
 std::vector<std::string> names_in(const std::string& names, const std::string& key) {
   if (key != "weights" && key != "modules" && key != "parts") return {names};
   std::vector<std::string> all;
@@ -50,7 +50,7 @@ struct Merged {
     places.emplace(name, entries.size());
     entries.emplace_back(name, entry);
   }
-  /// Removes an inherited entry: `by` is null.
+  /// Removes an inherited entry, because the entry `by` is null.
   void remove(const std::string& name, const JsonNode& by) {
     const auto place = places.find(name);
     if (place == places.end())
@@ -61,7 +61,8 @@ struct Merged {
   }
 };
 
-/// The entries of a module that `change` leaves: a parameter that it sets is neither under "pass" nor under its name.
+/// Returns the entries of a module that remain after `change`. If `change` sets a parameter, the old setting of this
+/// parameter is dropped, both under its name and under "pass".
 Entries left_by(const JsonNode& change, const Entries& entries) {
   const auto passed = [&](const std::string& name) {
     const std::vector<JsonNode> all = change.has("pass") ? change.at("pass").elements() : std::vector<JsonNode>();

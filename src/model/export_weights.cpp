@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// Records the expressions of "export" in every module: the results, by the paths of the weights.
+/// Records the "export" expressions of every module. The results are keyed by the paths of the weights.
 class Exports {
  public:
   Exports(const model::ModelContext& context, Tape tape) : interpreter_(context, std::move(tape)) {}
@@ -38,7 +38,7 @@ Store Model::exported_weights() const {
   tape.set_ops(*data_->context.ops);
   Exports exports(data_->context, tape);
   exports.record(*data_->root);
-  std::set<std::string> merged;  // the weights that expressions read
+  std::set<std::string> merged;  // the weights that the expressions read
   for (std::size_t i = 0; i < tape.size(); ++i)
     if (tape.node(i).op == &parameter_op()) merged.insert(tape.node(i).name);
   Store weights;

@@ -20,9 +20,9 @@ void set_onnx_block_reader(BlockReader reader) {
 namespace model {
 
 namespace {
-constexpr std::int64_t longest = std::int64_t{1} << 40;  // axis of an embedded weight
+constexpr std::int64_t longest = std::int64_t{1} << 40;  // limit for an axis of an embedded weight
 
-/// The file of a text that holds all files.
+/// Reads the file from a text that contains all files.
 void take_embedded(const JsonNode& embedded, BlockFile& file) {
   embedded.only({"graph", "weights"});
   const std::optional<std::string> bytes = from_base64(embedded.at("graph").text());

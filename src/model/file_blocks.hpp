@@ -8,18 +8,18 @@
 
 namespace xtape::model {
 
-/// Where the file of a block is: at `path`, or in the text itself, as an entry of "files" that embedded_file made.
+/// The location of a block's file: at `path`, or inside the text as an entry of "files" that embedded_file wrote.
 struct BlockSource {
   std::string path;
   JsonNode embedded = {};
   bool is_embedded = false;
 };
 
-/// Reads the block of this entry. Throws DefinitionError.
+/// Reads the block that an entry describes. Throws DefinitionError.
 std::unique_ptr<Block> read_file_block(const std::string& name, const JsonNode& entry, const BlockSource& source,
                                        const Definition& home);
-/// What a text without other files says of the block's file: the file without the elements of weights, and the shapes
-/// of the weights.
+/// Returns the entry for the block's file in a self-contained text: the file without the elements of weights, and the
+/// shapes of the weights.
 Json embedded_file(const Block& block);
 
 }  // namespace xtape::model

@@ -22,7 +22,7 @@ class FunctionCache {
   struct Function : PlayableFunction {
     Notes notes;
   };
-  /// A function to be planned: the player computes `results` of `tape`, and gets `carries` as an option.
+  /// A function to plan. The player computes `results` of `tape` and receives `carries` as an option.
   struct Recording {
     Tape tape;
     NamedVars inputs, results;
@@ -30,14 +30,14 @@ class FunctionCache {
     std::vector<Carry> carries = {};
   };
 
-  /// Keeps at most `capacity` functions, and at least one. All players get `options`. `make_room`, if not empty, is
-  /// called before a function is recorded and planned, and again when it is known what its plan needs, before it joins
-  /// the functions kept; it may drop those.
+  /// Keeps at most `capacity` functions, and at least one. All players receive `options`. If `make_room` is not empty,
+  /// the cache calls it twice for a new function: before recording and planning, and again when the needs of the plan
+  /// are known, before the function joins the others. `make_room` may drop functions.
   explicit FunctionCache(std::size_t capacity, PlayerOptions options = {}, std::function<void()> make_room = {})
       : capacity_(std::max<std::size_t>(1, capacity)), options_(std::move(options)), make_room_(std::move(make_room)) {}
 
-  /// Returns the function of `key`, which becomes the most recently used one. If the cache lacks it, plans the
-  /// recording that `record(key)` returns, and evicts the least recently used function if the cache is full.
+  /// Returns the function of `key`, which becomes the most recently used one. If the cache lacks the function, plans
+  /// the recording that `record(key)` returns. If the cache is full, evicts the least recently used function.
   template <class Record>
   const std::shared_ptr<Function>& of(const FunctionKey& key, const Record& record) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each->key == key; });
@@ -68,9 +68,9 @@ class FunctionCache {
     kept_.pop_back();
     return true;
   }
-  std::int64_t planned() const { return planned_; }  ///< The number of functions planned so far.
+  std::int64_t planned() const { return planned_; }  ///< Returns how many functions have been planned so far.
   const PlayerOptions& options() const { return options_; }
-  /// Functions planned from now on take at most `memory` bytes (PlayerOptions::memory).
+  /// From now on, plans may take at most `memory` bytes (PlayerOptions::memory).
   void plan_within(std::size_t memory) { options_.memory = memory; }
   /// Iterates from the most to the least recently used function.
   auto begin() const { return kept_.begin(); }

@@ -1,4 +1,4 @@
-// Resolves hyper-parameters: expressions over other hyper-parameters, with overrides.
+// Resolves hyper-parameters. They are expressions over other hyper-parameters, and overrides may replace them.
 #include <map>
 #include <optional>
 #include <set>
@@ -13,14 +13,14 @@ namespace xtape::model {
 namespace {
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
-/// What is meant instead of an unknown name: `meant`, or if that is empty, one of `names`.
+/// Returns the hint for an unknown name: `meant`, or a list of `names` if `meant` is empty.
 std::string or_these(const std::string& meant, const std::vector<std::string>& names) {
   constexpr std::size_t most = 40;
   if (!meant.empty() || names.empty() || names.size() > most) return meant;
   return "; it has " + joined(names);
 }
 
-/// Resolves the hyper-parameters of one file. Each may use others from before or after it in the file, which are
+/// Resolves the hyper-parameters of one file. A hyper-parameter may use others from anywhere in the file, which are
 /// resolved first.
 class Resolver {
  public:
@@ -45,16 +45,18 @@ class Resolver {
   }
 
  private:
-  /// A hyper-parameter that waits for those that its expression uses.
+  /// A hyper-parameter that waits for the hyper-parameters in its expression.
   struct Waiting {
     const Parameter* parameter;
-    std::optional<Line> given;  ///< The override, unless the hyper-parameter is a text: then it is not an expression.
+    /// The override as an expression. Empty if the hyper-parameter is a text, because its override is not an
+    /// expression.
+    std::optional<Line> given;
     std::vector<const Parameter*> needs = {};
-    std::size_t next = 0;  ///< The index in `needs` of the next one to resolve.
+    std::size_t next = 0;  ///< The index in `needs` of the next hyper-parameter to resolve.
     const Line* line() const { return given ? &*given : parameter->initial ? &*parameter->initial : nullptr; }
   };
 
-  /// Depth-first, with an explicit stack: a chain of dependencies may be arbitrarily long.
+  /// Depth-first search with an explicit stack, because a chain of dependencies may be arbitrarily long.
   void resolve(const Parameter& first) {
     Values& known = context_.hyper[&definition_];
     std::vector<Waiting> waiting;

@@ -16,7 +16,7 @@ Dtype dtype_of_kind(const std::string& kind, Dtype model_dtype) {
   return kind == "float" ? model_dtype : kind == "int" ? Dtype::int64 : dtype_named(kind);
 }
 
-/// The names that a definition gives the results of a function; empty if it gives none.
+/// Returns the names that a definition gives to the results of a function, or an empty list if it gives none.
 std::vector<std::string> given_names(const model::Function& function) {
   const auto& results = function.computation.results;
   std::vector<std::string> names;
@@ -33,7 +33,7 @@ std::vector<std::string> given_names(const model::Function& function) {
   return names;
 }
 
-/// Unnamed results are named after the function.
+/// Names unnamed results after the function.
 std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
   std::vector<std::string> names = given_names(function);
   if (!names.empty()) return names;
@@ -96,7 +96,7 @@ void summarise(const model::Module& module, std::vector<ModuleSummary>& summarie
     }
 }
 
-/// The paths of the weights for which chosen(block, weight) holds, of the module and those in it.
+/// Collects the paths of the weights for which chosen(block, weight) holds, in the module and all modules inside it.
 template <class Chosen>
 void collect_weights(const model::Module& module, const Chosen& chosen, std::vector<std::string>& paths) {
   for (const model::Weight& weight : module.weights)
@@ -208,7 +208,7 @@ const std::string& Model::definition_text() const {
 }
 
 std::int64_t Model::parameter_count() const {
-  return modules()[0].parameters;  // without the scales of weights stored as int8
+  return modules()[0].parameters;  // excludes the scales of weights stored as int8
 }
 
 std::vector<ModuleSummary> Model::modules() const {

@@ -23,12 +23,12 @@ struct Model::Data {
 
   FunctionCache<> players;
 
-  /// The function of that name. Throws Error, with the nearest name, if there is none.
+  /// Returns the function with this name. Throws Error, which suggests the nearest name, if there is none.
   const model::Function& function(const std::string& name) const;
 };
 
 namespace model {
-/// The definition as one text that contains all files that it uses, with the values of its hyper-parameters.
+/// Returns the definition as one text with all files that it uses and with the values of its hyper-parameters.
 std::string self_contained(const ModelContext& context);
 }  // namespace model
 

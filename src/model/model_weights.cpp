@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// Reads an array into `to`, and converts it if the file has another float dtype and `to` is no half.
+/// Reads an array into `to`. Converts it if the file has another float dtype and `to` is neither bfloat16 nor float16.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   const Dtype dtype = file.entries()[entry].dtype;
   if (dtype == to.dtype() || is_half(dtype))
@@ -23,14 +23,15 @@ void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
     convert_floats(file.read(entry), to);
 }
 
-/// The shape of a weight, or of a part of it.
+/// Returns the shape of a weight, or of one part of it.
 Shape shape_of(const Array& weight, std::int64_t part) {
   Shape shape = weight.shape();
   if (part != model::StoredWeight::whole) shape.erase(0);
   return shape;
 }
 
-/// The parts in which files have a weight: `whole`, or all indices of its first axis if they have one of these.
+/// Returns the parts in which the files hold a weight: `whole`, or all indices of its first axis if the files have at
+/// least one of these parts.
 std::vector<std::int64_t> parts_in(const model::FoundWeights& found, const Store::Entry& entry) {
   const auto first = found.lower_bound({entry.name, 0});
   if (first == found.end() || first->first.first != entry.name) return {model::StoredWeight::whole};
@@ -61,7 +62,7 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
     if (++count <= most_listed) problems += "\n  " + describe();
   };
   FoundWeights found;
-  std::vector<std::string> missing;  // which an unexpected one may mean
+  std::vector<std::string> missing;  // an unexpected name may be a misspelling of one of them
   std::vector<const StoredWeight*> unexpected, again;
   for (const StoredWeight& each : stored) {
     if (weights.find(each.weight) == nullptr)
@@ -84,7 +85,7 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
       const ArrayFile::Entry& described = location->second->described();
       const Shape shape = shape_of(entry.value, part);
       if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
-        found.erase(location);  // such as a head for other labels
+        found.erase(location);  // for example, a head for a different number of labels
       else if (described.shape != shape)
         list([&] {
           return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
@@ -108,8 +109,8 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
 void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                          const std::string& model, const std::vector<std::string>& may_lack) {
   const FoundWeights found = check_weights(weights, stored, where, model, may_lack);
-  std::map<FoundWeights::key_type, Array> halves;  // of weights that files hold as other floats
-  for (const auto& [place, location] : found) {    // before any weight changes
+  std::map<FoundWeights::key_type, Array> halves;  // half-precision weights that the files hold as other floats
+  for (const auto& [place, location] : found) {    // this loop ends before any weight changes
     location->file->check(location->entry);
     const Dtype dtype = weights.at(place.first).dtype();
     if (!is_half(dtype) || location->described().dtype == dtype) continue;

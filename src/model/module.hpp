@@ -1,4 +1,4 @@
-/// A model's modules: blocks with their parameters resolved and their weights in the store.
+/// The modules of a model. Each module is a block with resolved parameters and with its weights in the store.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@
 
 namespace xtape::model {
 
-/// Where a computation stands in the file that its definition was copied from.
+/// The place of a computation in the file from which its definition was copied.
 struct OriginalPlace {
   std::string file;
-  std::map<std::int32_t, std::int32_t> lines;  ///< Keys are the lines of the copy.
-  std::map<std::int32_t, std::string> files;   ///< The same for the files of lines that stand in another file.
+  std::map<std::int32_t, std::int32_t> lines;  ///< Maps lines of the copy to lines of the original.
+  std::map<std::int32_t, std::string> files;   ///< Maps lines of the copy to files, for lines that are in another file.
 };
 
-/// What all modules of a model share.
+/// The data that all modules of a model share.
 struct ModelContext {
   std::shared_ptr<const Definition> definition;
   const OpTable* ops = nullptr;
@@ -36,7 +36,7 @@ struct ModelContext {
 
 struct Weight {
   const WeightSpec* spec = nullptr;
-  std::string path;  ///< Its name in the store; empty if its `when` is false.
+  std::string path;  ///< The name of the weight in the store. Empty if `when` is false.
   Shape shape;
   Initialiser initialiser;
 };
@@ -48,14 +48,14 @@ struct ModuleList {
   std::vector<std::unique_ptr<Module>> items;
 };
 
-/// A module that the user of a block supplies. Its expressions are evaluated with the names visible to the user.
+/// A module that the user of a block supplies. Its expressions see the names that are visible to the user of the block.
 struct GivenModule {
   const ModuleSpec* spec = nullptr;
   const Module* giver = nullptr;  ///< The user: the module whose block declares this one.
   Values locals;                  ///< `index`, if the user repeats the block.
 };
 
-/// The scopes of the nodes that a computation records. A block that a file changes has lines of several files.
+/// The scopes of the nodes that a computation records. A block that a file changes has lines from several files.
 struct LineScopes {
   std::shared_ptr<const Scope> main;
   std::map<const Line*, std::shared_ptr<const Scope>> others = {};  ///< The scopes of lines in other files.
@@ -79,20 +79,20 @@ struct Module {
   const ModuleList* find_module(const std::string& name) const;
 };
 
-/// Resolves the hyper-parameters of `context.definition` and of all files that it uses. `overrides` apply to those of
-/// `context.definition` only. Throws DefinitionError.
+/// Resolves the hyper-parameters of `context.definition` and of all files that it uses. `overrides` apply only to the
+/// hyper-parameters of `context.definition`. Throws DefinitionError.
 void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::string, std::string>>& overrides);
 
-/// Finds the places of all computations in `file`, if it still says the same as `context.definition`, which was copied
-/// from it. Needs resolved hyper-parameters.
+/// Finds the places of all computations in `file`, from which `context.definition` was copied. Does nothing if the text
+/// of `file` has changed. Hyper-parameters must be resolved.
 void find_original(ModelContext& context, const std::string& file);
-/// The scopes of a computation of `what` ("block 'attention'") at `location`, in the module of this path. They give the
-/// places of the original.
+/// Returns the scopes of a computation of `what` ("block 'attention'") at `location`, in the module `path`. The scopes
+/// refer to the places in the original file.
 LineScopes scopes_of(const ModelContext& context, const std::string& path, const Location& location,
                      const std::string& what, const Computation& computation);
 
 /// Creates all modules of the model, and their weights in the store. Throws DefinitionError, also if a weight or module
-/// is never used.
+/// is unused.
 std::unique_ptr<Module> build_modules(ModelContext& context);
 
 }  // namespace xtape::model

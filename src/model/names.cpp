@@ -24,8 +24,8 @@ const T& typed(const Hyper& hyper, const std::string& name, const char* wanted) 
   throw Error("hyper-parameter '" + name + "' is " + kind_of(value) + " (" + to_string(value) + "), not " + wanted);
 }
 
-/// The definitions in a directory. They keep ".json" only if `name` has it: in a short name, the extension would
-/// dominate the distance.
+/// Returns the definitions in a directory. Their names keep ".json" only if `name` has this extension, because it would
+/// dominate the edit distance to a short name.
 std::vector<std::string> definitions_like(const std::string& name, const std::filesystem::path& directory) {
   const bool whole = std::filesystem::path(name).extension() == ".json";
   std::vector<std::string> names;
@@ -33,7 +33,7 @@ std::vector<std::string> definitions_like(const std::string& name, const std::fi
   for (const auto& entry : std::filesystem::directory_iterator(directory, none))
     if (entry.path().extension() == ".json")
       names.push_back((whole ? entry.path().filename() : entry.path().stem()).string());
-  std::sort(names.begin(), names.end());  // a directory has no order
+  std::sort(names.begin(), names.end());  // the order of a directory is not defined
   return names;
 }
 }  // namespace
@@ -77,7 +77,7 @@ std::string to_string(const Hyper::Value& value) {
     std::string operator()(const Hyper::List& list) const {
       std::string all;
       for (const Hyper::Scalar& each : list) all += std::visit(*this, each) + ", ";
-      if (!list.empty()) all.resize(all.size() - (list.size() == 1 ? 1 : 2));  // (4,) and (4, 5)
+      if (!list.empty()) all.resize(all.size() - (list.size() == 1 ? 1 : 2));  // the forms are (4,) and (4, 5)
       return "(" + all + ")";
     }
   };
@@ -88,7 +88,8 @@ std::string models_directory() {
   namespace fs = std::filesystem;
   const char* chosen = std::getenv("XTAPE_MODELS");
   if (chosen != nullptr && *chosen != '\0') return chosen;
-  // An installed tree that was moved, and a build tree, have the models at the same place relative to their programs.
+  // An installed tree, even after a move, and a build tree have the models at the same place relative to their
+  // programs.
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);
   const fs::path beside = (program.parent_path() / XTAPE_MODELS_FROM_PROGRAM).lexically_normal();

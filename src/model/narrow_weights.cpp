@@ -15,7 +15,7 @@ namespace xtape {
 namespace model {
 
 namespace {
-/// The axes along which a factor of an operand may vary, so that it scales the result of the call.
+/// Returns the axes along which one operand may be scaled so that the result of the call is scaled accordingly.
 Axes scalable_axes(const Tape& tape, const Node& node, std::size_t input) {
   Axes axes;
   if (!node.op->scaled) return axes;
@@ -31,9 +31,9 @@ Axes scalable_axes(const Tape& tape, const Node& node, std::size_t input) {
   return axes;
 }
 
-/// Removes from `found` what the nodes of a recorded function do not allow.
+/// Removes from `found` the weights and axes that the nodes of a recorded function do not allow.
 void narrow_down(const Tape& tape, std::map<std::string, Axes>& found, std::set<std::string>& used) {
-  const std::size_t size = tape.size();  // scalable_axes records more
+  const std::size_t size = tape.size();  // scalable_axes records more nodes
   for (std::size_t i = 0; i < size; ++i) {
     const Node node = tape.node(i);
     for (std::size_t k = 0; k < node.inputs.size(); ++k) {
@@ -48,7 +48,7 @@ void narrow_down(const Tape& tape, std::map<std::string, Axes>& found, std::set<
   }
 }
 
-/// Records a function for small sizes; false if it cannot be recorded for them.
+/// Records a function for small sizes. Returns false if it cannot be recorded for these sizes.
 bool records(const Model& model, const std::string& function, Tape& tape) {
   NamedSizes sizes;
   for (const std::string& name : model.signature(function).sizes) sizes.add(name, 2);
@@ -130,7 +130,7 @@ Array as_half(const Array& weight, Dtype dtype) {
   Array half(dtype, weight.shape());
   convert_floats(weight, half);
   if (all_finite(half)) return half;
-  bool same = true;  // infinities and NaN stay
+  bool same = true;  // infinities and NaN stay the same
   visit_floats(weight, [&](const auto* wide) {
     visit_floats(half, [&](const auto* narrow) {
       for (std::int64_t i = 0; i < weight.count(); ++i)
@@ -151,7 +151,7 @@ void Model::store_weights_as(Dtype dtype) {
   narrow_weights(dtype, true);
 }
 
-/// Without `convert`, the new arrays are zero.
+/// If `convert` is false, the new arrays are zero.
 void Model::narrow_weights(Dtype dtype, bool convert) {
   Store& store = data_->context.store;
   for (const Store::Entry& entry : store)
@@ -162,7 +162,7 @@ void Model::narrow_weights(Dtype dtype, bool convert) {
   if (!is_half(dtype) && dtype != Dtype::int8)
     throw DtypeError(std::string("weights are stored as ") + name_of(this->dtype()) +
                      ", bfloat16, float16 or int8, not " + name_of(dtype));
-  Store narrow;  // complete before the model changes
+  Store narrow;  // built completely before the model changes
   for (const auto& [name, channels] : model::narrowable_weights(*this)) {
     const Array weight = store.at(name);
     if (is_half(dtype)) {

@@ -1,4 +1,4 @@
-// Where the lines of a definition stand in the file that it was copied from.
+// Finds the lines of a definition in the file from which the definition was copied.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 namespace xtape::model {
 
 namespace {
-/// The value as an override of a hyper-parameter.
+/// Returns the value in the form of an override of a hyper-parameter.
 std::string override_text(const Value& value) {
   if (const auto* text = value.as<std::string>()) return *text;
   if (const auto* number = value.as<double>(); number != nullptr && std::isfinite(*number)) return Json(*number).dump();
@@ -70,7 +70,7 @@ void find_original(ModelContext& context, const std::string& file) try {
   resolve_hyper(original, hyper);
   if (self_contained(original) != self_contained(context)) return;
   Pairing(context.originals).pair(*context.definition, *original.definition);
-} catch (const Error&) {  // the file is gone, or no longer a definition
+} catch (const Error&) {  // the file no longer exists or is no longer a definition
 }
 
 LineScopes scopes_of(const ModelContext& context, const std::string& path, const Location& location,

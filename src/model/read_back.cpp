@@ -15,21 +15,22 @@
 namespace xtape::model {
 
 namespace {
-constexpr double tolerance = 1e-4;  // of logits, in norm: merged weights are rounded once more
+constexpr double tolerance = 1e-4;  // of logits, relative to their norm; merged weights are rounded once more
 
-/// The sizes of a play that compares, and the number of different tokens.
+/// The sizes for a play that compares two models, and the number of different tokens.
 struct Trial {
   std::int64_t length, tokens;
 };
-// From the best comparison to those that models with few positions, or with inputs that are no tokens, can play.
+// The best comparison comes first. The later ones also work for models with few positions or with inputs that are not
+// tokens.
 constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 
-/// Random numbers for an input: tokens below `tokens`, flags, or normal numbers.
+/// Returns random values for an input: tokens below `tokens`, flags, or normal numbers.
 Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random) {
   Array array(type.dtype, type.shape);
   std::normal_distribution<double> normal;
   visit_elements(array, [&]<class T>(T* elements) {
-    if constexpr (std::is_same_v<T, bool>) return;  // zeros
+    if constexpr (std::is_same_v<T, bool>) return;  // flags are all false
     std::generate(elements, elements + array.count(), [&] {
       return is_floating(type.dtype) ? static_cast<T>(normal(random))
                                      : static_cast<T>(random() % static_cast<std::uint64_t>(tokens));
@@ -38,7 +39,7 @@ Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random)
   return array;
 }
 
-/// A play of a function.
+/// The record of one play of a function.
 struct Played {
   std::string function;
   Trial trial;
@@ -46,8 +47,8 @@ struct Played {
   Array result;
 };
 
-/// The first result of a function for named sizes: 2 for the first, such as the batch, and about `trial.length` for the
-/// others. `given` are the inputs; without any they are drawn.
+/// Plays a function and returns its first result. The first named size, such as the batch, is 2. The other sizes are
+/// about `trial.length`. `given` contains the inputs. If it is empty, the inputs are random.
 Played played(const Model& model, const std::string& function, const Trial& trial, const Store& given) {
   const Signature& signature = model.signature(function);
   NamedSizes sizes;
@@ -71,8 +72,8 @@ Played played(const Model& model, const std::string& function, const Trial& tria
   return play;
 }
 
-/// The first function that plays on random inputs, `logits` before all others. Empty if none does: a function may ask
-/// more of its inputs than their types say.
+/// Returns the first function that can be played on random inputs. `logits` comes first. The result is empty if there
+/// is none, because a function may require more of its inputs than their types say.
 std::optional<Played> first_played(const Model& model) {
   std::vector<std::string> functions = model.functions();
   std::stable_partition(functions.begin(), functions.end(), [](const auto& name) { return name == "logits"; });
@@ -80,13 +81,13 @@ std::optional<Played> first_played(const Model& model) {
     for (const Trial& trial : trials) {
       try {
         return played(model, function, trial, {});
-      } catch (const Error&) {  // the next one may fit
+      } catch (const Error&) {  // the next trial or function may work
       }
     }
   return std::nullopt;
 }
 
-/// The norm of `b` - `a` relative to that of `a`; 0 for the same bits.
+/// Returns the norm of `b` - `a` relative to the norm of `a`, or 0 if both have the same bits.
 double distance(const Array& a, const Array& b) {
   if (a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0) return 0;
   Tape tape;
@@ -95,7 +96,7 @@ double distance(const Array& a, const Array& b) {
   double difference = 0, norm = 0;
   for (std::int64_t i = 0; i < first.count(); ++i) {
     const double x = first.as<double>()[i], y = second.as<double>()[i];
-    if (x == y || (std::isnan(x) && std::isnan(y))) continue;  // also infinities, of masks
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;  // also skips infinities, which masks contain
     difference += (x - y) * (x - y);
   }
   for (std::int64_t i = 0; i < first.count(); ++i)
@@ -103,7 +104,7 @@ double distance(const Array& a, const Array& b) {
   return difference == 0 ? 0 : std::sqrt(difference / norm);
 }
 
-/// Throws FileError, which says what differs, unless the arrays agree. `what` names them.
+/// Throws FileError if the arrays differ too much. The message says what differs and calls the arrays `what`.
 void require_same(const std::string& what, const Array& before, const Array& after, const std::string& on) {
   const ValueType of_model{before.dtype(), before.shape()}, of_folder{after.dtype(), after.shape()};
   if (of_model != of_folder)

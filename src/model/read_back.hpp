@@ -1,4 +1,4 @@
-/// Checks that a folder that was written is the model that it was written from.
+/// Checks that a written folder contains the model from which it was written.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace xtape::model {
 
-/// Opens the folder as a stranger would, with the definition that is named like `model_type` or, if there is none, with
-/// that of `model`, and returns its model. Throws FileError, which says what differs and calls the folder `name`, if
-/// its weights are not those that the definition has, or its logits on random tokens differ from those of `model`. The
-/// first function that plays on random inputs takes the place of missing logits; if none does, the weights are
-/// compared.
+/// Opens the folder as any other program would and returns its model. Uses the definition named `model_type`, or the
+/// definition of `model` if there is none. Throws FileError if the weights of the folder do not match the definition,
+/// or if its logits on random tokens differ from those of `model`. The message says what differs and calls the folder
+/// `name`. If the model has no function for logits, the first function that can be played on random inputs is compared
+/// instead. If there is none, the weights are compared.
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type);
 
 }  // namespace xtape::model

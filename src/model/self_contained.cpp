@@ -1,5 +1,5 @@
-// Writes a definition as one text: used files are inside it under "files", the contents of the entry "hugging_face"
-// replace its file name, and hyper-parameters have their values.
+// Writes a definition as one text. The text contains the used files under "files", the contents of the mapping in place
+// of its file name under "hugging_face", and the values of the hyper-parameters.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@
 namespace xtape::model {
 
 namespace {
-/// The value as a definition would write it.
+/// Returns the value in the form that a definition uses.
 Json json_of(const Value& value) {
   if (const auto* flag = value.as<bool>()) return *flag;
   if (const auto* integer = value.as<std::int64_t>()) return *integer;
@@ -47,7 +47,7 @@ class Writer {
     return json;
   }
 
-  /// Merges the entries of the file over those of the files that it extends.
+  /// Merges the entries of the file over the entries of the files that it extends.
   static Json extended(const Definition& definition) {
     std::vector<JsonNode> nodes = definition.extended;
     nodes.push_back(definition.node);
@@ -56,7 +56,7 @@ class Writer {
       for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
     lay_over(nodes, {"hyper", "functions", "renamed"}, json);
     if (json.contains("blocks")) {
-      Json::object_t blocks;  // as changed by the files
+      Json::object_t blocks;  // with the changes of all files
       for (const auto& block : definition.blocks) blocks.push_back({block->name, block->node.json()});
       json["blocks"] = std::move(blocks);
     }
@@ -78,19 +78,21 @@ class Writer {
     }
   }
 
-  /// The key of a used file in "files": the name that it is used by, with a number if that name is taken.
+  /// Returns the key of a used file in "files": the name under which it is used, with a number if another file has this
+  /// name.
   std::string key_of(const Definition& definition, const std::string& used_as) {
     if (const auto found = keys_.find(&definition); found != keys_.end()) return found->second;
     std::string key = used_as;
     for (int i = 2; files_.contains(key); ++i) key = used_as + "#" + std::to_string(i);
     keys_[&definition] = key;
-    files_[key] = nullptr;  // fixes the order: a file comes before the files that it uses
+    files_[key] = nullptr;  // fixes the order: each file comes before the files that it uses
     Json inner = rewritten(definition);
     files_[key] = std::move(inner);
     return key;
   }
 
-  /// The same for the file of a block. Blocks of one file have an entry each, with their weights.
+  /// Like the function above, for the file of a block. If several blocks use the same file, each has its own entry,
+  /// with its weights.
   std::string key_of(const Block& block) {
     std::string key = block.file;
     for (int i = 2; files_.contains(key); ++i) key = block.file + "#" + std::to_string(i);

@@ -1,4 +1,4 @@
-/// Loading weights from files, in which they may have other names.
+/// Loads weights from files. The weights may have other names there.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,35 @@
 
 namespace xtape::model {
 
-/// An array of a file, and the weight that it is for, or that it is one part of: files may hold a weight as an array for
-/// each index of its first axis.
+/// An array of a file and its weight. The array is the whole weight or one part of it: files may hold a weight as one
+/// array for each index of its first axis.
 struct StoredWeight {
   static constexpr std::int64_t whole = -1;
   std::string weight;
   const ArrayFile* file;
   std::size_t entry;
   std::int64_t part = whole;  ///< The index along the first axis.
-  bool is_exact = false;      ///< Whether another shape is an error even if the weight may be missing.
+  bool is_exact = false;      ///< Whether a different shape is an error even for a weight that may be missing.
   const ArrayFile::Entry& described() const { return file->entries()[entry]; }
 };
 
-/// The names of weights, the numbers of their parts or `whole`, and the arrays of these.
+/// Maps the name of a weight and the number of a part (or `whole`) to the array.
 using FoundWeights = std::map<std::pair<std::string, std::int64_t>, const StoredWeight*>;
 
-/// The array or arrays of each weight of `weights` in `stored`. A weight may be missing, or have another shape and not
-/// be found, if it matches one of the patterns `may_lack`. Throws FileError if other weights are missing, or if arrays
-/// are unexpected, present twice or of the wrong shape or dtype. The message names `where` and `model`, and lists the
-/// first hundred problems, arrays by their names in the files.
+/// Returns the array or arrays of each weight of `weights` in `stored`. If a weight matches one of the patterns
+/// `may_lack`, it may be missing. It may also have a different shape, and then counts as missing. Throws FileError if
+/// other weights are missing, or if arrays are unexpected, present twice or of the wrong shape or dtype. The message
+/// names `where` and `model`, and lists the first hundred problems. It calls arrays by their names in the files.
 FoundWeights check_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                            const std::string& model, const std::vector<std::string>& may_lack = {});
-/// Reads every weight of `weights` from its array or arrays in `stored` into its existing memory; floating dtypes are
-/// converted. A weight that is missing keeps its value. Throws as check_weights does, and FileError if an array does not
-/// match its checksum, or has finite numbers beyond the range of a half. No weight has changed after an error of these
-/// kinds.
+/// Reads every weight of `weights` from its array or arrays in `stored` into the existing memory. Converts floating
+/// dtypes. A missing weight keeps its value. Throws as check_weights does. Throws FileError if an array does not match
+/// its checksum, or if finite numbers are out of range of the weight's dtype (bfloat16 or float16). If it throws one of
+/// these errors, no weight has changed.
 void read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
                   const std::string& model, const std::vector<std::string>& may_lack = {});
 
-/// The elements of an array with index `part` along its first axis: copied from it, or written to it.
+/// part_of copies the elements of index `part` along the first axis from an array. set_part writes them to an array.
 Array part_of(const Array& array, std::int64_t part);
 void set_part(Array& array, std::int64_t part, const Array& elements);
 

@@ -46,7 +46,8 @@ class Usage {
     if (const ModuleList* list = module.find_module(name)) lists_.insert(list);
   }
 
-  /// The modules that an expression such as `h[0].attn` names in `module`. Any index counts as all repeats.
+  /// Returns the modules to which an expression such as `h[0].attn` in `module` refers. Any index stands for all
+  /// repeats.
   static std::vector<const Module*> owners(const Module& module, const Expression& expression) {
     std::vector<const Module*> found;
     const auto collect = [&](const Module& owner, const std::string& name) {
@@ -78,7 +79,7 @@ void add_names(const Line& line, Names& names) {
 }
 
 void check_inputs_of(const std::vector<Input>& inputs, const Computation& computation, const Block* block) {
-  Names names, sizes;  // that the lines mention; that used inputs give
+  Names names, sizes;  // the names that lines mention; the sizes that used inputs declare
   for (const Line& line : computation.lines) add_names(line, names);
   for (const auto& result : computation.results) add_names(result.second, names);
   if (block != nullptr)

@@ -1,5 +1,5 @@
-/// Finds weights and modules that no line mentions, which would be stored and trained without effect, and unused
-/// inputs.
+/// Finds unused inputs, and weights and modules that no line mentions. Such weights would be stored and trained without
+/// effect.
 #pragma once
 
 #include "module.hpp"
@@ -9,8 +9,9 @@ namespace xtape::model {
 /// Throws DefinitionError for the first module or weight that no line of the model mentions.
 void check_usage(const Module& root, const Definition& definition);
 
-/// Throws DefinitionError for the first input of a block or function, also of used files, that no line mentions and
-/// that gives the lines no size. Inputs whose names begin with _ may be unused: other blocks in their place read them.
+/// Throws DefinitionError for the first unused input of a block or function. Used files are checked too. An input
+/// counts as used if a line mentions it or if its type gives a size to the lines. Inputs whose names begin with _ may
+/// be unused, because other blocks that take the same place read them.
 void check_inputs(const Definition& definition);
 
 }  // namespace xtape::model

@@ -5,7 +5,8 @@
 
 namespace xtape::model {
 
-/// Renames the arguments of scan that had other names in version 1: `alike` is `non_sequences`, `real` is `valid`.
+/// Renames the arguments of scan that have different names in version 1: `alike` becomes `non_sequences`, `real`
+/// becomes `valid`.
 void upgrade(Computation& computation);
 
 }  // namespace xtape::model

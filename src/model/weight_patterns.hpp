@@ -8,11 +8,11 @@
 
 namespace xtape::model {
 
-/// Whether one of the patterns matches `name`, as those of OptimizerGroup do.
+/// Returns whether one of the patterns matches `name`. The patterns have the syntax of OptimizerGroup.
 bool matches_weight(const std::string& name, const std::vector<std::string>& patterns);
 
-/// Throws DefinitionError, with the nearest pattern or name, if one of the patterns matches no weight of the model. The
-/// message names `key`, the setting that has these patterns.
+/// Throws DefinitionError if a pattern matches no weight of the model. The message suggests the nearest pattern or
+/// name, and names `key`, the setting that contains the patterns.
 void check_weight_patterns(const Model& model, const std::string& key, const std::vector<std::string>& patterns);
 
 }  // namespace xtape::model

@@ -1,4 +1,4 @@
-// Communicator over MPI. Only the standard's functions of version 3 are used.
+// A Communicator over MPI. Uses only functions of version 3 of the standard.
 #include "xtape/mpi.hpp"
 
 #include <mpi.h>
@@ -37,7 +37,7 @@ void check(int code, const std::string& what) {
   throw CommunicationError(what + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
 }
 
-/// Watches a call of MPI that waits for all ranks and that nothing else can end; see MpiOptions::late.
+/// Watches a call of MPI that waits for all ranks and that cannot be interrupted otherwise. See MpiOptions::late.
 class Deadline {
  public:
   Deadline(const MpiOptions& options, std::string what) : options_(options), what_(std::move(what)) {
@@ -74,7 +74,8 @@ class Deadline {
   std::thread watch_;
 };
 
-/// The number of processes that the launcher has started, from its environment; 0 if it does not tell.
+/// Returns the number of processes that the launcher has started, according to the environment, or 0 if it is not
+/// known.
 int launched() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char* value = std::getenv(name); value != nullptr) return std::atoi(value);
@@ -174,16 +175,16 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       parts[rank_] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
     }
-    barrier();  // only the call itself cannot be given up
+    barrier();  // only the call itself cannot be abandoned
     const Deadline deadline(options_, "share memory");
-    // Parts need not be adjacent, so that each lies in pages of its own.
+    // The parts need not be adjacent, so each part can have its own pages.
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     MPI_Info_set(info, "alloc_shared_noncontig", "true");
     constexpr std::size_t alignment = 64;
     void* own = nullptr;
-    // Freed by the destructor: freeing needs all ranks at once, but they end their use at different times. The pointers
-    // keep this object alive.
+    // The destructor frees the windows. Freeing needs all ranks at once, but ranks stop using the memory at different
+    // times. The pointers keep this object alive.
     MPI_Win& window = windows_.emplace_back(MPI_WIN_NULL);
     const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + alignment), 1, info, host_, &own, &window);
     MPI_Info_free(&info);
@@ -206,7 +207,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     std::vector<MPI_Request> parts;
   };
 
-  /// Waits a little longer each time, up to a limit: a rank that waits leaves the processor to others.
+  /// Waits a little longer each time, up to a limit, so that waiting ranks leave the processor to other ranks.
   class Patience {
    public:
     explicit Patience(MpiRanks& ranks) : ranks_(ranks) { restart(); }
@@ -239,7 +240,8 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     throw CommunicationError((rank < 0 ? "some rank" : name(rank)) + " has not answered for " + seconds_text(options_));
   }
 
-  /// Throws if the process of a rank of this host has died. The launcher ends all ranks then, but does not tell why.
+  /// Throws if the process of a rank on this host has died. The launcher then ends all ranks, but does not report the
+  /// reason.
   void look_for_dead() const {
     for (std::size_t i = 0; i < host_ranks_.size(); ++i) {
       std::ifstream status("/proc/" + std::to_string(host_processes_[i]) + "/stat");

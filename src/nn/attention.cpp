@@ -60,7 +60,7 @@ Var sinusoidal_positions(const Argument& tokens, std::int64_t width, std::int64_
 }
 
 namespace {
-/// LayerNorm(x + Sublayer(x)); with norm_first, x + Sublayer(LayerNorm(x)) (Xiong et al., 2020).
+/// LayerNorm(x + Sublayer(x)) or, with norm_first, x + Sublayer(LayerNorm(x)) (Xiong et al., 2020).
 Var residual(const Parameters& p, const Argument& x, const TransformerOptions& options,
              const std::function<Var(const Parameters&, const Argument&)>& sublayer) {
   const auto norm = [&](const Var& y) { return layer_norm(p / "norm", {y, x.caller()}, options.epsilon); };

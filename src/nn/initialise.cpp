@@ -41,7 +41,7 @@ const std::map<std::string, Settings>& table() {
   return rows;
 }
 
-/// Fills `array` with pairs of numbers: pair(i) gives the elements 2 i and 2 i + 1.
+/// Fills `array` with pairs of numbers. pair(i) returns the elements 2 i and 2 i + 1.
 template <class T, class Pair>
 void fill_pairs(Array& array, const Pair& pair) {
   T* out = array.as<T>();
@@ -59,8 +59,8 @@ struct Fans {
   double in, out;
 };
 
-/// Fans as Keras counts them: the last axis is the output, the one before it the input, and all axes before that are
-/// the receptive field.
+/// Returns fans by the convention of Keras: the last axis is the output, the second last axis is the input, and all
+/// earlier axes form the receptive field.
 Fans fans_of(const Shape& shape) {
   if (shape.empty()) return {1, 1};
   if (shape.size() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
@@ -76,20 +76,21 @@ double dot(const double* a, const double* b, std::int64_t count) {
   return sum;
 }
 
-/// y += factor x
+/// y += factor * x
 void add_multiple(double factor, const double* x, double* y, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 
-/// A matrix of orthonormal rows or columns, whichever are fewer; all axes but the last are flattened into rows. Applies
-/// Gram-Schmidt twice to normal random numbers, which gives a uniformly distributed (Haar) orthonormal matrix.
+/// Returns a matrix with orthonormal rows if it has at most as many rows as columns, or else with orthonormal columns.
+/// All axes except the last are flattened into rows. Applies Gram-Schmidt twice to normal random numbers, which gives a
+/// uniformly (Haar) distributed orthonormal matrix.
 std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {
   const std::int64_t columns = shape.empty() ? 1 : shape.back();
   const std::int64_t rows = count_of(shape) / columns;
   const std::int64_t few = std::min(rows, columns);
   const std::int64_t length = std::max(rows, columns);
-  std::vector<double> basis(static_cast<std::size_t>(few * length));  // [few, length], one vector after another
+  std::vector<double> basis(static_cast<std::size_t>(few * length));  // [few, length], one vector after the other
   for (std::size_t i = 0; i < basis.size(); ++i) basis[i] = draws.normal(i).first;
   const auto vector = [&](std::int64_t i) { return &basis[i * length]; };
   for (int pass = 0; pass < 2; ++pass)
@@ -235,7 +236,7 @@ void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed
 
 namespace init {
 namespace {
-/// An initialiser that scales with fans; a fan of 0 is left to the shape.
+/// Returns an initialiser that scales with fans. The shape determines a fan of 0.
 Initialiser scaled(const char* kind, double gain, double fan_in, double fan_out = 0) {
   Initialiser made(kind, {{"gain", gain}});
   if (fan_in != 0) made.settings.emplace_back("fan_in", fan_in);

@@ -1,4 +1,4 @@
-/// The table of initialisers, for definitions.
+/// The table of initialisers for definitions.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// The settings of the initialiser of that name, with their defaults; null if there is none.
+/// Returns the settings of the initialiser with this name and their defaults, or null if there is none.
 const Initialiser::Settings* initialiser_settings(const std::string& name);
 std::vector<std::string> initialiser_names();
 std::string to_string(const Initialiser& initialiser);  ///< "normal(std=0.02)".

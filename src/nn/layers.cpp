@@ -1,4 +1,4 @@
-// Maps of the last axis, convolutions and norms.
+// Linear maps of the last axis, convolutions and norms.
 #include "layers.hpp"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ Var feed_forward(const Parameters& p, const Argument& x, std::int64_t d_ff, doub
 }
 
 namespace {
-/// The sizes of a kernel of `axes` axes.
+/// Returns the sizes of a kernel with `axes` axes.
 Shape kernel_sizes(const PerAxis& size, std::size_t axes) {
   if (size.list.size() != 1 && size.list.size() != axes)
     throw ShapeError("the size of a kernel is one number or " + std::to_string(axes) + ", got " +
@@ -66,7 +66,7 @@ Shape kernel_sizes(const PerAxis& size, std::size_t axes) {
   return sizes;
 }
 
-/// The weight [first, second, size…]; `in` channels come into each element of the output.
+/// Returns the weight [first, second, size…]. Each element of the output depends on `in` channels.
 Var kernel(const Parameters& p, std::int64_t first, std::int64_t second, const Shape& sizes, std::int64_t in,
            std::int64_t out, const Initialiser& initialiser) {
   Shape shape{first, second};

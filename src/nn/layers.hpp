@@ -1,4 +1,4 @@
-/// What the layers share.
+/// Shared code of the layers.
 #pragma once
 
 #include "calls.hpp"
@@ -6,7 +6,7 @@
 
 namespace xtape::nn {
 
-/// Runs `body` as a layer: the nodes that it records belong to the module of p's scope, and are called from `caller`.
+/// Runs `body` as a layer. Its nodes belong to the module of p's scope, and their caller is `caller`.
 template <class Body>
 auto as_layer(const Parameters& p, const Caller& caller, const Body& body) {
   Tape tape = p.tape();
@@ -16,10 +16,10 @@ auto as_layer(const Parameters& p, const Caller& caller, const Body& body) {
   return as_call(tape, nullptr, caller, body);
 }
 
-/// The initialiser with these fans, if its numbers depend on fans that it does not give.
+/// Returns the initialiser with these fans, if it depends on fans and does not set them itself.
 Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out);
 
-/// The parameter "bias" [size], of zeros; or empty.
+/// Returns the parameter "bias" [size], initially zeros, or an empty var.
 inline Var bias_of(const Parameters& p, std::int64_t size, bool with_bias) {
   return with_bias ? p("bias", {size}, init::zeros()) : Var();
 }

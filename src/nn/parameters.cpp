@@ -14,14 +14,14 @@ namespace xtape {
 struct Parameters::Data {
   explicit Data(const Tape& of) : tape(of) {}
   Tape tape;
-  Store own;  // unless the caller has one
+  Store own;  // used unless the caller has a store
   Store* store = &own;
-  std::optional<std::uint64_t> seed;  // without a seed, arrays are found and not made
-  // Names, because vars become stale where a parameter is first used inside a scan: it moves out of the body.
+  std::optional<std::uint64_t> seed;  // without a seed, arrays must exist and are not created
+  // Stores names, because vars become stale: a parameter first used inside a scan moves out of the body.
   std::vector<std::string> trained, statistics;
   NamedVars updates;
 
-  /// What a call asks for: a type and values for a new array, or whatever is there.
+  /// The request of a call: a type and values for a new array, or any existing array.
   struct Wanted {
     std::optional<ValueType> type = {};
     std::function<void(Array&)> fill = {};
@@ -34,7 +34,7 @@ struct Parameters::Data {
     return {ValueType{initial.dtype(), initial.shape()}, [&initial](Array& made) { made.assign(initial); }};
   }
 
-  /// The array of that name as a parameter of the tape. If the store lacks it, makes a new one.
+  /// Returns the array with this name as a parameter of the tape. If the store lacks the array, creates it.
   Var parameter(const std::string& name, const Wanted& wanted, std::vector<std::string>& names) {
     if (wanted.type && !is_floating(wanted.type->dtype))
       throw DtypeError("parameter '" + name + "' must be of floats, not " + to_string(*wanted.type));
@@ -61,7 +61,7 @@ struct Parameters::Data {
     if (there.dtype != wanted.dtype) throw DtypeError(difference);
   }
 
-  /// The value of a statistic, which no gradient passes.
+  /// Returns the value of a statistic. No gradient flows through it.
   Var statistic(const std::string& name, const Wanted& wanted) {
     const Var var = parameter(name, wanted, statistics);
     const Var* updated = updates.find(name);

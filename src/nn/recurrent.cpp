@@ -1,11 +1,11 @@
-// Recurrent layers: the input is projected for all steps at once, and a scan computes the rest.
+// Recurrent layers. The input is projected for all steps at once, and a scan computes the rest.
 #include "layers.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape::nn {
 
 namespace {
-/// The next states from the projected input of a step and the states; the first one is the output.
+/// Computes the next states from the projected input of a step and the states. The first state is the output.
 using NextStates = std::function<Vars(const Parameters& p, const Var& x, const Vars& states)>;
 
 struct RecurrentKind {

@@ -12,7 +12,8 @@ namespace xtape {
 namespace onnx {
 
 namespace {
-/// The names of values that the graphs inside a node read; more, where they hide names outside.
+/// Adds the names of the values that the graphs inside a node read. May add more names, because names inside can hide
+/// names outside.
 void add_names(const Graph& graph, std::set<std::string>& names) {
   for (const Value& output : graph.outputs) names.insert(output.name);
   for (const Node& node : graph.nodes) {
@@ -22,7 +23,7 @@ void add_names(const Graph& graph, std::set<std::string>& names) {
   }
 }
 
-/// Keeps the nodes and weights that these values depend on.
+/// Keeps the nodes and weights on which these values depend.
 void keep_needed(ModelData& data, const std::vector<std::string>& values) {
   std::set<std::string> needed(values.begin(), values.end());
   std::vector<Node> kept;
@@ -41,7 +42,7 @@ void keep_needed(ModelData& data, const std::vector<std::string>& values) {
   data.weights = std::move(weights);
 }
 
-/// Throws Error for a name that no value has.
+/// Throws Error if no value has one of the names.
 void check_outputs(const ModelData& data, const std::vector<std::string>& outputs) {
   std::vector<std::string> names = data.weights.names();
   for (const OnnxValue& input : data.inputs) names.push_back(input.name);

@@ -11,7 +11,8 @@
 namespace xtape::onnx {
 
 namespace {
-constexpr std::int64_t piece = std::int64_t{4} << 20;  // a multiple of huge pages, so that no two threads share one
+// a multiple of the size of a huge page, so that no two threads share one
+constexpr std::int64_t piece = std::int64_t{4} << 20;
 }  // namespace
 
 void read_pieces(const OpenFile& file, std::uint64_t offset, void* to, std::size_t count) {

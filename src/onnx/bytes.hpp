@@ -1,4 +1,4 @@
-/// Large pieces of memory, filled by all threads.
+/// Large blocks of memory that all threads fill together.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace xtape::onnx {
 
-/// As OpenFile::read.
+/// Like OpenFile::read.
 void read_pieces(const OpenFile& file, std::uint64_t offset, void* to, std::size_t count);
-/// As std::memcpy.
+/// Like std::memcpy.
 void copy_pieces(void* to, const void* from, std::size_t count);
-/// The bytes of a file, as int8: its memory has huge pages. Throws FileError as OpenFile does, OutOfMemory if they, and
-/// their arrays, do not fit.
+/// Returns the bytes of a file as int8, in memory on huge pages. Throws FileError as OpenFile does. Throws OutOfMemory
+/// if the bytes and the arrays made from them do not fit.
 Array file_bytes(const std::string& path);
 
 }  // namespace xtape::onnx

@@ -12,7 +12,7 @@ using protozero::pbf_reader;
 namespace {
 __extension__ using Wide = __int128;
 
-/// The name of the first node that differs.
+/// Returns the name of the first node that differs.
 std::string first_difference(const std::string& a, const std::string& b) {
   pbf_reader ours(a), theirs(b);
   while (ours.next()) {
@@ -55,7 +55,7 @@ void Graphs::check_alike() const {
 }
 
 std::optional<Polynomial> Graphs::polynomial(const std::function<std::int64_t(const WrittenGraph&)>& number) const {
-  constexpr std::int64_t largest = std::int64_t{1} << 40;  // larger ones are ends that mean no end
+  constexpr std::int64_t largest = std::int64_t{1} << 40;  // larger numbers are ends of slices that mean no end
   std::vector<Wide> factors;
   bool same = true;
   for (const WrittenGraph& graph : graphs_) {
@@ -66,7 +66,7 @@ std::optional<Polynomial> Graphs::polynomial(const std::function<std::int64_t(co
   const Wide checked = factors.back();
   factors.pop_back();
   if (!same && (factors[0] > largest || factors[0] < -largest)) return std::nullopt;
-  for (std::size_t i = 0; i < open_.size(); ++i)  // a line through two numbers, for each size in turn
+  for (std::size_t i = 0; i < open_.size(); ++i)  // for each size in turn, fits a line through two numbers
     for (std::size_t k = 0; k < factors.size(); ++k) {
       const std::size_t bit = std::size_t{1} << i;
       if ((k & bit) != 0) continue;
@@ -96,7 +96,7 @@ void Graphs::refuse_array(std::size_t index) const {
   refuse(k, reader_of(first().shared.initialisers[index].name));
 }
 
-/// The name of the first node that reads the value.
+/// Returns the name of the first node that reads the value.
 std::string Graphs::reader_of(const std::string& value) const {
   if (value.empty()) return "";
   pbf_reader nodes(first().nodes);

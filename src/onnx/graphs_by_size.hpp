@@ -1,4 +1,4 @@
-/// Graphs of one computation, written for several sizes.
+/// The graphs of one computation, written for several sizes.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,15 @@
 namespace xtape::onnx {
 
 constexpr std::size_t most_open_sizes = 4;
-/// Three values of each open size.
+/// Three values for each dynamic dimension.
 using SizeValues = std::array<std::array<std::int64_t, 3>, most_open_sizes>;
 
-/// A polynomial of the open sizes: the factor of each product of some of them, by the bits of their indices.
+/// A multilinear polynomial of the dynamic dimensions. The bits of an index select the dimensions of a product, and the
+/// element is the coefficient of this product.
 using Polynomial = Integers;
 
-/// The graphs for all choices of the first or second value of each size, by the bits of the choices, and one for the
-/// third values, which checks what the others say.
+/// One graph for each choice between the first and second values of the sizes; the bits of its index are the choices.
+/// One more graph for the third values checks the result.
 class Graphs {
  public:
   Graphs(const Names& open, const SizeValues& values, const std::function<WrittenGraph(const NamedSizes&)>& write);
@@ -29,18 +30,19 @@ class Graphs {
   const WrittenGraph& first() const { return graphs_.front(); }
   const Names& open() const { return open_; }
 
-  /// Throws Error unless the graphs have the same nodes and floats, initialisers of the same names, and inputs and
-  /// outputs of the same ranks.
+  /// Throws Error if the graphs do not have the same nodes, the same floats, initialisers with the same names, and
+  /// inputs and outputs of the same ranks.
   void check_alike() const;
 
-  /// What `number` gives for each graph, as a polynomial; nothing if it is none with integer factors.
+  /// Returns `number` of the graphs as a polynomial of the sizes. Returns nothing if there is no such polynomial with
+  /// integer coefficients.
   std::optional<Polynomial> polynomial(const std::function<std::int64_t(const WrittenGraph&)>& number) const;
 
   bool all(const std::function<bool(const WrittenGraph&)>& holds) const {
     return std::all_of(graphs_.begin(), graphs_.end(), holds);
   }
 
-  /// Throws the error for an array that no polynomials give.
+  /// Throws the error for an array whose elements are not polynomials of the sizes.
   [[noreturn]] void refuse_array(std::size_t index) const;
 
   static bool same_elements(const Array& a, const Array& b) {

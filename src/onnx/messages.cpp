@@ -5,7 +5,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// Where a message is: the folder of the file, and how many graphs it is inside.
+/// The context of a message: the folder of the file, and the number of graphs around the message.
 struct Place {
   std::string folder;
   int depth = 0;
@@ -183,7 +183,7 @@ Value read_value(Message message) {
 }
 
 Graph read_graph(Message message, const Place& outside) {
-  constexpr int deepest = 32;  // the reader recurses
+  constexpr int deepest = 32;  // the reader is recursive
   const Place place{outside.folder, outside.depth + 1};
   if (place.depth > deepest) throw FileError("graphs are nested more than " + std::to_string(deepest) + " deep");
   Graph graph;
@@ -210,7 +210,7 @@ Graph read_graph(Message message, const Place& outside) {
   return graph;
 }
 
-/// OperatorSetIdProto: the version, unless it is of another domain.
+/// Reads an OperatorSetIdProto. Sets the version unless it belongs to another domain.
 void read_opset(Message message, std::int64_t& opset) {
   std::string domain;
   std::int64_t version = 0;

@@ -1,4 +1,4 @@
-/// What an ONNX file says: its messages as plain structures. The names and numbers of fields are those of onnx.proto.
+/// The messages of an ONNX file as plain structures. Their names and numbers of fields follow onnx.proto.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +34,11 @@ enum class Element : std::int32_t {
   bfloat16
 };
 
-/// The dtype in which xtape has elements of that type: the next wider one if it lacks the type. Throws DtypeError for
-/// strings, complex numbers and others.
+/// Returns the dtype in which xtape holds elements of this type. It is the next wider dtype if xtape lacks the type.
+/// Throws DtypeError for strings, complex numbers and other unsupported types.
 Dtype dtype_of_element(std::int64_t element, const std::string& what);
 
-/// TensorProto: an array and its name. `element` is the type in the file.
+/// TensorProto: an array and its name. `element` is its element type in the file.
 struct Tensor {
   std::string name;
   Element element = Element::none;
@@ -59,7 +59,7 @@ struct Attribute {
   std::vector<double> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string> strings;
-  std::string reference;  // in a function: the attribute of the call that stands here
+  std::string reference;  // in a function: the name of the call's attribute that replaces this attribute
 };
 using NodeAttributes = std::map<std::string, Attribute>;
 
@@ -68,17 +68,17 @@ struct Node {
   std::string name, op, domain, overload;
   std::vector<std::string> inputs, outputs;
   NodeAttributes attributes;
-  /// Its name, or that of its first output.
+  /// Returns the name of the node, or the name of its first output if the node has none.
   std::string shown() const { return !name.empty() || outputs.empty() ? name : outputs.front(); }
 };
 
-/// ValueInfoProto. Sizes that are not numbers are -1, and may have a name.
+/// ValueInfoProto. Sizes that are not numbers are -1 and may have a name.
 struct Value {
   std::string name;
-  std::string kind;  // empty for an array, else "a sequence" …
+  std::string kind;  // empty for an array, otherwise a description such as "a sequence"
   std::int64_t element = 0;
   std::optional<std::vector<std::int64_t>> sizes = {};
-  std::vector<std::string> names = {};  // one for each size; empty without a name
+  std::vector<std::string> names = {};  // one name for each size; empty if the size has no name
 };
 
 /// GraphProto.
@@ -88,16 +88,16 @@ struct Graph {
   std::vector<Value> inputs, outputs;
 };
 
-/// FunctionProto: nodes that calls stand for. `defaults` are attributes that a call may leave out.
+/// FunctionProto: the nodes that replace a call. `defaults` are the attributes that a call may omit.
 struct LocalFunction {
   std::string name, domain, overload;
-  std::int64_t opset = 0;  // 0: that of the model
+  std::int64_t opset = 0;  // 0 stands for the version of the model
   std::vector<std::string> inputs, outputs;
   NodeAttributes defaults;
   std::vector<Node> nodes;
 };
 
-/// What a call of a function and the function have in common.
+/// Returns the key by which a call finds its function.
 std::string function_key(const std::string& domain, const std::string& name, const std::string& overload);
 
 /// ModelProto.
@@ -107,11 +107,11 @@ struct File {
   Graph graph;
 };
 
-/// Reads a ModelProto. `folder` is where its external data is. Throws FileError if it is damaged or has no graph, and
-/// DtypeError for arrays of types that xtape lacks.
+/// Reads a ModelProto. `folder` contains its external data. Throws FileError if the message is damaged or has no graph,
+/// and DtypeError if arrays have types that xtape lacks.
 File read_model(std::string_view bytes, const std::string& folder);
 
-/// Reads a TensorProto. Throws the same.
+/// Reads a TensorProto. Throws the same errors as read_model.
 Tensor read_tensor(std::string_view bytes, const std::string& folder = "");
 
 }  // namespace xtape::onnx

@@ -13,7 +13,7 @@ using onnx::File;
 using onnx::Setting;
 
 namespace {
-/// Versions that change what an operator means need a new look at the table.
+/// The latest supported version. Before an increase, check the table for operators whose meaning has changed.
 constexpr std::int64_t last_opset = 23;
 
 void check_version(std::int64_t opset, const std::string& what) {
@@ -22,7 +22,7 @@ void check_version(std::int64_t opset, const std::string& what) {
                 std::to_string(last_opset));
 }
 
-/// Finds the nodes whose operators xtape lacks, also in the graphs inside nodes and in functions that are called.
+/// Finds the nodes whose operators xtape lacks. Includes graphs inside nodes and functions that are called.
 class Check {
  public:
   explicit Check(const File& file) : file_(file) {
@@ -44,7 +44,7 @@ class Check {
     }
   }
 
-  /// Every function once; recording recurses as deep as functions call each other.
+  /// Visits every function once. The recursion is as deep as the calls of functions are nested.
   void look_into(const onnx::LocalFunction& function, int depth) {
     constexpr int deepest = 32;
     const auto [known, is_new] = heights_.emplace(&function, unfinished);
@@ -66,7 +66,7 @@ class Check {
   static constexpr int unfinished = -1;
   const File& file_;
   std::vector<std::string> missing_;
-  std::map<const onnx::LocalFunction*, int> heights_;  // how deep the calls inside go
+  std::map<const onnx::LocalFunction*, int> heights_;  // the nesting depth of the calls in each function
   int highest_ = 0;
 };
 
@@ -78,10 +78,10 @@ OnnxValue checked_value(const onnx::Value& value, const Setting& setting) {
   return checked;
 }
 
-/// Named sizes that inputs have, with the inputs that had them first.
+/// Named sizes of inputs, with the first input that had each of them.
 using NamedInputs = std::map<std::string, std::pair<std::int64_t, std::string>>;
 
-/// The open sizes of one name are equal.
+/// Checks that dynamic dimensions of the same name are equal.
 void check_names(const OnnxValue& value, const Var& input, NamedInputs& known) {
   for (std::size_t i = 0; i < value.names.size(); ++i) {
     if (value.names[i].empty()) continue;
@@ -93,7 +93,7 @@ void check_names(const OnnxValue& value, const Var& input, NamedInputs& known) {
   }
 }
 
-/// Whether an input may have this type.
+/// Throws unless an input may have this type.
 void check_input(const OnnxValue& value, const Var& input, const Setting& with) {
   const Dtype dtype = with.floats && is_floating(value.dtype) ? *with.floats : value.dtype;
   if (input.dtype() != dtype)
@@ -180,7 +180,7 @@ onnx::ModelData onnx::data_of(File file, const std::string& name, const std::opt
       throw FileError("there are two initialisers '" + tensor.name + "'");
     store.add(tensor.name, onnx::with_floats(std::move(tensor.array), data.setting));
   }
-  // Before version 4 of the format, initialisers are among the inputs too.
+  // Before version 4 of the format, the inputs include the initialisers.
   for (const onnx::Value& input : file.graph.inputs)
     if (!data.weights.has(input.name) && !data.constants.has(input.name))
       data.inputs.push_back(checked_value(input, data.setting));

@@ -13,8 +13,8 @@
 namespace xtape::onnx {
 
 namespace {
-/// The value of `var`, unless it depends on an input of the tape. Plays copies of the nodes that it needs on a tape of
-/// their own, so that the time does not grow with the whole tape.
+/// Returns the value of `var`, or nothing if it depends on an input of the tape. Plays copies of the needed nodes on a
+/// separate tape, so that the time does not grow with the whole tape.
 std::optional<Array> value_of(const Var& var) {
   const Tape tape = var.tape();
   std::set<std::int32_t> needed;
@@ -24,7 +24,7 @@ std::optional<Array> value_of(const Var& var) {
     open.pop_back();
     if (!needed.insert(index).second) continue;
     const xtape::Node& node = tape.node(static_cast<std::size_t>(index));
-    // In the body of a scan, slices and states stand for the values of each step.
+    // In the body of a scan, slices and states have a different value at each step.
     if (node.op->name == "input" || node.op->name == "step_slice" || node.op->name == "step_state") return std::nullopt;
     for (const ValueId input : node.inputs) open.push_back(input.node);
   }
@@ -93,7 +93,8 @@ const Vars& NodeCall::all() {
 }
 
 Array NodeCall::known(const Var& var, const std::string& what) {
-  constexpr std::int64_t most = 1 << 24;  // a constant of an attribute; a damaged file may ask for any number
+  // limit for a constant in an attribute, because a damaged file may ask for any number
+  constexpr std::int64_t most = 1 << 24;
   if (count_of(var.shape()) > most) fail(what + " has the shape " + to_string(var.shape()) + ", too many numbers");
   std::optional<Array> value = value_of(var);
   if (!value) fail(what + " must be known while recording, but depends on the values of the model's inputs");
@@ -101,7 +102,7 @@ Array NodeCall::known(const Var& var, const std::string& what) {
 }
 
 Array NodeCall::known(std::size_t i) {
-  const Var& var = at(i);  // first, as there may be no such input
+  const Var& var = at(i);  // comes first, because the input may be missing
   return known(var, "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
 }
 

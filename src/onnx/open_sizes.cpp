@@ -10,13 +10,13 @@
 namespace xtape::onnx {
 
 namespace {
-/// The larger ones first: unlike the sizes of usual layers, so that no two numbers of a graph are equal by chance. The
-/// last ones are for functions of short sequences.
+/// The larger values come first. They differ from the sizes of usual layers, so that no two numbers of a graph are
+/// equal by chance. The last values are for functions that accept only short sequences.
 constexpr SizeValues tried[] = {{{{67, 71, 73}, {79, 83, 89}, {97, 101, 103}, {107, 109, 113}}},
                                 {{{11, 13, 17}, {19, 23, 29}, {31, 37, 41}, {43, 47, 53}}},
                                 {{{5, 7, 3}, {6, 8, 4}, {9, 11, 10}, {12, 14, 13}}}};
 
-/// Nodes that compute integers from the shapes of the inputs. They go before all others.
+/// Nodes that compute integers from the shapes of the inputs. They come before all other nodes.
 class SizeNodes {
  public:
   SizeNodes(const Graphs& graphs, Shared& shared) : graphs_(graphs), shared_(shared), nodes_(shared) {
@@ -25,7 +25,7 @@ class SizeNodes {
   }
   const std::string& nodes() const { return nodes_.nodes(); }
 
-  /// The ValueInfoProto of an input or output, with the names of open sizes.
+  /// Returns the ValueInfoProto of an input or output with the names of dynamic dimensions.
   template <class Types>
   std::string value(std::size_t index, const Types& types) const {
     const auto& [name, type] = types(graphs_.first())[index];
@@ -42,7 +42,7 @@ class SizeNodes {
     return value_bytes(name, type.dtype, sizes);
   }
 
-  /// Makes what the initialiser of this index is for the sizes of the inputs.
+  /// Adds the nodes that compute the initialiser with this index from the sizes of the inputs.
   void make(std::size_t index) {
     const auto array = [index](const WrittenGraph& graph) -> const Array& {
       return graph.shared.initialisers[index].array;
@@ -75,7 +75,8 @@ class SizeNodes {
     return nodes_.add(op, inputs, 1, attributes)[0];
   }
 
-  /// An int64 array of one axis; without axes if `is_scalar`. Not one of the graph, which may be replaced.
+  /// Returns an int64 array of one axis, or of no axes if `is_scalar`. Does not reuse constants of the graph, because
+  /// they may be replaced.
   std::string constant(const Integers& numbers, bool is_scalar = false) {
     std::string& name = constants_[{numbers, is_scalar}];
     if (!name.empty()) return name;
@@ -84,7 +85,7 @@ class SizeNodes {
     return name = shared_.add("sizes/constant", array);
   }
 
-  /// An open size, [1], from the first input that has it.
+  /// Returns a dynamic dimension, [1], from the shape of the first input that has it.
   std::string size(std::size_t i) {
     const auto inputs = [](const WrittenGraph& graph) -> const WrittenGraph::Types& { return graph.inputs; };
     for (std::size_t k = 0; k < graphs_.first().inputs.size(); ++k) {
@@ -99,7 +100,7 @@ class SizeNodes {
     throw Error("no input of the file has the size " + graphs_.open()[i]);
   }
 
-  /// The value of a polynomial, [1].
+  /// Returns the value of a polynomial, [1].
   std::string value_of(const Polynomial& known) {
     if (is_number(known)) return constant({known[0]});
     const auto found = values_.find(known);
@@ -119,7 +120,7 @@ class SizeNodes {
     return is_number(known) ? constant({known[0]}, true) : add("Squeeze", {value_of(known), constant({0})});
   }
 
-  /// A list of polynomials, or a number.
+  /// Returns a list of polynomials, or a single number.
   std::string listed(std::size_t index, bool is_scalar) {
     const std::int64_t count = graphs_.first().shared.initialisers[index].array.count();
     std::vector<Polynomial> list;
@@ -138,7 +139,8 @@ class SizeNodes {
     return parts.size() == 1 ? parts[0] : add("Concat", parts, {{"axis", 0}});
   }
 
-  /// An array of any shape whose elements are a number and a multiple of each index: ranges, places of windows, zeros.
+  /// Returns an array of any shape in which each element is a number plus a multiple of each index: ranges, places of
+  /// windows, zeros.
   template <class Of>
   std::string spread(std::size_t index, const Of& array) {
     const Array& first = array(graphs_.first());
@@ -187,8 +189,8 @@ class SizeNodes {
   const Graphs& graphs_;
   Shared& shared_;
   GraphWriter nodes_;
-  Names sizes_;                               // [1] each
-  std::map<Polynomial, std::string> values_;  // [1] each
+  Names sizes_;                               // the value of each size, [1]
+  std::map<Polynomial, std::string> values_;  // the values of polynomials, [1]
   std::map<std::pair<Integers, bool>, std::string> constants_;
 };
 
@@ -233,7 +235,7 @@ OpenGraph with_open_sizes(const Names& open, const std::function<WrittenGraph(co
     std::optional<Graphs> graphs;
     try {
       graphs.emplace(open, tried[k], write);
-    } catch (const Error&) {  // sizes too large for the function
+    } catch (const Error&) {  // the sizes are too large for the function
       if (k + 1 == choices) throw;
       continue;
     }

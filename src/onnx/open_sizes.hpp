@@ -1,5 +1,5 @@
-/// Files with open sizes: a graph that is written for several sizes, and computes from the shapes of its inputs what
-/// differs.
+/// Files with dynamic dimensions. The graph is written for several sizes. Everything that differs between them is then
+/// computed from the shapes of the inputs.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace xtape::onnx {
 
-/// A graph without the file around it.
+/// A graph without its file.
 struct WrittenGraph {
   using Types = Named<ValueType>;
   Shared shared;
@@ -19,13 +19,14 @@ struct WrittenGraph {
   Types inputs, outputs;
 };
 
-/// The same with ValueInfoProtos for inputs and outputs.
+/// A graph with ValueInfoProtos for its inputs and outputs.
 struct OpenGraph {
   WrittenGraph graph;
   Names inputs, outputs;
 };
 
-/// The graph whose sizes of these names are open. Throws Error if it depends on them in other ways than save_onnx says.
+/// Returns the graph with the dimensions named in `open` dynamic. Throws Error if the graph depends on them in a way
+/// that save_onnx does not support.
 OpenGraph with_open_sizes(const Names& open, const std::function<WrittenGraph(const NamedSizes&)>& write);
 
 }  // namespace xtape::onnx

@@ -1,4 +1,4 @@
-/// The table of ONNX operators: how each is recorded with xtape's ops.
+/// The table of ONNX operators. It specifies how to record each operator with xtape's ops.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace xtape::onnx {
 
-/// Records a call and returns its outputs; those at the end that the node does not name may be missing.
+/// Records a call and returns its outputs. Trailing outputs that the node does not name may be missing.
 using Function = Vars (*)(NodeCall& node);
 
 struct Operator {
@@ -17,7 +17,7 @@ struct Operator {
 };
 using Operators = std::vector<Operator>;
 
-// A function for each family, in the file of its name.
+// There is one function for each family, in the file of the same name.
 const Operators& attention_operators();
 const Operators& elementwise_operators();
 const Operators& constant_operators();
@@ -31,9 +31,9 @@ const Operators& recurrent_operators();
 const Operators& resampling_operators();
 const Operators& scattering_operators();
 
-/// The function of an operator; null if xtape lacks it.
+/// Returns the function of an operator, or null if xtape lacks the operator.
 Function find_operator(const std::string& name);
-/// All names, in alphabetical order.
+/// Returns all names in alphabetical order.
 std::vector<std::string> operator_names();
 
 }  // namespace xtape::onnx

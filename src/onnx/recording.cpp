@@ -8,7 +8,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// The node with the attributes of the call in the place of references to them.
+/// Returns the node with references to attributes replaced by the attributes of the call.
 Node resolved(const Node& node, const NodeAttributes& given) {
   Node copy = node;
   for (auto at = copy.attributes.begin(); at != copy.attributes.end();) {
@@ -18,7 +18,7 @@ Node resolved(const Node& node, const NodeAttributes& given) {
     }
     const auto found = given.find(at->second.reference);
     if (found == given.end()) {
-      at = copy.attributes.erase(at);  // the call left it out
+      at = copy.attributes.erase(at);  // the call does not set the attribute
     } else {
       (at++)->second = found->second;
     }
@@ -55,7 +55,7 @@ Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::st
 }
 
 void Recording::record(const Node& written, const Frame& frame) {
-  constexpr std::int64_t most = 1 << 22;  // functions that call functions multiply
+  constexpr std::int64_t most = 1 << 22;  // limits the total, because nested functions multiply
   const bool replaces = frame.attributes != nullptr && refers(written);
   const Node copy = replaces ? resolved(written, *frame.attributes) : Node();
   const Node& node = replaces ? copy : written;
@@ -87,7 +87,7 @@ void Recording::record(const Node& written, const Frame& frame) {
   }
 }
 
-/// A graph inside a node also sees the values outside. Its own names hide theirs.
+/// A graph inside a node can also use the values outside. Its own names hide names outside.
 Vars Recording::record(const Graph& graph, const Vars& given, const Frame& outside) {
   if (given.size() != graph.inputs.size())
     throw Error("the graph inside has " + std::to_string(graph.inputs.size()) + " inputs, not " +
@@ -104,7 +104,7 @@ Vars Recording::record(const Graph& graph, const Vars& given, const Frame& outsi
   return record(graph.nodes, results, Frame{outside.setting, values, outside.attributes, outside.path});
 }
 
-/// The nodes of a function see its inputs only. Inputs and outputs at the end may be missing.
+/// The nodes of a function can use only its inputs. Trailing inputs and outputs may be missing.
 Vars Recording::call(const LocalFunction& function, const Node& node, const Vars& inputs, const Frame& outside) {
   if (inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
     throw Error(node.op + ": the function has " + std::to_string(function.inputs.size()) + " inputs and " +

@@ -1,4 +1,4 @@
-/// Records the nodes of a graph on a tape, with graphs inside nodes and calls of the model's functions.
+/// Records the nodes of a graph on a tape, including graphs inside nodes and calls of the model's functions.
 #pragma once
 
 #include <map>
@@ -13,27 +13,28 @@ namespace xtape::onnx {
 using Values = std::map<std::string, Var>;  // by name; an empty name means no input
 using Functions = std::map<std::string, LocalFunction>;
 
-/// The function that a node calls; null if it is an operator.
+/// Returns the function that a node calls, or null if the node is an operator.
 const LocalFunction* called_function(const Functions& functions, const Node& node);
 
 /// One recording of a model, on one tape.
 class Recording {
  public:
-  /// `file` is the name for errors.
+  /// `file` is the file name for errors.
   Recording(const std::string& file, const Functions& functions, Tape tape)
       : file_(file), functions_(functions), tape_(std::move(tape)) {}
-  /// Records the nodes, adds their outputs to `values`, and returns the values of these names. Throws Error for one
-  /// that there is not, and what operators throw; the error names the node. The sites of nodes begin with `path`.
+  /// Records the nodes, adds their outputs to `values`, and returns the values named in `results`. Throws Error if such
+  /// a value does not exist. Errors of operators propagate, with the name of the node. The sites of nodes begin with
+  /// `path`.
   Vars record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Setting& setting,
               Values& values, const std::string& path);
 
  private:
-  /// Where nodes are: in the model, or in a call of a function with these attributes.
+  /// The place of the nodes: the model, or a call of a function with these attributes.
   struct Frame {
     const Setting& setting;
     Values& values;
     const NodeAttributes* attributes = nullptr;
-    std::string path;  // the names of the calls, each with a slash
+    std::string path;  // the names of the calls, each followed by a slash
   };
   Vars record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Frame& frame);
   void record(const Node& node, const Frame& frame);

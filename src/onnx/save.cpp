@@ -1,4 +1,4 @@
-// Tapes as ONNX files.
+// Writes tapes as ONNX files.
 #include <algorithm>
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
@@ -20,7 +20,8 @@ using protozero::pbf_writer;
 namespace {
 constexpr std::int64_t first_written = 18, last_written = 23;
 
-/// The fields of the ModelProto before its graph. The version of the format is that of the version of the operators.
+/// Returns the fields of the ModelProto before its graph. The version of the operators determines the version of the
+/// format.
 std::string model_fields(std::int64_t opset) {
   std::string bytes, version;
   pbf_writer(version).add_int64(2, opset);
@@ -31,7 +32,7 @@ std::string model_fields(std::int64_t opset) {
   return bytes;
 }
 
-/// The inputs of the tape that the outputs depend on, by their names.
+/// Returns the inputs of the tape on which the outputs depend, by name.
 NamedVars needed_inputs(const Tape& tape, const NamedVars& outputs) {
   std::vector<ValueId> values;
   for (const auto& output : outputs) values.push_back(output.value.id());
@@ -43,7 +44,7 @@ NamedVars needed_inputs(const Tape& tape, const NamedVars& outputs) {
   return inputs;
 }
 
-/// Reserves the names of inputs and outputs, which the file keeps.
+/// Reserves the names of inputs and outputs, so that the file keeps them.
 void take(Shared& shared, const NamedVars& vars, const Tape& tape) {
   for (const auto& [name, var] : vars) {
     if (var.tape() != tape) throw HandleError("'" + name + "' is a var of another tape than the first output");

@@ -1,4 +1,4 @@
-// TensorProto: arrays in their element type, inside the message or in a file beside it.
+// TensorProto: arrays in the element type of the file. The elements are inside the message or in a separate file.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// An element type, and what safetensors files call it, whose conversions serve here.
+/// An element type and its name in safetensors files, whose conversions are reused here.
 struct Known {
   Element element;
   const char* stored;
@@ -35,13 +35,13 @@ const Stored& stored_element(std::int64_t element, const std::string& what) {
                                                 ": xtape has floats of 16 to 64 bits, integers and bool"));
 }
 
-/// Appends the low `bytes` bytes of a number, as raw data has them.
+/// Appends the low `bytes` bytes of a number in the format of raw data.
 template <class T>
 void append(std::string& raw, T number, std::size_t bytes = sizeof(T)) {
   raw.append(reinterpret_cast<const char*>(&number), bytes);
 }
 
-/// Where external data is: a file beside the model.
+/// The location of external data, in a file beside the model.
 struct External {
   std::string location;
   std::uint64_t offset = 0;
@@ -77,11 +77,11 @@ void read_external(Message message, External& external) {
   if (key == "length") external.length = number_in(value);
 }
 
-/// Calls take(file) with the file of external data, which has `wanted` bytes at its offset.
+/// Calls take(file) with the file of external data. The file has `wanted` bytes at the offset.
 template <class Take>
 void open_external(const External& external, std::size_t wanted, const std::string& folder, const Take& take) {
   const std::filesystem::path location(external.location);
-  // A model must not make the program read files elsewhere.
+  // Models must not be able to make the program read files elsewhere.
   bool inside = !location.empty() && location.is_relative();
   for (const auto& part : location) inside = inside && part != "..";
   if (!inside) throw FileError("external data '" + external.location + "' is not in the folder of the model");
@@ -95,7 +95,7 @@ void open_external(const External& external, std::size_t wanted, const std::stri
   take(file);
 }
 
-/// The elements of the typed lists as raw data.
+/// Converts the elements of the typed lists to raw data.
 std::string typed_bytes(Message message, std::size_t bytes) {
   std::string raw;
   while (message.next()) {
@@ -138,7 +138,7 @@ std::string typed_bytes(Message message, std::size_t bytes) {
   return raw;
 }
 
-/// The bytes that an array takes in the file.
+/// Returns the number of bytes of an array in the file.
 std::size_t bytes_of(const Stored& stored, const Shape& shape, const std::string& name) {
   std::int64_t bytes = static_cast<std::int64_t>(stored.bytes);
   for (const std::int64_t size : shape)
@@ -147,7 +147,7 @@ std::size_t bytes_of(const Stored& stored, const Shape& shape, const std::string
   return static_cast<std::size_t>(bytes);
 }
 
-/// The array of these bytes.
+/// Decodes these bytes to an array.
 Array decoded(std::string_view raw, const Stored& stored, const Shape& shape, const std::string& name) {
   const std::size_t wanted = bytes_of(stored, shape, name);
   if (wanted != raw.size())

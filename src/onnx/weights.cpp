@@ -1,4 +1,4 @@
-// Weights that go back into the file that they came from.
+// Writes weights back into the file from which they came.
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
 
@@ -19,7 +19,8 @@ using onnx::text_of;
 using onnx::WrittenTensor;
 
 namespace {
-/// Calls see(tag_and_type, bytes of the whole field, its content if it is text) for every field of a message.
+/// Calls see(tag_and_type, bytes of the whole field, content) for every field of a message. The content is empty unless
+/// the field is length-delimited.
 template <class See>
 void for_each_field(std::string_view bytes, const See& see) {
   Message message(bytes.data(), bytes.size());
@@ -37,7 +38,7 @@ void for_each_field(std::string_view bytes, const See& see) {
   }
 }
 
-/// The fields of a TensorProto that do not hold its elements.
+/// Returns the fields of a TensorProto that do not hold its elements.
 std::string without_elements(std::string_view bytes) {
   std::string kept;
   for_each_field(bytes, [&](std::uint32_t tag, std::string_view field, std::string_view) {
@@ -55,7 +56,7 @@ bool is_external(std::string_view bytes) {
   return external;
 }
 
-/// The weight in the element type of the file.
+/// Returns the weight in the element type of the file.
 Array converted(const Array& weight, const onnx::Tensor& old) {
   if (weight.shape() != old.array.shape())
     throw ShapeError("initialiser '" + old.name + "' has the shape " + to_string(old.array.shape()) + ", the weight " +
@@ -70,9 +71,9 @@ Array converted(const Array& weight, const onnx::Tensor& old) {
 }
 
 struct Rewritten {
-  std::string model, graph;  // fields: those of the model but its graph, those of the graph but its initialisers
+  std::string model, graph;  // fields of the model without the graph; fields of the graph without the initialisers
   std::vector<WrittenTensor> tensors;
-  std::set<std::string> replaced;  // the names of weights
+  std::set<std::string> replaced;  // the names of the replaced initialisers
 };
 
 Element element_in(std::string_view bytes) {
@@ -86,7 +87,8 @@ Element element_in(std::string_view bytes) {
   return static_cast<Element>(element);
 }
 
-/// An initialiser with its weight, or as it is. External ones are read, as the file may be written to another folder.
+/// Writes an initialiser with its new weight, or unchanged if it has none. External data is read, because the new file
+/// may be in another folder.
 void rewrite_tensor(std::string_view bytes, std::string_view field, const std::string& folder, const Store& weights,
                     Rewritten& to) {
   std::string name;

@@ -1,4 +1,5 @@
-/// The wire format of protocol buffers, by protozero. Fields of an unexpected wire type are skipped, like unknown ones.
+/// Reads the wire format of protocol buffers with protozero. Skips unknown fields, and fields of an unexpected wire
+/// type.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace xtape::onnx {
 
 using Message = protozero::pbf_reader;
 
-// The labels of `switch (message.tag_and_type())`, by the number of the field.
+// Labels of `switch (message.tag_and_type())` for a field number.
 constexpr std::uint32_t number_field(std::uint32_t field) {
   return protozero::tag_and_type(field, protozero::pbf_wire_type::varint);
 }
@@ -22,7 +23,7 @@ constexpr std::uint32_t single_field(std::uint32_t field) {  // a float
 constexpr std::uint32_t double_field(std::uint32_t field) {
   return protozero::tag_and_type(field, protozero::pbf_wire_type::fixed64);
 }
-constexpr std::uint32_t text_field(std::uint32_t field) {  // also of messages and packed lists
+constexpr std::uint32_t text_field(std::uint32_t field) {  // also for messages and packed lists
   return protozero::tag_and_type(field, protozero::pbf_wire_type::length_delimited);
 }
 
@@ -30,7 +31,7 @@ inline std::string_view text_of(const protozero::data_view& view) {
   return {view.data(), view.size()};
 }
 
-/// The result of `read`; FileError where that finds the wire format violated.
+/// Returns the result of `read`. Throws FileError if `read` finds a violation of the wire format.
 template <class Read>
 auto undamaged(const Read& read) {
   try {

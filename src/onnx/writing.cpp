@@ -41,7 +41,7 @@ std::string attribute_bytes(const WrittenAttributes::value_type& attribute) {
   });
 }
 
-/// What the results need, down to the values that have names.
+/// Returns the nodes that the results need. Stops at values that already have names.
 std::vector<bool> needed_nodes(const Tape& tape, const std::vector<ValueId>& results, const ValueNames& names) {
   std::vector<bool> needed(tape.size());
   std::vector<ValueId> open = results;
@@ -119,7 +119,7 @@ std::string Shared::add(const std::string& hint, const Array& array) {
 }
 
 std::string Shared::added_constant(const Array& array) {
-  constexpr std::size_t largest = 1 << 20;  // larger ones may have to be outside the file
+  constexpr std::size_t largest = 1 << 20;  // larger arrays may have to be outside the file
   if (!is_floating(array.dtype()) || array.bytes() > largest) return add("constant", array);
   const std::string name = fresh("constant");
   const std::string tensor = message([&](pbf_writer& to) {
@@ -143,7 +143,8 @@ std::string Shared::added_constant(const Array& array) {
 
 std::string Shared::constant(const Array& array) {
   constexpr std::size_t small = 256;
-  if (array.bytes() > small && !open) return added_constant(array);  // the same ones for all sizes
+  // with dynamic dimensions, small and large arrays must be treated alike for all sizes
+  if (array.bytes() > small && !open) return added_constant(array);
   const std::string key = to_string(ValueType{array.dtype(), array.shape()}) + ":" +
                           std::string(static_cast<const char*>(array.data()), array.bytes());
   const auto found = known_.find(key);
@@ -208,7 +209,7 @@ std::string graph_bytes(const std::string& nodes, const std::string& name, const
   return bytes;
 }
 
-/// The expansion is recorded on a tape of its own and written from there. Literals stay literals, as ops look at them.
+/// Records the expansion on a separate tape and writes it from there. Literals stay literals, because ops inspect them.
 Names GraphWriter::expanded(const xtape::Node& node, const WriteCall& call, const Tape& tape, int depth) {
   if (depth > 100) throw Error("the expansion of " + node.op->name + " does not end");
   Tape apart = tape.blank();
@@ -245,7 +246,7 @@ Names GraphWriter::written(const xtape::Node& node, WriteCall& call, const Tape&
   const std::string site = to_string(node.site), missing = node.op->name + (site.empty() ? "" : " at " + site);
   if (std::find(shared_.missing.begin(), shared_.missing.end(), missing) == shared_.missing.end())
     shared_.missing.push_back(missing);
-  return Names(node.outputs.size(), "?");  // the walk goes on, to find the others
+  return Names(node.outputs.size(), "?");  // the walk continues in order to find the other calls
 }
 
 void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, ValueNames& names, int depth) {

@@ -1,4 +1,4 @@
-/// Graphs that are written: names, initialisers, nodes; and the table of ops, which says how a call of each is written.
+/// Writes graphs: names, initialisers and nodes. A table of ops specifies how to write a call of each op.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ using ValueNames = std::unordered_map<ValueId, std::string>;
 struct GraphBytes {
   std::string bytes;
 };
-/// The attributes of a node that is written. Doubles are written as floats, as ONNX has no others.
+/// The attributes of a node to write. Doubles become floats, because ONNX has no double attributes.
 using WrittenAttributes =
     std::vector<std::pair<std::string, std::variant<std::int64_t, double, std::string, Integers, GraphBytes>>>;
 
@@ -34,9 +34,10 @@ struct Initialiser {
   Array array;
 };
 
-/// The element type that arrays of this dtype are written as.
+/// Returns the element type in which arrays of this dtype are written.
 Element element_of(Dtype dtype);
-/// A size of an input or output in the file: a number or a name; neither where only the file's reader can know.
+/// A size of an input or output in the file: a number or a name. Has neither if only the reader of the file can know
+/// the size.
 struct Dimension {
   std::optional<std::int64_t> size = std::nullopt;
   std::string name = {};
@@ -44,49 +45,51 @@ struct Dimension {
 /// A ValueInfoProto.
 std::string value_bytes(const std::string& name, const ValueType& type);
 std::string value_bytes(const std::string& name, Dtype dtype, const std::optional<std::vector<Dimension>>& sizes);
-/// The dtype in which operators of numbers take an array: they take no bool, and few take int8.
+/// Returns the dtype in which an operator on numbers accepts an array. Such operators accept no bool, and few accept
+/// int8.
 constexpr Dtype number_dtype(Dtype dtype) {
   return dtype == Dtype::boolean || dtype == Dtype::int8 ? Dtype::int32 : dtype;
 }
 
-/// What the graphs of a file share: the graphs inside nodes see the names of those outside.
+/// The data that all graphs of a file share, because graphs inside nodes can use the names outside.
 class Shared {
  public:
-  /// `open`: sizes of arrays inside graphs are not said, as they differ from play to play.
+  /// If `open_sizes`, the file does not state the sizes of arrays inside graphs, because these sizes differ between
+  /// runs.
   explicit Shared(std::int64_t version, bool open_sizes = false) : opset(version), open(open_sizes) {}
-  /// `hint`, or with a number behind it if it is taken.
+  /// Returns `hint`, or `hint` with a number appended if the name is taken.
   std::string fresh(const std::string& hint);
-  /// An initialiser, or for floats, which would be taken for weights, a node. Small constants with the same elements
-  /// are one.
+  /// Adds an initialiser and returns its name. For floats it adds a node, because float initialisers count as weights.
+  /// Small constants with the same elements share a name.
   std::string constant(const Array& array);
   std::string add(const std::string& hint, const Array& array);
 
-  /// The ValueInfoProto of a value of a graph inside a node.
+  /// Returns the ValueInfoProto of a value in a graph inside a node.
   std::string inside_bytes(const std::string& name, const ValueType& type) const;
 
   const std::int64_t opset;
   const bool open;
   std::vector<Initialiser> initialisers;
-  std::string constants;  ///< The nodes of constants, as fields of the GraphProto, before all others.
-  Names missing;          ///< Calls that cannot be written.
+  std::string constants;  ///< The nodes of constants, as fields of the GraphProto. They come before all other nodes.
+  Names missing;          ///< The calls that cannot be written.
 
  private:
   std::string added_constant(const Array& array);
   std::set<std::string> taken_;
   std::map<std::string, std::int64_t> counts_;
-  std::map<std::string, std::string> known_;  // constants by type and bytes
+  std::map<std::string, std::string> known_;  // constants by their type and bytes
 };
 
 class GraphWriter;
 struct WriterRow;
 
-/// A call that is written.
+/// A call to write.
 struct WriteCall {
   GraphWriter& graph;
   const xtape::Node& node;
   Names inputs;
   std::vector<ValueType> types;  ///< The types of the inputs.
-  std::vector<bool> wanted;      ///< Per output: whether something reads it.
+  std::vector<bool> wanted;      ///< Per output: whether another node reads it.
   const WriterRow* row = nullptr;
 
   const Attributes& attributes() const { return node.attributes; }
@@ -97,21 +100,21 @@ struct WriteCall {
   const std::string& text(const char* name) const { return attributes().get<std::string>(name); }
   const ValueType& type(std::size_t output = 0) const { return node.outputs[output]; }
   const Shape& shape(std::size_t input = 0) const { return types[input].shape; }
-  /// The attribute `name` as an axis of the first input, counted from the front.
+  /// Returns the attribute `name` as an axis of the first input, counted from the front.
   std::int64_t axis(const char* name = "axis") const;
-  /// Whether an output after the first is read.
+  /// Returns whether an output after the first one is read.
   bool more_wanted() const;
 
-  // Each adds a node, or an initialiser, and returns the name of its value.
+  // Each function adds a node or an initialiser and returns the name of its value.
   std::string add(const std::string& op, Names operands, const WrittenAttributes& attributes = {}) const;
   Names add(const std::string& op, Names operands, std::size_t outputs, const WrittenAttributes& attributes) const;
   std::string cast(const std::string& value, Dtype dtype) const;
-  /// The value, cast if it has another dtype.
+  /// Returns the value, cast if its dtype differs.
   std::string cast(const std::string& value, Dtype from, Dtype to) const {
     return from == to ? value : cast(value, to);
   }
-  /// a where the condition is true, else b, which are of this dtype: bools as integers, as ONNX Runtime selects numbers
-  /// only.
+  /// Returns a where the condition is true, else b. Both have this dtype. Bools are selected as integers, because ONNX
+  /// Runtime selects only numbers.
   std::string where(const std::string& condition, const std::string& a, const std::string& b, Dtype dtype) const;
   std::string list(const Integers& numbers) const;               ///< An int64 array of one axis.
   std::string scalar(const Literal& number, Dtype dtype) const;  ///< An array of rank 0.
@@ -119,17 +122,17 @@ struct WriteCall {
   std::string transposed(const std::string& value, const Integers& axes) const;
 };
 
-/// Writes a call and returns the names of its outputs; those that nothing reads may be empty or missing. No names: the
-/// call cannot be written this way, so its expansion is.
+/// Writes a call and returns the names of its outputs. Outputs that are not read may have empty or no names. If it
+/// returns no names at all, the expansion of the call is written instead.
 using Writer = Names (*)(const WriteCall& call);
 struct WriterRow {
   const char* op;
   Writer writer;
-  const char* name = nullptr;  ///< An ONNX operator, for writers of several ops.
+  const char* name = nullptr;  ///< The ONNX operator, for writers that serve several ops.
 };
 using WriterRows = std::vector<WriterRow>;
 
-// A function for each family, in the file of its name in writers/.
+// There is one function for each family. It is in the file of this name in writers/.
 const WriterRows& elementwise_writers();
 const WriterRows& reduction_writers();
 const WriterRows& shape_writers();
@@ -137,23 +140,24 @@ const WriterRows& indexing_writers();
 const WriterRows& product_writers();
 const WriterRows& control_writers();
 
-/// The row of an op; null if there is none.
+/// Returns the row of an op, or null if there is none.
 const WriterRow* find_writer(const std::string& op);
 Names written_ops();
 
-/// The fields of a GraphProto but its initialisers. Nodes are such fields; inputs and outputs are ValueInfoProtos.
+/// Returns the fields of a GraphProto except its initialisers. `nodes` are fields of the GraphProto. Inputs and outputs
+/// are ValueInfoProtos.
 std::string graph_bytes(const std::string& nodes, const std::string& name, const Names& inputs, const Names& outputs);
 
-/// A graph: its nodes in order.
+/// Writes one graph: its nodes in order.
 class GraphWriter {
  public:
   explicit GraphWriter(Shared& shared) : shared_(shared) {}
   Shared& shared() { return shared_; }
-  /// Writes what `results` need, down to the values that have names.
+  /// Writes the nodes that `results` need. Stops at values that already have names.
   void write(const Tape& tape, const std::vector<ValueId>& results, ValueNames& names, int depth = 0);
   /// Adds a node with this many outputs, and returns their names.
   Names add(const std::string& op, const Names& inputs, std::size_t outputs, const WrittenAttributes& attributes);
-  /// Adds a node that gives `value` the name `name`.
+  /// Adds a node that gives `value` the new name `name`.
   void rename(const std::string& value, const std::string& name);
   void set_scope(const std::string& path) { scope_ = path; }
   const std::string& nodes() const { return nodes_; }
@@ -169,7 +173,7 @@ class GraphWriter {
 
   Shared& shared_;
   std::string nodes_;  // fields of the GraphProto
-  std::string scope_;  // of the nodes that are added
+  std::string scope_;  // the scope of the nodes to add
 };
 
 }  // namespace xtape::onnx

@@ -13,10 +13,10 @@ using protozero::pbf_writer;
 
 namespace {
 constexpr std::uint64_t protocol_limit = std::numeric_limits<std::int32_t>::max();
-constexpr std::size_t small = 1024;   // arrays of fewer bytes stay in the file
-constexpr std::uint64_t page = 4096;  // external arrays begin at multiples, so that they can be mapped
+constexpr std::size_t small = 1024;   // arrays with fewer bytes stay in the file
+constexpr std::uint64_t page = 4096;  // external arrays begin at multiples of this number, so that they can be mapped
 
-/// The bytes before a field of `length` bytes.
+/// Returns the bytes that precede a field of `length` bytes.
 std::string head(std::uint32_t field, std::uint64_t length) {
   std::string bytes;
   for (std::uint64_t rest : {std::uint64_t{field} << 3 | 2, length}) {
@@ -29,7 +29,7 @@ std::string head(std::uint32_t field, std::uint64_t length) {
 /// The initialisers of the graph, in pieces.
 struct TensorBytes {
   std::string bytes;
-  const Array* array = nullptr;  // after the bytes; may be null
+  const Array* array = nullptr;  // the elements, after the bytes; may be null
   std::uint64_t size() const { return bytes.size() + (array == nullptr ? 0 : array->bytes()); }
 };
 

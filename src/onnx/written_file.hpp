@@ -1,4 +1,4 @@
-/// Files that are written: a model in pieces, so that its arrays are not copied.
+/// Writes files piece by piece, so that the arrays of a model are not copied.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace xtape::onnx {
 
-/// An array of a file: a TensorProto without its elements, and the elements.
+/// An array to write: a TensorProto without its elements, and the elements.
 struct WrittenTensor {
   std::string fields;
   Array array;
 };
 WrittenTensor tensor_of(const Initialiser& initialiser);
 
-/// Writes a ModelProto: the fields of the model but its graph, and those of the graph but its initialisers.
+/// Writes a ModelProto. `model` contains its fields except the graph, `graph` the fields of the graph except the
+/// initialisers.
 void write_model(const std::string& path, const std::string& model, const std::string& graph,
                  const std::vector<WrittenTensor>& tensors, std::uint64_t largest_file);
 

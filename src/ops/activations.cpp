@@ -1,4 +1,4 @@
-// Activation functions. They are compositions: a tile of their own would not be faster than the fused ops.
+// Activation functions. They are compositions, because a separate tile would not be faster than the fused ops.
 #include "xtape/ops/activations.hpp"
 
 #include "composed.hpp"
@@ -9,8 +9,8 @@
 namespace xtape {
 
 namespace {
-/// x where it is positive, else scale * expm1(x / scale_in). Where x is positive, exp gets 0: its gradient would be 0
-/// times infinity.
+/// Returns x where it is positive, and scale * expm1(x / scale_in) elsewhere. Where x is positive, exp gets 0, because
+/// its gradient would otherwise be 0 times infinity.
 Var exponential_unit(const Var& x, double scale, double scale_in) {
   const Var positive = x > 0, below = masked_fill(x, positive, 0);
   return where(positive, x, expm1(scale_in == 1 ? below : below / scale_in) * scale);
@@ -33,7 +33,7 @@ Vars expand_prelu(const ExpandCall& call) {
   } else if (x.rank() < weight.rank()) {
     weight = reshape(weight, {});
   }
-  const Var positive = x > 0;  // x may be infinite there, and the weight has no gradient from it
+  const Var positive = x > 0;  // x may be infinite there, where the weight has no gradient
   return {where(positive, x, weight * masked_fill(x, positive, 0))};
 }
 
@@ -149,7 +149,7 @@ std::vector<ValueType> glu_type(const OpCall& call) {
   return {{call.dtype(0), shape}};
 }
 
-/// The type of an op of one array whose numbers only the expansion reads.
+/// Returns the type of an op with one array, whose numeric attributes only the expansion reads.
 std::vector<ValueType> activation_type(const OpCall& call) {
   if (call.op.name == "celu" && call.number("alpha") == 0) throw Error("alpha must not be 0");
   if (call.op.name == "hardtanh" && !(call.number("min_val") <= call.number("max_val")))

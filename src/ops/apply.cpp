@@ -1,4 +1,4 @@
-// Records a call: completes the attributes, promotes dtypes, checks shapes and appends the node.
+// Records a call. Completes the attributes, promotes dtypes, checks shapes and appends the node.
 #include <algorithm>
 
 #include "check_call.hpp"
@@ -26,8 +26,9 @@ class Rollback {
   bool kept_ = false;
 };
 
-/// `value` converted to `type`; empty if it has another type. An integer becomes a double for `number`, for `element`
-/// only if the double is exact, and a list of one for `integers`. Names of dtypes become Dtype.
+/// Returns `value` converted to `type`, or nothing if this is not possible. An integer becomes a double for `number`, a
+/// double for `element` if the conversion is exact, and a list of one element for `integers`. Names of dtypes become
+/// Dtype.
 std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dtype default_dtype) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   switch (type) {
@@ -74,8 +75,8 @@ std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dty
   return std::nullopt;
 }
 
-/// `given` with defaults added, converted to the types of `op`. Throws Error for an attribute that is unknown, missing
-/// or of another type.
+/// Returns `given` with defaults added and all values converted to the types of `op`. Throws Error if an attribute is
+/// unknown, missing or of another type.
 Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype) {
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
@@ -96,10 +97,10 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
   return result;
 }
 
-/// The dtype that the operands which are promoted together are converted to: the highest among the vars, in the order
-/// bool, int32, int64, halves, float32; bfloat16 and float16 together give float32. int8 counts as int32. A whole
-/// literal raises bool to int64. A literal with a fraction, or an input that takes only floats, raises integers and
-/// bool to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
+/// Returns the dtype to which operands that are promoted together are converted. It is the highest dtype of the vars in
+/// the order bool, int32, int64, bfloat16 or float16, float32. bfloat16 and float16 together give float32. int8 counts
+/// as int32. A whole literal raises bool to int64. A literal with a fraction, or an input that accepts only floats,
+/// raises integers and bool to `default_dtype`. Throws DtypeError for float64 together with another float dtype.
 Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype default_dtype) {
   std::optional<Dtype> common;
   bool fraction = false;
@@ -133,7 +134,8 @@ Dtype common_dtype(const Op& op, const std::vector<Operand>& operands, Dtype def
   return *common;
 }
 
-/// The operands as vars: literals become constants, and operands that are promoted together are cast to one dtype.
+/// Returns the operands as vars. Literals become constants, and operands that are promoted together are cast to one
+/// dtype.
 Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   const Dtype common = common_dtype(op, operands, tape.default_dtype());
   Vars inputs;
@@ -158,7 +160,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
   return inputs;
 }
 
-/// The source location of the call: `caller`, or if that is unknown the first known one of the operands.
+/// Returns the source location of the call: `caller` or, if it is unknown, the first known location of the operands.
 Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   if (caller.known()) return caller;
   const auto known = [](const Operand& operand) { return operand.caller().known(); };

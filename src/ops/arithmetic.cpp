@@ -72,8 +72,9 @@ const Op& div_op() {
   return entry;
 }
 
-/// The share of the cotangent `g` that one input of maximum or minimum gets: none where it `loses`, half where there is
-/// a `tie`, else all of it. Where an input is NaN, both masks are false, so both inputs get all of it.
+/// Returns the share of the cotangent `g` for one input of maximum or minimum: nothing where it `loses`, half where
+/// there is a `tie`, and all of it elsewhere. Where an input is NaN, both masks are false, so both inputs get all of
+/// the cotangent.
 Var winners_share(const Var& g, const Var& tie, const Var& loses) {
   return where(loses, 0, where(tie, g * 0.5, g));
 }
@@ -104,7 +105,7 @@ const Op& minimum_op() {
   return entry;
 }
 
-/// The value of a float constant with one element; NaN for any other var.
+/// Returns the value of a float constant with one element, or NaN for any other var.
 double known_scalar(const Var& x) {
   const Node& node = x.node();
   if (node.op != &constant_op() || node.storage.count() != 1) return std::nan("");

@@ -1,4 +1,4 @@
-/// Helpers shared by the arithmetic ops.
+/// Shared helpers of the arithmetic ops.
 #pragma once
 
 #include "elementwise.hpp"
@@ -15,7 +15,7 @@ inline auto of_floats(CanonicalRule rule) {
       [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
 }
 
-/// An elementwise op of two numbers of one dtype that broadcast together.
+/// Defines an elementwise op of two numbers of one dtype that broadcast together.
 inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
@@ -29,7 +29,7 @@ inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient
   return op;
 }
 
-/// An elementwise op of one number. Without `gradient` the op is not differentiable.
+/// Defines an elementwise op of one number. If there is no `gradient`, the op is not differentiable.
 inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
   Op op;
   op.name = name;
@@ -44,8 +44,8 @@ inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient,
   return op;
 }
 
-/// The gradients of a broadcasting binary op. `to_a` and `to_b` record them in the shape of the output; each is then
-/// summed to the shape of its input. They are called only for inputs that need a gradient.
+/// Returns the gradients of a broadcasting binary op. `to_a` and `to_b` record them in the shape of the output. Each
+/// gradient is then summed to the shape of its input. They are called only for inputs that need a gradient.
 template <class A, class B>
 Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
   Vars gradients(2);

@@ -1,4 +1,4 @@
-// Var::at, by slice and reshape.
+// Var::at, recorded as slice and reshape.
 #include <algorithm>
 
 #include "calls.hpp"
@@ -12,7 +12,7 @@ Index::Index(const char* dots) : kind_(Kind::rest) {
 }
 
 namespace {
-/// The lists of `slice`, and the axes of the result.
+/// The arguments of `slice`, and the axes of the result.
 class Chosen {
  public:
   Chosen(const Shape& sizes, const std::vector<Index>& indices) : sizes_(sizes) {
@@ -41,7 +41,7 @@ class Chosen {
     return shape;
   }
 
-  /// Whether an axis is not taken as it is.
+  /// Returns whether an axis is cut.
   bool cuts() const {
     const auto is = [](std::int64_t number) { return [number](std::int64_t each) { return each == number; }; };
     return !(std::all_of(start.begin(), start.end(), is(0)) && std::all_of(stop.begin(), stop.end(), is(open_end)) &&
@@ -71,7 +71,7 @@ class Chosen {
   }
 
   const Shape& sizes_;
-  std::vector<std::size_t> axes_;  // of the result: an axis of the part, or new_axis
+  std::vector<std::size_t> axes_;  // for each axis of the result: the axis of the part, or new_axis
 };
 }  // namespace
 

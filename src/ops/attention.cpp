@@ -1,5 +1,5 @@
-// attention and its gradient: scaled dot products, mask, softmax, dropout and the weighted sum of values in one kernel.
-// A rule replaces these ops by it.
+// attention and its gradient. One kernel computes the scaled dot products, mask, softmax, dropout and the weighted sum
+// of values. A rule replaces the separate ops by this op.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// The shape of the scores. Throws ShapeError if the inputs do not fit the equations.
+/// Returns the shape of the scores. Throws ShapeError if the inputs do not fit the equations.
 Shape scores_shape(const OpCall& call, const AttentionLabels& letters) {
   const std::string text = call.text("scores") + "' and '" + call.text("outputs");
   const auto sizes = sizes_of_letters({{letters.q, letters.k, letters.v}, letters.y, ""},
@@ -33,7 +33,7 @@ Shape output_shape(const OpCall& call, const AttentionLabels& letters) {
   return shape;
 }
 
-/// The index of the mask among the inputs.
+/// Returns the index of the mask among the inputs.
 std::size_t mask_place(const OpCall& call) {
   return call.op.inputs.size() - 1;
 }
@@ -50,7 +50,7 @@ void check(const OpCall& call, const AttentionLabels& letters) {
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
                        " must have the axes '" + *names + "'");
   const Shape scores = scores_shape(call, letters);
-  checked_bytes(call.dtype(0), scores);  // never stored, but the random numbers are drawn by index in this array
+  checked_bytes(call.dtype(0), scores);  // never stored, but its indices determine the random numbers
   if (const Shape* mask = mask_of(call); mask != nullptr && broadcast_shapes({scores, *mask}) != scores)
     throw ShapeError("a mask of shape " + to_string(*mask) + " does not broadcast to " + to_string(scores) +
                      ", the shape of the scores");
@@ -58,8 +58,8 @@ void check(const OpCall& call, const AttentionLabels& letters) {
   if (!(rate >= 0 && rate <= 1)) throw Error("rate must be in [0, 1], got " + to_string(Attribute{rate}));
 }
 
-/// The operations of all heads: `widths` products of size queries x keys x width and `value_widths` of size queries x
-/// keys x value_width.
+/// Returns the number of operations of all heads: `widths` products of size queries x keys x width, and `value_widths`
+/// products of size queries x keys x value_width.
 double flops_of(const OpCall& call, double widths, double value_widths) {
   const AttentionLabels letters = labels_of_attention(call.attributes);
   const auto scores = static_cast<double>(count_of(scores_shape(call, letters)));
@@ -80,19 +80,19 @@ std::vector<AttributeSpec> attributes() {
 
 const InputSpec mask_input{"mask", Accept::mask, Arity::optional};
 
-/// Dropout of `x` with the random numbers of the site key in the attributes; `x` itself if the rate is 0. Like the
-/// kernel, it drops elements in every mode of the tape.
+/// Applies dropout to `x` with the random numbers of the site key in the attributes. Returns `x` itself if the rate is
+/// 0. Like the kernel, it drops elements in every mode of the tape.
 Var drop(const ExpandCall& call, const Var& x) {
   const double rate = call.attributes().get<double>("rate");
   if (rate == 0) return x;
   Site site = call.node.site;
   site.key = std::bit_cast<std::uint64_t>(call.attributes().get<std::int64_t>("draws"));
-  Tape tape = call.tape;  // another handle on the same tape
+  Tape tape = call.tape;  // another handle of the same tape
   const auto in_site = tape.in_site(site);
   return record_call(tape, builtin_ops().at("dropout"), {x}, {{"rate", rate}})[0];
 }
 
-/// The softmax of the scaled and masked scores.
+/// Returns the softmax of the scaled and masked scores.
 Var weights(const ExpandCall& call) {
   const double scale = call.attributes().get<double>("scale");
   Var scores = einsum(call.attributes().get<std::string>("scores"), Vars{call.inputs[0], call.inputs[1]});
@@ -102,9 +102,9 @@ Var weights(const ExpandCall& call) {
   return softmax(scores);
 }
 
-/// The batch is one more label of all arrays but the mask, which broadcasts.
+/// The batch becomes one more label of all arrays except the mask, which broadcasts.
 Vars batch_heads(const BatchCall& call) {
-  const std::size_t arrays = call.op.inputs.size() - 1;  // all but the mask
+  const std::size_t arrays = call.op.inputs.size() - 1;  // all inputs except the mask
   Vars inputs = call.all_whole();
   inputs.resize(arrays);
   Attributes attributes = call.attributes();

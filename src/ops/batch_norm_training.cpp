@@ -1,4 +1,4 @@
-// batch_norm_training, the norm of channels by the statistics of a batch, and its gradient.
+// batch_norm_training, which normalises channels by the statistics of a batch, and its gradient.
 #include "by_name.hpp"
 #include "channels.hpp"
 #include "xtape/op/op.hpp"
@@ -90,7 +90,7 @@ const Op& batch_norm_grad_op() {
   return entry;
 }
 
-/// Declines where something depends on the statistics, and second derivatives: they go through the expansion.
+/// Declines if a cotangent of the statistics is given, and for second derivatives. The expansion handles these cases.
 Vars batch_norm_training_gradient(const GradientCall& call) {
   for (std::size_t output : {1, 2, 3})
     if (!call.cotangents[output].empty()) return {};

@@ -10,7 +10,7 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-/// The axis of an array of this rank, counted from the back.
+/// Returns the axis of an array of this rank as a negative axis.
 std::int64_t from_the_back(std::int64_t axis, std::size_t rank) {
   return static_cast<std::int64_t>(normal_axis(axis, rank)) - static_cast<std::int64_t>(rank);
 }
@@ -72,7 +72,7 @@ BatchRule batch_axes(const std::string& name) {
     Vars inputs = call.all_whole();
     const auto rank = static_cast<std::int64_t>(call.rank());
     for (std::int64_t axis = 0; attributes.get<Integers>(name).empty() && axis < rank; ++axis) axes.push_back(axis);
-    if (rank == 0) {  // an empty list would mean the batch
+    if (rank == 0) {  // an empty list would include the batch
       inputs[0] = expand_dims(inputs[0], 1);
       axes = {-1};
     } else {
@@ -123,7 +123,7 @@ Var axis_to_first(const Var& x, std::int64_t axis) {
 }
 
 std::uint64_t Draws::key_of(const Node& node) {
-  // A fused call draws with the key of the call that it replaces.
+  // A fused call draws with the key of the call that it replaced.
   const Attribute* draws = node.attributes.find("draws");
   return draws ? std::bit_cast<std::uint64_t>(std::get<std::int64_t>(*draws)) : node.site.key;
 }

@@ -33,7 +33,7 @@ const Op& broadcast_to_op() {
       .batch =
           [](const BatchCall& call) {
             Shape shape = call.node.outputs[0].shape;
-            Var x = call.inputs[0];  // mapped, since it is the only input
+            Var x = call.inputs[0];  // mapped, because it is the only input
             Shape aligned = x.shape();
             while (aligned.size() <= shape.size()) aligned.insert(1, 1);
             shape.insert(0, call.size);

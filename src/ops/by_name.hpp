@@ -1,4 +1,4 @@
-/// Kernels and tile functions that the layer kernels has under the name of an op.
+/// Finds the kernels and tile functions that the kernel layer has under the name of an op.
 #pragma once
 
 #include "kernels.hpp"
@@ -11,7 +11,8 @@ inline KernelForm form_of(const KernelCall& call, const Attributes& attributes) 
           call.fixed,  call.threads, call.precision, call.seed, call.site.key};
 }
 
-/// The kernel of the call's op, made from these attributes: those of the call, or what the op has found from them.
+/// Returns the kernel of the call's op, made with these attributes: the attributes of the call, or attributes that the
+/// op has derived from them.
 inline Kernel kernel_of(const KernelCall& call, const Attributes& attributes) {
   return kernels().make(call.op.name, form_of(call, attributes));
 }

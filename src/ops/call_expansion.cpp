@@ -7,7 +7,8 @@
 namespace xtape {
 
 namespace {
-/// Whether the op computes with floats itself; else its expansion moves elements, or plays a body as it is recorded.
+/// Returns whether the op itself computes with floats. If not, its expansion only moves elements or plays a body as
+/// recorded.
 bool computes(const ExpandCall& call) {
   const Op& op = call.op;
   if (call.node.body || runs_on_any_dtype(op)) return false;

@@ -1,15 +1,17 @@
-/// The expansion of a call, for whatever looks into an op: players, derivatives, `vmap`.
+/// The expansion of a call, for code that looks inside ops: players, derivatives, `vmap`.
 #pragma once
 
 #include "xtape/op/op.hpp"
 
 namespace xtape {
 
-/// Whether players run the op on halves and int8 as they are, because it moves or casts elements, or plays others.
+/// Returns whether players can run the op directly on bfloat16, float16 and int8, because it only moves or casts
+/// elements, or plays other ops.
 bool runs_on_any_dtype(const Op& op);
 
-/// Op::expand of the call, with results of the dtypes that its node has. An op that computes with halves computes in
-/// float32 and rounds its results, as its kernel would: squares of float16 numbers above 256 are infinite.
+/// Returns the result of Op::expand for the call, in the dtypes of its node. An op that computes with half-precision
+/// arrays computes in float32 and rounds its results, as its kernel would. Otherwise, squares of float16 numbers above
+/// 256 would be infinite.
 Vars expansion(const ExpandCall& call);
 
 }  // namespace xtape

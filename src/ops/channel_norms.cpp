@@ -1,5 +1,5 @@
-// group_norm, instance_norm and batch_norm, which takes statistics: norms of arrays [batch, channels, ...]. Recorded in
-// other ops.
+// group_norm, instance_norm, and batch_norm with given statistics: norms of arrays [batch, channels, ...]. They are
+// recorded in other ops.
 #include <algorithm>
 
 #include "channels.hpp"
@@ -10,13 +10,13 @@
 namespace xtape {
 
 namespace {
-/// The numbers called `name`, one for each channel of x, as an array that broadcasts with x.
+/// Returns the numbers called `name`, one for each channel of x, as an array that broadcasts with x.
 Var for_channels(const char* name, const Var& numbers, const Var& x) {
   require_one_each(name, numbers.shape(), x.shape());
   return for_channels(numbers, x);
 }
 
-/// x times the weight plus the bias, if they are among the inputs from `first` on.
+/// Returns x times the weight plus the bias. Either may be missing among the inputs from `first` on.
 Var scaled(Var x, const Vars& inputs, std::size_t first) {
   if (inputs.size() > first) x = x * for_channels("weight", inputs[first], x);
   if (inputs.size() > first + 1) x = x + for_channels("bias", inputs[first + 1], x);
@@ -26,7 +26,8 @@ Var scaled(Var x, const Vars& inputs, std::size_t first) {
 Vars grouped(const Vars& inputs, const Attributes& attributes) {
   const Var& x = inputs[0];
   const Shape& shape = with_channels(x.shape());
-  const Attribute* given = attributes.find("groups");  // instance_norm has no groups: each channel is one
+  // instance_norm has no attribute for groups: each channel is a group
+  const Attribute* given = attributes.find("groups");
   const std::int64_t groups = given == nullptr ? std::max<std::int64_t>(1, shape[1]) : std::get<std::int64_t>(*given);
   if (groups < 1 || shape[1] % groups != 0)
     throw ShapeError("groups must divide the channels of x, " + to_string(shape) + ", got " + std::to_string(groups));
@@ -41,7 +42,7 @@ Vars by_given(const Vars& inputs, const Attributes& attributes) {
   return {scaled((x - for_channels("mean", inputs[1], x)) * for_channels("variance", rstd, x), inputs, 3)};
 }
 
-/// A norm: its name, what it records, and its other inputs between x and the weight.
+/// A norm: its name, the function that records it, and its other inputs between x and the weight.
 struct Norm {
   const char *name, *doc;
   Vars (*record)(const Vars&, const Attributes&);

@@ -1,4 +1,4 @@
-// checkpoint: a range of nodes becomes a body, whose interior values are computed again when the gradient needs them.
+// checkpoint: a range of nodes becomes a body. Its interior values are computed again when the gradient needs them.
 #include "calls.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -8,7 +8,8 @@ namespace xtape {
 const Op& checkpoint_op();
 
 namespace {
-/// The gradient is another checkpoint, whose body computes the forward pass again and then its adjoint.
+/// The gradient is another checkpoint. Its body computes the forward pass again, and then the adjoint of the forward
+/// pass.
 Vars checkpoint_gradient(const GradientCall& call);
 Vars checkpoint_tangent(const TangentCall& call);
 
@@ -44,11 +45,11 @@ const Op& checkpoint_op() {
 }
 
 namespace {
-/// A body that starts with a copy of a checkpoint's body.
+/// A body that begins with a copy of a checkpoint's body.
 class ExtendedBody {
  public:
   explicit ExtendedBody(const Tape& outer) : body_(std::make_shared<Tape>(outer.blank())) {}
-  /// A further input of the body, for a var of the outer tape.
+  /// Returns a new input of the body for a var of the outer tape.
   Var enter(const Var& var) {
     outer_.push_back(var);
     return body_->input("in" + std::to_string(body_->size()), var.shape(), var.dtype());
@@ -71,14 +72,14 @@ class ExtendedBody {
   Vars outer_;
 };
 
-/// The vars that are marked.
+/// Returns the marked vars.
 Vars chosen(const Vars& vars, const std::vector<bool>& marked) {
   Vars some;
   for (std::size_t i = 0; i < vars.size(); ++i)
     if (marked[i]) some.push_back(vars[i]);
   return some;
 }
-/// The reverse: `some` in the places that are marked, empty vars in the others.
+/// The inverse: puts `some` at the marked places, and empty vars at the others.
 Vars placed(const Vars& some, const std::vector<bool>& marked) {
   Vars vars(marked.size());
   for (std::size_t i = 0, next = 0; i < vars.size(); ++i)

@@ -1,4 +1,4 @@
-// nll_loss and cross_entropy_loss: losses of classes along any axis, with weights.
+// nll_loss and cross_entropy_loss: losses over classes along any axis, with optional weights.
 #include "calls.hpp"
 #include "composed_losses.hpp"
 #include "floating.hpp"
@@ -8,22 +8,22 @@
 namespace xtape {
 
 namespace {
-/// The axis of the classes, from the front.
+/// Returns the axis of the classes, counted from the front.
 std::size_t class_axis(const Attributes& attributes, std::size_t rank) {
   const auto axis = attributes.get<std::int64_t>("axis");
   return normal_axis(rank == 1 && axis == 1 ? 0 : axis, rank);
 }
 
-/// The losses of logarithms of probabilities, of which `smoothing` is spread evenly over the classes.
+/// Returns the losses for log-probabilities. A fraction `smoothing` of each target is spread evenly over the classes.
 Vars class_losses(const ExpandCall& call, const Var& logarithms, double smoothing) {
-  const Var target = cast(call.inputs[1], Dtype::int64);  // which ignore_index is, too
+  const Var target = cast(call.inputs[1], Dtype::int64);  // ignore_index is int64, too
   const auto axis = static_cast<std::int64_t>(class_axis(call.attributes(), logarithms.rank()));
   const std::int64_t classes = logarithms.shape()[static_cast<std::size_t>(axis)];
   const Var ignored = target == integer_of(call, "ignore_index"), known = masked_fill(target, ignored, 0);
   const bool weighted = call.inputs.size() > 2;
   const Var ones = masked_fill(ones_like(cast(target, logarithms.dtype())), ignored, 0);
   const Var weight = weighted ? masked_fill(take(call.inputs[2], known), ignored, 0) : ones;
-  // masked, not multiplied: an ignored target may stand at a logarithm of -inf
+  // uses a mask instead of a product, because the log-probability of an ignored target may be -inf
   const Var chosen = squeeze(gather(logarithms, axis, expand_dims(known, axis)), {axis});
   Var losses = -(weight * masked_fill(chosen, ignored, 0));
   if (smoothing > 0) {
@@ -78,7 +78,7 @@ std::vector<ValueType> class_loss(const OpCall& call) {
   if (call.inputs.size() > 2) require_shape(call, 2, Shape{classes}, "one weight for each class");
   return loss_type(call, shape);
 }
-/// The operands and the weight, if there is one.
+/// Returns the operands, with the weight if there is one.
 std::vector<Operand> with_weight(const Argument& input, const Var& target, const Var& weight) {
   if (weight.empty()) return {input, target};
   return {input, target, weight};

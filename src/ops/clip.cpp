@@ -1,4 +1,4 @@
-// clip: values limited to bounds.
+// clip: limits values to bounds.
 #include <cmath>
 #include <limits>
 
@@ -10,9 +10,9 @@
 namespace xtape {
 
 namespace {
-/// A bound of clip as an element of type T. A low bound below, or a high bound above, the range of an integer type
-/// becomes the limit of that range. Throws DtypeError if the bound of an integer type is neither whole nor infinite, or
-/// is out of range on the other side.
+/// Returns a bound of clip as an element of type T. For an integer type, a low bound below the range, or a high bound
+/// above it, becomes the limit of the range. Throws DtypeError if the bound for an integer type is neither whole nor
+/// infinite, or is out of range on the other side.
 template <class T>
 T clip_bound(const Attributes& attributes, const char* name) {
   const Literal bound = attributes.number(name);

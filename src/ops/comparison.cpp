@@ -1,4 +1,4 @@
-// Comparisons and logic. The results are bool, and no gradient flows.
+// Comparisons and logic. The results are bool and have no gradient.
 #include "elementwise.hpp"
 #include "op_helpers.hpp"
 #include "xtape/ops.hpp"
@@ -6,7 +6,7 @@
 namespace xtape {
 
 namespace {
-/// An elementwise op that compares two inputs of one dtype, bool included.
+/// Defines an elementwise op that compares two inputs of the same dtype, which may be bool.
 Op comparison(const char* name, const char* doc) {
   Op op;
   op.name = name;
@@ -18,7 +18,7 @@ Op comparison(const char* name, const char* doc) {
   return op;
 }
 
-/// An elementwise op on bool inputs.
+/// Defines an elementwise op on bool inputs.
 Op logic(const char* name, const char* doc, const std::vector<InputSpec>& inputs) {
   Op op;
   op.name = name;

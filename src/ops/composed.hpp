@@ -1,6 +1,6 @@
-/// Ops that are compositions of others. A table has a row for each; players execute, `grad` differentiates and `vmap`
-/// maps their expansions, so a row needs no kernel, gradient or batching rule. The rows are constants, which
-/// cost less memory than code that makes ops.
+/// Ops that are compositions of others. A table has a row for each op. Players execute, `grad` differentiates and
+/// `vmap` maps the expansions, so a row needs no kernel, gradient or batching rule. The rows are constants, which need
+/// less memory than code that creates ops.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace xtape {
 
-/// An attribute with a default. A flag or an integer has its default as a number, too.
+/// An attribute with a default. The default of a flag or an integer is also given as a number.
 struct AttributeRow {
-  const char* name = nullptr;  ///< Null: no attribute.
+  const char* name = nullptr;  ///< Null if there is no attribute.
   const char* doc = nullptr;
   double initial = 0;
   AttributeType type = AttributeType::number;
@@ -22,8 +22,8 @@ struct AttributeRow {
 
 struct ComposedRow {
   const char* name = nullptr;
-  /// Names of floats, separated by spaces. "#name" is an integer input, "!name" a mask, "name?" optional, and "=name"
-  /// takes any number.
+  /// The names of float inputs, separated by spaces. "#name" is an integer input, "!name" is a mask, "name?" is
+  /// optional, and "=name" accepts any numbers.
   const char* inputs = nullptr;
   const char* doc = nullptr;
   Vars (*expand)(const ExpandCall&) = nullptr;
@@ -33,7 +33,8 @@ struct ComposedRow {
 
 using ShapeRule = std::vector<ValueType> (*)(const OpCall&);
 
-/// The ops of a family: rows that share a shape rule and `shared` attributes, which come after their own.
+/// Returns the ops of a family. Their rows share a shape rule and the attributes `shared`, which come after their own
+/// attributes.
 std::vector<Op> composed(const ComposedRow* rows, std::size_t count, ShapeRule shape,
                          const std::vector<AttributeSpec>& shared = {});
 template <std::size_t n>
@@ -41,10 +42,10 @@ std::vector<Op> composed(const ComposedRow (&rows)[n], ShapeRule shape, const st
   return composed(rows, n, shape, shared);
 }
 
-/// The inputs that a text of a row stands for.
+/// Returns the inputs that the text of a row describes.
 std::vector<InputSpec> inputs_of(const char* text);
 
-/// The op of this name of the library's table, for the typed functions. Its first output.
+/// Records the op with this name from the library's table, for the typed functions. Returns its first output.
 Var call_op(const char* name, const std::vector<Operand>& operands, const Attributes& attributes = {});
 
 inline double number_of(const ExpandCall& call, const char* name) {

@@ -1,4 +1,4 @@
-// Losses. They are compositions of elementwise ops, which fuse, and of sums.
+// Losses. They are compositions of elementwise ops, which fuse, and sums.
 #include "composed_losses.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::vector<AttributeSpec> reduced_loss() {
 }
 
 namespace {
-/// Throws Error unless the reduction is known, and numbers are in their range.
+/// Throws Error if the reduction is unknown or a number is out of range.
 void check_attributes_of_loss(const OpCall& call) {
   const std::string& reduction = reduction_of(call.attributes);
   const bool by_batch = call.op.name == "kl_div";
@@ -79,7 +79,7 @@ Vars expand_smooth_l1(const ExpandCall& call) {
 Vars expand_kl_div(const ExpandCall& call) {
   const Var &input = call.inputs[0], &target = call.inputs[1];
   if (flag_of(call, "log_target")) return reduced_losses(call, exp(target) * (target - input));
-  // Where the target is 0, neither its logarithm nor an input of -inf counts.
+  // Where the target is 0, its logarithm and an input of -inf are ignored.
   const Var none = target == 0;
   return reduced_losses(call, target * (log(masked_fill(target, none, 1)) - masked_fill(input, none, 0)));
 }
@@ -106,7 +106,8 @@ Vars expand_margin_ranking(const ExpandCall& call) {
 Vars expand_gaussian_nll(const ExpandCall& call) {
   const Var& variance = call.inputs[2];
   const double least = number_of(call, "eps");
-  // The difference, which has the gradient, is 0. Added to the variance, the least one would round away.
+  // The difference is 0 and carries the gradient. If a correction were added to the variance instead, `least` could be
+  // lost by rounding.
   const Var raised =
       stop_gradient(masked_fill(variance, variance < least, least)) + (variance - stop_gradient(variance));
   Var losses = 0.5 * (log(raised) + square(call.inputs[0] - call.inputs[1]) / raised);

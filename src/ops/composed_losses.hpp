@@ -1,4 +1,4 @@
-/// Helpers shared by the losses that are compositions.
+/// Shared helpers of the losses that are compositions.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace xtape {
 
-/// The attribute "reduction", and its value.
+/// The attribute "reduction".
 std::vector<AttributeSpec> reduced_loss();
 const std::string& reduction_of(const Attributes& attributes);
 
-/// The losses, their sum, or their sum divided by their number or by the size of their first axis.
+/// Returns the losses, their sum, or their sum divided by their number or by the size of their first axis.
 Vars reduced_losses(const ExpandCall& call, const Var& losses);
 
-/// The type of losses of this shape, reduced. Throws Error unless the reduction is known and numbers are in range.
+/// Returns the type of losses of this shape after the reduction. Throws Error if the reduction is unknown or a number
+/// is out of range.
 std::vector<ValueType> loss_type(const OpCall& call, const Shape& losses);
 
 }  // namespace xtape

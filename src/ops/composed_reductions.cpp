@@ -1,4 +1,4 @@
-// Reductions that are compositions of others.
+// Reductions that are compositions of other reductions.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,8 @@ bool keeps(const ExpandCall& call) {
   return flag_of(call, "keepdims");
 }
 
-/// x ** power, but `value`, with gradient 0, where x is `limit`: slopes of powers are infinite there, or not defined.
+/// Returns x ** power, except where x is `limit`. There the result is `value` with gradient 0, because the slope of the
+/// power would be infinite or undefined.
 Var power_but_at(const Var& x, double power, double limit, double value) {
   const Var there = x == limit;
   return masked_fill(pow(masked_fill(x, there, 1), power), there, value);
@@ -52,7 +53,8 @@ Vars expand_nanmean(const ExpandCall& call) {
   return {sum(masked_fill(x, x != x, 0), axes_of(call), keeps(call)) / count};
 }
 
-/// -x, exactly: for integers in two's complement, of which the least has no negative.
+/// Finds the maximum of -x. For integers it uses -1 - x, because the smallest integer has no negative in two's
+/// complement.
 Vars expand_argmin(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   return {argmax(is_floating(x.dtype()) ? -x : -1 - x, integer_of(call, "axis"), keeps(call))};
@@ -104,7 +106,7 @@ std::vector<ValueType> float_type(const OpCall& call) {
     throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
   const Attribute* p = call.attributes.find("p");
   if (p != nullptr && std::isnan(call.number("p"))) throw Error("p must be a number, got NaN");
-  // Without elements, there is no largest and no smallest one.
+  // If there are no elements, neither the largest nor the smallest element exists.
   if (p != nullptr && (std::isinf(call.number("p")) || call.number("p") < 0)) return builtin_ops().at("max").shape(call);
   return reduced_to(call, call.dtype(0));
 }

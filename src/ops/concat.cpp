@@ -1,4 +1,4 @@
-// concat, stack, split and unstack: joining arrays along an axis, and splitting them.
+// concat, stack, split and unstack. They join arrays along an axis and split arrays.
 #include "batching.hpp"
 #include "calls.hpp"
 #include "kernels.hpp"
@@ -12,7 +12,7 @@ std::size_t stacking_axis(const OpCall& call) {
   return normal_axis(call.integer("axis"), call.shape(0).size() + 1);
 }
 
-/// The layouts of the inputs of a concat within its output.
+/// Returns the layouts of the inputs of a concat within its output.
 std::vector<Layout> concat_parts(const OpCall& call, const Layout& out) {
   const std::size_t axis = normal_axis(call.integer("axis"), out.shape.size());
   std::vector<Layout> parts;
@@ -24,7 +24,7 @@ std::vector<Layout> concat_parts(const OpCall& call, const Layout& out) {
   return parts;
 }
 
-/// The same for stack.
+/// Returns the layouts of the inputs of a stack within its output.
 std::vector<Layout> stack_parts(const OpCall& call, const Layout& out) {
   const std::size_t axis = stacking_axis(call);
   std::vector<Layout> parts;
@@ -36,7 +36,7 @@ std::vector<Layout> stack_parts(const OpCall& call, const Layout& out) {
   return parts;
 }
 
-/// A kernel that copies every input to its layout within the output.
+/// Returns a kernel that copies every input to its layout within the output.
 Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
   std::vector<std::function<void(const void*, void*)>> copies;
   for (std::size_t i = 0; i < parts.size(); ++i)
@@ -114,7 +114,7 @@ const Op& stack_op() {
   return entry;
 }
 
-/// The largest number of parts of split and unstack, since each part is an output of the node.
+/// The maximum number of parts of split and unstack. The number is limited, because each part is an output of the node.
 constexpr std::int64_t most_parts = 1 << 20;
 
 void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Shape& shape) {

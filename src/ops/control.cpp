@@ -53,7 +53,8 @@ const Op& watch_op() {
   return entry;
 }
 
-/// The sizes of a cache. A row of x is seen as [outer, piece, inner], a row of the state as [outer, capacity, inner].
+/// The sizes of a cache. A row of x has the shape [outer, piece, inner], and a row of the state has the shape [outer,
+/// capacity, inner].
 struct CacheExtent {
   std::int64_t rows, outer, piece, capacity;
   std::size_t inner_bytes;
@@ -70,8 +71,8 @@ struct CacheExtent {
     for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
   }
 
-  /// Writes piece number `k`, counted over rows and `outer`, from position `past` on. Positions beyond the capacity are
-  /// dropped.
+  /// Writes piece number `k`, counted over rows and `outer`, starting at position `past`. Positions beyond the capacity
+  /// are dropped.
   void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
     const std::int64_t count = std::min(piece, capacity - past);
     if (count <= 0) return;
@@ -101,7 +102,8 @@ Kernel cache_kernel(const KernelCall& call) {
   }};
 }
 
-/// Called with x alone, adds a state to the tape and records the call with it; gives x itself if x has no past.
+/// If called with x alone, adds a state to the tape and records the call with this state. Returns x itself if x has no
+/// past.
 Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
   if (inputs.size() > 1) return record_call(tape, self, inputs, attributes);
   const Var& x = inputs[0];
@@ -116,13 +118,13 @@ Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attribut
   return outputs;
 }
 
-/// The rows of all examples are rows of one cache.
+/// The rows of all examples become rows of a single cache.
 Vars batch_cache(const BatchCall& call) {
   Vars rows;
   for (const Var& each : call.all_whole()) {  // [examples, b, …]
     Shape shape = each.shape();
     shape.erase(0);
-    shape[0] *= call.size;  // fits, since the tape has the array
+    shape[0] *= call.size;  // no overflow, because the tape has the array
     rows.push_back(reshape(each, shape));
   }
   Shape shape = call.node.outputs[0].shape;

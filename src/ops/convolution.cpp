@@ -1,4 +1,4 @@
-// conv and conv_transpose: products of sliding windows with weights, and their adjoints.
+// conv and conv_transpose. They are products of sliding windows with weights, and the adjoints of such products.
 #include "xtape/ops/convolution.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 using Geometry = ConvolutionGeometry;
 using Integers = Geometry::Integers;
 
-/// Throws ShapeError unless the groups divide the first axis of the weight, and its `channels`, those of each group or
-/// of all, are those of x.
+/// Throws ShapeError if the groups do not divide the first axis of the weight. Throws ShapeError if `channels`, per
+/// group or in total, are not the channels of x.
 void require_channels(const Geometry& g, const Shape& x, const Shape& weight, std::int64_t channels, bool each_group) {
   const bool fits = !each_group || checked_multiply(channels, g.groups);
   if (!fits || channels != x[1] || weight[0] % g.groups != 0)
@@ -66,7 +66,8 @@ std::vector<ValueType> transpose_shape(const OpCall& call) {
   return {{call.dtype(0), shape}};
 }
 
-/// The algorithm for windows of 3 x 3, with stride 1; empty where it does not serve.
+/// Returns the result of the algorithm for windows of 3 x 3 with stride 1, or an empty var if the algorithm is not
+/// applicable.
 Var by_winograd(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after,
                 bool adjoint) {
   for (std::size_t i = 0; i < g.n; ++i)
@@ -81,8 +82,8 @@ Vars expand_conv(const ExpandCall& call) {
   return {y.empty() ? g.product(extended(x, 2, g.before, g.after), weight, "oc") : y};
 }
 
-/// The adjoint of a convolution with stride 1: windows over x by the weight backwards. `before[i]` and `after[i]` are
-/// the zeros around x, or what is cut off.
+/// The adjoint of a convolution with stride 1: windows over x times the flipped weight. before[i] and after[i] are the
+/// numbers of zeros around x. Negative numbers cut elements off.
 Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after) {
   const Var y = by_winograd(g, x, weight, before, after, true);
   if (!y.empty()) return y;
@@ -91,14 +92,15 @@ Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers
   return g.product(extended(x, 2, before, after), flip(weight, axes), "co");
 }
 
-/// Every stride-th element of the result, from each of the first `stride` ones on, along each axis: an adjoint with
-/// stride 1 by those elements of the weight that meet there. They are interleaved.
+/// The adjoint of a convolution with larger strides. Along each axis with stride s, the result has s phases. A phase
+/// consists of every s-th element. Each phase is an adjoint with stride 1. It uses only the elements of the weight that
+/// meet the phase. The phases are then interleaved.
 class Phases {
  public:
   Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)
       : g_(g), x_(x), weight_(weight), result_(result), phase_(g.n) {}
 
-  /// The result from axis `axis` on, with the phases of the axes before it chosen.
+  /// Returns the result from axis `axis` on, for the chosen phases of the axes before it.
   Var interleaved(std::size_t axis = 0) {
     if (axis == g_.n) return of_phases();
     if (g_.stride[axis] == 1) return interleaved(axis + 1);
@@ -127,9 +129,9 @@ class Phases {
     bool reached = true;
     for (std::size_t i = 0; i < g_.n; ++i) {
       const std::int64_t stride = g_.stride[i], length = (result_[i + 2] + stride - 1) / stride;
-      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // k * dilation has this rest
+      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder of k * dilation
       const std::int64_t common = std::gcd(stride, g_.dilation[i]);
-      const std::int64_t most = std::min(g_.size[i], stride);  // the rests repeat
+      const std::int64_t most = std::min(g_.size[i], stride);  // the remainders repeat
       std::int64_t k = 0;
       while (k < most && k * g_.dilation[i] % stride != first) ++k;
       start[i + 2] = k;
@@ -139,7 +141,8 @@ class Phases {
       part.dilation[i] = g_.dilation[i] / common;
       reached = reached && part.size[i] > 0;
       shape.push_back(length);
-      // Element u of the phase meets element u + ahead - t * dilation of x with element k + t * step of the weight.
+      // The product of element u of the phase combines element u + ahead - t * dilation of x with element k + t * step
+      // of the weight.
       const std::int64_t ahead = (phase_[i] + g_.before[i] - k * g_.dilation[i]) / stride;
       before[i] = (part.size[i] - 1) * part.dilation[i] - ahead;
       after[i] = length + ahead - x_.shape()[i + 2];
@@ -154,8 +157,8 @@ class Phases {
   Integers phase_;
 };
 
-/// With stride 1, windows over x by the weight backwards. With small strides and windows that overlap, the same for each
-/// phase of the result. Else the windows of the result are computed and folded.
+/// If all strides are 1, the result is windows over x times the flipped weight. If strides are small and windows
+/// overlap, this is done for each phase of the result. Otherwise the windows of the result are computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());
@@ -188,10 +191,10 @@ Vars expand_transpose(const ExpandCall& call) {
 const Op& conv_op();
 const Op& conv_transpose_op();
 
-/// The gradient of the weight of a convolution of `input` with the cotangent `result`.
+/// Returns the gradient with respect to the weight, for a convolution of `input` with the cotangent `result`.
 Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
   Integers after = g.after;
-  for (std::size_t i = 0; i < g.n; ++i)  // a window more may fit than there are
+  for (std::size_t i = 0; i < g.n; ++i)  // one more window may fit than the result has
     after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
   const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
                                g.places() + "->" + g.group() + "oc" + g.elements();
@@ -203,7 +206,7 @@ Vars conv_gradient(const GradientCall& call) {
   const Geometry g(call.attributes(), x.shape(), weight.shape());
   Vars gradients(2);
   if (call.needs[0]) {
-    // As large as x: zeros behind the elements that no window reaches.
+    // The gradient is as large as x. It has zeros at the elements that no window reaches.
     Integers more(g.n), none(g.n), unread(g.n);
     for (std::size_t i = 0; i < g.n; ++i)
       more[i] = (x.shape()[i + 2] + g.before[i] + g.after[i] - g.span(i)) % g.stride[i];
@@ -227,7 +230,7 @@ Vars transpose_gradient(const GradientCall& call) {
   return gradients;
 }
 
-/// The convolution, and a bias for each channel.
+/// Records the convolution and adds a bias for each channel.
 Vars record_with_bias(Tape tape, const Op& op, const Vars& inputs, const Attributes& given) {
   Attributes attributes = given;
   Var x = inputs[0];
@@ -322,7 +325,7 @@ Var convolved(const Op& op, std::size_t n, const Argument& x, const Var& weight,
               const Attributes& attributes) {
   return at_place(x.caller(), [&] {
     const Shape& shape = x.shape();
-    if (shape.size() != n + 2)  // the op takes other numbers of spatial axes, too
+    if (shape.size() != n + 2)  // the op also accepts other numbers of spatial axes
       throw ShapeError(op.name + std::to_string(n) + "d: x has shape " + to_string(shape) + ", but must have " +
                        std::to_string(n + 2) + " axes");
     std::vector<Operand> operands{x, weight};

@@ -11,14 +11,14 @@
 
 namespace xtape {
 
-/// A convolution of `input` [b, c, …] by a weight [o, c / groups, …] to `result` [b, o, …]. A transposed one is the
-/// adjoint: from an array like the result to one like the input.
+/// A convolution of `input` [b, c, …] with a weight [o, c / groups, …] to `result` [b, o, …]. A transposed convolution
+/// is its adjoint: it maps an array of the shape of the result to an array of the shape of the input.
 struct ConvolutionGeometry {
   using Integers = std::vector<std::int64_t>;
 
-  std::size_t n = 0;  // spatial axes
+  std::size_t n = 0;  // number of spatial axes
   std::int64_t groups = 1;
-  Integers size, stride, dilation, before, after;  // of windows; zeros around the input
+  Integers size, stride, dilation, before, after;  // of windows; `before` and `after`: zeros around the input
 
   ConvolutionGeometry(const Attributes& attributes, const Shape& x, const Shape& weight) {
     n = x.size() < 3 ? 0 : x.size() - 2;
@@ -38,13 +38,13 @@ struct ConvolutionGeometry {
       before = after = per_axis(attributes, "padding", n);
     }
     for (std::size_t i = 0; i < n; ++i) {
-      count_of_windows(0, size[i], stride[i], dilation[i]);  // checks them
+      count_of_windows(0, size[i], stride[i], dilation[i]);  // checks the arguments
       const std::int64_t least = std::min(before[i], after[i]);
       if (least < 0) throw ShapeError("padding must be at least 0, got " + std::to_string(least));
     }
   }
   std::int64_t span(std::size_t i) const { return span_of_window(size[i], dilation[i]); }
-  /// The number of windows over `length` elements and the zeros around them.
+  /// Returns the number of windows over `length` elements and the zeros around them.
   std::int64_t count(std::size_t i, std::int64_t length) const {
     if (!checked_add(length, before[i]) || !checked_add(length, after[i]))
       throw ShapeError("padding makes an axis longer than 2^63 - 1");
@@ -59,16 +59,16 @@ struct ConvolutionGeometry {
     list.insert(list.end(), more.begin(), more.end());
     return list;
   }
-  /// The attributes of a call with these windows.
+  /// Returns the attributes of a call with these windows.
   Attributes attributes() const {
     return {{"stride", stride}, {"padding", joined(before, after)}, {"dilation", dilation}, {"groups", groups}};
   }
 
   static constexpr std::size_t letters = 3;
-  std::string places() const { return std::string("XYZ", n); }    // of windows
-  std::string elements() const { return std::string("xyz", n); }  // of elements within windows
+  std::string places() const { return std::string("XYZ", n); }    // the axes of windows
+  std::string elements() const { return std::string("xyz", n); }  // the axes of elements within windows
   std::string group() const { return groups > 1 ? "g" : ""; }
-  /// Axis `axis` cut into the groups and the rest.
+  /// Splits axis `axis` into the groups and the remaining axis.
   Var grouped(const Var& x, std::size_t axis) const {
     if (groups == 1) return x;
     Shape shape = x.shape();
@@ -83,11 +83,12 @@ struct ConvolutionGeometry {
     shape[axis] *= groups;
     return reshape(x, shape);
   }
-  /// [b, (groups,) c, places, elements] of an input with its zeros.
+  /// Returns the windows [b, (groups,) c, places, elements] of an input that includes its zeros.
   Var windows_of(const Var& padded) const {
     return windows_along(grouped(padded, 1), groups > 1 ? 3 : 2, size, stride, dilation);
   }
-  /// The convolution of an input with its zeros by a weight with the letters `weight_letters` (o, c).
+  /// Returns the convolution of an input that includes its zeros with a weight. The weight has the letters
+  /// `weight_letters` (o, c).
   Var product(const Var& padded, const Var& weight, const std::string& weight_letters) const {
     const std::string equation = "b" + group() + "c" + places() + elements() + "," + group() + weight_letters +
                                  elements() + "->b" + group() + "o" + places();

@@ -1,4 +1,4 @@
-// Ops that create arrays from attributes, and positions and causal_mask, which use only the sizes of their input.
+// Ops that create arrays from attributes. Also positions and causal_mask, which use only the sizes of their input.
 #include "creation.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<ValueType> typed_shape(const OpCall& call) {
   return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
 }
 
-/// An op whose kernel fills its output with one value.
+/// Defines an op whose kernel fills its output with one value.
 Op filling(const char* name, const char* doc, Literal (*value)(const Attributes&)) {
   Op op;
   op.name = name;
@@ -130,14 +130,14 @@ const Op& eye_op() {
   return entry;
 }
 
-/// How an op on positions is recorded: for t positions from 0 on, and for t positions that follow a past.
+/// How to record an op on positions: for t positions starting at 0, and for t positions that follow a past.
 struct PlacesMeaning {
   std::function<Var(const Tape&, std::int64_t t, const Attributes&)> from_start;
   std::function<Var(const Var& past, std::int64_t t, const Attributes&)> from_past;
 };
 
-/// An op that uses only the size of its argument along an axis, and in mode predict the argument's past. It is recorded
-/// as `meaning`, which reads the attributes, `more` than the axis.
+/// Defines an op that uses only the size of its argument along an axis and, in mode predict, the argument's past. It is
+/// recorded as `meaning`. `more` are the attributes besides the axis.
 Op of_length(const char* name, const char* doc, std::function<ValueType(std::int64_t)> type,
              const PlacesMeaning& meaning, const std::vector<AttributeSpec>& more = {}) {
   Op op;
@@ -184,8 +184,8 @@ const Op& positions_op() {
   return entry;
 }
 
-/// True for keys after a query, and with a window also for keys before it: a key that is `window` or more before. A
-/// window of all keys hides none of these.
+/// Returns true for keys after a query. With a window, also returns true for keys that are at least `window` positions
+/// before a query. A window of all keys hides no earlier key.
 Var hidden_keys(const Var& keys, const Var& queries, const Attributes& attributes) {
   const auto window = attributes.get<std::int64_t>("window");
   if (window < 0) throw Error("window must be at least 1, or 0 for no window; got " + std::to_string(window));

@@ -1,4 +1,4 @@
-// Linear-chain conditional random fields: scores, the partition function and the best tags, as scans over the steps.
+// Linear-chain conditional random fields. Scores, the partition function and the best tags are scans over the steps.
 #include <algorithm>
 
 #include "composed_losses.hpp"
@@ -14,8 +14,8 @@
 namespace xtape {
 
 namespace {
-/// The operands. Inputs from number `transitions` on are transitions, mask, start_transitions and end_transitions, the
-/// last three of which may be missing.
+/// The operands. The inputs from number `transitions` on are transitions, mask, start_transitions and end_transitions.
+/// The last three may be missing.
 struct CrfField {
   Var emissions, transitions, mask, start, end;  // [b, t, n], [n, n], [b, t], [n], [n]
 
@@ -30,12 +30,13 @@ struct CrfField {
     end = given(first + 3, 0, emissions.dtype(), {shape[2]});
   }
 
-  /// `values` [b] of sequences that have steps, 0 of others.
+  /// Returns `values` [b] for sequences that have steps, and 0 for all others.
   Var where_any(const Var& values) const { return masked_fill(values, ~any(mask, {1}), 0); }
 
-  /// For each tag, the combined scores [b, n] of all sequences of tags that end in it: `combine` takes, over the last
-  /// axis, the scores by the tag before [b, n, n], and returns scores [b, n] and an output of the step.
-  /// Not by `scan`, which continues from a past in mode predict: an op is a function of its inputs.
+  /// Returns for each tag the combined scores [b, n] of all tag sequences that end in it. `combine` receives the scores
+  /// by the previous tag [b, n, n]. It combines them over the last axis and returns scores [b, n] and an output of the
+  /// step. Does not use `scan`, which continues from a past in mode predict. An op must be a function of its inputs
+  /// only.
   template <class Combine>
   Scanned forward(const Combine& combine) const {
     const Var first = mask & (cumsum(cast(mask, Dtype::int64), 1) == 1);  // [b, t]
@@ -66,7 +67,8 @@ Var score_of(const CrfField& field, const Var& given) {
   if (steps == 0) return zeros(tape, {shape[0]}, field.emissions.dtype());
   const Var missing = ~field.mask;
   const Var tags = checked_indices(masked_fill(given, missing, 0), count, false);  // [b, t]
-  // The last step up to each one that is not left out, or -1; moved by one, the step before each one.
+  // `place` holds the index of each step, or -1 if the mask leaves out the step. The running maximum, shifted by one,
+  // is the last valid step before each step.
   const Var place = masked_fill(iota(tape, shape, 1), missing, -1);
   const Var so_far = pad(cummax(place, 1).first, {0, 1}, {0, 0}, -1);  // [b, t + 1]
   const Var before = slice(so_far, {0, 0}, {open_end, steps});
@@ -96,7 +98,8 @@ Vars expand_crf_decode(const ExpandCall& call) {
   const Scanned forward =
       field.forward([](const Var& scores) { return std::pair(max(scores, {-1}), Vars{argmax(scores, -1)}); });
   const Var scores = forward.states[0] + field.end;               // [b, n]
-  const ScanFunction back = [](const Vars& slices, const Vars& states) {  // from the best tag to the best one before it
+  // goes from the best tag to the best previous tag
+  const ScanFunction back = [](const Vars& slices, const Vars& states) {
     return std::pair(states, Vars{squeeze(gather(slices[0], 1, expand_dims(states[0], 1)), {1})});
   };
   ScanOptions options;
@@ -107,7 +110,7 @@ Vars expand_crf_decode(const ExpandCall& call) {
   return {tags, field.where_any(max(scores, {-1}))};
 }
 
-/// Appended to every doc.
+/// This text is appended to every doc.
 #define XTAPE_FIELD                                                                                                    \
   " The score of tags y of emissions [b, t, n] is the sum of emissions[y_i], of transitions [n, n] from y_i to y_i+1," \
   " and of start_transitions and end_transitions [n] (0 if missing) of the first and the last tag. Where the mask"     \
@@ -135,7 +138,7 @@ const ComposedRow crf_decode_rows[] = {
      expand_crf_decode}};
 #undef XTAPE_FIELD
 
-/// Checks all operands, of which transitions are number `first`. The shape of the losses, [b].
+/// Checks all operands. The transitions are input number `first`. Returns the shape of the losses, [b].
 Shape crf_losses(const OpCall& call, std::size_t first) {
   const Shape& shape = call.shape(0);
   if (shape.size() != 3 || shape[2] == 0)

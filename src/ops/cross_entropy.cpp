@@ -35,7 +35,7 @@ void check_loss(const OpCall& call, const Shape& logits, std::size_t targets) {
 }
 
 namespace {
-/// bool [..., classes]: true where the class is the target.
+/// Returns bool [..., classes]: true at the class that is the target.
 Var is_target(const Var& targets, const Var& classes) {
   return expand_dims(targets, -1) == classes;
 }
@@ -48,15 +48,15 @@ Vars expand_cross_entropy(const ExpandCall& call) {
   const auto [y, total] = log_softmax_parts(logits, -1);  // [..., classes], [..., 1]
   Var losses = sum(where(is_target(targets, classes), y, 0), {-1}) * -(1 - loss.smoothing);
   if (loss.spread() != 0) losses = losses - sum(where(classes == loss.excluded, 0, y), {-1}) * loss.spread();
-  // The kernel throws for targets that are not classes; here their loss is NaN.
+  // The kernel throws for targets that are not classes. Here the loss of such a target is NaN.
   const Var known = (targets >= 0) & (targets < loss.classes);
   const Var real = targets != loss.ignore;
   return {sum(where(real, where(known, losses, std::numeric_limits<double>::quiet_NaN()), 0)),
           sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
-/// The losses of the elements, from what the kernel computes of each row: no further array of the size of the logits is
-/// needed. Where a target is no class, the loss is NaN, since the kernel would throw for the whole batch.
+/// Returns the losses of the elements from the row results of the kernel, without another array of the size of the
+/// logits. Where a target is not a class, the loss is NaN, because the kernel would throw for the whole batch.
 Vars batch_cross_entropy(const BatchCall& call) {
   const Var logits = call.whole(0), targets = call.whole(1);
   const CrossEntropy loss = loss_of(call.attributes(), logits.shape());
@@ -78,7 +78,7 @@ Vars batch_cross_entropy(const BatchCall& call) {
   return {summed(losses), summed(cast(real, Dtype::int64)), total};
 }
 
-/// Removes a reshape of the logits that keeps their last axis: the rows may have any number of axes.
+/// Removes a reshape of the logits that keeps their last axis, because the rows may have any number of axes.
 TermId canonical_cross_entropy(const CanonicalCall& call) {
   TermTable& terms = call.terms;
   const Term logits = terms[call.inputs[0]];
@@ -150,7 +150,7 @@ const Op& cross_entropy_op() {
           },
       .gradient =
           [](const GradientCall& call) {
-            if (!call.cotangents[2].empty()) return Vars{};  // second derivatives go through the expansion
+            if (!call.cotangents[2].empty()) return Vars{};  // the expansion handles second derivatives
             const Vars dlogits =
                 apply(cross_entropy_grad_op(), {call.inputs[0], call.inputs[1], call.outputs[2], call.cotangent()},
                       call.attributes());

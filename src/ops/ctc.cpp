@@ -16,14 +16,15 @@ namespace xtape {
 namespace {
 constexpr double log_of_zero = -std::numeric_limits<double>::infinity();
 
-/// Which of `size` indices come before the lengths [b]: [b, size].
+/// Returns which of `size` indices come before the lengths [b]: [b, size].
 Var before(const Var& lengths, std::int64_t size) {
   return iota(lengths.tape(), {1, size}, 1) < expand_dims(lengths, 1);
 }
 
-/// The losses [b] of log_probs [t, b, classes] and of labels [b, s], the first `lengths` [b] of which count, where
-/// `steps` [t, b] are valid. The states of the scan are the logarithms of the probabilities of all alignments so far
-/// that end in the blank before each label or behind the last one, [b, s + 1], and in each label, [b, s].
+/// Returns the losses [b] of log_probs [t, b, classes] and labels [b, s]. The first `lengths` [b] labels count, and the
+/// steps at which `steps` [t, b] is true. The states of the scan are log-probabilities of all alignments so far. One
+/// state [b, s + 1] is for alignments that end in the blank before each label or after the last label. The other state
+/// [b, s] is for alignments that end in each label.
 Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, const Var& steps, std::int64_t blank) {
   const Tape tape = log_probs.tape();
   const std::int64_t time = log_probs.size(0), rows = log_probs.size(1), size = labels.size(1);
@@ -35,7 +36,7 @@ Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, cons
   const Var repeats = labels == all_but_last(pad(labels, {0, 1}, {0, 0}, -1));                           // [b, s]
   const ScanFunction cell = [&](const Vars& slices, const Vars& states) {
     const Var &in_blank = states[0], &in_label = states[1];
-    const Var behind = moved(in_label, log_of_zero);  // those that end in the label before
+    const Var behind = moved(in_label, log_of_zero);  // alignments that end in the preceding label
     const Var skip = masked_fill(all_but_last(behind), repeats, log_of_zero);
     return std::pair(Vars{}, Vars{slices[0] + log_add_exp({in_blank, behind}),
                                   slices[1] + log_add_exp({in_label, all_but_last(in_blank), skip})});
@@ -44,7 +45,7 @@ Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, cons
   ScanOptions options;
   options.axis = 0;
   options.valid = steps;
-  // Not by `scan`, which continues from a past in mode predict: an op is a function of its inputs.
+  // Does not use `scan`, which continues from a past in mode predict. An op must be a function of its inputs only.
   const Vars last = record_scan(tape, cell, {of_blank, of_labels}, {moved(nothing, 0), nothing}, options, {}).states;
   const auto at_end = [&](const Var& x) { return squeeze(gather(x, 1, expand_dims(lengths, 1)), {1}); };  // [b]
   return -log_add_exp({at_end(last[0]), at_end(moved(last[1], log_of_zero))});

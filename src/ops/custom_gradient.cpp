@@ -1,4 +1,4 @@
-// custom_gradient: values whose gradient is a body that the program has recorded.
+// custom_gradient: values whose gradient is a body recorded by the program.
 #include "xtape/custom_gradient.hpp"
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 namespace xtape {
 
 namespace {
-/// The attributes of the node. Its inputs are the values, the inputs of the function, and what else the rule reads. The
-/// inputs of the body are the same, with a cotangent for each value that is a float before what else the rule reads.
+/// The attributes of the node. The inputs of the node are the values, the inputs of the function, and the other vars
+/// that the rule reads. The body has the same inputs, and a cotangent for each value that is a float. The cotangents
+/// come before the other vars.
 struct CustomForm {
   CustomForm(std::size_t of_values, std::size_t of_inputs)
       : values(static_cast<std::int64_t>(of_values)), inputs(static_cast<std::int64_t>(of_inputs)) {}
@@ -21,10 +22,11 @@ struct CustomForm {
         gradients_of(attributes.get<std::vector<std::int64_t>>("gradients_of")) {}
   Attributes attributes() const { return {{"values", values}, {"inputs", inputs}, {"gradients_of", gradients_of}}; }
   std::int64_t values, inputs;
-  std::vector<std::int64_t> gradients_of;  // for each result of the body, the input of the node
+  // for each result of the body: the input of the node to which the gradient belongs
+  std::vector<std::int64_t> gradients_of;
 };
 
-/// `given` with one more element for each value that is a float, where the body has the cotangents.
+/// Returns `given` with one more element for each value that is a float, at the place of the body's cotangents.
 template <class T, class Cotangent>
 std::vector<T> with_cotangents(const std::vector<T>& given, const CustomForm& form, const Cotangent& cotangent) {
   std::vector<T> all(given.begin(), given.begin() + form.values + form.inputs);
@@ -58,7 +60,8 @@ std::vector<ValueType> custom_types(const OpCall& call) {
 Vars custom_rule(const GradientCall& call) {
   const CustomForm form(call.attributes());
   Vars inputs = call.inputs;
-  // The rule reads the outputs, not what they are copied from, so that gradients of the gradient flow through them.
+  // The rule reads the outputs and not the values that they copy, so that gradients of the gradient flow through the
+  // outputs.
   std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
   inputs = with_cotangents(inputs, form, [&](Vars& vars, std::size_t k) {
     if (is_floating(call.outputs[k].dtype())) vars.push_back(call.cotangent(k));
@@ -69,7 +72,7 @@ Vars custom_rule(const GradientCall& call) {
   return gradients;
 }
 
-/// The values differ from example to example, and so do the cotangents and the gradients.
+/// The values, the cotangents and the gradients all differ between examples.
 Vars batch_custom(const BatchCall& call) {
   const CustomForm form(call.attributes());
   Vars inputs = call.inputs;
@@ -126,7 +129,7 @@ void check_gradients(const Vars& gradients, const Vars& inputs) {
   }
 }
 
-/// The results of the function, each behind a stop_gradient, so that no sweep enters the function.
+/// Returns the results of the function, each after a stop_gradient, so that no sweep enters the function.
 Vars values_of(Tape tape, const std::function<Vars(const Vars&)>& function, const Vars& inputs) {
   const auto call = [&] {
     const auto out_of_call = tape.out_of_call();

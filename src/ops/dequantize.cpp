@@ -29,7 +29,7 @@ const Op& dequantize_op() {
           },
       .batch =
           [](BatchCall call) {
-            call.inputs[0] = call.whole(0);  // the scale broadcasts to x, not x to the scale
+            call.inputs[0] = call.whole(0);  // the scale broadcasts to x, but x does not broadcast to the scale
             call.mapped[0] = true;
             return batch_elementwise(call);
           },

@@ -1,4 +1,4 @@
-// var and logsumexp, which are computed from other reductions.
+// var and logsumexp, which are compositions of other reductions.
 #include <algorithm>
 #include <limits>
 
@@ -20,7 +20,7 @@ std::vector<ValueType> reduced_type(const OpCall& call) {
   return {{call.dtype(0), reduced_shape(call.shape(0), reduced, call.flag("keepdims"))}};
 }
 
-/// The divisor of the sum of squares: the count minus the correction, at least 0.
+/// Returns the divisor of the sum of squares: the count minus the correction, at least 0.
 double divisor(const Shape& shape, const Attributes& attributes) {
   const std::int64_t count = reduced_count(shape, axis_of(attributes)) - attributes.get<std::int64_t>("correction");
   return static_cast<double>(std::max<std::int64_t>(0, count));

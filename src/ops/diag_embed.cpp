@@ -1,4 +1,4 @@
-// diag_embed and diagonal: vectors to diagonals of matrices, and back.
+// diag_embed, which writes vectors to diagonals of matrices, and diagonal, which reads them back.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "xtape/op/op.hpp"
@@ -7,7 +7,8 @@
 namespace xtape {
 
 namespace {
-/// The two axes of a diagonal, counted from the front. Throws ShapeError unless they differ and have equal sizes.
+/// Returns the two axes of a diagonal, counted from the front. Throws ShapeError if they are equal or have different
+/// sizes.
 std::pair<std::size_t, std::size_t> diagonal_axes(const OpCall& call) {
   const Shape& from = call.shape(0);
   const std::size_t first = normal_axis(call.integer("axis1"), from.size());

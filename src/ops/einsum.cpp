@@ -1,4 +1,4 @@
-// einsum: sums of products over labelled axes. It is recorded as products of two operands each.
+// einsum: sums of products over labelled axes. It is recorded as products of two operands.
 #include <algorithm>
 
 #include "batching.hpp"
@@ -19,8 +19,7 @@ std::vector<Shape> shapes_of(const std::vector<ValueType>& types, std::size_t co
   return shapes;
 }
 
-/// The type of a product of two operands, the only form of einsum that tapes contain. Throws ShapeError for other
-/// forms.
+/// Returns the type of a product of two operands, the only form of einsum on tapes. Throws ShapeError for other forms.
 ValueType product_type(const OpCall& call) {
   const std::string& text = call.text("equation");
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot multiply bool arrays: cast them to numbers");
@@ -48,8 +47,9 @@ Var record_product(const Op& op, const Vars& inputs, const std::string& equation
   return record_call(inputs[0].tape(), op, inputs, {{"equation", equation}})[0];
 }
 
-/// The gradients of the two operands: each is the product of the cotangent and the other operand. Every label of an
-/// operand is also in the other operand or in the result, since axes of one operand alone were summed before.
+/// Returns the gradients of the two operands. Each of them is the product of the cotangent and the other operand. Every
+/// label of an operand is also in the other operand or in the result, because axes that only one operand has were
+/// summed before.
 Vars product_gradients(const GradientCall& call) {
   const std::string& text = call.attributes().get<std::string>("equation");
   const Equation e = parse_equation(text, {call.inputs[0].shape(), call.inputs[1].shape()});
@@ -64,13 +64,13 @@ Vars product_gradients(const GradientCall& call) {
   return gradients;
 }
 
-/// An operand while einsum is recorded: a var and the labels of its axes, which all differ after `simplified`.
+/// An operand while einsum is recorded: a var and the labels of its axes. After `simplified`, all labels are different.
 struct LabelledVar {
   Var var;
   std::string letters;
 };
 
-/// Takes diagonals for repeated labels, and drops axes of size 1 that broadcast.
+/// Takes diagonals along repeated labels, and drops axes of size 1 that broadcast.
 LabelledVar simplified(const Var& var, const std::string& letters, const Equation& equation,
                        const std::vector<std::int64_t>& sizes) {
   LabelledVar factor{var, letters};
@@ -81,7 +81,7 @@ LabelledVar simplified(const Var& var, const std::string& letters, const Equatio
     factor.var = diagonal(factor.var, static_cast<std::int64_t>(i), static_cast<std::int64_t>(other));
     factor.letters.erase(other, 1);
     factor.letters.erase(i, 1);
-    factor.letters += letter;  // the axis of the diagonal is last
+    factor.letters += letter;  // the axis of the diagonal comes last
     i = static_cast<std::size_t>(-1);
   }
   Axes broadcast;
@@ -109,7 +109,7 @@ void sum_out(LabelledVar& factor, const std::string& needed) {
   if (axes.empty()) return;
   const Dtype own = factor.var.dtype();
   if (own == Dtype::boolean) throw DtypeError("cannot sum bool arrays: cast them to numbers");
-  const Var summed = sum(factor.var, axes);  // int64 for int32
+  const Var summed = sum(factor.var, axes);  // int64 if the factor is int32
   factor = {summed.dtype() == own ? summed : cast(summed, own), kept};
 }
 
@@ -120,7 +120,7 @@ Var transposed_to(const LabelledVar& factor, const std::string& letters) {
   return transpose(factor.var, axes);
 }
 
-/// The labels of the result and of all factors except `i` and `j`.
+/// Returns the labels of the result and of all factors except `i` and `j`.
 std::string needed_besides(const std::vector<LabelledVar>& factors, std::size_t i, std::size_t j,
                            const std::string& result) {
   std::string needed = result;
@@ -129,7 +129,8 @@ std::string needed_besides(const std::vector<LabelledVar>& factors, std::size_t 
   return needed;
 }
 
-/// The two factors that are cheapest to multiply: those with the fewest multiply-adds, then with the smallest product.
+/// Returns the two factors that are cheapest to multiply. They have the fewest multiply-adds; among equals, the
+/// smallest product.
 std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<LabelledVar>& factors, const std::string& result,
                                                   const std::vector<std::int64_t>& sizes) {
   std::pair<std::size_t, std::size_t> best{0, 1};
@@ -189,20 +190,20 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
   return {multiplied(factors[0], factors[1], equation.result)};
 }
 
-/// The batch is one more axis of the mapped operands and of the result.
+/// The batch becomes one more axis of the mapped operands and of the result.
 Vars batch_product(const BatchCall& call) {
   const auto axis = [&](std::size_t input) { return call.mapped[input] ? 0 : -1; };
   const auto& equation = call.attributes().get<std::string>("equation");
   return {record_product(einsum_op(), call.inputs, with_axis(equation, axis(0), axis(1), 0))};
 }
 
-/// For Op::scaled.
+/// The implementation of Op::scaled.
 Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, const Var& scale) {
   const std::string& text = node.attributes.get<std::string>("equation");
   const Equation equation = parse_equation(text, {inputs[0].shape(), inputs[1].shape()});
   const std::string& letters = equation.operands[input];
   const std::string& result = equation.result;
-  std::string kept;  // letters of the axes along which the scale varies, in the order of the result
+  std::string kept;  // the letters of the axes along which the scale varies, in the order of the result
   for (const char letter : result)
     if (const std::size_t at = letters.find(letter); at != std::string::npos && scale.shape()[at] != 1) kept += letter;
   Axes order, fixed;

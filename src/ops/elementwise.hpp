@@ -1,4 +1,4 @@
-/// Helpers shared by the elementwise ops.
+/// Shared helpers of the elementwise ops.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace xtape {
 
 using ElementwiseGradient = Vars (*)(const GradientCall&);
 
-/// The shape that all inputs broadcast to. Throws ShapeError, naming the shapes, if they do not broadcast.
+/// Returns the shape to which all inputs broadcast. Throws ShapeError with the shapes if they do not broadcast.
 inline Shape broadcast_inputs(const OpCall& call) {
   std::vector<Shape> shapes;
   for (const ValueType& input : call.inputs) shapes.push_back(input.shape);
@@ -23,11 +23,11 @@ inline void require_numbers(const OpCall& call) {
     throw DtypeError("takes numbers, received bool: cast to a number first, or use the logical ops");
 }
 
-/// The shape rule of ops whose inputs broadcast together: the output has the dtype of the first input.
+/// The shape rule of ops whose inputs broadcast together. The output has the dtype of the first input.
 inline std::vector<ValueType> same_dtype(const OpCall& call) {
   return {{call.dtype(0), broadcast_inputs(call)}};
 }
-/// The same, and bool is refused.
+/// Like same_dtype, but rejects bool.
 inline std::vector<ValueType> same_number_dtype(const OpCall& call) {
   require_numbers(call);
   return same_dtype(call);

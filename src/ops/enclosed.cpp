@@ -9,7 +9,7 @@ Kernel no_argument_yet(const KernelCall&) {
   throw Error("the function is only being recorded, so what it is given has no value yet; play the results outside");
 }
 
-/// Stands for an argument while the function is recorded.
+/// The op that stands for an argument while the function is recorded.
 const Op& argument_op() {
   static const Op entry{
       .name = "argument",

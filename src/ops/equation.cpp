@@ -18,7 +18,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// The labels before and after the ellipsis; without an ellipsis all are in `before`.
+/// The labels before and after the ellipsis. If there is no ellipsis, all labels are in `before`.
 struct Operands {
   std::string before, after;
   bool has_ellipsis = false;
@@ -62,7 +62,7 @@ bool is_name(const std::string& word) {
   return is_letter(word[0]) && std::all_of(word.begin(), word.end(), fits);
 }
 
-/// Assigns letters to words: the first letter of the word if it is unused, else any unused letter.
+/// Assigns letters to words: the first letter of the word if it is unused, or otherwise any unused letter.
 class AxisLabels {
  public:
   explicit AxisLabels(const std::string& equation) : equation_(equation) {}
@@ -124,7 +124,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
 
   std::vector<Operands> terms;
   std::string used = plain;
-  std::size_t covered = 0;  // axes that the longest ellipsis covers
+  std::size_t covered = 0;  // number of axes that the longest ellipsis covers
   for (std::size_t i = 0; i < parts.size(); ++i) {
     terms.push_back(parse_term(parts[i], text));
     const std::size_t named = terms[i].before.size() + terms[i].after.size();

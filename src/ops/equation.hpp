@@ -1,4 +1,4 @@
-/// Parsing of einsum's equations.
+/// Parses the equations of einsum.
 #pragma once
 
 #include <string>
@@ -8,31 +8,32 @@
 
 namespace xtape {
 
-/// A parsed equation: one letter, the axis label, for each axis of each operand and of the result. Axes that an
-/// ellipsis covers have labels too.
+/// A parsed equation. For each operand and for the result, it has one letter per axis, the axis label. Axes covered by
+/// an ellipsis have labels too.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
-  std::string ellipsis;  ///< Labels of the axes that ellipses cover. Only along these do sizes of 1 broadcast.
+  std::string ellipsis;  ///< The labels of the axes that ellipses cover. Sizes of 1 broadcast only along these axes.
 };
 
-/// Parses "ij,jk->ik". Axes that an ellipsis covers get unused letters. Without '->' the result is that of NumPy: the
-/// axes of the ellipsis, then the letters that occur once, in alphabetical order. Throws ShapeError if the text is
-/// malformed or does not match the ranks of `shapes`.
+/// Parses "ij,jk->ik". Axes covered by an ellipsis get unused letters. Without '->', the result follows NumPy: the axes
+/// of the ellipsis come first, then the letters that occur once, in alphabetical order. Throws ShapeError if the text
+/// is malformed or does not match the ranks of `shapes`.
 Equation parse_equation(const std::string& text, const std::vector<Shape>& shapes);
 
-/// An equation with letters as axis labels, translated from one that may have words.
+/// An equation with letters as axis labels. It may be the translation of an equation with words.
 struct LabelledEquation {
   std::string text;
-  std::string names;  ///< For errors: "q is query, h is head"; empty if the labels were letters already.
+  std::string names;  ///< For errors: "q is query, h is head". Empty if the original labels were letters.
 };
-/// Translates "b query d, b key d -> b query key" to letters. The labels are words if one of the terms has a space
-/// between two of them. Otherwise, as in "bqd, bkd -> bqk", every letter is a label, and the text is returned
-/// unchanged. Throws ShapeError if a word is not a valid name, or if an equation of words lacks '->'.
+/// Translates "b query d, b key d -> b query key" to letters. The labels are words if a term has a space between two
+/// labels. Otherwise, as in "bqd, bkd -> bqk", every letter is a label, and the text is returned unchanged. Throws
+/// ShapeError if a word is not a valid name, or if an equation of words lacks '->'.
 LabelledEquation in_labels(const std::string& text);
 
-/// The size of every label of `equation`: 256 entries, indexed by character, -1 for unused ones. Sizes of 1 broadcast
-/// along axes of an ellipsis. Throws ShapeError, quoting `text`, if two axes with the same label differ in size.
+/// Returns the size of every label of `equation`: 256 entries, indexed by character, with -1 for unused characters.
+/// Sizes of 1 broadcast along axes of an ellipsis. Throws ShapeError, quoting `text`, if two axes with the same label
+/// differ in size.
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
                                            const std::string& text);
 
@@ -40,8 +41,8 @@ inline bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-/// The equation of a product of two operands with a further axis at the given indices of the operands and the result; -1
-/// adds none.
+/// Returns the equation of a product of two operands with an additional axis at the given indices of the operands and
+/// the result. -1 adds no axis.
 std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// cholesky, triangular_solve, lu, and lu_solve, which solves systems with the factors of lu.
+// cholesky, triangular_solve, lu, and lu_solve, which solves systems with the factors that lu computes.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "linear_algebra.hpp"
@@ -47,15 +47,16 @@ AttributeSpec flag(const char* name, const char* doc) {
   return {name, AttributeType::boolean, doc, false};
 }
 
-/// Throws ShapeError unless b [..., n, k] has the batch of a [..., n, n], or a has none.
+/// Throws ShapeError if b [..., n, k] does not have the batch of a [..., n, n]. If a has no batch, b may have any
+/// batch.
 void check_system(const Shape& a, const Shape& b) {
   const Shape batch = batch_of(a, "a", true), of_b = batch_of(b, "b", false);
   if (b[b.size() - 2] != a.back() || (batch != of_b && !batch.empty()))
     throw ShapeError("b must be [..., n, k] with the n and the batch of a, got " + to_string(a) + " and " +
                      to_string(b));
 }
-/// Factors without a batch of their own serve all of b: as they are if they are the same for all elements, else
-/// repeated.
+/// Factors without their own batch apply to all of b. If they are the same for all elements, they stay unchanged.
+/// Otherwise they are repeated.
 Vars batch_system(const BatchCall& call) {
   Vars inputs = call.inputs;
   inputs[1] = call.whole(1);
@@ -64,7 +65,7 @@ Vars batch_system(const BatchCall& call) {
     if (i == 1 || (apart && !call.mapped[0])) continue;
     inputs[i] = call.whole(i);
     if (!apart || call.rank(1) == 2) continue;
-    const Shape own = inputs[i].shape();  // [size, n, n], or [size, n] of a permutation
+    const Shape own = inputs[i].shape();  // [size, n, n], or [size, n] for a permutation
     Shape shape(inputs[1].shape().begin(), inputs[1].shape().end() - 2), ones = Shape::filled(shape.size(), 1);
     ones[0] = own[0];
     for (std::size_t axis = 1; axis < own.size(); ++axis) {
@@ -75,7 +76,8 @@ Vars batch_system(const BatchCall& call) {
   }
   return record_call(call.tape, call.op, inputs, call.attributes());
 }
-/// The cotangent of A where op(A) X = B, from that of B: minus the sum of its products with X.
+/// For op(A) X = B, returns the cotangent of A, given the cotangent of B: minus the sum of the products of this
+/// cotangent and X.
 Var gradient_of_matrix(const Var& a, const Var& b_cotangent, const Var& x, bool transposed) {
   const Var product = transposed ? matmul(x, matrix_transpose(b_cotangent)) : matmul(b_cotangent, matrix_transpose(x));
   return -sum_to(product, a.shape());
@@ -101,7 +103,8 @@ const Op& cholesky_op() {
           [](const GradientCall& call) {
             const Var& l = call.outputs[0];
             const Var product = matmul(matrix_transpose(l), call.cotangent());
-            const Var half = (tril(product) + tril(product, -1)) * 0.5;  // half of its diagonal
+            // the lower triangle, with half of the diagonal
+            const Var half = (tril(product) + tril(product, -1)) * 0.5;
             const Var left = solved(l, half, false, true, false);
             return Vars{symmetric(solved(l, matrix_transpose(left), false, true, false))};
           },
@@ -143,7 +146,7 @@ const Op& triangular_solve_op() {
   return entry;
 }
 
-/// The rows of x [..., n, k] in the order of the permutation [..., n]; or the order that it undoes.
+/// Returns the rows of x [..., n, k] in the order of the permutation [..., n]. If `back`, undoes this order.
 Var permuted(const Var& x, const Var& permutation, bool back) {
   const Var indices = broadcast_to(expand_dims(permutation, -1), x.shape());
   return back ? scatter_add(zeros_like(x), -2, indices, x) : gather(x, -2, indices);

@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// An elementwise op on floats.
+/// Defines an elementwise op on floats.
 Op function(const char* name, const char* doc, ElementwiseGradient gradient) {
   Op op;
   op.name = name;
@@ -152,7 +152,7 @@ const Op& softplus_op() {
   return entry;
 }
 
-/// Whether `approximate` selects gelu's tanh form. Throws Error unless it is 'none' or 'tanh'.
+/// Returns whether `approximate` selects gelu's tanh form. Throws Error if it is neither 'none' nor 'tanh'.
 bool tanh_form(const std::string& approximate) {
   if (approximate != "none" && approximate != "tanh")
     throw Error("approximate must be 'none' or 'tanh', got '" + approximate + "'");
@@ -164,7 +164,7 @@ std::vector<AttributeSpec> gelu_attributes() {
            std::string("none")}};
 }
 
-/// The argument of the hyperbolic tangent in gelu's tanh form.
+/// Returns the argument of the hyperbolic tangent in gelu's tanh form.
 Var tanh_argument(const Var& x) {
   return gelu_scale * (x + gelu_cubic * (x * square(x)));
 }
@@ -225,7 +225,7 @@ const Op& gelu_op() {
   return entry;
 }
 
-/// The tanh form written with x * (1 + a * x ** 2) in place of x + a * x ** 3.
+/// The tanh form with x * (1 + a * x ** 2) in place of x + a * x ** 3.
 Vars factored_gelu(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   return {0.5 * x * (1 + tanh(gelu_scale * x * (1 + gelu_cubic * square(x))))};

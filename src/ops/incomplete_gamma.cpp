@@ -1,5 +1,5 @@
-// The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution, of which samples are made.
-// They are tiles, since they consist of loops until convergence.
+// The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution, from which samples are
+// made. They are tiles, because they consist of loops until convergence.
 #include "incomplete_gamma.hpp"
 
 #include "arithmetic.hpp"
@@ -10,17 +10,18 @@
 namespace xtape {
 
 namespace {
-/// In float64, because large numbers cancel.
+/// Computed in float64, because large numbers cancel.
 Var log_density(const Var& a, const Var& x) {
   const Var at = cast(x, Dtype::float64), power = cast(a, Dtype::float64) - 1;
   const Var none = power == 0;  // 0 times log(0) is NaN
   return masked_fill(power * log(where(none, 1.0, at)), none, 0) - at - lgamma(power + 1);
 }
 
-/// The derivative by a of the x at which gammainc(a, x) has a certain value (Figurnov et al., 2018), in float64: minus
-/// the derivative of gammainc by a over the density. This is the integral from x on, or minus that up to x, of
-/// log(t) - digamma(a) times the density at t, over the density at x. With t = x exp(v) or x exp(-v) the sum over v at
-/// 48 points, which come doubly exponentially close to 0, has 9 digits or more.
+/// Let x be the number at which gammainc(a, x) has a given value. Returns the derivative of x with respect to a
+/// (Figurnov et al., 2018), computed in float64. It is minus the derivative of gammainc with respect to a, divided by
+/// the density at x. The numerator is an integral of log(t) - digamma(a) times the density at t: over t > x, or minus
+/// the integral over t < x. With t = x exp(v) or x exp(-v), a sum over v at 48 points has at least 9 digits. The points
+/// approach 0 doubly exponentially.
 Var slope_by_shape(const Var& shape, const Var& value) {
   constexpr std::int64_t points = 48;
   constexpr double first = -3.4, step = 6.8 / (points - 1);

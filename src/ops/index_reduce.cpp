@@ -1,5 +1,5 @@
-// index_reduce and scatter_elements, which combine slices or elements at indices, and checked_indices, which gives
-// indices for them.
+// index_reduce and scatter_elements, which combine slices or elements at indices, and checked_indices, which produces
+// the indices for them.
 #include "index_reduce.hpp"
 
 #include <initializer_list>
@@ -36,11 +36,11 @@ const Op& checked_indices_op() {
   return entry;
 }
 
-/// Where a call of index_reduce or scatter_elements combines, with the ops that read and add there.
+/// The places at which a call of index_reduce or scatter_elements combines, with the ops that read and add there.
 struct Places {
   Var indices;
   std::int64_t axis = 0;
-  bool whole = true;  ///< Slices, not elements.
+  bool whole = true;  ///< True for slices, false for elements.
 
   Places(const Attributes& attributes, const Var& at) : indices(at), whole(attributes.find("axis") == nullptr) {
     if (!whole) axis = attributes.get<std::int64_t>("axis");
@@ -54,7 +54,8 @@ struct Places {
   }
 };
 
-/// The gradients of a `set`: to `part` where no later index is equal, and to x where no index is.
+/// Returns the gradients of a `set`. The gradient goes to an element of `part` if no later index is equal, and to an
+/// element of x if there is no index for it.
 Vars gradient_of_set(const GradientCall& call, const Places& at) {
   const Var &indices = at.indices, &part = call.inputs[2], dy = call.cotangent();
   const Tape tape = part.tape();
@@ -73,8 +74,9 @@ Vars gradient_of_extreme(const GradientCall& call, const Places& at) {
   return {own * share, Var(), others * at.read(share)};
 }
 
-/// What the others multiply an element by that is one of `zeros` zeros, or none: their product, where `product` is that
-/// of all elements but zeros, and `vanishing` the sum of all zeros. That is 0, but not its gradient.
+/// For each element, returns the product of all other elements that are combined with it. The `zeros` elements that are
+/// 0 need care: their product is 0, but its gradient is not. `product` is the product of all elements that are not 0,
+/// and `vanishing` is the sum of the elements that are 0.
 Var product_of_others(const Var& x, const Var& product, const Var& zeros, const Var& vanishing) {
   const Var is_zero = x == 0;
   const Var others = zeros - cast(is_zero, x.dtype());
@@ -104,7 +106,7 @@ Vars batch_index_reduce(const BatchCall& call) {
   const std::int64_t size = x.shape()[1];
   Shape flat = x.shape();
   flat.erase(0);
-  flat[0] = flat[0] * call.size;  // fits, since the tape has the array
+  flat[0] = flat[0] * call.size;  // no overflow, because the tape has the array
   const Var first = with_rank(iota(call.tape, {call.size}) * size, indices.rank());
   const Var rows = checked_indices(indices, size, false) + first;
   const auto& reduce = call.attributes().get<std::string>("reduce");
@@ -116,7 +118,7 @@ void require_recorded(const OpCall& call) {
   if (call.dtype(1) != Dtype::int64) throw DtypeError("recorded indices are int64");
 }
 
-/// What the two ops share.
+/// The common definition of the two ops.
 Op reduction_op(const char* name, const char* doc) {
   Op op;
   op.name = name;
@@ -124,7 +126,7 @@ Op reduction_op(const char* name, const char* doc) {
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = {{"reduce", AttributeType::text, "\"set\", \"prod\", \"amax\" or \"amin\".", std::nullopt}};
   op.gradient = gradient_of_reduction;
-  // The loops exist for int64 only, since they exist for many types and reductions.
+  // The loops exist only for int64 indices, because they exist for many types and reductions.
   op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };
@@ -239,7 +241,7 @@ Var combined_at(const Var& x, const Var& indices, const Var& part, const std::st
   const Var total = at.added(base, part);
   if (!mean) return total;
   const Shape counted = axis ? x.shape() : Shape{x.shape()[0]};
-  // Floats would not count beyond 2^24.
+  // Uses int64, because float32 cannot count beyond 2^24.
   Var counts = at.added(full(tape, counted, include_self ? 1 : 0, Dtype::int64),
                         ones(tape, indices.shape(), Dtype::int64));
   if (!include_self) counts = maximum(counts, 1);

@@ -1,4 +1,4 @@
-// Ops that use an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
+// Ops with an array of indices: take, gather, their adjoints index_add and scatter_add, and one_hot.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "creation.hpp"
@@ -11,7 +11,7 @@ std::vector<AttributeSpec> axis_attribute() {
   return {{"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}}};
 }
 
-/// The shape of take's result: the shape of x with the shape of the indices in place of the axis.
+/// Returns the shape of take's result: the shape of x, with the shape of the indices in place of the axis.
 Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.size());
   Shape shape(x.begin(), x.begin() + at);
@@ -20,7 +20,7 @@ Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
   return shape;
 }
 
-/// Throws ShapeError unless `indices` has the sizes of x, except along the axis.
+/// Throws ShapeError if a size of `indices` differs from the size of x, except along the axis.
 void require_like(const Shape& x, const Shape& indices, std::int64_t axis) {
   const std::size_t at = normal_axis(axis, x.size());
   bool fits = indices.size() == x.size();
@@ -30,7 +30,7 @@ void require_like(const Shape& x, const Shape& indices, std::int64_t axis) {
                      ", except along axis " + std::to_string(at));
 }
 
-/// Throws ShapeError unless the input 'part' has shape `wanted`.
+/// Throws ShapeError if the input 'part' does not have shape `wanted`.
 void require_part(const Shape& part, const Shape& wanted) {
   if (part != wanted)
     throw ShapeError("'part' has shape " + to_string(part) + ", but x and the indices require " + to_string(wanted));
@@ -38,7 +38,7 @@ void require_part(const Shape& part, const Shape& wanted) {
 
 using Adjoint = Var (*)(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 
-/// For Op::accumulate: if x is the result of `zeros`, records the call with the addend in its place.
+/// For Op::accumulate. If x is the result of `zeros`, records the call with the addend in place of x.
 std::function<Var(const Node&, const Vars&, const Var&)> instead_of_zeros(Adjoint record) {
   return [record](const Node& node, const Vars& inputs, const Var& addend) {
     if (inputs[0].node().op != &zeros_op()) return Var();
@@ -58,17 +58,19 @@ Var scaled_take(const Node& node, const Vars& inputs, std::size_t input, const V
   return taken * reshape(scale, shape);
 }
 
-/// The axis of the call with the batch in front of x.
+/// Returns the axis of the call after the batch is added as axis 0 of x.
 std::size_t axis_behind_batch(const BatchCall& call) {
   return normal_axis(call.attributes().get<std::int64_t>("axis"), call.rank()) + 1;
 }
 
-/// Indices [b, …] of slices of x [b, …, n, …] along `axis`, as gather and scatter_add take them: [b, …, count, …].
+/// Converts indices [b, …] of slices of x [b, …, n, …] along `axis` to the form for gather and scatter_add: [b, …,
+/// count, …].
 Var element_by_element(const Var& indices, Shape x, std::size_t axis) {
   Shape narrow = Shape::filled(x.size(), 1);
   narrow[0] = x[0];
   narrow[axis] = 1;
-  for (std::size_t i = 1; i < indices.rank(); ++i) narrow[axis] *= indices.shape()[i];  // fits, since the tape has the array
+  // no overflow, because the tape has the array
+  for (std::size_t i = 1; i < indices.rank(); ++i) narrow[axis] *= indices.shape()[i];
   x[axis] = narrow[axis];
   return broadcast_to(reshape(indices, narrow), x);
 }
@@ -78,7 +80,8 @@ Vars batch_take(const BatchCall& call) {
   const std::size_t axis = axis_behind_batch(call);
   if (!call.mapped[1]) return {take(x, indices, static_cast<std::int64_t>(axis))};
   if (!call.mapped[0]) {
-    const auto place = static_cast<std::int64_t>(axis) - 1;  // of the batch, the first axis of the indices
+    // the axis of the batch, which is the first axis of the indices
+    const auto place = static_cast<std::int64_t>(axis) - 1;
     return {axis_to_first(take(x, indices, place), place)};
   }
   Shape shape = call.node.outputs[0].shape;
@@ -142,7 +145,7 @@ Vars batch_index_add(const BatchCall& call) {
   return {scatter_add(x, axis, indices, reshape(part, indices.shape()))};
 }
 
-/// The common definition of the two adjoints, whose inputs are x, indices and part.
+/// The common definition of the two adjoints. Their inputs are x, indices and part.
 Op adjoint_op(const char* name, const char* doc) {
   Op op;
   op.name = name;
@@ -153,7 +156,7 @@ Op adjoint_op(const char* name, const char* doc) {
   return op;
 }
 
-/// The type of x. Throws DtypeError if it is bool.
+/// Returns the type of x. Throws DtypeError if it is bool.
 std::vector<ValueType> as_x(const OpCall& call) {
   if (call.dtype(0) == Dtype::boolean) throw DtypeError("cannot add bool arrays: cast them to numbers");
   return {call.inputs[0]};

@@ -57,7 +57,7 @@ Vars expand_layer_norm_grad(const ExpandCall& call) {
   return gradients;
 }
 
-/// The kernel gives dx for all rows. The other gradients are sums over the rows of each element.
+/// The kernel computes dx for all rows. The other gradients are sums over the rows of each example.
 Vars batch_layer_norm_grad(const BatchCall& call) {
   if (call.inputs.size() > 4 && call.mapped[4]) return {};
   Vars inputs = call.all_whole();
@@ -92,7 +92,7 @@ const Op& layer_norm_grad_op() {
 }
 
 Vars layer_norm_gradient(const GradientCall& call) {
-  // Second derivatives go through the expansion.
+  // The expansion handles second derivatives.
   if (!call.cotangents[1].empty() || !call.cotangents[2].empty()) return {};
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1], call.outputs[2]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);

@@ -26,8 +26,8 @@ Var with_batch(const Var& x, const Shape& batch) {
   return broadcast_to(x, joined(batch, {x.size(-2), x.size(-1)}));
 }
 
-/// A vector b [m] is a matrix of one column for `compute`, whose result loses it again. Throws ShapeError unless b has
-/// as many rows as a.
+/// Converts a vector b [m] to a matrix with one column for `compute`, and removes the column axis from the result.
+/// Throws ShapeError if b and a have different numbers of rows.
 template <class Compute>
 Vars for_columns(const Var& a, const Var& b, const Compute& compute) {
   if (b.rank() == 0 || b.size(b.rank() == 1 ? 0 : -2) != a.size(-2))
@@ -129,7 +129,7 @@ Vars record_kron(const Vars& in, const Attributes&) {
 }
 
 using Record = Vars (*)(const Vars&, const Attributes&);
-/// An op that is always recorded as others: `record` says which.
+/// An op that `record` always records as other ops.
 struct Row {
   const char* name;
   const char* doc;
@@ -203,7 +203,7 @@ Op op_of(const Row& row) {
   op.attributes = row.attributes;
   op.differentiable = row.differentiable;
   const Record record = row.record;
-  op.shape = [record](const OpCall& call) {  // that of the recording
+  op.shape = [record](const OpCall& call) {  // the shape of the recording
     Tape tape;
     Vars inputs;
     for (const ValueType& type : call.inputs)

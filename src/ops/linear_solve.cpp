@@ -1,4 +1,4 @@
-// linear_solve: the solution of A x = b, where a body computes products with A.
+// linear_solve: the solution of A x = b. A body computes the products with A.
 #include "xtape/linear_solve.hpp"
 
 #include <algorithm>
@@ -14,9 +14,10 @@ namespace xtape {
 const Op& linear_solve_op();
 
 namespace {
-constexpr std::int64_t most_unknowns = 100'000;  // that the default of max_steps counts
+constexpr std::int64_t most_unknowns = 100'000;  // the limit of unknowns in the default of max_steps
 
-/// The attributes of the node. Its inputs are b and what the product uses; the inputs of the body are v and the same.
+/// The attributes of the node. Its inputs are b and the values that the product uses. The inputs of the body are v and
+/// the same values.
 struct SolveForm {
   SolveForm() = default;
   explicit SolveForm(const Attributes& given)
@@ -33,8 +34,8 @@ struct SolveForm {
             {"max_steps", options.max_steps},
             {"restart", options.restart}};
   }
-  std::int64_t unknowns = 0;    // arrays, not elements
-  std::int64_t batch_axes = 0;  // the first axes of all unknowns; each of their elements is a system of its own
+  std::int64_t unknowns = 0;    // number of arrays, not of elements
+  std::int64_t batch_axes = 0;  // number of leading axes of all unknowns; each of their elements is a separate system
   LinearSolveOptions options;
 };
 
@@ -110,16 +111,17 @@ class Systems {
   Shape batch_;
 };
 
-/// The sum over the elements of each system, [batch…, 1].
+/// Returns the sum over the elements of each system, [batch…, 1].
 Var dot(const Var& a, const Var& b) {
   return sum(a * b, {-1}, true);
 }
-/// 1 / |v| from the square of |v|, and 0 where v is 0.
+/// Returns 1 / |v| for the given square of |v|, or 0 if v is 0.
 Var inverse_norm(const Var& square) {
   return where(equal(square, 0), 0, rsqrt(square));
 }
 
-/// Conjugate gradients. States: the solution, the residual, the direction, and the square of the residual's norm.
+/// Conjugate gradients. The states are the solution, the residual, the direction, and the square of the residual's
+/// norm.
 Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound, std::int64_t max_steps) {
   const auto unsolved = [&](const Vars& states) { return greater(states[3], bound); };
   const auto step = [&](const Vars& states) {
@@ -136,9 +138,9 @@ Vars conjugate_gradients(const Systems& systems, const Var& b, const Var& bound,
       .states;
 }
 
-/// Simpler GMRES. With the products q_i = A p_i orthonormal, the residual is least along each new q by itself. States:
-/// the solution, the residual, the next direction, the square of the residual's norm, all p and q of this cycle, and
-/// their number.
+/// The method that is called Simpler GMRES. The products q_i = A p_i are orthonormal, so the residual can be minimised
+/// along each new q separately. The states are the solution, the residual, the next direction, the square of the
+/// residual's norm, all p and q of this cycle, and their number.
 Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearSolveOptions& options,
            std::int64_t max_steps) {
   const std::int64_t size = std::min(options.restart, max_steps);
@@ -151,7 +153,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
     const Var &x = states[0], &r = states[1], &square_norm = states[3], &ps = states[4], &qs = states[5],
               &count = states[6];
     Var p = states[2], q = systems.product(p);
-    for (int pass = 0; pass < 2; ++pass) {  // twice, for orthogonality to rounding
+    for (int pass = 0; pass < 2; ++pass) {  // twice, so that the vectors are orthogonal up to rounding
       const Var along = sum(qs * q, {-1}, true);
       q = q - sum(along * qs, {0});
       p = p - sum(along * ps, {0});
@@ -163,7 +165,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
     const Var length = where(active, dot(r, q), 0);
     const Var next = r - length * q;
     const Var next_square = dot(next, next);
-    // The residual is the better direction where it falls, the last product where it stagnates.
+    // If the residual decreases, it is the better direction. If it stagnates, the last product is better.
     const Var full = equal(count + 1, size);
     const Var falls = less(next_square, 0.8 * square_norm) | full;
     const Var direction = where(falls, next * inverse_norm(next_square), q);
@@ -182,7 +184,7 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
   return while_loop([&](const Vars& states) { return any(unsolved(states)); }, step, init, max_steps).states;
 }
 
-/// The relative rounding error of a float dtype.
+/// Returns the relative rounding error of a float dtype.
 double precision_of(Dtype dtype) {
   return dtype == Dtype::float64   ? 0x1p-52
          : dtype == Dtype::float32 ? 0x1p-23
@@ -190,8 +192,8 @@ double precision_of(Dtype dtype) {
                                    : 0x1p-7;
 }
 
-/// Systems are scaled by their largest right-hand side, so that no square overflows or vanishes. At the end, b - A x is
-/// computed once: it also shows a product that is not linear.
+/// Each system is scaled by its largest right-hand side, so that squares neither overflow nor vanish. At the end, b - A
+/// x is computed once, which also detects a product that is not linear.
 Vars solve(const ExpandCall& call) {
   const SolveForm form(call.attributes());
   const LinearSolveOptions& options = form.options;
@@ -203,18 +205,18 @@ Vars solve(const ExpandCall& call) {
   const Var scale = where(greater(largest, 0) & less(largest, INFINITY), largest, 1);
   const Var b = given / scale, square_norm = dot(b, b);
   const std::int64_t max_steps = options.max_steps > 0 ? options.max_steps : 10 * std::min(count, most_unknowns);
-  // An atol far above |b| is capped, so that its square is finite.
+  // An atol far above |b| is capped, so that its square stays finite.
   const Var bound = maximum(options.rtol * options.rtol * square_norm, square(minimum(options.atol / scale, 1e15)));
   const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
                                                 : gmres(systems, b, bound, options, max_steps);
   const Var residual = b - systems.product(states[0]);
-  // For the squares: ten times the bound of the residual, or half of the digits.
+  // The bound for the square of the residual: ten times the tolerance of the residual, or half of the digits.
   const Var allowed = maximum(100 * bound, precision_of(b.dtype()) * square_norm);
   const Var is_solved = less_equal(states[3], bound) & less_equal(dot(residual, residual), allowed);
   return systems.parts(where(is_solved, states[0] * scale, std::nan("")));
 }
 
-/// The body of the transposed system.
+/// Returns the body of the transposed system.
 std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm& form) {
   std::vector<bool> marked(call.inputs.size(), false);
   std::fill_n(marked.begin(), form.unknowns, true);
@@ -228,7 +230,7 @@ std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm
   }
   for (std::int64_t i = 0; i < form.unknowns; ++i) {
     cotangents.push_back(inputs[i]);
-    inputs[i] = zeros_like(inputs[i]);  // v: the gradient of a linear function is the same everywhere
+    inputs[i] = zeros_like(inputs[i]);  // any v works, because the gradient of a linear function is the same everywhere
   }
   inputs.insert(inputs.end(), cotangents.begin(), cotangents.end());
   std::vector<ValueId> results;
@@ -237,7 +239,8 @@ std::shared_ptr<const Tape> transposed(const GradientCall& call, const SolveForm
   return body;
 }
 
-/// With A x = b: the cotangent of b solves the transposed system, and that of A is minus it times x.
+/// For A x = b, the cotangent of b is the solution of the transposed system. The cotangent of A is minus the cotangent
+/// of b times x.
 Vars solve_gradient(const GradientCall& call) {
   const SolveForm form(call.attributes());
   const Tape tape = call.inputs[0].tape();

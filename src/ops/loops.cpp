@@ -1,4 +1,4 @@
-// while_loop and cond, which are conditional scans.
+// while_loop and cond, which are recorded as conditional scans.
 #include "xtape/loops.hpp"
 
 #include "calls.hpp"
@@ -8,27 +8,27 @@
 namespace xtape {
 
 namespace {
-/// Throws unless the vars are of the tape.
+/// Throws if a var does not belong to the tape.
 void check_tape(const Tape& tape, const Vars& vars, const std::string& what) {
   for (const Var& var : vars)
     if (var.tape() != tape) throw HandleError(what + " of another tape");
 }
 
-/// A bool of one element as one of rank 0.
+/// Returns a bool of one element as a bool of rank 0.
 Var one_bool(const Var& flag, const std::string& what) {
   if (flag.dtype() != Dtype::boolean) throw DtypeError(what + " must be one bool, got " + to_string(flag.type()));
   if (count_of(flag.shape()) != 1) throw ShapeError(what + " must be one bool, got " + to_string(flag.type()));
   return reshape(flag, {});
 }
 
-/// Calls one of the user's functions; its nodes get the source locations of its own calls.
+/// Calls one of the user's functions. Its nodes get the source locations of the function's own calls.
 template <class Function>
 auto called(Tape tape, const Function& function, const Vars& vars) {
   const auto out_of_call = tape.out_of_call();
   return function(vars);
 }
 
-/// Records one step, which takes place if `flag` is true.
+/// Records one step that takes place if `flag` is true.
 Scanned record_if(const Var& flag, const ScanFunction& cell, const Vars& init) {
   ScanOptions options;
   options.axis = 0;
@@ -91,7 +91,7 @@ Vars cond(const Var& predicate, const std::function<Vars(const Vars&)>& if_true,
       if (results.empty()) throw Error("cond: a branch gives no result");
       return results;
     };
-    // Zeros if the branch is not taken; the other one starts from them.
+    // The results are zeros if the branch is not taken. The other branch starts from these results.
     Vars results = record_if(flag, [&](const Vars&, const Vars&) { return std::make_pair(branch(if_true), Vars{}); },
                              {}).outputs;
     for (Var& result : results) result = squeeze(result, {0});

@@ -1,4 +1,4 @@
-/// Helpers shared by cross_entropy and product_cross_entropy.
+/// Shared helpers of cross_entropy and product_cross_entropy.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ const Op& cross_entropy_grad_op();
 /// The attributes ignore, label_smoothing and smoothing_excludes.
 std::vector<AttributeSpec> loss_attributes();
 
-/// Throws ShapeError or Error unless these attributes are valid for logits of shape `logits`, and input number
-/// `targets` has one element for each row of the logits.
+/// Throws ShapeError or Error if these attributes are not valid for logits of shape `logits`, or if input number
+/// `targets` does not have one element for each row of the logits.
 void check_loss(const OpCall& call, const Shape& logits, std::size_t targets);
 
 }  // namespace xtape

@@ -49,7 +49,7 @@ const Op& matmul_op() {
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes&) {
             product_shape(inputs[0].shape(),
-                          inputs[1].shape());  // so that errors mention matmul's operands, not einsum's
+                          inputs[1].shape());  // so that errors name matmul's operands, not einsum's
             return as_einsum(inputs);
           }};
   return entry;

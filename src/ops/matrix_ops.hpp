@@ -1,24 +1,25 @@
-/// What the ops of linear algebra share.
+/// Shared helpers of the ops of linear algebra.
 #pragma once
 
 #include "xtape/op/op.hpp"
 
 namespace xtape {
 
-/// The matrices with rows and columns exchanged: a view.
+/// Returns the matrices with swapped rows and columns, as a view.
 Var matrix_transpose(const Var& x);
-/// x / 2 + xᵀ / 2, the gradient of a matrix that stands for this mean.
+/// Returns x / 2 + xᵀ / 2. It is the gradient of a matrix of which only this mean counts.
 Var symmetric(const Var& x);
-/// The axes before the last two. Throws ShapeError, naming `what`, unless the array has matrices, which are square if
-/// `square`.
+/// Returns the axes before the last two. Throws ShapeError with the name `what` if the array does not have matrices, or
+/// if `square` and they are not square.
 Shape batch_of(const Shape& shape, const char* what, bool square);
-/// `batch` with further axes.
+/// Returns `batch` with further axes appended.
 Shape joined(Shape batch, std::initializer_list<std::int64_t> more);
-/// Which of the singular values s of a are larger than rtol times the largest; rtol as in `pinv`.
+/// Returns which of the singular values s of a are larger than rtol times the largest one. rtol has the meaning of
+/// `pinv`.
 Var significant(const Var& s, const Var& a, double rtol);
-/// For Lowering::kernel.
+/// The function for Lowering::kernel.
 Kernel linear_algebra_kernel(const KernelCall& call);
-/// The attribute "check".
+/// Returns the attribute "check".
 AttributeSpec check_attribute(const char* refused);
 
 }  // namespace xtape

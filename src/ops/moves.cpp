@@ -1,5 +1,5 @@
-// Moves of slices: roll, repeat_interleave, meshgrid and padding by elements of the array. Concatenated slices are
-// copied in long runs, which picking by indices along the last axis does not do.
+// Moves of slices: roll, repeat_interleave, meshgrid, and padding with elements of the array. They concatenate slices,
+// which are copied in long runs. Indexing along the last axis would copy single elements.
 #include <algorithm>
 
 #include "calls.hpp"
@@ -46,7 +46,7 @@ Vars expand_repeat(const ExpandCall& call) {
 
 enum class Border { reflect, replicate, circular };
 
-/// x with elements of its own at the two ends of an axis.
+/// Returns x with some of its own elements added at both ends of an axis.
 Var bordered(const Var& x, std::size_t axis, std::int64_t before, std::int64_t after, Border border) {
   const std::int64_t size = x.shape()[axis], place = static_cast<std::int64_t>(axis);
   const auto end = [&](std::int64_t count, bool front) {

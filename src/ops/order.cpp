@@ -1,4 +1,4 @@
-// Sorting, and what is at certain places of sorted arrays: compositions of top_k, whose kernel sorts.
+// Sorting, and elements at given ranks. All ops are compositions of top_k, whose kernel sorts.
 #include <algorithm>
 
 #include "batching.hpp"
@@ -11,11 +11,11 @@
 namespace xtape {
 
 namespace {
-/// What is reduced, in ascending order.
+/// The elements to reduce, in ascending order.
 struct Ordered {
   Var values;              ///< [kept…, n]
-  Var last;                ///< The position of the last element that counts, int64, broadcasts to [kept…, 1].
-  Var missing;             ///< Where the result is NaN: bool [kept…, 1]; empty: nowhere.
+  Var last;                ///< The position of the last element that counts: int64, broadcasts to [kept…, 1].
+  Var missing;             ///< Where the result is NaN: bool [kept…, 1]. Empty if it is NaN nowhere.
   std::int64_t n = 0;
   Shape result;            ///< The shape of the reduction.
 
@@ -24,9 +24,10 @@ struct Ordered {
     shape.back() = size;
     return shape;
   }
-  /// The elements at `position`, [kept…, m]; of rows with a NaN, the last element, which is one.
+  /// Returns the elements at `position`, [kept…, m]. For rows with a NaN, returns the last element, which is a NaN.
   Var at(Var position) const {
-    position = minimum(cast(position, Dtype::int64), last);  // `last` may not be a number of the position's dtype
+    // int64, because the position's dtype may not represent `last`
+    position = minimum(cast(position, Dtype::int64), last);
     if (!missing.empty()) position = masked_fill(position, missing, n - 1);
     return gather(values, -1, position);
   }
@@ -74,11 +75,11 @@ Vars quantile_of(const ExpandCall& call, const Ordered& x) {
   if (how == "lower" || how == "higher") {
     y = x.at(how == "lower" ? down : up);
   } else if (how == "nearest") {
-    // Halves go to the even one of the two.
+    // Ties go to the even position.
     const Var half = position - down, odd = mod(down, 2) == 1;
     y = x.at(where((half > 0.5) | ((half == 0.5) & odd), up, down));
   } else {
-    // Not infinity minus infinity, where both are the same element.
+    // The step is 0 if both positions are equal, because infinity minus infinity would be NaN.
     const Var below = x.at(down), step = masked_fill(x.at(up) - below, up == down, 0);
     y = below + (how == "midpoint" ? step * 0.5 : step * (position - down));
   }

@@ -1,4 +1,4 @@
-// pad, shift_right and tile: extending and repeating arrays.
+// pad, shift_right and tile. They extend and repeat arrays.
 #include <algorithm>
 
 #include "batching.hpp"
@@ -59,7 +59,8 @@ const Op& pad_op() {
   return entry;
 }
 
-/// x itself in mode predict; else x without its last slice along the axis, after a slice of `value`.
+/// Returns x itself in mode predict. Otherwise, returns a slice of `value` followed by x without its last slice along
+/// the axis.
 Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
   require_fits(attributes.number("value"), x.dtype(), "value");
   if (tape.mode() == Mode::predict) return {x};
@@ -93,14 +94,14 @@ const Op& shift_right_op() {
   return entry;
 }
 
-/// Repeats by broadcasting a new axis before each repeated axis. Works in rounds, each with as many new axes as an
-/// array may have, but for one, which a batch of such arrays needs.
+/// Repeats by broadcasting a new axis before each repeated axis. Works in rounds. A round adds as many axes as an array
+/// may have, minus one that stays free for a batch.
 Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
   for (std::size_t done = 0; done < repeats.size();) {
     Shape apart, spread, joined;
     std::size_t room = Shape::max_rank - x.rank();
     if (room > 1) --room;
-    std::size_t next = repeats.size();  // the first axis that is left for another round
+    std::size_t next = repeats.size();  // the first axis that another round must repeat
     for (std::size_t i = 0; i < x.rank(); ++i) {
       const std::int64_t size = x.shape()[i];
       const bool repeated = i >= done && repeats[i] != 1;
@@ -156,7 +157,7 @@ const Op& tile_op() {
       .record =
           [](Tape&, const Op&, const Vars& inputs, const Attributes& attributes) {
             const auto& repeats = attributes.get<std::vector<std::int64_t>>("repeats");
-            repeated(repeats, inputs[0].shape());  // so that errors mention tile's attribute
+            repeated(repeats, inputs[0].shape());  // so that errors name tile's attribute
             return tiled(inputs[0], repeats);
           }};
   return entry;

@@ -1,4 +1,4 @@
-// Elementwise functions that are compositions of other ops: they fuse as those do.
+// Elementwise functions that are compositions of other elementwise ops and fuse like them.
 #include <cfloat>
 #include <limits>
 
@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// The greatest finite number of a float dtype.
+/// Returns the greatest finite number of a float dtype.
 double greatest(Dtype dtype) {
   return dtype == Dtype::float64    ? DBL_MAX
          : dtype == Dtype::bfloat16 ? 0x1.FEp127
@@ -29,7 +29,7 @@ Vars expand_nan_to_num(const ExpandCall& call) {
   return {masked_fill(y, x == -infinity, or_finite(number_of(call, "neginf")))};
 }
 
-/// From the nearer end, so that the result is exact at both.
+/// Interpolates from the nearer end, so that the result is exact at both ends.
 Vars expand_lerp(const ExpandCall& call) {
   const Var &start = call.inputs[0], &end = call.inputs[1], &weight = call.inputs[2];
   const Var way = end - start;

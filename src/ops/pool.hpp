@@ -10,13 +10,15 @@
 
 namespace xtape {
 
-/// How windows slide along the last axes, one for each number of kernel_size.
+/// How windows slide along the last axes. kernel_size has one number for each of these axes.
 struct Pool {
   using Integers = std::vector<std::int64_t>;
 
-  std::size_t n = 0, first = 0;  // how many axes, and which is the first
+  std::size_t n = 0, first = 0;  // the number of axes, and the first of them
   Integers size, stride, dilation, padding, count;
-  Integers beyond;  ///< Elements that windows reach beyond the end and its padding; negative: that no window reaches.
+  /// The number of elements by which windows extend beyond the end and its padding. If negative, the number of elements
+  /// that no window reaches.
+  Integers beyond;
 
   Pool(const Attributes& attributes, const Shape& x) {
     size = attributes.get<Integers>("kernel_size");
@@ -34,7 +36,7 @@ struct Pool {
     std::copy(count.begin(), count.end(), x.begin() + first);
     return x;
   }
-  /// x with `value` around it, as far as windows reach.
+  /// Returns x with `value` around it, as far as windows extend.
   Var padded(const Var& x, double value) const {
     Integers after = padding;
     for (std::size_t i = 0; i < n; ++i) after[i] += std::max<std::int64_t>(0, beyond[i]);
@@ -48,13 +50,14 @@ struct Pool {
     if (padding[i] < 0 || padding[i] > size[i] / 2)
       throw ShapeError("padding must be at least 0 and at most half of kernel_size " + std::to_string(size[i]) +
                        ", got " + std::to_string(padding[i]));
-    const bool fits = length > 0 && checked_add(length, 2 * padding[i]);  // a window of padding has no largest element
+    // a window that consists only of padding has no largest element
+    const bool fits = length > 0 && checked_add(length, 2 * padding[i]);
     std::int64_t windows = fits ? count_of_windows(length, size[i], stride[i], dilation[i]) : 0;
     if (windows == 0)
       throw ShapeError("a window over " + std::to_string(span) + " elements does not fit axis " +
                        std::to_string(first + i) + " of " + to_string(x) + " with padding " +
                        std::to_string(padding[i]));
-    std::int64_t next = windows;  // where one more window begins: in x or in the padding before it
+    std::int64_t next = windows;  // the beginning of one more window, which must be in x or in the padding before x
     if (ceil_mode && (length - span) % stride[i] != 0 && checked_multiply(next, stride[i]) &&
         next < length - padding[i])
       ++windows;

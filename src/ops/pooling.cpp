@@ -1,4 +1,5 @@
-// Pooling: the largest element, or the mean, of sliding windows. Recorded as windows, one axis after the other.
+// Pooling: the largest element, or the mean, of sliding windows. Pooling is recorded as windows, one axis after the
+// other.
 #include <algorithm>
 #include <limits>
 
@@ -12,18 +13,19 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-/// The first of the largest elements along the last axis, or the last NaN, and its index, which keeps the axis.
+/// Returns the first of the largest elements along the last axis, or the last NaN, and its index, which keeps the axis.
 std::pair<Var, Var> first_largest(const Var& x) {
   const Var index = argmax(x, -1, true);
   return {squeeze(gather(x, -1, index), {-1}), index};
 }
 
-/// The largest element of each window; if `with_index`, also its index within the axes, row by row.
+/// Returns the largest element of each window. If `with_index`, also returns its index within the pooled axes in
+/// row-major order.
 Vars largest(const Var& x, const Pool& pool, bool with_index) {
   Var y = pool.padded(x, -std::numeric_limits<double>::infinity());
-  Vars places;  // of the largest elements along each axis
+  Vars places;  // along each axis, the places of the largest elements
   for (std::size_t i = 0; i < pool.n && with_index; ++i) {
-    // An element that is padding is chosen only if all are -inf; it counts as the nearest one of x.
+    // An element of the padding is chosen only if all elements are -inf. It then counts as the nearest element of x.
     const Var place = iota(x.tape(), y.shape(), static_cast<std::int64_t>(pool.first + i)) - pool.padding[i];
     places.push_back(clip(place, 0, x.shape()[pool.first + i] - 1));
   }
@@ -40,7 +42,7 @@ Vars largest(const Var& x, const Pool& pool, bool with_index) {
   return {y, index};
 }
 
-/// The sum of each window.
+/// Returns the sum of each window.
 Var summed(const Var& x, const Pool& pool) {
   Axes within;
   for (std::size_t i = 0; i < pool.n; ++i) within.push_back(-1 - static_cast<std::int64_t>(i));
@@ -57,7 +59,7 @@ Var averaged(const Var& x, const Pool& pool, bool count_padding) {
     for (const std::int64_t size : pool.size) count *= static_cast<double>(size);
     return total / count;
   }
-  // The elements of each window that count: ones, with as many windows.
+  // The number of elements of each window that count is the sum of a window of ones.
   Shape counted(x.shape().begin() + pool.first, x.shape().end());
   Pool of_ones = pool;
   of_ones.first = 0;
@@ -68,11 +70,12 @@ Var averaged(const Var& x, const Pool& pool, bool count_padding) {
   return total / summed(of_ones.padded(ones(x.tape(), counted, x.dtype()), 0), of_ones);
 }
 
-/// Windows that cover an axis: their elements on a new last axis, and which of them exist (empty: all).
+/// Returns windows that cover an axis: their elements on a new last axis, and which of them exist. The second var is
+/// empty if all exist.
 std::pair<Var, Var> covering(const Var& x, std::int64_t axis, std::int64_t count) {
   const std::int64_t length = x.size(axis);
   if (length % count == 0) return {windows(x, axis, length / count, length / count), Var()};
-  // int64 numbers; floor(i * n / count) is computed without the product, which may be too large.
+  // Uses int64 numbers. Computes floor(i * n / count) without the product i * n, which may be too large.
   const std::int64_t quotient = length / count, rest = length % count;
   const Var i = iota(x.tape(), {count, 1});
   const Var start = i * quotient + floor_divide(i * rest, count);
@@ -126,7 +129,7 @@ Vars adaptive(const Var& x, const Attributes& attributes, bool average) {
 
 Vars pooled(const Op& op, const Vars& inputs, const Attributes& attributes);
 
-/// An op that is recorded in other ops: what it gives for x, and its shape.
+/// Defines a pooling op, which is recorded as other ops: its shape rule and its expansion.
 Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attributes) {
   Op op;
   op.name = name;
@@ -203,7 +206,7 @@ Vars pooled(const Op& op, const Vars& inputs, const Attributes& attributes) {
   return largest(x, pool, false);
 }
 
-/// For the functions that name a number of axes.
+/// For functions whose names contain the number of axes.
 Integers of_axes(std::size_t n, const Argument& x, Integers list, const std::string& name) {
   if (list.size() == 1) list.resize(n, list[0]);
   if (list.size() != n || (x.rank() != n + 1 && x.rank() != n + 2))

@@ -1,5 +1,5 @@
 // product_cross_entropy: a projection to logits, their cross-entropy and its gradients in one kernel. A rule replaces
-// these ops by it.
+// the separate ops by this op.
 #include "products/product_cross_entropy.hpp"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ struct Projection {
   Equation equation;
   Shape logits;               ///< The shape of the product.
   std::int64_t terms = 0;     ///< The size of the axis that is summed.
-  bool classes_first = true;  ///< Whether the weight is [classes, terms]; else it is [terms, classes].
+  bool classes_first = true;  ///< True if the weight is [classes, terms], false if it is [terms, classes].
 };
 
-/// Throws ShapeError unless the equation multiplies the last axis of x with one axis of the weight and has the weight's
-/// other axis last in the result.
+/// Throws ShapeError if the equation does not have this form: it multiplies the last axis of x with one axis of the
+/// weight, and the other axis of the weight is last in the result.
 Projection projection_of(const std::string& text, const Shape& x, const Shape& weight) {
   Projection projection{parse_equation(text, {x, weight}), {}, 0, true};
   const std::string& of_x = projection.equation.operands[0];
@@ -63,7 +63,7 @@ std::vector<AttributeSpec> projected_loss_attributes() {
   return attributes;
 }
 
-/// The attributes of cross_entropy only.
+/// Returns only the attributes of cross_entropy.
 Attributes of_the_loss(const Attributes& attributes) {
   Attributes own;
   for (const AttributeSpec& spec : loss_attributes()) own.set(spec.name, *attributes.find(spec.name));
@@ -110,7 +110,8 @@ Vars expand_product_cross_entropy(const ExpandCall& call) {
 Vars product_cross_entropy_gradient(const GradientCall& call) {
   const bool second = std::any_of(call.cotangents.begin() + 2, call.cotangents.end(),
                                   [](const Var& cotangent) { return !cotangent.empty(); });
-  // Second derivatives go through the expansion, and so do calls that need the gradient of x or of the weight only.
+  // The expansion handles second derivatives, and calls that need only the gradient of x or only the gradient of the
+  // weight.
   if (second || !call.needs[0] || !call.needs[1]) return {};
   const Var dsum = call.cotangent();
   Vars gradients = {call.outputs[2] * dsum, call.outputs[3] * dsum, Var()};
@@ -118,10 +119,10 @@ Vars product_cross_entropy_gradient(const GradientCall& call) {
   return gradients;
 }
 
-/// Whether the logits are large enough for the op to be worthwhile: at least two blocks of rows, so that most of their
-/// memory is saved. Products of blocks of hundreds of rows are as fast as whole ones, and reading logits from the cache
-/// saves the time that scaling the gradients takes. With fewer rows (of very many classes) the weight is loaded too
-/// often.
+/// Returns whether the logits are large enough for the op to be worthwhile. They must have at least two blocks of rows,
+/// so that most of their memory is saved. Products of blocks of hundreds of rows are as fast as products of all rows.
+/// Reading logits from the cache saves the time that scaling the gradients takes. With fewer rows and very many
+/// classes, the weight would be loaded too often.
 bool pays(const Shape& logits) {
   const std::int64_t classes = logits.back();
   return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);

@@ -1,4 +1,4 @@
-// ragged_dot, the products of mixtures of experts, and its gradient for the weights.
+// ragged_dot, which computes the products of mixtures of experts, and its gradient with respect to the weights.
 #include "ragged.hpp"
 
 #include "batching.hpp"
@@ -10,7 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Throws ShapeError unless the inputs `x` and `other` are [m, k] and of rank `rank`, and the group sizes [g].
+/// Throws ShapeError if the inputs `x` and `other` are not [m, k] and of rank `rank`, or if the group sizes are not
+/// [g].
 void require_ranks(const OpCall& call, const char* other, std::size_t rank) {
   if (call.shape(0).size() != 2 || call.shape(1).size() != rank || call.shape(2).size() != 1)
     throw ShapeError("x [m, k], " + std::string(other) + ", and group_sizes [g] are needed, got " +
@@ -32,19 +33,20 @@ std::vector<ValueType> ragged_dot_weights_shape(const OpCall& call) {
   return {{call.dtype(0), {call.shape(2)[0], call.shape(0)[1], n}}};
 }
 
-/// The matrices of weights [g, k, n], transposed: a view.
+/// Returns the transposed matrices of weights [g, k, n], as a view.
 Var transposed(const Var& weights) {
   return transpose(weights, {0, 2, 1});
 }
 
-/// For each of `rows` rows, its group, or the number of groups if it belongs to none.
+/// Returns the group of each of `rows` rows, or the number of groups for a row without a group.
 Var groups_of_rows(const Var& sizes, std::int64_t rows) {
   const Var ends = cumsum(cast(sizes, Dtype::int64), 0);
   const Var places = iota(sizes.tape(), {rows, 1}, 0, Dtype::int64);
   return sum(cast(ends <= places, Dtype::int64), {1});  // [rows]
 }
 
-/// Two further ops, both with an axis of x's rows: for each row, its matrix; and the sums of matrices of rows.
+/// The expansions of the two ops. Both create an array with one matrix per row of x: the matrix of each row, or the
+/// matrices of the rows to be summed.
 Vars expand_ragged_dot(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weights = call.inputs[1], &sizes = call.inputs[2];
   const Shape shape = weights.shape();
@@ -62,22 +64,22 @@ Vars expand_ragged_dot_weights(const ExpandCall& call) {
   return {slice(sums, {0, 0, 0}, {groups, k, n})};
 }
 
-/// Arrays [b, i, …] as [b * i, …].
+/// Reshapes arrays [b, i, …] to [b * i, …].
 Var flat(const Var& x) {
   Shape shape = x.shape();
-  shape[1] = shape[0] * shape[1];  // fits, since the tape has the array
+  shape[1] = shape[0] * shape[1];  // no overflow, because the tape has the array
   shape.erase(0);
   return reshape(x, shape);
 }
 
-/// The sizes [b, g] of the groups of all examples of `rows` rows. A further group of each example has the rows that
-/// are left: [b * (g + 1)].
+/// Returns the sizes of the groups of all examples, each with `rows` rows: [b * (g + 1)]. The sizes of an example are
+/// [g]. One additional group per example contains the remaining rows.
 Var sizes_of_all(const BatchCall& call, std::int64_t rows) {
   const Var sizes = cast(call.whole(2), Dtype::int64);
   return flat(concat({sizes, rows - sum(sizes, {1}, true)}, 1));
 }
 
-/// Examples are further groups, with their own weights.
+/// The groups of all examples become separate groups with their own weights.
 Vars batch_ragged_dot(const BatchCall& call) {
   const Var x = call.whole(0), weights = call.whole(1);  // [b, m, k], [b, g, k, n]
   const std::int64_t rows = x.shape()[1], n = weights.shape()[3];
@@ -95,7 +97,7 @@ Vars batch_ragged_dot_weights(const BatchCall& call) {
   return {slice(reshape(sums, {call.size, groups + 1, k, n}), {0, 0, 0, 0}, {call.size, groups, k, n})};
 }
 
-/// Each row meets one matrix.
+/// Each row is multiplied by one matrix.
 double ragged_flops(const OpCall& call) {
   const double terms = 2.0 * static_cast<double>(call.shape(0)[0]) * static_cast<double>(call.shape(0)[1]);
   return terms * static_cast<double>(call.shape(1).back());

@@ -1,5 +1,5 @@
-// Random arrays and dropout. The numbers are a function of the player's seed, the key of the call's site, the step of
-// the play and the index of the element, and of nothing else.
+// Random arrays and dropout. The numbers depend only on the player's seed, the key of the call's site, the step of the
+// play and the index of the element.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "creation.hpp"
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// The value of an attribute that is a probability. Throws Error if it is not in [0, 1].
+/// Returns the value of an attribute that is a probability. Throws Error if it is not in [0, 1].
 double probability(const Attributes& attributes, const char* name) {
   const double p = attributes.get<double>(name);
   if (!(p >= 0 && p <= 1)) throw Error(std::string(name) + " must be in [0, 1], got " + to_string(Attribute{p}));
@@ -95,7 +95,7 @@ const Op& dropout_op() {
           [](const ExpandCall& call) {
             const Var& x = call.inputs[0];
             const double keep = 1 - call.attributes().get<double>("rate");
-            const double scale = keep > 0 ? 1 / keep : 0;  // an infinity would turn zeros of the gradient into NaN
+            const double scale = keep > 0 ? 1 / keep : 0;  // with infinity, zeros of the gradient would become NaN
             return Vars{where(bernoulli(call.tape, x.shape(), keep), x * scale, 0)};
           },
       .record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {

@@ -11,7 +11,7 @@ namespace xtape {
 namespace {
 constexpr std::uint64_t most_elements = 1'000'000'000'000'000;
 
-/// A constant of the elements element(0), element(1) …
+/// Returns a constant of the elements element(0), element(1) …
 template <class Element>
 Var constant_of(Tape tape, Dtype dtype, std::int64_t count, const Element& element, const Caller& caller) {
   Array values(dtype, {count});
@@ -21,9 +21,9 @@ Var constant_of(Tape tape, Dtype dtype, std::int64_t count, const Element& eleme
   return tape.constant(values, caller);
 }
 
-/// start, start + step … before stop, in integers: distances of int64 numbers do not fit in int64.
+/// The integers start, start + step …, up to but without stop. The distance of two int64 numbers may not fit in int64.
 struct Integers {
-  std::uint64_t start, distance, step;  // the last two without signs
+  std::uint64_t start, distance, step;  // the last two have no sign
   bool down;
 
   Integers(std::int64_t first, std::int64_t stop, std::int64_t by)
@@ -40,7 +40,7 @@ struct Integers {
   }
 };
 
-/// The same in double.
+/// The same sequence in double.
 struct Reals {
   double start, stop, step;
 

@@ -13,10 +13,11 @@ constexpr const char* any_axes = "...";
 
 /// A single axis of a pattern.
 struct Atom {
-  std::string name;        ///< Or "...". A 1 of the pattern has no atom: its group is empty.
-  std::size_t column = 0;  ///< In the text of the pattern, for errors.
+  std::string name;        ///< The name, or "...". A 1 in the pattern has no atom, and its group is empty.
+  std::size_t column = 0;  ///< The position in the text of the pattern, for errors.
 };
-/// One axis of the array in the pattern: a name, names in parentheses, or 1. A group of "..." is any number of axes.
+/// One axis of the array in the pattern: a name, names in parentheses, or 1. A group of "..." stands for any number of
+/// axes.
 using Group = std::vector<Atom>;
 
 struct Pattern {
@@ -99,9 +100,9 @@ void check_same_names(const std::string& text, const std::vector<Atom>& from, co
 
 /// The arguments of the three steps.
 struct Steps {
-  Shape apart;     ///< The shape of the first reshape: every group split into single axes.
+  Shape apart;     ///< The shape of the first reshape, which splits every group into single axes.
   Axes order;      ///< The order of the transpose.
-  Shape together;  ///< The shape of the result, by the last reshape.
+  Shape together;  ///< The shape of the result, set by the last reshape.
 };
 
 Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& shape) {
@@ -184,7 +185,7 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   return steps;
 }
 
-/// Records the steps, except those that change nothing.
+/// Records the steps. Leaves out steps that change nothing.
 Var rearranged(Var x, const Steps& steps) {
   if (x.shape() != steps.apart) x = reshape(x, steps.apart);
   if (!std::is_sorted(steps.order.begin(), steps.order.end())) x = transpose(x, steps.order);

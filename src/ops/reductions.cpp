@@ -57,7 +57,7 @@ Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes) 
 }
 
 namespace {
-/// The term of the reduction over axes that are counted from the back and kept, reshaped to the type of the call.
+/// Returns the canonical term: the reduction over negative axes with keepdims. A reshape gives it the type of the call.
 TermId canonical_reduction(const CanonicalCall& call) {
   const ValueType& of = call.terms[call.inputs[0]].type;
   const auto& axes = call.attributes().get<std::vector<std::int64_t>>("axis");
@@ -67,7 +67,7 @@ TermId canonical_reduction(const CanonicalCall& call) {
   return reshaped_term(call.terms, term, call.type());
 }
 
-/// A reduction without its gradient.
+/// Defines a reduction without its gradient.
 Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   Op op;
   op.name = name;
@@ -79,7 +79,8 @@ Op reduction(const char* name, const char* doc, Reduction kind, Accept accept) {
   op.shape = [kind](const OpCall& call) -> std::vector<ValueType> {
     const std::vector<bool> reduced = reduced_axes(call.integers("axis"), call.shape(0).size());
     const bool extreme = kind == Reduction::maximum || kind == Reduction::minimum;
-    if (extreme && call.dtype(0) == Dtype::boolean) throw DtypeError("takes numbers, received bool: use any or all");
+    if (extreme && call.dtype(0) == Dtype::boolean)
+      throw DtypeError("takes numbers, received bool: use 'any' or 'all' instead");
     for (std::size_t i = 0; i < reduced.size(); ++i)
       if (extreme && reduced[i] && call.shape(0)[i] == 0)
         throw ShapeError("needs at least one element: axis " + std::to_string(i) + " of shape " +
@@ -123,7 +124,7 @@ const Op& mean_op() {
   return entry;
 }
 
-/// The gradient of max and min: the cotangent, shared equally by all elements that equal the result.
+/// The gradient of max and min. All elements that equal the result share the cotangent equally.
 Vars share_among_equals(const GradientCall& call) {
   const Var& x = call.inputs[0];
   const auto& axis = call.attributes().get<std::vector<std::int64_t>>("axis");

@@ -1,4 +1,4 @@
-/// Helpers shared by the reductions, for their attributes "axis" and "keepdims".
+/// Shared helpers of the reductions for their attributes "axis" and "keepdims".
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@ namespace xtape {
 
 std::vector<AttributeSpec> reduction_attributes();
 
-/// For each of `rank` axes, whether it is reduced. An empty `axis` reduces all of them. Throws ShapeError if an axis is
-/// out of range or given twice.
+/// Returns for each of `rank` axes whether it is reduced. An empty `axis` reduces all of them. Throws ShapeError if an
+/// axis is out of range or given twice.
 std::vector<bool> reduced_axes(const std::vector<std::int64_t>& axis, std::size_t rank);
 Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool keepdims);
 
-/// How many elements of an array of `shape` are reduced to one element of the result.
+/// Returns how many elements of an array of `shape` are reduced to one element of the result.
 std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& axis);
 
-/// `y`, which has the shape of a reduction of `x` with these attributes, reshaped so that the reduced axes have size 1.
+/// Reshapes `y` so that the reduced axes have size 1. `y` has the shape of a reduction of `x` with these attributes.
 Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// interpolate and grid_sample: sums of elements that are picked by indices, times weights.
+// interpolate and grid_sample. They are sums of weighted elements that indices select.
 #include "xtape/ops/resampling.hpp"
 
 #include <cmath>
@@ -13,14 +13,14 @@
 namespace xtape {
 
 namespace {
-/// Along one axis: the size before and after, and the distance between elements of the result, which is step / parts. A
-/// quotient of integers is exact where it is one.
+/// The sizes along one axis before and after resampling. The distance between elements of the result is step / parts.
+/// Because step and parts can be integers, positions that are integers are exact.
 struct Resampled {
   std::int64_t from = 0, to = 0;
   double step = 1, parts = 1;
 };
 
-/// The sizes of the results of the spatial axes. Throws unless the attributes give them.
+/// Returns the sizes of the results along the spatial axes. Throws if the attributes do not determine them.
 std::vector<Resampled> resampled_axes(const Shape& x, const Attributes& attributes) {
   const std::size_t n = x.size() - 2;
   const double factor = attributes.get<double>("scale_factor");
@@ -48,8 +48,8 @@ bool is_linear(const std::string& mode) {
   return mode == "linear" || mode == "bilinear" || mode == "trilinear";
 }
 
-/// The coefficients of the four neighbours of a point at t in [0, 1) between the middle two (Keys, 1981; with -0.75, as
-/// PyTorch has it).
+/// Returns the coefficients of the four neighbours of a point at position t in [0, 1) between the middle two (Keys,
+/// 1981). Uses the parameter -0.75, as PyTorch does.
 Vars cubic_weights(const Var& t) {
   constexpr double a = -0.75;
   const auto near = [&](const Var& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
@@ -57,14 +57,14 @@ Vars cubic_weights(const Var& t) {
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-/// Positions and weights are computed in float64: players compute them once, since they depend on no input.
+/// Positions and weights are computed in float64. Players compute them only once, because they depend on no input.
 Var resampled_along(const Var& x, std::size_t axis, const Resampled& by, const std::string& mode, bool align_corners) {
   const auto place = static_cast<std::int64_t>(axis);
   const Var i = iota(x.tape(), {by.to}, 0, Dtype::float64);
   const auto pick = [&](const Var& at) {
     return take(x, cast(clip(at, 0, static_cast<double>(by.from - 1)), Dtype::int64), place);
   };
-  // Quotients are rounded before the floor is taken, as in PyTorch: 10 / 0.1 is 100.
+  // As in PyTorch, quotients are rounded before the floor is taken. For example, 10 / 0.1 is 100.
   if (mode == "nearest") return pick(floor(i * by.step / by.parts));
   if (mode == "nearest-exact") return pick(floor((i + 0.5) * by.step / by.parts));
   Var at;
@@ -96,7 +96,7 @@ Vars expand_interpolate(const ExpandCall& call) {
   return {x};
 }
 
-/// The coordinate of a point, in elements from the centre of the first one.
+/// Returns the coordinate of a point in elements, relative to the centre of the first element.
 Var coordinate(const Var& point, std::int64_t size, const std::string& padding, bool align_corners) {
   const auto n = static_cast<double>(size);
   Var at = align_corners ? (point + 1) * ((n - 1) / 2) : ((point + 1) * n - 1) / 2;
@@ -123,7 +123,7 @@ Vars expand_grid_sample(const ExpandCall& call) {
             down = coordinate(points[1], height, padding, align_corners);
   const Var image = iota(call.tape, {batch, 1, 1});
   const auto inside = [](const Var& at, std::int64_t size) { return (at >= 0) & (at < static_cast<double>(size)); };
-  // Clipped as an integer, because the last index may not be a number of the grid's dtype.
+  // Clips integers, because the grid's dtype may not represent the last index.
   const auto index = [](const Var& at, std::int64_t size) { return clip(cast(at, Dtype::int64), 0, size - 1); };
   const auto neighbour = [&](const Var& i, const Var& j, const Var& weight) {
     const Var picked = take(rows, (image * height + index(i, height)) * width + index(j, width));

@@ -1,4 +1,4 @@
-// reshape, expand_dims and squeeze: the same elements in the same order with another shape.
+// reshape, expand_dims and squeeze. They give the same elements in the same order another shape.
 #include <algorithm>
 
 #include "batching.hpp"
@@ -9,7 +9,8 @@
 namespace xtape {
 
 namespace {
-/// `sizes` with its -1, if any, computed from the element count of `from`. Throws ShapeError if they do not fit.
+/// Returns `sizes` with its -1, if any, replaced by the size that follows from the element count of `from`. Throws
+/// ShapeError if the sizes do not fit.
 Shape resolved(const std::vector<std::int64_t>& sizes, const Shape& from) {
   const auto refuse = [&](const std::string& why) {
     throw ShapeError("cannot reshape " + to_string(from) + ", " + std::to_string(count_of(from)) + " elements, to " +
@@ -37,11 +38,12 @@ Shape resolved(const std::vector<std::int64_t>& sizes, const Shape& from) {
   return shape;
 }
 
-/// The layout of the same elements with shape `shape`; empty if strides cannot express it. Axes of both shapes are
-/// grouped so that the groups have equal products; within each group, the axes of `layout` must be mergeable into one.
+/// Returns the layout of the same elements with shape `shape`, or nothing if strides cannot express it. Axes of both
+/// shapes are grouped so that the groups have equal products; within each group, the axes of `layout` must be mergeable
+/// into one.
 std::optional<Layout> reshaped(const Layout& layout, const Shape& shape) {
   if (count_of(shape) == 0) return Layout::dense(shape);
-  Layout from{{}, {}, layout.offset};  // without axes of size 1
+  Layout from{{}, {}, layout.offset};  // the layout without axes of size 1
   for (std::size_t i = 0; i < layout.shape.size(); ++i)
     if (layout.shape[i] != 1) {
       from.shape.push_back(layout.shape[i]);
@@ -75,7 +77,7 @@ Vars reshape_back(const GradientCall& call) {
   return {reshape(call.cotangent(), call.inputs[0].shape())};
 }
 
-/// The index of the new axis in the output.
+/// Returns the index of the new axis in the output.
 std::size_t new_axis(const OpCall& call) {
   const std::size_t rank = call.shape(0).size();
   try {
@@ -86,7 +88,7 @@ std::size_t new_axis(const OpCall& call) {
   }
 }
 
-/// For each axis of the input, whether it is dropped. Throws ShapeError if it has another size than 1.
+/// Returns for each axis of the input whether it is dropped. Throws ShapeError if a dropped axis does not have size 1.
 std::vector<bool> dropped(const OpCall& call) {
   const Shape& from = call.shape(0);
   const auto& axes = call.integers("axis");

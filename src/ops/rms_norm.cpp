@@ -37,7 +37,7 @@ Vars expand_rms_norm_grad(const ExpandCall& call) {
   return gradients;
 }
 
-/// The kernel gives dx for all rows. dweight is a sum over the rows of each element.
+/// The kernel computes dx for all rows. dweight is a sum over the rows of each example.
 Vars batch_rms_norm_grad(const BatchCall& call) {
   if (call.inputs.size() > 3 && call.mapped[3]) return {};
   Vars inputs = call.all_whole();
@@ -66,7 +66,7 @@ const Op& rms_norm_grad_op() {
 }
 
 Vars rms_norm_gradient(const GradientCall& call) {
-  if (!call.cotangents[1].empty()) return {};  // second derivatives go through the expansion
+  if (!call.cotangents[1].empty()) return {};  // the expansion handles second derivatives
   std::vector<Operand> operands = {call.cotangent(), call.inputs[0], call.outputs[1]};
   if (call.inputs.size() > 1) operands.push_back(call.inputs[1]);
   return xtape::apply(rms_norm_grad_op(), operands);

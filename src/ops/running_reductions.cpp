@@ -1,6 +1,6 @@
-// The product and running reductions. They combine halves or neighbours in log2(n) steps of whole arrays, so they are
-// differentiated like any other ops: products with zeros have right gradients of any order, which formulas with
-// quotients do not.
+// The product, and running reductions. They combine halves or neighbours in log2(n) steps of whole arrays, so they are
+// differentiated like other ops. Products with zeros therefore have exact gradients of any order, unlike formulas with
+// quotients.
 #include <cmath>
 #include <limits>
 
@@ -33,12 +33,13 @@ Var part_of(const Var& x, std::size_t axis, std::int64_t first, std::int64_t las
   return slice(x, start, stop);
 }
 
-/// Floats, or int64.
+/// Returns floats unchanged and everything else as int64.
 Var summable(const Var& x) {
   return is_floating(x.dtype()) ? x : cast(x, Dtype::int64);
 }
 
-/// The product along an axis, which stays with size 1: halves are multiplied until one element is left.
+/// Returns the product along an axis, which stays with size 1. Multiplies the two halves of the axis until one element
+/// is left.
 Var product_along(Var x, std::size_t axis) {
   Shape one = x.shape();
   one[axis] = 1;
@@ -60,8 +61,8 @@ Vars expand_prod(const ExpandCall& call) {
   return {reshape(x, shape)};
 }
 
-/// The running reduction of several arrays along an axis by an associative function of the arrays of earlier and of
-/// later elements (Hillis and Steele, 1986).
+/// Returns the running reduction of several arrays along an axis. `combine` is an associative function of the arrays of
+/// earlier elements and of later elements (Hillis and Steele, 1986).
 template <class Combine>
 Vars running(Vars xs, std::size_t axis, const Combine& combine) {
   const std::int64_t size = xs[0].shape()[axis];
@@ -74,7 +75,7 @@ Vars running(Vars xs, std::size_t axis, const Combine& combine) {
     }
     const Vars combined = combine(earlier, later);
     for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = concat({done[i], combined[i]}, static_cast<std::int64_t>(axis));
-    if (step > size / 2) break;  // the next one would overflow, or be the last
+    if (step > size / 2) break;  // the next step would overflow or have no effect
   }
   return xs;
 }
@@ -88,7 +89,7 @@ Vars expand_cumprod(const ExpandCall& call) {
                  [](const Vars& earlier, const Vars& later) { return Vars{earlier[0] * later[0]}; });
 }
 
-/// The gradient goes to the elements that the indices name.
+/// The gradient goes to the elements at the indices.
 template <bool largest>
 Vars expand_cumulative(const ExpandCall& call) {
   const Var& x = call.inputs[0];

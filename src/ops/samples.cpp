@@ -1,5 +1,5 @@
-// Samples of distributions and random choices, each a composition of one draw of `uniform`: an expansion has one site,
-// so a second draw would repeat the numbers of the first.
+// Samples of distributions and random choices. Each of them is a composition of a single draw of `uniform`. An
+// expansion has one site, so a second draw would repeat the numbers of the first.
 #include <cmath>
 #include <limits>
 
@@ -17,26 +17,27 @@ namespace xtape {
 namespace {
 constexpr double endless = std::numeric_limits<double>::infinity();
 
-/// Half of the distance between two draws from [0, 1).
+/// Returns half of the distance between neighbouring draws from [0, 1).
 double half_step(Dtype dtype) {
   return dtype == Dtype::float32 ? 0x1p-25 : 0x1p-54;
 }
-/// Uniform over (0, 1): 0 becomes half a step.
+/// Uniform numbers in (0, 1). A draw of 0 becomes half a step.
 Var open_uniform(Tape tape, const Shape& shape, Dtype dtype) {
   return maximum(uniform(tape, shape, 0, 1, dtype), half_step(dtype));
 }
-/// Uniform over (-1, 1), symmetric and never 0: all draws are moved by half a step, exactly.
+/// Uniform numbers in (-1, 1), symmetric and never 0. All draws are shifted by half a step, which is exact.
 Var signed_uniform(Tape tape, const Shape& shape, Dtype dtype) {
   return uniform(tape, shape, -1, 1, dtype) + 2 * half_step(dtype);
 }
-/// Two for each pair of uniform numbers (Box and Muller, 1958): 40 times as fast as erfinv.
+/// Computes two normal numbers from each pair of uniform numbers (Box and Muller, 1958), which is 40 times as fast as
+/// erfinv.
 Var standard_normal(Tape tape, const Shape& shape, Dtype dtype) {
   const std::int64_t count = count_of(shape), pairs = count / 2 + count % 2;
   const Vars u = unstack(open_uniform(tape, {2, pairs}, dtype));
   const Var distance = sqrt(log(u[0]) * -2.0), angle = u[1] * (2 * M_PI);
   return reshape(slice(concat({distance * cos(angle), distance * sin(angle)}), {0}, {count}), shape);
 }
-/// The type in which a sample is computed: halves would round uniform numbers to 1.
+/// Returns the type in which a sample is computed. In half precision, uniform numbers would round to 1.
 ValueType sample_of(const ExpandCall& call) {
   ValueType type = call.node.outputs[0];
   if (is_half(type.dtype)) type.dtype = Dtype::float32;
@@ -81,7 +82,7 @@ Vars expand_laplace(const ExpandCall& call) {
 Vars expand_gamma(const ExpandCall& call) {
   return {gammaincinv(call.inputs[0], drawn_open(call)) / call.inputs[1]};
 }
-/// In float64, because gamma numbers of small concentrations are below all float32 numbers.
+/// Computed in float64, because gamma numbers of small concentrations are below all float32 numbers.
 Vars expand_beta(const ExpandCall& call) {
   const ValueType type = sample_of(call);
   Shape twice = type.shape;
@@ -112,7 +113,7 @@ Vars expand_multinomial(const ExpandCall& call) {
     const Var sums = cumsum(weights, -1), u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
     std::vector<std::int64_t> all(sums.rank(), 0);
     all.back() = sums.size(-1) - 1;
-    // Not beyond the last index where the sum of the weights is no positive number.
+    // Limits the index to the last one, because the sum of the weights may not be a positive number.
     return {minimum(searchsorted(sums, u * slice(sums, all, {}), true), sums.size(-1) - 1)};
   }
   const Var gumbel = -log(-log(open_uniform(call.tape, weights.shape(), Dtype::float64)));
@@ -302,7 +303,7 @@ void list_samples(OpTable& table) {
         composed(choice_rows, slices_type, choosing(true))};
     for (auto& family : all)
       for (Op& op : family) op.random = true;
-    all.back()[0].inputs[0].accept = Accept::any;  // not promoted with the weights
+    all.back()[0].inputs[0].accept = Accept::any;  // not promoted together with the weights
     return all;
   }();
   for (const auto& family : families)

@@ -1,4 +1,4 @@
-// scan: a body that computes one step, applied along an axis with states carried from step to step.
+// scan: applies a body that computes one step along an axis. States are carried from step to step.
 #include "xtape/scan.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Attributes ScanForm::attributes() const {
 }
 
 namespace {
-/// The types of the outputs. Checks that sequences, states and body fit together, which kernels rely on.
+/// Returns the types of the outputs. Checks that sequences, states and body fit together, because kernels rely on it.
 std::vector<ValueType> scan_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::scan(cell, inputs, init)");
   const ScanForm form(call.attributes);
@@ -95,7 +95,7 @@ const Op& scan_op() {
 // Recording -----------------------------------------------------------------------------------------------------------
 
 namespace {
-/// The number of steps: the common size of the inputs along the axis. Throws ShapeError if they differ.
+/// Returns the number of steps: the common size of the inputs along the axis. Throws ShapeError if the sizes differ.
 std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
   const auto size = [&](std::size_t k) {
     if (axis >= static_cast<std::int64_t>(inputs[k].rank()))
@@ -110,7 +110,7 @@ std::int64_t length_of(const Vars& inputs, std::int64_t axis) {
   return size(0);
 }
 
-/// Throws unless the next states have the number and types of the states.
+/// Throws if the next states do not have the number and types of the states.
 void check_next(const Vars& next, const Vars& states) {
   if (next.size() != states.size())
     throw Error("scan: the cell must return one next state for each of the " + std::to_string(states.size()) +
@@ -147,7 +147,8 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
   for (const Var& first : init) states.push_back(record_call(tape, step_state_op(), {first}, {})[0]);
   const std::size_t caches = tape.states().size();
   const auto call_cell = [&] {
-    const auto out_of_call = tape.out_of_call();  // the nodes of the cell get the source locations of its own calls
+    // the nodes of the cell get the source locations of the cell's own calls
+    const auto out_of_call = tape.out_of_call();
     return cell(Vars(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(inputs.size())), states);
   };
   auto [outputs, next] = call_cell();
@@ -172,7 +173,7 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
   form.reverse = options.reverse;
   form.states = static_cast<std::int64_t>(next.size());
   form.output_axes.assign(outputs.size(), axis);
-  // A tape with caches only predicts, so nothing is kept for a gradient.
+  // A tape with caches only predicts, so it keeps nothing for a gradient.
   const ScanStep::Recorded recorded =
       record_step(tape, size, results, form, tape.capacity() > 0 ? Segments() : options.checkpoint_every,
                   kind.conditional);
@@ -180,7 +181,7 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
 }
 
 namespace {
-/// Records the scan of tokens that have a past: each row continues from its cached states.
+/// Records a scan over tokens that have a past. Each row continues from its cached states.
 Scanned scan_on(Tape tape, const Var& past, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                 const ScanOptions& options) {
   if (options.reverse || normal_axis(options.axis, inputs[0].rank()) != 1)

@@ -1,4 +1,4 @@
-/// The attributes of a scan node, and the recording of one. Private to ops.
+/// The attributes of a scan node, and its recording. Private to ops.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace xtape {
 
-/// The attributes of a scan node. Its inputs are the sequences, the initial states and the non-sequences, which are the
-/// same at every step. The inputs of the body are a slice of each sequence, the states and the non-sequences. The
-/// outputs of the node are the stacked outputs and the final states; the results of the body are the outputs and states
+/// The attributes of a scan node. Its inputs are the sequences, the initial states, and the non-sequences, which are
+/// the same at every step. The inputs of the body are a slice of each sequence, the states and the non-sequences. The
+/// outputs of the node are the stacked outputs and the final states. The results of the body are the outputs and states
 /// of one step.
 struct ScanForm : Stepping {
   ScanForm() = default;
@@ -25,36 +25,37 @@ struct ScanForm : Stepping {
   Attributes attributes() const;
 };
 
-/// ScanOptions::checkpoint_every.
+/// The type of ScanOptions::checkpoint_every.
 using Segments = std::vector<std::int64_t>;
 
 const Op& scan_op();
 Vars scan_gradient(const GradientCall& call);
 Vars scan_tangent(const TangentCall& call);
 Vars scan_batch(const BatchCall& call);
-/// The expansion: every step recorded separately.
+/// The expansion, which records every step separately.
 Vars scan_unrolled(const ExpandCall& call);
 
-/// Where `mask` is false, sets the outputs of a step to 0 and the next states to the states. Throws ShapeError unless
-/// its sizes are the first sizes of each of them.
+/// Where `mask` is false, sets the outputs of a step to 0 and its next states to the states. Throws ShapeError if the
+/// sizes of the mask are not the first sizes of each of them.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
-/// What a function that records a scan needs besides the options of `scan`.
+/// The settings of a function that records a scan, besides the options of `scan`.
 struct ScanKind {
   const char* name = "scan";   ///< The name of the function, for errors.
-  std::int64_t length = 0;     ///< Steps, if there is no sequence to tell.
-  bool conditional = false;    ///< The first sequence, or state if there is none, says whether a step takes place.
-  bool stacks_states = false;  ///< The states after every step are further outputs, stacked.
+  std::int64_t length = 0;     ///< The number of steps if there is no sequence to determine it.
+  /// The first sequence, or the first state if there is no sequence, says whether a step takes place.
+  bool conditional = false;
+  bool stacks_states = false;  ///< The states after every step are further stacked outputs.
 };
 Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                     const ScanOptions& options, const ScanKind& kind);
 
-/// The body of a step with its random numbers drawn by ops without inputs. Other ops that draw, such as dropout, are
-/// replaced by their expansions. Throws Error if one of them has none.
+/// Returns the body of a step in which ops without inputs draw the random numbers. Other ops that draw, such as
+/// dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
 Tape with_draws_apart(const Tape& body);
 
-/// The body with rules applied. They are applied before the scan is recorded because the gradient reads values of the
-/// step, which must be those that are played.
+/// Returns the body with rules applied. The rules are applied before the scan is recorded, because the gradient must
+/// read values of the step that are played.
 Tape with_fused_calls(const Tape& body);
 
 /// An array of the values that a var of the step has at every step.
@@ -63,13 +64,14 @@ struct Sequence {
   std::int64_t axis = 0;  ///< The axis of the steps.
 };
 
-/// A step on its own tape, from which a scan is recorded. The caller declares values of the step's tape to be slices of
-/// sequences, states, or vars of the outer tape. The body gets only what varies from step to step. Three kinds of nodes
-/// are recorded on the outer tape instead: those that depend on outer vars only; random arrays, drawn for all steps at
-/// once; and products of a slice with a value that does not vary, or look-ups of a slice in one (the projection of an
-/// input, an embedding), also computed for all steps at once. In a conditional scan only random arrays are: a step that
-/// does not take place must neither cost anything nor add 0 times infinity to a gradient. So it is in a scan without
-/// states, which is a loop over blocks that are to stay in the cache.
+/// A step on its own tape, from which a scan is recorded. The caller declares values of the step's tape as slices of
+/// sequences, states, or vars of the outer tape. The body contains only what varies between steps. Three kinds of nodes
+/// are recorded on the outer tape instead. The first kind depends only on outer vars. The second kind is a random
+/// array, drawn for all steps at once. The third kind is computed for all steps at once: a product of a slice and a
+/// value that does not vary (the projection of an input), or a look-up of a slice in such a value (an embedding). In a
+/// conditional scan, the third kind stays in the body, because a step that does not take place must cost nothing and
+/// must not add 0 times infinity to a gradient. It also stays in the body of a scan without states, which is a loop
+/// over blocks that should stay in the cache.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});
@@ -78,15 +80,15 @@ class ScanStep {
   void set_sequence(ValueId value, const Sequence& sequence);
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);
-  /// Makes the scan conditional: steps take place where `value`, a slice of a sequence or a state, is true. Before any
-  /// question about values.
+  /// Makes the scan conditional: steps take place where `value`, a slice of a sequence or a state, is true. Call it
+  /// before any question about values.
   void set_condition(ValueId value) { condition_ = value; }
 
   bool conditional() const { return condition_.node >= 0; }
-  bool varies(ValueId value);  ///< Whether it may differ from step to step.
+  bool varies(ValueId value);  ///< Whether the value may differ between steps.
   bool is_state(ValueId value) const;
-  const Sequence* sequence(ValueId value) const;  ///< Null if it is not a slice of one.
-  Var outer(ValueId value);                       ///< A value that does not vary, on the outer tape.
+  const Sequence* sequence(ValueId value) const;  ///< Null if the value is not a slice of a sequence.
+  Var outer(ValueId value);                       ///< A value that does not vary, as a var of the outer tape.
   const Tape& tape() const { return step_; }
   const Tape& outer_tape() const { return outer_; }
   std::int64_t length() const { return length_; }
@@ -99,9 +101,9 @@ class ScanStep {
     Vars stacked;
     Vars states;
   };
-  /// Records the scan with the outputs `stacked`. `next` are the next states in the order of set_state. After these
-  /// outputs the node has the stacked values of everything else that a step computes. The gradient reads those that it
-  /// needs, and scan_pass of the player removes the others.
+  /// Records the scan with the outputs `stacked`. `next` contains the next states in the order of set_state. After the
+  /// outputs `stacked`, the node has the stacked values of everything else that a step computes. The gradient reads the
+  /// values that it needs. scan_pass of the player removes the others.
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:
@@ -114,34 +116,35 @@ class ScanStep {
   Tape step_;
   std::int64_t length_;
   bool reverse_;
-  Segments segments_;  // those shorter than the scan
+  Segments segments_;  // only the segments that are shorter than the scan
   std::unordered_map<ValueId, Sequence> sequences_;
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   ValueId condition_{-1, 0};
-  std::vector<bool> varies_;  // per node, up to the last one that was queried
-  std::optional<Draws> draws_;  // of the outer tape
+  std::vector<bool> varies_;  // per node, up to the last node that was queried
+  std::optional<Draws> draws_;  // the draws of the outer tape
 };
 
-/// While a step is recorded on the outer tape, these stand for its slice of a sequence and for a state before it.
+/// While a step is recorded on the outer tape, these ops stand for the slice of a sequence and for the state before the
+/// step.
 const Op& step_slice_op();
 const Op& step_state_op();
 
-/// Records the scan whose step is the nodes from `size` on, with these results: the outputs, then the next states. The
-/// nodes leave the tape. `form` need not have the axes of inputs. In a conditional scan, the first slice or state says
-/// whether a step takes place.
+/// Records a scan. Its step consists of the nodes from `size` on, and `results` are the outputs followed by the next
+/// states. The nodes are removed from the tape. `form` need not contain the axes of inputs. In a conditional scan, the
+/// first slice or state says whether a step takes place.
 ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results, const ScanForm& form,
                                const Segments& segments, bool conditional = false);
 
-/// Records what the scan of `body` computes as a scan over segments of segments[0] steps. The step of this scan is a
-/// checkpoint, whose body is the scan of one segment; so the states before each segment are kept, and the gradient
-/// computes the values of one segment at a time again. A shorter segment that is left over is the last one, a scan
-/// without checkpoint: the gradient begins with it. Returns the outputs of the scan of `body`.
+/// Records the computation of the scan of `body` as a scan over segments of segments[0] steps. The step of this scan is
+/// a checkpoint whose body is the scan of one segment. The states before each segment are therefore kept, and the
+/// gradient computes the values of one segment at a time again. A shorter remaining segment comes last, as a scan
+/// without checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
 Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const ScanForm& form, const Segments& segments);
 
-/// The body of a recorded scan, on a tape of its own. Its sequences, its other inputs and its stacked results, which
-/// include the state before each step, are declared, so no step computes them again. A condition is a sequence, too:
-/// stacked, a state is false where no step took place.
+/// The body of a recorded scan on a separate tape. Its sequences, its other inputs and its stacked results are
+/// declared, so no step computes them again. The stacked results include the state before each step. A condition is
+/// declared as a sequence, too. A stacked state that is the condition is false where no step took place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {
@@ -166,15 +169,15 @@ struct RecordedStep {
   std::size_t first_state, first_non_sequence;
 };
 
-/// The states of a scan along axis 1 of tokens that have a past (Tape::set_past). Like keys and values, the states
-/// after every position are cached.
+/// The states of a scan along axis 1 of tokens that have a past (Tape::set_past). The states after every position are
+/// cached in the same way as keys and values.
 class CachedStates {
  public:
   /// Throws ShapeError if a state does not have the rows of the tokens along axis 0.
   CachedStates(Tape tape, const Var& past, const Vars& init);
-  /// The states after each row's last position; `init` for rows without a past.
+  /// Returns the states after each row's last position, or `init` for rows without a past.
   const Vars& before() const { return before_; }
-  /// Caches the states [b, t, …] after the present positions.
+  /// Caches the states [b, t, …] after the current positions.
   void hold(const Vars& states);
 
  private:

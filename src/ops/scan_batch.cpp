@@ -1,12 +1,12 @@
-// A scan for a batch: a scan over the body for a batch.
+// Batches a scan: the result is a scan over the batched body.
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// A conditional scan whose condition differs from example to example: a step takes place where that of any example is
-/// true, and leaves the states of the others as they are. `body` is the one for the batch.
+/// Records a conditional scan whose condition differs between examples. A step takes place if it takes place for any
+/// example. It leaves the states of the other examples unchanged. `body` is the batched body.
 Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body, const Vars& given,
                        const std::vector<bool>& mapped) {
   const std::size_t first_state = form.sequences(), condition = static_cast<std::size_t>(form.condition);
@@ -33,8 +33,8 @@ Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body
     step.set_state(takes_any.id(), any(given[condition]));
   step.set_condition(takes_any.id());
 
-  // Examples whose step does not take place are computed with the others. No gradient flows back to them, where a
-  // derivative may be infinite.
+  // Examples whose step does not take place are computed together with the others. No gradient flows back to them,
+  // because a derivative may be infinite there.
   Vars entered = inputs;
   for (std::size_t k = 0; k < entered.size(); ++k) {
     if (!mapped[k] || !is_floating(entered[k].dtype())) continue;
@@ -62,7 +62,7 @@ Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body
 }
 }  // namespace
 
-/// All states are mapped, because one that begins equal for all elements need not stay so.
+/// All states are mapped, because a state that begins equal for all examples may change for each of them.
 Vars scan_batch(const BatchCall& call) {
   ScanForm form(call.attributes());
   std::vector<bool> mapped = call.mapped;

@@ -1,4 +1,4 @@
-// Prepares the body of a scan: separates random draws from other ops, and applies rules.
+// Prepares the body of a scan. Separates random draws from other ops, and applies rules.
 #include "call_expansion.hpp"
 #include "enclosed.hpp"
 #include "fusions.hpp"
@@ -8,15 +8,16 @@
 namespace xtape {
 
 namespace {
-/// Whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at once.
+/// Returns whether a node must be replaced by its expansion, so that its random numbers can be drawn for all steps at
+/// once.
 bool hides_draws(const Node& node) {
   return draws(node) && (!node.inputs.empty() || node.body);
 }
-/// The var on the new tape for a value of the old one.
+/// Returns the var on the new tape for a value of the old tape.
 using Now = std::function<Var(ValueId)>;
 
-/// Records the body on a new tape. For each node, `instead` may record a replacement and return its outputs; if it
-/// returns none, the node is copied.
+/// Records the body on a new tape. For each node, `instead` may record a replacement and return its outputs. If it
+/// returns no outputs, the node is copied.
 Tape rerecorded(const Tape& body, const std::function<Vars(Tape& next, std::int32_t index, const Now& now)>& instead) {
   Copier copier(body, body.blank());
   const Now now = [&](ValueId id) { return copier.to().var(copier.now(id)); };

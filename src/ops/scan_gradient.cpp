@@ -1,6 +1,6 @@
-// The gradient of a scan: a scan in the other direction over the adjoint of its body. The gradients of weights and
-// inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps; in a
-// conditional scan they are added up step by step instead, because few of its steps may take place.
+// The gradient of a scan. It is a scan in the opposite direction over the adjoint of the body. The gradients of weights
+// and inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps. In
+// a conditional scan they are added up step by step instead, because few of its steps may take place.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,13 +17,13 @@ const Op* op_named(const char* name) {
   return &builtin_ops().at(name);
 }
 
-/// The gradients of the scan's sequences and non-sequences. Decides which of their ops are computed in the step and
-/// which after the scan. First call ask_… for all of them, then record the scan, then call take_….
+/// The gradients of the scan's sequences and non-sequences. Decides which of their ops are computed in the step, and
+/// which after the scan. Usage: call ask_… for all of them, then record the scan, then call take_….
 class OutgoingGradients {
  public:
   explicit OutgoingGradients(ScanStep& step) : step_(step) {}
 
-  /// For the sum of a value over all steps.
+  /// Requests the sum of a value over all steps.
   void ask_sum(ValueId value) {
     if (step_.conditional()) return accumulate(value);
     if (!step_.varies(value)) return;
@@ -66,7 +66,7 @@ class OutgoingGradients {
     }
   }
 
-  /// For a value at all steps, stacked along `axis`.
+  /// Requests a value at all steps, stacked along `axis`.
   void ask_stacked(ValueId value, std::int64_t axis) {
     if (!computed_after(value)) {
       emit(value, axis);
@@ -83,7 +83,7 @@ class OutgoingGradients {
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
   }
 
-  /// The stacked outputs that the scan must have; the accumulators are states that it must carry in addition.
+  /// Returns the stacked outputs that the scan must have. The accumulators are states that it must carry in addition.
   const std::vector<ScanStep::Stacked>& outputs() const { return outputs_; }
   void add_accumulators(std::vector<ValueId>& next) {
     first_sum_ = next.size();
@@ -91,8 +91,8 @@ class OutgoingGradients {
   }
 
  private:
-  /// How a value is computed: a slice of a sequence; an einsum; a sum; an addition of equal types; neg or a view;
-  /// other.
+  /// The ways to compute a value: a slice of a sequence; an einsum; a sum; an addition of equal types; neg or a view;
+  /// anything else.
   enum class Form { sequence, product, sum, addition, linear, other };
 
   const Node& node_of(ValueId value) const { return step_.tape().node(value.node); }
@@ -109,7 +109,8 @@ class OutgoingGradients {
     return adds ? Form::addition : Form::other;
   }
 
-  /// Whether the stacked value is computed after the scan: products, and additions of products.
+  /// Returns whether the stacked value is computed after the scan. This applies to products, and to additions of
+  /// products.
   bool computed_after(ValueId value) {
     if (step_.conditional() || !step_.varies(value)) return false;
     const Form form = form_of(value);
@@ -118,8 +119,9 @@ class OutgoingGradients {
     return computed_after(node.inputs[0]) && computed_after(node.inputs[1]);
   }
 
-  /// Whether a product is much smaller than a slice of a sequence that it reads. Then it is added up step by step: the
-  /// step reads the slice anyway, and after the scan the sequence would have to be read once more.
+  /// Returns whether a product is much smaller than a slice of a sequence that it reads. Such a product is added up
+  /// step by step. The step reads the slice anyway, while a product after the scan would have to read the whole
+  /// sequence once more.
   bool is_small_sum(const Node& product) const {
     constexpr std::int64_t much = 8;
     return std::any_of(product.inputs.begin(), product.inputs.end(), [&](const ValueId& input) {
@@ -128,7 +130,7 @@ class OutgoingGradients {
     });
   }
 
-  /// For an operand of an op that is computed after the scan.
+  /// Requests an operand of an op that is computed after the scan.
   void ask_steps(ValueId value) {
     const bool is_new = step_.varies(value) && step_.sequence(value) == nullptr && !emitted(value);
     if (is_new) emit(value, 0);
@@ -137,7 +139,7 @@ class OutgoingGradients {
     if (const Sequence* sequence = step_.sequence(value)) return *sequence;
     return {recorded.stacked[*emitted(value)], outputs_[*emitted(value)].axis};
   }
-  /// The first output that has a value, along any axis; nothing if there is none.
+  /// Returns the first output that contains a value, along any axis, or nothing if there is none.
   std::optional<std::size_t> emitted(ValueId value) const {
     const auto found =
         std::find_if(outputs_.begin(), outputs_.end(), [&](const auto& each) { return each.value == value; });
@@ -164,7 +166,7 @@ class OutgoingGradients {
     return recorded.states[first_sum_ + accumulators_.at(value)];
   }
 
-  /// An einsum over all steps at once. The steps are axis `result_axis` of the result; -1 sums over them.
+  /// Returns an einsum over all steps at once. The steps are axis `result_axis` of the result. -1 sums over the steps.
   Var product(const Node& node, const ScanStep::Recorded& recorded, std::int64_t result_axis) {
     std::int64_t axes[2] = {-1, -1};
     Vars operands;
@@ -180,7 +182,7 @@ class OutgoingGradients {
     return einsum(with_axis(node.attributes.get<std::string>("equation"), axes[0], axes[1], result_axis), operands);
   }
 
-  /// A sum over the axes of the node and over the steps.
+  /// Returns a sum over the axes of the node and over the steps.
   Var sum_over_steps(const Node& node, const ScanStep::Recorded& recorded) {
     const Sequence sequence = steps(node.inputs[0], recorded);
     const std::size_t rank = sequence.var.rank() - 1;
@@ -199,9 +201,9 @@ class OutgoingGradients {
   ScanStep& step_;
   std::vector<ScanStep::Stacked> outputs_;
   std::map<std::pair<ValueId, std::int64_t>, std::size_t> emitted_;  // (value, axis) -> index in `outputs_`
-  std::vector<ValueId> sums_;                                        // the accumulators after a step
+  std::vector<ValueId> sums_;                                        // the values of the accumulators after a step
   std::unordered_map<ValueId, std::size_t> accumulators_;            // value -> index in `sums_`
-  std::size_t first_sum_ = 0;                                        // index of the first accumulator among the states
+  std::size_t first_sum_ = 0;  // the index of the first accumulator among the states
 };
 }  // namespace
 

@@ -1,5 +1,5 @@
-// A scan over tokens that come piece by piece. The states after every position are cached, as keys and values are, so
-// that each row continues from its own last position.
+// A scan over tokens that arrive in pieces. The states after every position are cached in the same way as keys and
+// values. Each row therefore continues from its own last position.
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -7,7 +7,8 @@ namespace xtape {
 
 CachedStates::CachedStates(Tape tape, const Var& past, const Vars& init) : tape_(tape), past_(past) {
   const std::int64_t rows = past.size(0), capacity = tape.capacity();
-  const Var last = iota(tape, {rows}) * capacity + maximum(past - 1, 0);  // each row's, among the positions of all rows
+  // the last position of each row, counted over the positions of all rows
+  const Var last = iota(tape, {rows}) * capacity + maximum(past - 1, 0);
   for (const Var& first : init) {
     if (first.rank() == 0 || first.shape()[0] != rows)
       throw ShapeError("scan: in mode predict a state must have a row for each of the " + std::to_string(rows) +

@@ -1,4 +1,5 @@
-// Scans of enclosed nodes, and scans in segments whose values are computed again when the gradient needs them.
+// Scans of enclosed nodes, and scans in segments. The values inside a segment are computed again when the gradient
+// needs them.
 #include <algorithm>
 #include <functional>
 
@@ -12,7 +13,8 @@ constexpr const char* inside_cell =
     "scan: the cell is only being recorded, so what it is given has no value and no gradient yet; play the scan, or "
     "differentiate its results, outside the cell";
 
-/// What the ops that stand for a cell's inputs do if they are differentiated or planned before the scan is complete.
+/// The functions for the ops that stand for a cell's inputs. They throw if such an op is differentiated or planned
+/// before the scan is complete.
 Vars no_gradient_inside(const GradientCall&) {
   throw Error(inside_cell);
 }
@@ -76,7 +78,7 @@ ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results,
 namespace {
 using Step = std::function<Vars(const Vars&)>;
 
-/// Records a scan of `step`, which maps a slice of each sequence, the states and the non-sequences to the outputs and
+/// Records a scan of `step`. `step` maps a slice of each sequence, the states and the non-sequences to the outputs and
 /// the next states. Returns the outputs and the last states.
 Vars scan_of(Tape tape, const Step& step, const Vars& inputs, const ScanForm& form, const Segments& segments) {
   const std::size_t size = tape.size();
@@ -92,7 +94,7 @@ Vars scan_of(Tape tape, const Step& step, const Vars& inputs, const ScanForm& fo
   return results;
 }
 
-/// The axis of count * size steps as two, and these two as one.
+/// `divided` splits the axis of count * size steps into two axes. `joined` merges the two axes again.
 Var divided(const Var& x, std::int64_t axis, std::int64_t count, std::int64_t size) {
   Shape shape = x.shape();
   shape[static_cast<std::size_t>(axis)] = size;
@@ -115,7 +117,7 @@ Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const Scan
   segment.length = segments[0];
   over.length = whole / segments[0];
   last.length = left;
-  const auto in_order = [&](const auto& first, const auto& second) {  // along the axis
+  const auto in_order = [&](const auto& first, const auto& second) {  // in the order along the axis
     return form.reverse ? std::vector{second, first} : std::vector{first, second};
   };
   const Step step = [&](const Vars& given) { return inline_body(tape, body, given); };

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Whether the outputs of a node are further outputs of the scan, for the gradient. Views are not: the gradient records
-/// them again.
+/// Returns whether the outputs of a node become further outputs of the scan, for the gradient. Views do not, because
+/// the gradient records them again.
 bool is_kept(const Node& node) {
   return !node.op->is_source() && !node.op->is_view() && !node.op->inputs.empty();
 }
@@ -77,7 +77,8 @@ Sequence ScanStep::drawn(const Node& node) {
   return {with_first_axis(outer_, node, length_), 0};
 }
 
-/// Whether a node is the product of a slice and a value that does not vary, or a look-up (take) of a slice in one.
+/// Returns whether a node is the product of a slice and a value that does not vary, or looks up (take) a slice in such
+/// a value.
 bool ScanStep::is_projection(const Node& node) {
   if (node.op == &builtin_ops().at("take")) return sequence(node.inputs[1]) != nullptr && !varies(node.inputs[0]);
   if (node.op != &builtin_ops().at("einsum")) return false;
@@ -103,7 +104,8 @@ Sequence ScanStep::projected(const Node& node) {
   return {einsum(with_axis(node.attributes.get<std::string>("equation"), axes[0], axes[1], 0), operands), 0};
 }
 
-/// For each node of the step, whether it belongs to the body. Records random arrays and projections on the outer tape.
+/// Returns for each node of the step whether it belongs to the body. Records random arrays and projections on the outer
+/// tape.
 std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   std::vector<bool> needed(step_.size(), false);
   const auto need = [&](ValueId id) {
@@ -113,10 +115,10 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   for (std::size_t i = step_.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
-    const bool is_drawn = node.op->random && node.inputs.empty();  // and varies, so it repeats no draw
+    const bool is_drawn = node.op->random && node.inputs.empty();  // it also varies, so it repeats no draw
     // Random arrays are drawn for all segments, so that they do not depend on the segments. Projections are computed
-    // for the steps of one segment, so that no more of them is kept. Without states, a scan is a loop over blocks, which
-    // are to stay in the cache.
+    // only for the steps of one segment, so that no more is kept. A scan without states is a loop over blocks that
+    // should stay in the cache.
     const bool projects = segments_.empty() && !conditional() && !states_.empty();
     if (is_drawn || (projects && is_projection(node))) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));
@@ -143,7 +145,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   form.reverse = reverse_;
   form.states = static_cast<std::int64_t>(states_.size());
   auto body = std::make_shared<Tape>(step_.blank());
-  Vars inputs;  // of the scan
+  Vars inputs;  // the inputs of the scan
   Copier into_body(step_, *body);
   const auto enter = [&](ValueId id, const Var& from) {
     const ValueType type = step_.type(id);
@@ -158,7 +160,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     form.input_axes.push_back(slice_of->axis);
   }
   for (const auto& [id, first] : states_) enter(id, first);
-  if (conditional()) form.condition = into_body.now(condition_).node;  // so far, the body has inputs only
+  if (conditional()) form.condition = into_body.now(condition_).node;  // at this point, the body has only inputs
   std::unordered_map<ValueId, ValueId> captured;  // outer var -> value of the body
   for (const ValueId& id : used) {
     if (into_body.known(id) || varies(id)) continue;
@@ -188,7 +190,7 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
     given.push_back(id);
     form.output_axes.push_back(0);
   };
-  // The scans of segments keep what their gradients read. Without inputs there are no gradients.
+  // Scans of segments keep the values that their gradients read. If there are no inputs, there are no gradients.
   const bool keeps = segments_.empty() || inputs.empty();
   for (std::size_t i = 0; keeps && i < states_.size(); ++i) offer(into_body.now(states_[i].first));
   for (std::size_t i = 0; keeps && i < body->size(); ++i)

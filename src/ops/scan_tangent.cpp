@@ -1,4 +1,4 @@
-// The tangent of a scan: a scan over the tangent of its body.
+// The tangent of a scan, which is a scan over the tangent of its body.
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
@@ -25,7 +25,7 @@ Vars scan_tangent(const TangentCall& call) {
       step.set_outer(id, call.tangents[k]);
   }
   Vars asked;
-  std::vector<std::size_t> places;  // of their tangents among the outputs
+  std::vector<std::size_t> places;  // the places of their tangents among the outputs
   for (std::size_t k = 0; k < again.results.size(); ++k) {
     if (k < form.stacked() ? !call.needs[k] : !is_floating(again.results[k].dtype())) continue;
     asked.push_back(again.results[k]);

@@ -1,12 +1,12 @@
-// The expansion of a scan, and what steps leave as it was.
+// The expansion of a scan, and the handling of values that a step leaves unchanged.
 #include "scan.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
 
 namespace {
-/// The mask of one step, reshaped to the rank of `x` by axes of size 1. Throws ShapeError unless its sizes are the
-/// first sizes of `x`.
+/// Returns the mask of one step, reshaped to the rank of `x` with axes of size 1. Throws ShapeError if its sizes are
+/// not the first sizes of `x`.
 Var mask_for(const Var& mask, const Var& x, const char* what) {
   Shape shape = mask.shape();
   bool fits = shape.size() <= x.rank();

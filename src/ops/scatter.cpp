@@ -1,5 +1,5 @@
-// Elements gathered from and scattered to several axes or along one. All compute indices of the flat array, or of its
-// first axis, and are then a take, an index_add or an index_reduce.
+// Ops that gather elements from, and scatter elements to, one or several axes. All of them compute indices of the flat
+// array, or of its first axis, and then record take, index_add or index_reduce.
 #include "scatter.hpp"
 
 #include <utility>
@@ -11,7 +11,8 @@
 namespace xtape {
 
 namespace {
-/// Row-major indices into the first k axes of x, taken as one axis, from the indices [..., k] of these axes.
+/// Merges the first k axes of x into one. Returns row-major indices into the merged axis for the indices [..., k] of
+/// these axes.
 Var flat_indices(const Var& indices, const Shape& x) {
   Var flat;
   const Vars along = unstack(indices, -1);
@@ -21,7 +22,7 @@ Var flat_indices(const Var& indices, const Shape& x) {
   }
   return flat;
 }
-/// x with its first k axes in one.
+/// Returns x with its first k axes merged into one.
 Var joined_axes(const Var& x, std::int64_t k) {
   Shape shape = x.shape();
   for (; k > 1; --k) {
@@ -108,7 +109,7 @@ const ComposedRow scatter_rows[] = {
      {{axis_row,
        {"include_self", "Whether the elements of x that are indexed count, too.", 1, AttributeType::boolean}}}}};
 
-/// The attribute "reduce"; the first of several words is the default.
+/// Returns the attribute "reduce". Its default is the first of several words.
 AttributeSpec reduce_attribute(const char* initial) {
   return {
       "reduce", AttributeType::text,
@@ -138,7 +139,7 @@ std::vector<ValueType> select_type(const OpCall& call) {
   shape[axis_of(call)] = call.shape(1)[0];
   return {{call.dtype(0), shape}};
 }
-/// The shape of the slices of x at indices [..., k].
+/// Returns the shape of the slices of x at indices [..., k].
 Shape nd_shape(const OpCall& call) {
   const Shape &x = call.shape(0), &indices = call.shape(1);
   if (indices.empty() || indices.back() < 1 || indices.back() > static_cast<std::int64_t>(x.size()))

@@ -1,4 +1,5 @@
-// Search in sorted arrays, and counting: searchsorted has a kernel, the others are compositions of it and of index_add.
+// Search in sorted arrays, and counting. searchsorted has a kernel. The other ops are compositions of searchsorted and
+// index_add.
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "composed.hpp"
@@ -22,18 +23,19 @@ Vars expand_bincount(const ExpandCall& call) {
 Vars expand_histogram(const ExpandCall& call) {
   const Var &x = call.inputs[0], &edges = call.inputs[1];
   const std::int64_t n = edges.size(0);
-  // Bin 0 is what is below the first edge, bin n what is above the last one.
+  // Bin 0 contains the elements below the first edge, bin n those above the last edge.
   const Var bins = where(x == slice(edges, {n - 1}, {n}), n - 1, searchsorted(edges, x, true));
   return {slice(counts_of(call, bins, n + 1, 2), {1}, {n})};
 }
 
-constexpr AttributeRow right_flag{"right", "Whether elements that equal the value count as before it.", 0,
-                                  AttributeType::boolean};
+constexpr AttributeRow right_flag{
+    "right", "If true, elements equal to the value count as smaller (the insertion index is after them).", 0,
+    AttributeType::boolean};
 
 const ComposedRow bucket_rows[] = {{"bucketize",
                                     "=x =boundaries",
-                                    "The int64 number of the interval between ascending boundaries [n] that has x: "
-                                    "searchsorted with the arguments the other way round.",
+                                    "Returns the int64 bucket index of x for ascending boundaries [n]. It is "
+                                    "searchsorted with swapped arguments.",
                                     [](const ExpandCall& call) {
                                       return Vars{searchsorted(call.inputs[1], call.inputs[0], flag_of(call, "right"))};
                                     },
@@ -41,13 +43,14 @@ const ComposedRow bucket_rows[] = {{"bucketize",
                                     false}};
 const ComposedRow bincount_rows[] = {
     {"bincount", "#x weights?",
-     "[length]: how often each of 0 … length - 1 occurs in x, int64; or the sums of the weights of x. An x outside "
-     "[0, length) is an error when played.",
+     "Returns int64 [length]: the count of each value 0 … length - 1 in x. With weights, returns the sum of the "
+     "weights per value. An x outside [0, length) is an error when played.",
      expand_bincount}};
 const ComposedRow histogram_rows[] = {
     {"histogram", "x edges weights?",
-     "How many elements of x are in each interval between the ascending edges [n], int64 [n - 1]; or the sums of their "
-     "weights. An interval contains its lower edge, the last one both. Elements outside are left out.",
+     "Returns int64 [n - 1]: the counts of the elements of x in the bins between the ascending edges [n]. With "
+     "weights, returns the sum of the weights per bin. A bin contains its lower edge. The last bin also contains its "
+     "upper edge. Elements outside are left out.",
      expand_histogram}};
 
 Dtype counting_dtype(const OpCall& call, std::size_t weights) {

@@ -1,4 +1,4 @@
-// Reductions of segments, which numbers name, and selections of a fixed number of elements.
+// Reductions of segments, which are given by numbers, and selections of a fixed number of elements.
 #include <limits>
 
 #include "composed.hpp"
@@ -40,7 +40,7 @@ Vars expand_segment_extreme(const ExpandCall& call) {
                       largest ? "amax" : "amin")};
 }
 
-/// The largest element of each segment is subtracted first, as in softmax.
+/// As in softmax, the largest element of each segment is subtracted first.
 Vars expand_segment_softmax(const ExpandCall& call) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const Var &data = call.inputs[0], ids = ids_of(call);
@@ -51,12 +51,12 @@ Vars expand_segment_softmax(const ExpandCall& call) {
   return {raised / take(masked_fill(total, total == 0, 1), ids)};
 }
 
-/// The flat indices [size] of the first elements of `mask` that are true; then -1.
+/// Returns the flat indices [size] of the first true elements of `mask`, followed by -1.
 Var first_true(const Var& mask, std::int64_t size) {
   const Tape tape = mask.tape();
   const std::int64_t count = count_of(mask.shape());
   const Var flat = reshape(mask, {count}), number = cumsum(cast(flat, Dtype::int64));
-  // One more place takes what is not chosen.
+  // Elements that are not chosen go to one additional place.
   const Var place = where(flat & (number <= size), number - 1, size);
   const Var places = combined_at(full(tape, {size + 1}, -1, Dtype::int64), place, iota(tape, {count}), "set");
   return slice(places, {0}, {size});
@@ -126,7 +126,7 @@ const ComposedRow masked_rows[] = {
      "follows if there are fewer.",
      expand_masked_select}};
 
-/// The shape of data with one slice for each segment.
+/// Returns the shape of data with one slice for each segment.
 std::vector<ValueType> segment_type(const OpCall& call) {
   Shape shape = call.shape(0);
   if (shape.empty() || call.shape(1) != Shape{shape[0]})
@@ -143,7 +143,7 @@ std::vector<ValueType> segment_softmax_type(const OpCall& call) {
 }
 std::int64_t fixed_size(const OpCall& call) {
   const std::int64_t size = call.integer("size");
-  constexpr std::int64_t most = (std::int64_t{1} << 60) - 2;  // int64 indices of one more place must fit
+  constexpr std::int64_t most = (std::int64_t{1} << 60) - 2;  // int64 indices must also fit for one additional place
   if (size < 0 || size > most) throw ShapeError("size must be from 0 to 2^60 - 2, got " + std::to_string(size));
   return size;
 }

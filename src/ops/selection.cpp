@@ -10,7 +10,8 @@
 namespace xtape {
 
 namespace {
-/// The term of `value` where the mask is true and x elsewhere. A positive factor of x becomes a factor of the whole.
+/// Returns the term that is `value` where the mask is true and x elsewhere. A positive factor of x becomes a factor of
+/// the whole term.
 TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type);
 
 const Op& where_op() {
@@ -79,7 +80,7 @@ const Op& masked_fill_op() {
 
 TermId filled_term(TermTable& terms, TermId x, TermId mask, double value, const ValueType& type) {
   const Term::Part part = terms.split(x);
-  const double quotient = value / part.factor;  // a positive factor keeps the sign of infinities and 0
+  const double quotient = value / part.factor;  // a positive factor preserves the sign of infinities and 0
   const bool factor = part.factor > 0 && std::isinf(quotient) == std::isinf(value) && (quotient == 0) == (value == 0);
   const TermId filled =
       terms.call(masked_fill_op(), {{"value", factor ? quotient : value}}, {factor ? part.term : x, mask}, type);

@@ -9,18 +9,18 @@
 namespace xtape {
 
 namespace {
-/// One axis of a slice: the first index, the step and the number of elements. With fewer than two elements the step is
-/// 1, since the given step may be too large for arithmetic in 64 bits.
+/// One axis of a slice: the first index, the step and the number of elements. With fewer than two elements, the step is
+/// 1, because the given step may be too large for 64-bit arithmetic.
 struct AxisRange {
   std::int64_t start = 0, step = 1, count = 0;
 };
 
-/// Entry `i` of the list, or `otherwise` if the list is shorter.
+/// Returns entry `i` of the list, or `otherwise` if the list is shorter.
 std::int64_t entry(const std::vector<std::int64_t>& list, std::size_t i, std::int64_t otherwise) {
   return i < list.size() ? list[i] : otherwise;
 }
 
-/// Python's rules for x[start:stop:step] on an axis of `size`.
+/// Returns the range by Python's rules for x[start:stop:step] on an axis of `size`.
 AxisRange range_of(std::int64_t start, std::int64_t stop, std::int64_t step, std::int64_t size) {
   const bool forward = step > 0;
   const std::int64_t least = forward ? 0 : -1, most = forward ? size : size - 1;
@@ -30,9 +30,9 @@ AxisRange range_of(std::int64_t start, std::int64_t stop, std::int64_t step, std
   };
   const std::int64_t first = placed(start);
   const std::int64_t last = stop == open_end && !forward ? -1 : placed(stop);
-  const std::int64_t to_last = last - first - (forward ? 1 : -1);  // distance to the last possible element
+  const std::int64_t to_last = last - first - (forward ? 1 : -1);  // the distance to the last possible element
   const bool any = forward ? first < last : first > last;
-  const std::int64_t count = any ? to_last / step + 1 : 0;  // equal signs, so the quotient is rounded down
+  const std::int64_t count = any ? to_last / step + 1 : 0;  // both have the same sign, so the quotient is rounded down
   return {first, count > 1 ? step : 1, count};
 }
 
@@ -59,7 +59,7 @@ std::vector<AxisRange> slice_of(const OpCall& call) {
   return ranges;
 }
 
-/// The slice of x that update_slice overwrites. Throws ShapeError if it does not lie inside x.
+/// Returns the slice of x that update_slice overwrites. Throws ShapeError if it does not lie inside x.
 std::vector<AxisRange> update_of(const OpCall& call) {
   const auto &start = call.integers("start"), &step = call.integers("step");
   const Shape &whole = call.shape(0), &part = call.shape(1);

@@ -1,4 +1,5 @@
-/// The common definition of softmax, log_softmax and their gradients: ops on float arrays of one shape along one axis.
+/// The common definition of softmax, log_softmax and their gradients: ops along one axis on float arrays of the same
+/// shape.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Elementwise functions that call one C function for each element. They are tiles, not compositions, because the
-// formulas in other ops lose digits (asinh, atanh, log2 near 1, erfc) or need several of them (tan, lgamma).
+// Elementwise functions that call one C function for each element. They are tiles and not compositions. Formulas in
+// other ops would lose digits (asinh, atanh, log2 near 1, erfc) or would need several other ops (tan, lgamma).
 #include <cmath>
 
 #include "arithmetic.hpp"
@@ -12,13 +12,13 @@ namespace xtape {
 namespace {
 using One = double (*)(double);
 using Two = double (*)(double, double);
-/// The derivative at x, where y is the value.
+/// The derivative at x. y is the value of the function.
 using Slope = Var (*)(const Var& x, const Var& y);
 
 struct SpecialRow {
   const char* name;
   One function;
-  Slope slope;  ///< Null: not differentiable, and integers are left as they are.
+  Slope slope;  ///< Null if the function is not differentiable. It then also returns integers unchanged.
   const char* doc;
 };
 
@@ -64,7 +64,7 @@ const SpecialRow special_rows[] = {
      "The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0."},
 };
 
-/// The call on integers, which are whole already, records nothing.
+/// Records nothing for integers, because they are already whole numbers.
 Vars record_whole(Tape& tape, const Op& op, const Vars& inputs, const Attributes& attributes) {
   return is_floating(inputs[0].dtype()) || inputs[0].dtype() == Dtype::boolean
              ? record_call(tape, op, inputs, attributes)
@@ -91,7 +91,7 @@ std::vector<Op> special_ops() {
   return ops;
 }
 
-/// A function of two floats.
+/// Defines an op of two floats.
 Op special(const char* name, const char* inputs, Two function, const char* doc) {
   Op op = binary(name, doc, nullptr);
   op.inputs = inputs_of(inputs);
@@ -192,7 +192,7 @@ std::vector<Op> bitwise_ops() {
     op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
     ops.push_back(op);
   }
-  // A composition, which is exact: two's complement.
+  // The composition is exact in two's complement.
   Op inverted = unary("bitwise_not", "The bits that are not set in x, that is -x - 1.", nullptr);
   inverted.shape = integer_type;
   inverted.lowering = {};

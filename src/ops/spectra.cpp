@@ -7,8 +7,8 @@
 namespace xtape {
 
 namespace {
-/// The types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n); with `values`, [..., k]
-/// between them.
+/// Returns the types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n). If `values`,
+/// [..., k] comes between them.
 std::vector<ValueType> factor_types(const OpCall& call, bool values) {
   const Shape& a = call.shape(0);
   const Shape batch = batch_of(a, "a", false);
@@ -22,18 +22,18 @@ Var identity(const Var& x, std::int64_t n) {
   return eye(x.tape(), n, -1, x.dtype());
 }
 
-/// x [..., m, n] times s [..., n] along the columns.
+/// Returns x [..., m, n] with its columns scaled by s [..., n].
 Var columns_times(const Var& x, const Var& s) {
   return x * expand_dims(s, -2);
 }
 
-/// The differences of all pairs, d[..., i, j] = values[j] - values[i], with 1 on the diagonal.
+/// Returns the differences of all pairs, d[..., i, j] = values[j] - values[i], with 1 on the diagonal.
 Var differences(const Var& values) {
   const Var all = expand_dims(values, -2) - expand_dims(values, -1);
   return all + identity(values, values.size(-1));
 }
 
-/// The cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
+/// Returns the cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
 Var tall_qr_gradient(const Var& q, const Var& r, const Var& q_cotangent, const Var& r_cotangent) {
   const Var m = matmul(r, matrix_transpose(r_cotangent)) - matmul(matrix_transpose(q_cotangent), q);
   const Var mirrored = tril(m) + matrix_transpose(tril(m, -1));
@@ -48,7 +48,7 @@ Vars qr_gradient(const GradientCall& call) {
   const Var dq = call.cotangent(0), dr = call.cotangent(1);
   const std::int64_t rest = r.size(-1) - r.size(-2);
   if (rest == 0) return {tall_qr_gradient(q, r, dq, dr)};
-  // A = [X Y], X = Q U, Y = Q V.
+  // Splits A = [X Y] with X = Q U and Y = Q V.
   const std::vector<std::int64_t> sizes{r.size(-2), rest};
   const Vars of_r = split(r, sizes, -1), of_dr = split(dr, sizes, -1), of_a = split(call.inputs[0], sizes, -1);
   const Var x = tall_qr_gradient(q, of_r[0], dq + matmul(of_a[1], matrix_transpose(of_dr[1])), of_dr[0]);
@@ -106,8 +106,8 @@ const Op& eigh_op() {
   return entry;
 }
 
-/// With skew(X) = X - Xᵀ and E_ij = s_j² - s_i²: U ((skew(UᵀŪ) / E) S + S (skew(VᵀV̄) / E) + S̄) Vᵀ, and the parts of Ū
-/// and V̄ that are orthogonal to U and V, divided by S.
+/// With skew(X) = X - Xᵀ and E_ij = s_j² - s_i², the gradient is U ((skew(UᵀŪ) / E) S + S (skew(VᵀV̄) / E) + S̄) Vᵀ
+/// plus two terms: the parts of Ū and V̄ that are orthogonal to U and V, divided by S.
 Vars svd_gradient(const GradientCall& call) {
   const Var &u = call.outputs[0], &s = call.outputs[1], &vh = call.outputs[2];
   const bool of_u = !call.cotangents[0].empty(), of_v = !call.cotangents[2].empty();
@@ -146,7 +146,7 @@ const Op& svd_op() {
   return entry;
 }
 
-/// -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
+/// With P = pinv(A), the gradient is -Pᵀ P̄ Pᵀ + (I - A P) P̄ᵀ P Pᵀ + Pᵀ P P̄ᵀ (I - P A).
 Vars pinv_gradient(const GradientCall& call) {
   const Var &a = call.inputs[0], &p = call.outputs[0], g = call.cotangent();
   const Var p_t = matrix_transpose(p), g_t = matrix_transpose(g);

@@ -6,7 +6,7 @@
 namespace xtape {
 
 namespace {
-/// For each axis of the output, the axis of the input. Empty `axes` reverse the order.
+/// Returns for each axis of the output the axis of the input. Empty `axes` reverse the order.
 std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
   std::vector<std::size_t> order;
   if (axes.empty())

@@ -1,4 +1,4 @@
-// tril and triu: the lower and the upper triangle of matrices.
+// tril and triu: the lower and upper triangles of matrices.
 #include <algorithm>
 
 #include "batching.hpp"
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// The diagonal, limited to [-rows, columns], which keeps the same elements.
+/// Returns the diagonal, clamped to [-rows, columns]. Clamping does not change which elements are kept.
 std::int64_t diagonal_of(const Attributes& attributes, const Shape& shape) {
   return std::clamp(attributes.get<std::int64_t>("diagonal"), -shape[shape.size() - 2], shape.back());
 }

@@ -1,4 +1,4 @@
-// windows, a view of sliding windows, and fold, its adjoint: the sum of overlapping windows.
+// windows, a view of sliding windows, and its adjoint fold, the sum of overlapping windows.
 #include "windows.hpp"
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace xtape {
 
 namespace {
-/// The attributes of both ops.
+/// The common attributes of both ops.
 struct Slide {
-  std::size_t axis;  // of the array that windows slide over
+  std::size_t axis;  // the axis of the array along which windows slide
   std::int64_t size, stride, dilation;
 
   Slide(const Attributes& attributes, std::int64_t size, std::size_t rank)
@@ -71,7 +71,7 @@ const Op& windows_op() {
       .lowering = {.view = [](const OpCall& call, const Layout& layout) {
         const Slide slide = slide_of_windows(call);
         Layout result{call.outputs[0].shape, layout.strides, layout.offset};
-        // Steps between fewer than two elements may be too large for arithmetic in 64 bits.
+        // With fewer than two elements, the step may be too large for 64-bit arithmetic and is not needed.
         result.strides.push_back(slide.size > 1 ? layout.strides[slide.axis] * slide.dilation : 0);
         if (result.shape[slide.axis] > 1) result.strides[slide.axis] *= slide.stride;
         return std::optional<Layout>(result);
@@ -79,7 +79,8 @@ const Op& windows_op() {
   return entry;
 }
 
-/// The sum of the windows by their indices, with the axis of the windows and that within them side by side.
+/// Returns the sum of the windows, computed with the indices of their elements. First moves the axis within the windows
+/// next to the axis of the windows.
 Var folded(const Var& x, const Slide& slide, std::int64_t length) {
   const std::size_t last = x.rank() - 1;
   const std::int64_t count = x.shape()[slide.axis];
@@ -94,7 +95,7 @@ Var folded(const Var& x, const Slide& slide, std::int64_t length) {
   Shape whole = flat;
   whole[slide.axis] = length;
   flat[slide.axis] = count * slide.size;
-  if (slide.dilation == 1 && slide.stride == slide.size)  // windows side by side
+  if (slide.dilation == 1 && slide.stride == slide.size)  // adjacent windows without gaps
     return extended(reshape(beside, flat), slide.axis, {0}, {length - count * slide.size});
   const Var indices = iota(x.tape(), {count, 1}) * slide.stride + iota(x.tape(), {1, slide.size}, 1) * slide.dilation;
   return index_add(zeros(x.tape(), whole, x.dtype()), slide.place(), reshape(indices, {count * slide.size}),

@@ -1,4 +1,4 @@
-/// Sliding windows: sizes that convolutions and pooling share.
+/// Sliding windows: the sizes that convolutions and pooling share.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace xtape {
 
-/// The elements that a window reaches over: (size - 1) * dilation + 1. Throws Error unless size and dilation are at
-/// least 1, and if the number is beyond 2^63 - 1.
+/// Returns the number of elements over which a window extends: (size - 1) * dilation + 1. Throws Error if size or
+/// dilation is below 1, or if the result exceeds 2^63 - 1.
 std::int64_t span_of_window(std::int64_t size, std::int64_t dilation);
-/// How many windows fit along an axis of `length`, which may be none. Throws as span_of_window, and unless stride >= 1.
+/// Returns how many windows fit along an axis of `length`, possibly none. Throws as span_of_window does, and if stride
+/// is below 1.
 std::int64_t count_of_windows(std::int64_t length, std::int64_t size, std::int64_t stride, std::int64_t dilation);
 
-/// The list of an attribute with one number for each of `n` axes; one number stands for all axes.
+/// Returns the list of an attribute with one number for each of `n` axes. A single number stands for all axes.
 std::vector<std::int64_t> per_axis(const Attributes& attributes, const std::string& name, std::size_t n);
 
-/// Windows along the axes first, first + 1 …, one for each size; the axes within the windows come last.
+/// Returns windows along the axes first, first + 1 …, one for each size. The axes within the windows come last.
 Var windows_along(Var x, std::int64_t first, const std::vector<std::int64_t>& size,
                   const std::vector<std::int64_t>& stride, const std::vector<std::int64_t>& dilation);
 
-/// x with before[i] and after[i] elements of `value` added to axis first + i; negative numbers remove elements.
+/// Returns x with before[i] and after[i] elements of `value` added to axis first + i. Negative numbers remove elements.
 Var extended(const Var& x, std::size_t first, const std::vector<std::int64_t>& before,
              const std::vector<std::int64_t>& after, double value = 0);
 

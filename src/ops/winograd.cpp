@@ -1,5 +1,5 @@
-// winograd_conv: the convolutions that need fewer multiplications by Winograd's algorithm. The op is not in the op
-// table: only players record it, in place of a product of windows.
+// winograd_conv: the convolutions for which Winograd's algorithm needs fewer multiplications. The op is not in the op
+// table, because only players record it in place of a product of windows.
 #include "winograd.hpp"
 
 #include <algorithm>
@@ -15,8 +15,10 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-constexpr std::int64_t least_channels = 16;  // the tiles of fewer take longer to transform than their products save
-constexpr std::int64_t least_tiles = 40;     // fewer save less than it takes to transform the weight
+// with fewer channels, transforming the tiles takes longer than the products save
+constexpr std::int64_t least_channels = 16;
+// with fewer tiles, the saving is smaller than the time to transform the weight
+constexpr std::int64_t least_tiles = 40;
 
 struct Channels {
   std::int64_t in, out;
@@ -25,7 +27,7 @@ Channels channels_of(const Shape& weight, bool adjoint) {
   return adjoint ? Channels{weight[0], weight[1]} : Channels{weight[1], weight[0]};
 }
 
-/// Windows of 3 x 3 elements, or of 3 or more along one axis.
+/// Returns whether the windows have 3 x 3 elements, or 3 or more elements along a single axis.
 bool windows_fit(const Shape& weight) {
   return weight.size() == 4 ? weight[2] == 3 && weight[3] == 3 : weight.size() == 3 && weight[2] >= 3;
 }
@@ -63,7 +65,7 @@ Vars expand_winograd(const ExpandCall& call) {
   return {g.product(padded, flip(weight, g.n == 1 ? Axes{2} : Axes{2, 3}), "co")};
 }
 
-/// The tiles: two results along each spatial axis.
+/// Returns the number of tiles. A tile has two results along each spatial axis.
 double tiles_of(const Shape& x, const Shape& weight, const Integers& before, const Integers& after) {
   double tiles = static_cast<double>(x[0]);
   for (std::size_t i = 0; i + 2 < x.size(); ++i)
@@ -71,8 +73,8 @@ double tiles_of(const Shape& x, const Shape& weight, const Integers& before, con
   return tiles;
 }
 
-/// Counts the products: 16 multiplications for a tile of 2 x 2 results; for two along one axis 4 for each three elements
-/// of the window, and one more than the elements of the rest.
+/// Counts the products. A tile of 2 x 2 results needs 16 multiplications. Along a single axis, a tile of two results
+/// needs 4 multiplications for every three elements of the window, and one more than the number of remaining elements.
 double winograd_flops(const OpCall& call) {
   const Shape &y = call.outputs[0].shape, &weight = call.shape(1);
   double products = static_cast<double>(y[0] * y[1]) * static_cast<double>(call.shape(0)[1]);

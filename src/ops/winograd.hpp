@@ -8,9 +8,10 @@
 
 namespace xtape {
 
-/// The product of the windows over x [b, c, ...], with before[i] and after[i] zeros around spatial axis i, and a weight
-/// [o, c, ...]; or, with `adjoint`, a weight [c, o, ...] that is turned around. Empty where the algorithm does not
-/// serve: it takes windows of 3 x 3 elements, or of 3 or more along one axis, float32 and not too few channels.
+/// Returns the product of the windows over x [b, c, ...], with before[i] and after[i] zeros around spatial axis i, and
+/// a weight [o, c, ...]. With `adjoint`, the weight is [c, o, ...] and is flipped. Returns an empty var if the
+/// algorithm is not applicable. It requires float32, enough channels, and windows of 3 x 3 elements or of 3 or more
+/// elements along a single axis.
 Var winograd_conv(const Var& x, const Var& weight, const std::vector<std::int64_t>& before,
                   const std::vector<std::int64_t>& after, bool adjoint);
 

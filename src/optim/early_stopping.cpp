@@ -7,7 +7,7 @@ namespace xtape {
 struct EarlyStopping::Data {
   Store weights;
   std::int64_t patience = 0;
-  std::vector<Array> kept = {};  // of the best evaluation
+  std::vector<Array> kept = {};  // the weights of the best evaluation
   double best = std::numeric_limits<double>::infinity();
   std::int64_t evaluations = 0, best_evaluation = -1;
 

@@ -1,5 +1,5 @@
-// Whether an update keeps weights and moments finite. Bounds on both rule overflows out for almost every update, so
-// that only one that is not ruled out is made on copies first.
+// Checks whether an update keeps weights and moments finite. For almost every update, bounds on both rule out
+// overflows. Only otherwise is the update computed on copies first.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,12 +14,12 @@ namespace xtape {
 namespace {
 using Kind = OptimizerOptions::Kind;
 
-/// A number that an update would make NaN or infinite.
+/// A value that an update would make NaN or infinite.
 struct Overflow {
-  const char* kind = nullptr;  // of the array; null: none
-  std::int64_t index = 0;      // in the piece
-  double now = 0, then = 0;    // before and after the update
-  double gradient = 0;         // scaled
+  const char* kind = nullptr;  // the kind of array; null if there is no overflow
+  std::int64_t index = 0;      // the index in the piece
+  double now = 0, then = 0;    // the values before and after the update
+  double gradient = 0;         // the scaled gradient
 };
 
 template <class T>
@@ -33,7 +33,7 @@ double largest(const T* values, std::int64_t count) {
   return finite ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
 }
 
-/// First moments up to this size count apart: the squares of such gradients underflow.
+/// First moments up to this size are handled separately, because the squares of such gradients underflow.
 template <class T>
 constexpr double tiny = sizeof(T) == sizeof(float) ? 1e-18 : 1e-153;
 
@@ -64,12 +64,12 @@ bool PieceOptimizer::stays_finite(double norm) {
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
     if (options.frozen) continue;
-    // The margin is for the rounding of the numbers themselves.
+    // The factor 16 is a margin for rounding errors.
     const double most =
         (group.narrow ? static_cast<double>(std::numeric_limits<float>::max()) : std::numeric_limits<double>::max()) /
         16;
     const auto within = [&](double bound) {
-      fits = fits && std::abs(bound) <= most;  // not if it is NaN
+      fits = fits && std::abs(bound) <= most;  // false if the bound is NaN
       return std::abs(bound);
     };
     const Magnitudes bounds = group.bounds;
@@ -86,7 +86,8 @@ bool PieceOptimizer::stays_finite(double norm) {
       next.first = within(std::max(bounds.first, gradient));
       next.second = within(std::max(bounds.second, gradient * gradient));
       within(std::sqrt(next.second) * within(1 / std::sqrt(step.correction2)));
-      // The inequality of Cauchy and Schwarz: b1 m + (1 - b1) g is at most that many roots of b2 v + (1 - b2) g^2.
+      // By the Cauchy-Schwarz inequality, b1 m + (1 - b1) g is at most the new `ratio` times the root of b2 v + (1 -
+      // b2) g^2.
       const double rest1 = 1 - step.beta1, rest2 = 1 - step.beta2;
       next.ratio =
           std::sqrt(step.beta1 * step.beta1 * bounds.ratio * bounds.ratio / step.beta2 + rest1 * rest1 / rest2);
@@ -104,7 +105,7 @@ bool PieceOptimizer::stays_finite(double norm) {
 
 std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
   std::vector<Magnitudes> of_piece(pieces_.size());
-  PieceGradients owned(pieces_.size());  // any address: all pieces that this process updates
+  PieceGradients owned(pieces_.size());  // any address works, for all pieces that this process updates
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     bool here = !options(pieces_[i]).frozen;
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
@@ -153,7 +154,8 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients) const {
                  std::array<T*, 2>{parts.size() > 1 ? parts[1].then.data() : nullptr,
                                    parts.size() > 2 ? parts[2].then.data() : nullptr});
     for (std::int64_t i = 0; i < piece.count; ++i)
-      for (auto part = parts.rbegin(); part != parts.rend(); ++part)  // a weight overflows because a moment did
+      // moments come before weights, because a weight overflows if its moment does
+      for (auto part = parts.rbegin(); part != parts.rend(); ++part)
         if (const T then = part->then[i]; !std::isfinite(then)) {
           of_piece[index] = {part->kind, i, static_cast<double>(part->now[i]), static_cast<double>(then),
                              static_cast<double>(gradient[i]) * of(piece).step.scale};

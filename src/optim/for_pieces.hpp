@@ -6,7 +6,7 @@
 
 namespace xtape {
 
-/// Calls f(index, T{}) in parallel for every piece with a gradient; T is the element type of its weight.
+/// Calls f(index, T{}) in parallel for every piece with a gradient. T is the element type of the piece's weight.
 template <class F>
 void for_pieces(const PieceOptimizer& optimizer, const PieceGradients& gradients, const F& f) {
   const auto count = static_cast<std::int64_t>(optimizer.pieces().size());

@@ -1,4 +1,4 @@
-// What only programs with groups are linked with: options by kind, and the check of patterns.
+// Code that only programs with groups link: options by kind, and the check of patterns.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace xtape {
 namespace {
 using Kind = OptimizerOptions::Kind;
 
-/// The options that Adam and AdamW have.
+/// Returns the options of Adam and AdamW.
 template <class Given>
 OptimizerOptions adam_options(Kind kind, const Given& given) {
   OptimizerOptions options;
@@ -25,7 +25,7 @@ OptimizerOptions adam_options(Kind kind, const Given& given) {
   return options;
 }
 
-/// The names of weights, and likely patterns for them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
+/// Returns the names of weights, and likely patterns for them: "h.0.attn.bias", "h.*.attn.bias", "*.bias".
 std::vector<std::string> likely_patterns(const Store& weights) {
   std::set<std::string> patterns;
   for (const Store::Entry& entry : weights) {

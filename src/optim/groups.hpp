@@ -1,4 +1,4 @@
-/// Groups of weights that an optimiser updates in different ways.
+/// Groups of weights for which an optimiser has different options.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace xtape {
 
-/// Whether the pattern matches the name. Patterns are those of a shell (fnmatch), and a star also matches dots:
-/// "*.lora_*", "h.[01].*", "wte.weight".
+/// Returns whether the pattern matches the name. Patterns have the syntax of shell patterns (fnmatch), but a star also
+/// matches dots: "*.lora_*", "h.[01].*", "wte.weight".
 bool matches_pattern(const std::string& name, const std::string& pattern);
-/// ", did you mean …": the name, or a likely pattern of names, that is nearest to a pattern that matches none; or an
-/// example of the names.
+/// Returns ", did you mean …" with the name or the likely pattern that is nearest to a pattern without matches. If
+/// nothing is near, returns an example of the names.
 std::string nearest_pattern(const std::string& pattern, const Store& weights);
 
-/// The index of the first group that matches the weight; groups.size() if none does.
+/// Returns the index of the first group that matches the weight, or groups.size() if no group matches.
 std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup>& groups);
 /// Throws Error if the pattern of a group matches no weight.
 void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups);

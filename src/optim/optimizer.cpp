@@ -1,5 +1,5 @@
-// The optimiser of one process. An update is one pass over the gradients for their norm, then one over weights,
-// gradients and moments.
+// The optimiser of a single process. An update is one pass over the gradients for their norm, followed by one pass over
+// weights, gradients and moments.
 #include "optimizer_data.hpp"
 
 namespace xtape {

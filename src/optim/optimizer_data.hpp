@@ -1,4 +1,4 @@
-/// What an Optimizer has.
+/// The data members of an Optimizer.
 #pragma once
 
 #include "piece_optimizer.hpp"
@@ -11,7 +11,7 @@ struct Optimizer::Data {
 
   Data(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads)
       : pieces(weights, groups, threads), gradients(pieces.pieces().size()) {}
-  /// Throws unless there is a gradient, which may be empty, for each weight.
+  /// Throws if `views` do not have one entry for each weight. The entry is the gradient, or empty.
   void check(const std::vector<ArrayView>& views) const;
   void find(const std::vector<ArrayView>& views);
 };

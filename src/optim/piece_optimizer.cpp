@@ -32,7 +32,7 @@ void check(const OptimizerOptions& options) {
     throw Error("optimizer: the rate of a group must be at least 0 and finite, got " + std::to_string(*options.rate));
 }
 
-/// The norm of the gradients times `scale`, from the sums of their squares by piece.
+/// Returns the norm of the gradients times `scale`, from their sums of squares per piece.
 double norm_of(const std::vector<double>& square_sums, double scale) {
   double total = 0;
   for (double square : square_sums) total += square;
@@ -41,7 +41,7 @@ double norm_of(const std::vector<double>& square_sums, double scale) {
 
 constexpr const char* all_kinds[] = {"velocity", "first", "second"};
 
-/// Whether an optimiser with these options has moments of the kind.
+/// Returns whether an optimiser with these options has moments of this kind.
 bool has_kind(const OptimizerOptions& options, const std::string& kind) {
   if (options.frozen) return false;
   return options.kind == Kind::sgd ? kind == all_kinds[0] && options.momentum != 0 : kind != all_kinds[0];
@@ -116,7 +116,7 @@ void PieceOptimizer::allocate(std::size_t kind, const std::vector<bool>& owned) 
   }
   const auto bytes_of = [&](std::size_t i) {
     const auto bytes = pieces_[i].count * static_cast<std::int64_t>(size_of(dtype(pieces_[i])));
-    return (bytes + 63) / 64 * 64;  // vectors do not cross cache lines
+    return (bytes + 63) / 64 * 64;  // aligned, so that vectors do not cross cache lines
   };
   const auto held = [&](std::size_t i) { return owned[i] && keeps(kind, pieces_[i].weight); };
   std::int64_t total = 0;
@@ -138,7 +138,7 @@ void PieceOptimizer::set_steps(double rate, double scale) {
   const std::int64_t before = *updates_.as<std::int64_t>();
   if (before < 0 || before > most_updates)
     throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
-  const auto count = static_cast<double>(before + 1);  // with the update to come
+  const auto count = static_cast<double>(before + 1);  // counts the next update
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
     group.step.rate = rate * options.rate.value_or(1);
@@ -184,7 +184,7 @@ template void PieceOptimizer::update_piece(const Piece&, double*, const double*,
 
 double PieceOptimizer::update(const PieceGradients& gradients, double rate, double scale, double clip,
                               const SharedUpdate& shared) {
-  constexpr double clip_epsilon = 1e-6;  // PyTorch's clip_grad_norm_
+  constexpr double clip_epsilon = 1e-6;  // the value in PyTorch's clip_grad_norm_
   check_numbers(rate, clip);
   square_sums_.assign(pieces_.size(), 0);
   for_pieces(*this, gradients, [&](std::size_t index, auto scalar) {

@@ -1,4 +1,5 @@
-// The privacy accountant: Rényi divergences of the sampled Gaussian mechanism. All sums are of logarithms.
+// The privacy accountant. It computes Rényi divergences of the sampled Gaussian mechanism. All sums are sums of
+// logarithms.
 #include "xtape/privacy.hpp"
 
 #include <algorithm>
@@ -11,30 +12,32 @@ namespace xtape {
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// Terms of the series below exp of this are left out: they are small beside A, which is at least 1.
+/// Terms of the series whose logarithm is below this value are ignored. They are small relative to A, which is at least
+/// 1.
 constexpr double negligible = -30;
 constexpr int most_summands = 1 << 20;
 
-/// log(exp(a) + exp(b)).
+/// Returns log(exp(a) + exp(b)).
 double log_sum(double a, double b) {
   const double larger = std::max(a, b), smaller = std::min(a, b);
   return smaller == -infinity ? larger : larger + std::log1p(std::exp(smaller - larger));
 }
 
-/// log(exp(a) - exp(b)); NaN if that is negative.
+/// Returns log(exp(a) - exp(b)), or NaN if the difference is negative.
 double log_difference(double a, double b) {
   return b == -infinity ? a : a + std::log1p(-std::exp(b - a));
 }
 
-/// log(erfc(x) / 2), also where erfc(x) is below the smallest double.
+/// Returns log(erfc(x) / 2). Also works where erfc(x) is below the smallest double.
 double log_half_erfc(double x) {
   if (x < 25) return std::log(std::erfc(x) / 2);
-  const double over = 1 / (2 * x * x);  // the asymptotic series; its next term is below 1e-12
+  const double over = 1 / (2 * x * x);  // the asymptotic series, whose next term is below 1e-12
   const double series = 1 - over * (1 - 3 * over * (1 - 5 * over));
   return -x * x - std::log(2 * x * std::sqrt(std::acos(-1.0))) + std::log(series);
 }
 
-/// log A(order) for an integer order: a sum over how often the example is drawn (Mironov et al., 2019, section 3.3).
+/// Returns log A(order) for an integer order: a sum over the number of times that the example is drawn (Mironov et al.,
+/// 2019, section 3.3).
 double log_moment_of_integer(double q, double sigma, double order) {
   double total = -infinity;
   for (double i = 0; i <= order; ++i) {
@@ -45,12 +48,12 @@ double log_moment_of_integer(double q, double sigma, double order) {
   return total;
 }
 
-/// log A(order) for other orders: two series, of the integrals to both sides of z0. NaN or infinity if they do not
-/// converge in double precision.
+/// Returns log A(order) for other orders: two series for the integrals on both sides of z0. The result is NaN or
+/// infinity if the series do not converge in double precision.
 double log_moment_of_fraction(double q, double sigma, double order) {
   const double variance = sigma * sigma, z0 = variance * std::log(1 / q - 1) + 0.5;
   double left = -infinity, right = -infinity;
-  double log_choices = 0;  // of |order choose i|
+  double log_choices = 0;  // log |order choose i|
   bool negative = false;
   for (int i = 0; i < most_summands; ++i) {
     const double k = i, j = order - k;
@@ -68,7 +71,7 @@ double log_moment_of_fraction(double q, double sigma, double order) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The Rényi divergence of one update.
+/// Returns the Rényi divergence of one update.
 double divergence(double q, double sigma, double order) {
   if (q == 0) return 0;
   if (sigma * sigma == 0) return infinity;
@@ -77,7 +80,8 @@ double divergence(double q, double sigma, double order) {
   const double log_moment =
       is_integer ? log_moment_of_integer(q, sigma, order) : log_moment_of_fraction(q, sigma, order);
   if (std::isfinite(log_moment)) return std::max(0.0, log_moment) / (order - 1);
-  return is_integer ? infinity : divergence(q, sigma, std::ceil(order));  // divergences grow with the order
+  // the divergence grows with the order, so the next integer order gives a bound
+  return is_integer ? infinity : divergence(q, sigma, std::ceil(order));
 }
 }  // namespace
 
@@ -91,7 +95,7 @@ std::vector<double> PrivacyAccountant::default_orders() {
 PrivacyAccountant::PrivacyAccountant(std::vector<double> orders)
     : orders_(orders.empty() ? default_orders() : std::move(orders)), divergences_(orders_.size(), 0) {
   for (const double order : orders_)
-    if (!(order > 1 && order <= most_summands))  // a whole order has as many summands
+    if (!(order > 1 && order <= most_summands))  // an integer order needs as many summands
       throw Error("privacy: orders must be above 1 and at most 2^20, got " + to_string(Literal(order)));
 }
 

@@ -32,7 +32,7 @@ double rate_at(const ScheduleOptions& options, std::int64_t step) {
     return options.rate / std::sqrt(static_cast<double>(options.width)) *
            std::min(1 / std::sqrt(at), at / (warmup * std::sqrt(warmup)));
   if (step < options.warmup) return options.rate * at / warmup;
-  // `gone` is the fraction of the way from the end of the warm-up to the last step.
+  // `gone` is the completed fraction of the steps between the end of the warm-up and the last step.
   const double way = static_cast<double>(options.steps) - warmup;
   const double gone = at <= warmup ? 0 : way > 0 ? std::min(1.0, (at - warmup) / way) : 1;
   switch (options.kind) {

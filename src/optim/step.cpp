@@ -13,7 +13,7 @@
 namespace xtape {
 
 namespace {
-/// The learning rate of each group is absolute: the highest of the schedule.
+/// Gives groups without a rate the maximum rate of the schedule. The rates of groups are absolute.
 std::vector<OptimizerGroup> with_rates(std::vector<OptimizerGroup> groups, const ScheduleOptions& schedule) {
   for (OptimizerGroup& group : groups) group.options.rate = group.options.rate.value_or(schedule.rate);
   return groups;
@@ -25,8 +25,8 @@ struct Step::Data {
   std::vector<OptimizerGroup> groups;
   StepOptions options;
   Optimizer optimizer;
-  std::optional<FunctionPlan> recorded = {};  // of a loss on a tape …
-  std::optional<FunctionPlans> plans = {};    // … or of a function
+  std::optional<FunctionPlan> recorded = {};  // for a loss on a tape
+  std::optional<FunctionPlans> plans = {};    // or for a function
   FunctionPlan* last = nullptr;
   std::vector<ArrayView> gradients = {};
   double rate = 0, norm = 0;
@@ -44,7 +44,8 @@ struct Step::Data {
 
   bool is_frozen(std::size_t weight) const { return groups[group_of(weights[weight].name, groups)].options.frozen; }
 
-  /// The results, and the gradient of the first by each weight: an empty var if there is none.
+  /// Returns the results, and the gradient of the first result with respect to each weight. The var is empty if there
+  /// is no gradient.
   Vars with_gradients(const Vars& results) const {
     if (results.empty()) throw Error("Step: the objective has no result: the first one is the loss");
     Tape tape = results[0].tape();
@@ -65,7 +66,7 @@ struct Step::Data {
 
   std::size_t results(const FunctionPlan& plan) const { return plan.outputs.size() - weights.size(); }
 
-  /// After the play of `plan`, checks the loss and updates the weights.
+  /// Runs after the play of `plan`. Checks the loss and updates the weights.
   double finish(FunctionPlan& plan) {
     last = &plan;
     const double loss = plan.player.scalar(plan.outputs[0]);
@@ -90,7 +91,7 @@ struct Step::Data {
 Step::Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
            const StepOptions& options, const Tape& like, Caller caller)
     : data_(at_place(caller, [&] { return new Data(weights, groups, options); })) {
-  Data* d = data_.get();  // does not move
+  Data* d = data_.get();  // the address does not change
   if (objective.function()) {
     const auto recording = [d, function = objective.function()](const Vars& inputs) {
       return d->with_gradients(function(inputs));

@@ -1,5 +1,5 @@
-// Headers that nearly every file of the kernels includes, compiled once per instruction set. No file depends on it
-// (-Db_pch=false also builds).
+// Headers that nearly every file of the kernels includes, compiled once per instruction set. No file depends on this
+// header (-Db_pch=false also builds).
 #ifndef XTAPE_KERNEL_PCH_HPP
 #define XTAPE_KERNEL_PCH_HPP
 

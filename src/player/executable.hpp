@@ -1,4 +1,4 @@
-/// What the players of an executable share.
+/// The data that the players of an executable share.
 #pragma once
 
 #include <mutex>
@@ -9,7 +9,7 @@
 namespace xtape {
 
 struct Executable::Data {
-  Tape tape;                       // the caller's
+  Tape tape;                       // the caller's tape
   const OpTable* rules = nullptr;  // the op table of the tape when it was planned
   Vars outputs;
   PlayerOptions options;
@@ -18,12 +18,13 @@ struct Executable::Data {
   mutable std::once_flag described;
   mutable Plan plan;  // made at the first call of plan()
 
-  /// Where an output is. Throws HandleError for a var of another tape, Error for one that is not among the outputs.
+  /// Returns the location of an output. Throws HandleError for a var of another tape, and Error for a var that is not
+  /// an output.
   const PlannedOutput& output(const Var& var) const;
 };
 
-/// Limits BLAS calls of this thread to one thread, since xtape splits products itself. Restores the caller's setting on
-/// destruction.
+/// Limits BLAS calls of this thread to one thread, because xtape distributes products over threads itself. Restores the
+/// caller's setting on destruction.
 class SingleThreadedBlas {
  public:
   SingleThreadedBlas();

@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// What copies share of a plan.
+/// The parts of a plan that copies share.
 struct Recorded {
   std::vector<ValueType> types;
   Vars inputs, outputs;
@@ -28,7 +28,7 @@ FunctionPlan plan_of(const Tape& tape, const std::vector<ValueType>& types, cons
   return {types, inputs, outputs, Player(compiled(tape, outputs, options))};
 }
 
-/// The function, and what was compiled of it.
+/// The function and its compiled plans.
 class FunctionPlans::Shared {
  public:
   Shared(Compiled::Function function, const PlayerOptions& options, const Tape& like)
@@ -65,7 +65,7 @@ class FunctionPlans::Shared {
   Compiled::Function function_;
   PlayerOptions options_;
   Tape like_;
-  mutable std::recursive_mutex using_;  // the function may call a copy
+  mutable std::recursive_mutex using_;  // recursive, because the function may call a copy
   std::vector<std::shared_ptr<const Recorded>> all_;
 };
 

@@ -1,4 +1,4 @@
-/// Plans of a function of arrays, one for each combination of their types.
+/// Plans of a function of arrays, one for each combination of argument types.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,18 @@
 
 namespace xtape {
 
-/// A function recorded for arguments of these types, and a player of it. Outputs may be empty vars; the player has the
-/// others.
+/// A function recorded for arguments of these types, and its player. Outputs may be empty vars, which the player omits.
 struct FunctionPlan {
   std::vector<ValueType> types;
   Vars inputs, outputs;
   Player player;
 };
 
-/// The plan of `outputs`, some of which may be empty, on their tape.
+/// Plans `outputs` on their tape. Some of them may be empty vars.
 FunctionPlan plan_of(const Tape& tape, const std::vector<ValueType>& types, const Vars& inputs, const Vars& outputs,
                      const PlayerOptions& options);
 
-/// The plans of one function. A copy shares what was recorded and compiled, and has players of its own, for another
+/// The plans of one function. A copy shares the recorded and compiled parts, and has its own players for use on another
 /// thread.
 class FunctionPlans {
  public:
@@ -28,10 +27,10 @@ class FunctionPlans {
   FunctionPlans(const FunctionPlans& other) : shared_(other.shared_) {}
   FunctionPlans& operator=(const FunctionPlans&) = delete;
   ~FunctionPlans();
-  /// Plays the plan for arguments of these types, and returns it. The plan lives until clear().
+  /// Plays the plan for arguments of these types, and returns the plan. The plan lives until clear().
   FunctionPlan& play(const std::vector<ArrayOrNumber>& arguments, std::uint64_t step);
-  std::size_t size() const;  ///< The number of plans of all copies.
-  void clear();              ///< Copies keep the plans that they have played.
+  std::size_t size() const;  ///< The number of plans, over all copies.
+  void clear();              ///< Copies keep the plans that they have already played.
 
  private:
   FunctionPlan& plan_for(const std::vector<ArrayView>& arrays);

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-/// The sum of the float64 outputs times random cotangents.
+/// Returns the sum of the float64 outputs times random cotangents.
 Var with_random_cotangents(Tape& tape, const Vars& outputs, std::mt19937_64& random) {
   std::normal_distribution<double> normal;
   Var total;
@@ -71,7 +71,7 @@ GradcheckReport gradcheck(const std::function<Vars(const Vars&)>& function,
           (value_at(before + options.step) - value_at(before - options.step)) / (2 * options.step);
       element = before;
       const double error = std::abs(gradient[k] - difference) / (1 + std::abs(difference));
-      if (error <= report.worst) continue;  // false for NaN, which counts as the worst
+      if (error <= report.worst) continue;  // false for NaN, so NaN counts as the worst error
       report.worst = error;
       report.message = "input " + std::to_string(i) + ", element " + std::to_string(k) + ": recorded " +
                        std::to_string(gradient[k]) + ", finite difference " + std::to_string(difference);

@@ -12,9 +12,9 @@ namespace xtape {
 
 class Hasher {
  public:
-  /// Allocates what the plays need: hashing allocates nothing.
+  /// Allocates all memory that hashing needs.
   Hasher(const PlannedProgram& planned, int threads);
-  /// The inputs, states and parameters, before the first step. `memory` is the player's.
+  /// Hashes the inputs, states and parameters before the first step. `memory` is the player's memory.
   void hash_sources(const PlannedProgram& planned, const std::vector<Array>& memory);
   void hash_outputs(std::size_t step, const ReadyStep& ready);
   std::vector<Digest> digests(const PlannedProgram& planned) const;
@@ -24,14 +24,15 @@ class Hasher {
     std::size_t place = 0;  ///< The index of the source's buffer, or of the step.
     std::size_t output = 0;
     std::size_t bytes = 0;
-    std::function<void(const void*, void*)> copy = {};  ///< To row-major order; empty if it is dense.
+    std::function<void(const void*, void*)> copy = {};  ///< Copies to row-major order. Empty if the output is dense.
     std::uint64_t hash = 0;
   };
   void hash(Value& value, const void* elements);
 
   int threads_;
   std::vector<Value> sources_, outputs_;
-  std::vector<std::size_t> first_;  ///< Per step, its first output in `outputs_`; then the end.
+  /// Per step, the index of its first output in `outputs_`; at the end, the number of outputs.
+  std::vector<std::size_t> first_;
   Array dense_;                     ///< Memory for the copies.
   std::vector<std::uint64_t> pieces_;
 };

@@ -30,25 +30,25 @@ struct Player::Data {
 
   Executable executable;
   std::shared_ptr<Arena> arena;
-  std::vector<Array> memory;  // as PlannedProgram::memory, without empty arrays
+  std::vector<Array> memory;  // in the order of PlannedProgram::memory; empty arrays there have memory here
   std::vector<ReadyStep> steps;
-  std::vector<void*> addresses;  // of the operands of all steps
+  std::vector<void*> addresses;  // the addresses of the operands of all steps
   TracedPlan traced;
   std::vector<char> fed;         // per planned input
   std::vector<double> seconds;   // per step, if options.profile is set
-  std::int64_t measured = 0;     // the number of plays that `seconds` sums up
+  std::int64_t measured = 0;     // the number of plays in the sum `seconds`
   std::optional<Hasher> hasher;  // if options.digests is set
   bool played = false;
-  std::uint64_t next_step = 0;  // the random step of a play that is given none
+  std::uint64_t next_step = 0;  // the random step of a play without a given step
 
   const Executable::Data& plan() const { return *executable.data_; }
   const PlannedProgram& planned() const { return plan().planned; }
   const PlayerOptions& options() const { return plan().options; }
 
-  /// The memory of a buffer outside of the arena.
+  /// Returns the memory of a buffer outside of the arena.
   Array& held(int buffer) { return memory[planned().buffers[buffer].number]; }
 
-  /// Makes the arena, and the arrays of inputs, outputs and carries.
+  /// Creates the arena, and the arrays of inputs, outputs and carries.
   void allocate() {
     arena = options().arena ? options().arena : std::make_shared<Arena>(planned().arena_bytes);
     arena->grow(planned().arena_bytes);
@@ -80,7 +80,8 @@ struct Player::Data {
     return ready;
   }
 
-  /// What the kernel prepares from parameters: shared with other kernels that read the same parameters in this form.
+  /// Returns what the kernel prepares from parameters. Kernels that read the same parameters in the same form share the
+  /// result.
   std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
     std::string form = kernel.prepared_form;
     for (const BufferRef& ref : planned().in(step))
@@ -137,7 +138,7 @@ struct Player::Data {
     next_step = step + 1;
   }
 
-  /// Whether the output is a dense array that fills a buffer of its own.
+  /// Returns whether the output is a dense array that fills its own buffer.
   bool is_alone(const PlannedOutput& output) const {
     const Buffer& buffer = planned().buffers[output.buffer];
     const auto here = [&](const PlannedOutput& other) { return other.buffer == output.buffer; };

@@ -9,10 +9,9 @@
 
 namespace xtape {
 
-/// Adds to an error of a kernel the op and the source location of the recorded call, unless it has them
-/// already.
+/// Adds the op and the source location of the recorded call to an error of a kernel, unless the error already has them.
 void name_call(Error& error, const Site& site);
-/// The kernel of the call's op. Errors name the call, as those of the kernel's runs do.
+/// Creates the kernel of the call's op. Errors name the call, both here and in runs of the kernel.
 Kernel make_kernel(const KernelCall& call, const Site& site);
 
 struct ReadyStep {
@@ -20,7 +19,8 @@ struct ReadyStep {
   const void* const* in = nullptr;  ///< The addresses of the inputs.
   void* const* out = nullptr;       ///< The addresses of the outputs.
   void* scratch = nullptr;
-  std::shared_ptr<PackedWeight> packed = {};  ///< What Kernel::prepare makes; null if there is no such function.
+  /// The result of Kernel::prepare, or null if the kernel has no such function.
+  std::shared_ptr<PackedWeight> packed = {};
 
   void run(std::uint64_t step) const {
     KernelArguments arguments{in, out, scratch, step};

@@ -13,26 +13,26 @@ namespace xtape {
 
 namespace {
 struct Event {
-  const char* name = nullptr;  // of work that no player does; else null
+  const char* name = nullptr;  // the name of work outside of players; null for a step
   std::int32_t plan = -1, step = -1;
   std::int32_t thread = 0;
-  bool helps = false;  // the step of another thread
+  bool helps = false;  // whether this thread helps with a step of another thread
   double begin = 0, end = 0;
 };
 
-/// What a trace says of a step.
+/// The texts of a step in a trace.
 struct StepText {
   std::string op, module, site, outputs;
   Cost cost;
-  std::size_t temporaries = 0;  // bytes in use
+  std::size_t temporaries = 0;  // bytes of temporaries in use
 };
 
 struct PlanText {
   std::vector<StepText> steps;
-  std::size_t held = 0;  // bytes in use all the time
+  std::size_t held = 0;  // bytes that are in use all the time
 };
 
-/// The bytes of the temporaries that are alive at each step.
+/// Returns the bytes of the temporaries that are alive at each step.
 std::vector<std::size_t> alive(const PlannedProgram& planned) {
   std::vector<std::size_t> begins(planned.steps.size() + 1, 0), ends(begins.size(), 0);
   for (const Buffer& buffer : planned.buffers) {
@@ -59,7 +59,7 @@ struct Trace::Data {
   std::atomic<bool> is_on{false};
   std::atomic<std::size_t> next{0};
   std::vector<Event> recorded;
-  std::mutex adding;  // of plans
+  std::mutex adding;  // guards adding plans
   std::vector<PlanText> plans;
 };
 

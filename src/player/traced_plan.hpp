@@ -1,4 +1,4 @@
-/// The side of a trace that a player uses.
+/// The interface between a trace and a player.
 #pragma once
 
 #include "activity.hpp"
@@ -7,7 +7,8 @@
 
 namespace xtape {
 
-/// A plan in a trace. It copies what the trace needs, so that the player may end before the trace is written.
+/// A plan in a trace. The object copies what the trace needs, so that the player may be destroyed before the trace is
+/// written.
 class TracedPlan {
  public:
   TracedPlan() = default;
@@ -15,7 +16,7 @@ class TracedPlan {
 
   bool on() const { return trace_ && trace_->on(); }
 
-  /// The run of a step on the calling thread: an event from its making to its end. The trace must be on.
+  /// One run of a step on the calling thread. The event lasts from construction to destruction. The trace must be on.
   class Step : public Activity {
    public:
     Step(const TracedPlan& plan, std::size_t step) : plan_(plan), step_(step), begin_(seconds_now()) {}

@@ -9,7 +9,7 @@
 namespace xtape::ranks {
 
 namespace {
-/// The first difference of two texts, with a little of what surrounds it; long ones are not shown as a whole.
+/// Returns `text` or, if one of the texts is long, the part of `text` around their first difference.
 std::string excerpt(const std::string& text, const std::string& other) {
   constexpr std::size_t before = 20, most = 100;
   if (text.size() <= most && other.size() <= most) return text;

@@ -1,4 +1,4 @@
-/// What the ranks of a training must have in common.
+/// Checks what the ranks of a training must have in common.
 #pragma once
 
 #include <string>
@@ -7,12 +7,14 @@
 
 namespace xtape::ranks {
 
-/// Throws Error on every rank, which names what differs, where and how, unless `value` is the same on all ranks.
+/// Throws Error on every rank if `value` is not the same on all ranks. The message names two ranks and the part in
+/// which their values differ.
 void check_agreement(RankGroup& group, const std::string& what, const std::string& value);
 /// Throws Error if there are more ranks than shards.
 void check_shards(std::int64_t shards, int ranks);
 
-/// The number of threads of this rank: the processors that it is bound to, or, if it is not bound, its share of all.
+/// Returns the number of threads of this rank: the number of processors to which it is bound or, if it is not bound,
+/// its share of all processors.
 int threads_of(const RankGroup& group);
 
 }  // namespace xtape::ranks

@@ -37,7 +37,7 @@ std::string not_second_moments(const Array& array) {
                                                std::to_string(wrong - values) + ": second moments are means of squares";
 }
 
-/// What is wrong with the elements of an array of an optimiser's state; "" if nothing is.
+/// Returns the error in the elements of an array of an optimiser's state, or "" if there is none.
 std::string wrong_elements(const std::string& name, const Array& array) {
   if (name == "updates") {
     const std::int64_t updates = *array.as<std::int64_t>();
@@ -47,7 +47,7 @@ std::string wrong_elements(const std::string& name, const Array& array) {
   return array.dtype() == Dtype::float64 ? not_second_moments<double>(array) : not_second_moments<float>(array);
 }
 
-/// The groups, the last one of all other weights.
+/// Returns all groups. The last group contains the remaining weights.
 std::vector<OptimizerGroup> all_groups(const DistributedOptions& options) {
   std::vector<OptimizerGroup> groups = options.groups;
   groups.push_back({"*", options.optimizer});
@@ -76,11 +76,11 @@ struct DistributedOptimizer::Data {
   ranks::RankGroup group;
   ranks::SharedWeights weights;
   std::optional<ranks::GradientSum> gradients;
-  std::optional<PieceOptimizer> pieces;  // with several ranks, made by arrange()
+  std::optional<PieceOptimizer> pieces;  // set by arrange() if there are several ranks
   PieceGradients of_piece;
   std::string reached;  // per weight: 1 if any rank has a gradient
-  bool begun = false;   // since the last update
-  bool summed = false;  // since begin()
+  bool begun = false;   // whether begin() was called since the last update
+  bool summed = false;  // whether the gradients were summed since begin()
 
   PieceOptimizer& optimizer() {
     if (!pieces) throw Error("DistributedOptimizer: arrange() must be called first");
@@ -93,7 +93,7 @@ struct DistributedOptimizer::Data {
   }
   const GradientLayout& layout() const { return gradients->layout(); }
 
-  /// Calls visit(kind, weight) for the moments of all weights, in the order of a file.
+  /// Calls visit(kind, weight) for the moments of all weights, in the order of the file.
   template <class Visit>
   void for_moments(const Visit& visit) const {
     for (std::size_t kind = 0; kind < optimizer().kinds().size(); ++kind)
@@ -101,7 +101,7 @@ struct DistributedOptimizer::Data {
         if (optimizer().keeps(kind, weight)) visit(kind, weight);
   }
 
-  /// The arrays of the state, as a file has them.
+  /// Returns the arrays of the state as entries of a file.
   std::vector<ArrayFile::Entry> entries() const {
     std::vector<ArrayFile::Entry> entries;
     for_moments([&](std::size_t kind, std::size_t i) {
@@ -112,7 +112,8 @@ struct DistributedOptimizer::Data {
     return entries;
   }
 
-  /// Calls visit(piece index, the piece's first byte and number of bytes in an array of the weight's shape).
+  /// Calls visit(index of the piece, its first byte, its number of bytes) for each piece of a weight. The first byte is
+  /// relative to an array of the weight's shape.
   template <class Visit>
   void for_pieces_of(std::size_t weight, const Visit& visit) const {
     const std::vector<Piece>& all = optimizer().pieces();
@@ -124,7 +125,7 @@ struct DistributedOptimizer::Data {
             static_cast<std::size_t>(piece->count) * element);
   }
 
-  /// Completes numbers of pieces, of which each rank has those of its own.
+  /// Completes a list with one number per piece. Each rank has the numbers of its own pieces.
   void share(std::vector<double>& numbers) {
     std::vector<std::vector<double>> own(static_cast<std::size_t>(group.size()));
     for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -140,7 +141,7 @@ struct DistributedOptimizer::Data {
     }
   }
 
-  /// The moments of one weight, gathered from their owners on rank 0.
+  /// Gathers the moments of one weight from their owners on rank 0.
   void gather(std::size_t kind, std::size_t weight, ArrayWriter* writer) {
     std::vector<Communicator::Request> requests;
     Array whole;

@@ -5,12 +5,13 @@
 namespace xtape::ranks {
 
 namespace {
-/// Large enough that the latency of a message is small beside its transfer on a fast network, and small enough that
-/// most of a model's gradients are on their way before the last ones are computed.
+/// The size is large enough to make the latency of a message small relative to its transfer time on a fast network. It
+/// is small enough to send most gradients of a model before the last gradients are computed.
 constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
 constexpr std::size_t alignment = 64;
 
-/// Deals the pieces of a bucket: each goes to the rank in whose equal share of the elements its middle lies.
+/// Distributes the pieces of a bucket. Each rank owns an equal share of the elements, and a piece goes to the rank
+/// whose share contains its middle.
 void deal(GradientLayout& layout, GradientLayout::Bucket& bucket, const Store& weights, int ranks) {
   std::int64_t total = 0;
   for (std::size_t index : bucket.pieces) total += layout.pieces[index].count;

@@ -1,4 +1,4 @@
-/// Where the gradients of all weights lie in one block of memory, and which rank sums which piece of them.
+/// The locations of the gradients of all weights in one block of memory, and the rank that sums each piece.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ struct Bytes {
   std::size_t count() const { return last - first; }
 };
 
-/// Gradients in the order in which they are computed, in buckets, which are sent as soon as they are complete. The
-/// pieces of a bucket are dealt to all ranks, in order, so that each rank's are adjacent in memory.
+/// Gradients in the order in which they are computed. They form buckets that are sent as soon as they are complete. The
+/// pieces of a bucket are distributed to all ranks in order, so the pieces of each rank are adjacent in memory.
 struct GradientLayout {
   struct Bucket {
     std::vector<std::size_t> weights;
     std::vector<std::size_t> pieces;  ///< Indices, in the order of memory.
-    std::vector<Bytes> of_rank;       ///< Where the pieces of each rank lie; empty if it has none.
+    std::vector<Bytes> of_rank;       ///< The location of the pieces of each rank. Empty if the rank has no pieces.
   };
   std::vector<Piece> pieces;           ///< In the order of weights.
   std::vector<std::size_t> piece_at;   ///< Per piece: its first byte in the memory.
@@ -31,7 +31,7 @@ struct GradientLayout {
   std::size_t bytes = 0;  ///< The bytes of all gradients.
 };
 
-/// `order`: the indices of the weights in the order in which their gradients are computed.
+/// `order` contains the indices of the weights in the order in which their gradients are computed.
 GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& order, int ranks);
 
 }  // namespace xtape::ranks

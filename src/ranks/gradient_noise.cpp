@@ -18,7 +18,7 @@ void add_draws(const Draws& draws, const Piece& piece, const GradientNoise& nois
 
 void add_noise(const Store& weights, const Piece& piece, const GradientNoise& noise, void* sums) {
   const Store::Entry& weight = weights[piece.weight];
-  // No weight has a name with spaces, so that no initial weight has the same numbers.
+  // The names of weights have no spaces, so no initial weight draws the same numbers.
   const Draws draws(noise.seed, "noise of " + weight.name);
   if (weight.value.dtype() == Dtype::float64)
     add_draws(draws, piece, noise, static_cast<double*>(sums));

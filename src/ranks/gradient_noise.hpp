@@ -6,7 +6,7 @@
 
 namespace xtape::ranks {
 
-/// Adds the noise of a piece of one of the weights to `sums`, the piece's elements.
+/// Adds the noise of the piece to `sums`, which holds the summed gradients of the elements of the piece.
 void add_noise(const Store& weights, const Piece& piece, const GradientNoise& noise, void* sums);
 
 }  // namespace xtape::ranks

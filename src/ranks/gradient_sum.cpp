@@ -12,9 +12,11 @@
 namespace xtape::ranks {
 
 namespace {
-constexpr std::int64_t block = 512;  // elements that are added at a time, in the nearest cache
+// number of elements that are added at a time, small enough for the first-level cache
+constexpr std::int64_t block = 512;
 
-/// The indices of the weights in the order in which their gradients are computed; those without gradient are last.
+/// Returns the indices of the weights in the order in which their gradients are computed. Weights without a gradient
+/// come last.
 std::vector<std::size_t> order_of(const Vars& gradients) {
   std::vector<std::size_t> order(gradients.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -25,8 +27,8 @@ std::vector<std::size_t> order_of(const Vars& gradients) {
   return order;
 }
 
-/// Adds `from` to the `lefts` arrays before it, the nearest first, each `stride` bytes before the next: the last of
-/// them becomes left[k] + (… + (left[1] + from)).
+/// Adds `from` to the `lefts` arrays before it, starting with the nearest array. Each array is `stride` bytes before
+/// the next one. The result is left[lefts] + (… + (left[1] + from)), and it replaces the first array in memory.
 template <class T>
 void add_lefts(std::byte* from, int lefts, std::size_t stride, std::int64_t count) {
   const auto left = [&](int k) { return reinterpret_cast<T*>(from - static_cast<std::size_t>(k) * stride); };
@@ -98,7 +100,7 @@ void GradientSum::begin(std::int64_t shards) {
   find_terms();
 }
 
-/// Lists the terms of the sum in order, and starts to receive those that other hosts send.
+/// Lists the terms of the sum in order. Starts to receive the terms that other hosts send.
 void GradientSum::find_terms() {
   terms_.clear();
   std::size_t sent = 0;
@@ -131,7 +133,8 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   if (next_shard_ >= present(group_.rank()).last)
     throw Error("all shards of this process have been played: it has " +
                 std::to_string(present(group_.rank()).count()));
-  // The first micro-batch of a shard is in the shard's slot, later ones in the next slot, to be added to it.
+  // The first micro-batch of a shard is computed in the shard's slot. Later micro-batches are computed in the next slot
+  // and added to the shard's slot.
   const int shard_slot = stack_.next_slot();
   const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
   const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
@@ -161,7 +164,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
     for (std::size_t weight : bucket.weights) last = std::max(last, final_of_weight[weight]);
     final_of_bucket.push_back(last);
   }
-  std::size_t done = 0;  // buckets
+  std::size_t done = 0;  // number of completed buckets
   player.play(feeds, step, [&](std::int64_t now) {
     for (; done < layout_.buckets.size() && final_of_bucket[done] <= now; ++done)
       complete(layout_.buckets[done], slot_now, lefts, is_top);
@@ -179,7 +182,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   if (ends_shard) ++next_shard_;
 }
 
-/// Adds a bucket of `slot` to the `lefts` slots before it, and sends the sum to its owners if it `is_top`.
+/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top`, sends the sum to its owners.
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)
@@ -207,8 +210,8 @@ void GradientSum::receive() {
   group_.wait(requests_);
 }
 
-/// The sum of `node`, for elements of piece `index`; the terms are used up from left to right. Either the address of a
-/// term, or `to`, which then has the sum.
+/// Returns the sum of `node` for `count` elements of piece `index`. Uses the terms from left to right. The result is
+/// the address of a term, or `to`, which then contains the sum.
 template <class T>
 const T* GradientSum::add_terms(const Shards& node, std::size_t& term, std::size_t index, std::int64_t begin,
                                 std::int64_t count, T* to) const {
@@ -227,7 +230,7 @@ void GradientSum::sum_piece(std::size_t index) {
   const std::int64_t count = layout_.pieces[index].count;
   for (std::int64_t begin = 0; begin < count; begin += block) {
     const std::int64_t size = std::min(block, count - begin);
-    // Not written to `to` at once, which can be the memory of a term that is still to be read.
+    // The sum is not written to `to` directly, because `to` may be the memory of a term that is still needed.
     T memory[block];
     std::size_t term = 0;
     const T* sum = add_terms(Shards{0, present_}, term, index, begin, size, memory);

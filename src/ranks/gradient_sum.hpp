@@ -1,4 +1,4 @@
-/// The sum of gradients over the shards of an update, computed by several ranks.
+/// The sum of gradients over the shards of an update. Several ranks compute it together.
 #pragma once
 
 #include "gradient_layout.hpp"
@@ -10,8 +10,8 @@ namespace xtape::ranks {
 
 class GradientSum {
  public:
-  /// `gradients`: of any recording, by weight; see DistributedOptimizer::arrange. `sequence`: shards have several
-  /// micro-batches. `overlap`: buckets are completed while a play goes on.
+  /// `gradients` are the gradients of any recording, by weight; see DistributedOptimizer::arrange. `sequence` is true
+  /// if shards have several micro-batches. With `overlap`, buckets are completed during a play.
   GradientSum(const Store& weights, const Vars& gradients, std::int64_t shards, bool sequence, bool overlap,
               int threads, RankGroup& group);
   const GradientLayout& layout() const { return layout_; }
@@ -19,32 +19,33 @@ class GradientSum {
 
   void begin(std::int64_t shards);
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step, bool ends_shard);
-  /// Whether all shards of this rank have been played.
+  /// Returns whether all shards of this rank have been played.
   bool is_played() const { return next_shard_ >= present(group_.rank()).last && !in_sequence_; }
-  /// Per weight, whether this rank's plays had a gradient for it: 1 or 0.
+  /// Contains, for each weight, 1 if this rank's plays had a gradient for it, and 0 otherwise.
   const std::string& reached() const { return reached_; }
-  /// Waits until this rank has the gradients of all ranks. To be called when all near ranks have played.
+  /// Waits until this rank has received the gradients of all ranks. Call it after all ranks of this host have played.
   void receive();
-  /// The number of shards that `rank` computes in this update.
+  /// Returns the range of shards that `rank` computes in this update.
   Shards present(int rank) const;
-  /// Adds up piece `index`, which this rank owns, over all shards, and writes the sum to place(index).
+  /// Sums piece `index`, which this rank owns, over all shards. Writes the sum to place(index).
   void sum(std::size_t index);
   void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
-  std::size_t bytes() const;         ///< All memory for gradients.
-  std::size_t absent_bytes() const;  ///< The part that takes no memory yet, because nothing was written there.
+  std::size_t bytes() const;         ///< The total memory for gradients.
+  /// The part of `bytes()` that is not resident yet, because nothing was written there.
+  std::size_t absent_bytes() const;
 
  private:
-  /// A subtree of the sum that some rank has computed.
+  /// A subtree of the sum that a rank has computed.
   struct Term {
     Shards shards;
-    const std::byte* memory;  ///< All gradients, or those that this rank owns, if it was sent.
+    const std::byte* memory;  ///< All gradients or, if the term was sent, only the gradients that this rank owns.
     bool sent;
   };
   std::byte* slot(int index) const { return slots_.get() + static_cast<std::size_t>(index) * layout_.bytes; }
   void move_outputs(Player& player, const Vars& gradients, int slot);
   void complete(const GradientLayout::Bucket& bucket, int slot, int lefts, bool is_top);
   void find_terms();
-  /// The address of a piece in a term.
+  /// Returns the address of a piece in a term.
   const std::byte* at(const Term& term, std::size_t index) const {
     return term.memory + (term.sent ? received_at_[index] : layout_.piece_at[index]);
   }
@@ -62,18 +63,18 @@ class GradientSum {
   RankGroup& group_;
   Shards own_;
   int slot_count_;
-  std::vector<std::shared_ptr<std::byte>> near_;  // per rank: its slots; null for ranks of other hosts
-  std::shared_ptr<std::byte> slots_;              // this rank's
-  std::vector<std::size_t> received_at_;          // per piece that this rank owns: its first byte in what others send
+  std::vector<std::shared_ptr<std::byte>> near_;  // per rank: its slots, or null for ranks of other hosts
+  std::shared_ptr<std::byte> slots_;              // the slots of this rank
+  std::vector<std::size_t> received_at_;          // per piece that this rank owns: its first byte in received terms
   std::size_t owned_bytes_ = 0;
-  std::vector<Array> received_;             // per term that is sent: the bytes that this rank owns
+  std::vector<Array> received_;             // per received term: the bytes that this rank owns
   std::vector<std::vector<Array>> arrays_;  // per slot: the gradients by weight
   // The current update:
   std::int64_t present_ = 0;
   TreeStack stack_{1};
   std::int64_t next_shard_ = 0;
   bool in_sequence_ = false;
-  std::vector<Shards> tops_;  // of this rank, after all plays
+  std::vector<Shards> tops_;  // the tops of this rank after all plays
   std::string reached_;
   std::vector<Communicator::Request> requests_;
   std::vector<Term> terms_;

@@ -31,7 +31,7 @@ void RankGroup::wait(std::vector<Communicator::Request>& requests) {
   const double start = Trace::now();
   communicator_->wait(requests);
   waited_ += Trace::now() - start;
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // what other ranks wrote to shared memory before is visible now
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // makes earlier writes of other ranks to shared memory visible
 }
 
 double RankGroup::take_waited() {

@@ -1,4 +1,4 @@
-/// The ranks of a training: what they tell each other, and what the ranks of one host share.
+/// The ranks of a training: their communication, and the memory that the ranks of one host share.
 #pragma once
 
 #include <memory>
@@ -11,43 +11,44 @@ namespace xtape::ranks {
 
 class RankGroup {
  public:
-  /// `communicator` null: this process alone.
+  /// If `communicator` is null, the group consists of this process alone.
   explicit RankGroup(std::shared_ptr<Communicator> communicator);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   Communicator& communicator() { return *communicator_; }
 
-  /// Gives every rank the bytes of all: of_rank[rank()] are this rank's, and the others must have their lengths.
+  /// Sends the bytes of every rank to all ranks. of_rank[rank()] contains this rank's bytes. The other texts must
+  /// already have the lengths of the bytes that they will receive.
   void all_gather(std::vector<std::string>& of_rank);
-  /// The texts of all ranks, of any lengths.
+  /// Returns the texts of all ranks. They may have any lengths.
   std::vector<std::string> all_gather(const std::string& text);
-  /// Whether it is true on any rank.
+  /// Returns whether `here` is true on any rank.
   bool any(bool here);
   std::string name(int rank) const;  ///< "rank 2 on host b", for messages.
-  /// Waits for the requests and empties the list.
+  /// Waits for the requests, then clears the list.
   void wait(std::vector<Communicator::Request>& requests);
-  /// Seconds spent waiting for other ranks since the last call.
+  /// Returns the seconds spent waiting for other ranks since the last call.
   double take_waited();
   void progress() {
     if (size_ > 1) communicator_->progress();
   }
 
-  /// Shared memory of this host, a part per rank; see Communicator::share.
+  /// Returns shared memory of this host, one part per rank. See Communicator::share.
   std::vector<std::shared_ptr<std::byte>> share(std::size_t bytes);
-  /// Whether a rank is on this host, with shared memory. True for this rank.
+  /// Returns whether a rank is on this host and shares memory with this rank. True for this rank itself.
   bool is_near(int rank) const {
     return host_[rank] == host_[rank_];
   }
-  /// The rank that on this host receives what `from`, a rank of another host, sends to the whole host. Hosts share the
-  /// work between their ranks.
+  /// Returns the rank of host `of_host` that receives the messages that `from`, a rank of another host, sends to the
+  /// whole host. The ranks of a host divide this work among them.
   int receiver(int from, int of_host) const;
-  /// The first rank of the host of `rank`: the number of the host.
+  /// Returns the first rank on the host of `rank`, which serves as the number of the host.
   int host(int rank) const { return host_[rank]; }
   void barrier() {
     if (size_ > 1) communicator_->barrier();
   }
-  /// Waits until all ranks of this host have called it.
+  /// Waits until all ranks of this host have called near_barrier().
   void near_barrier();
 
  private:

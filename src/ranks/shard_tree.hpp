@@ -1,6 +1,6 @@
-/// The order in which shards are added: a binary tree whose shape depends on the number of shards alone. The left
-/// subtree of a node over n > 1 shards has the largest power of two below n; the right one has the rest. Without its
-/// last shards, the tree is that of the remaining number.
+/// The order in which shards are added: a binary tree whose shape depends only on the number of shards. For a node over
+/// n > 1 shards, the left subtree has the largest power of two below n, and the right subtree has the rest. If the last
+/// shards are removed, the tree has the shape for the remaining number of shards.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace xtape::ranks {
 
-/// The most shards of a batch, and the most micro-batches of an update. Millions of plays for one update are a mistake:
-/// it would not end.
+/// The limits of the shards of a batch and of the micro-batches of an update. An update with millions of plays would
+/// practically never end, so such a number is a mistake.
 inline constexpr std::int64_t most_shards = 65536, most_micro_batches = 1 << 20;
 
 /// The shards [first, last).
@@ -22,30 +22,31 @@ inline bool operator==(const Shards& a, const Shards& b) {
   return a.first == b.first && a.last == b.last;
 }
 
-/// The shards that a rank computes: contiguous ranges, of which the first ones have one shard more.
+/// Returns the contiguous range of shards that a rank computes. If the shards do not divide evenly, the first ranks
+/// have one shard more.
 Shards shards_of(int rank, int ranks, std::int64_t shards);
 
-/// The number of shards in the left subtree of a node over `count` > 1 shards.
+/// Returns the number of shards in the left subtree of a node over `count` > 1 shards.
 std::int64_t left_count(std::int64_t count);
 
-/// Whether the two are the children of a node of the tree over `shards`.
+/// Returns whether the two nodes are the children of one node of the tree over `shards`.
 bool are_siblings(const Shards& left, const Shards& right, std::int64_t shards);
 
-/// The nodes of the tree over `shards` that lie in `range` while their parents do not, from left to right.
+/// Returns the largest nodes of the tree over `shards` that lie inside `range`, from left to right.
 std::vector<Shards> tops_of(const Shards& range, std::int64_t shards);
 
-/// The sum over the tree of a value per shard.
+/// Returns the sum over the tree of one value per shard.
 double tree_sum(const double* values, std::int64_t count);
 
 /// A sum that is computed while shards arrive from left to right. It keeps the complete subtrees whose siblings have
-/// not arrived, from left to right, subtree i in slot i of some memory.
+/// not arrived. Subtree i, counted from the left, is in slot i of some memory.
 class TreeStack {
  public:
   explicit TreeStack(std::int64_t shards) : shards_(shards) {}
-  /// The slot for the value of the next shard.
+  /// Returns the slot for the value of the next shard.
   int next_slot() const { return static_cast<int>(tops_.size()); }
-  /// Adds the next shard, whose value is in next_slot(). Returns the number of slots before that one to add to it, the
-  /// nearest first; the sum belongs into the last of them.
+  /// Adds the next shard, whose value is in slot next_slot(). Returns the number of preceding slots to which the value
+  /// must be added, starting with the nearest slot. The sum belongs into the last of these slots.
   int push(const Shards& shard);
   const std::vector<Shards>& tops() const { return tops_; }
 
@@ -54,7 +55,7 @@ class TreeStack {
   std::vector<Shards> tops_;
 };
 
-/// The number of slots that the sum over the shards of `range` needs.
+/// Returns the number of slots that the sum over the shards of `range` needs.
 int slots_for(const Shards& range, std::int64_t shards);
 
 }  // namespace xtape::ranks

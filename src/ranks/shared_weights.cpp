@@ -3,7 +3,7 @@
 namespace xtape::ranks {
 
 namespace {
-/// The bytes of a weight, from an element on.
+/// Returns the bytes of a weight, starting at an element.
 std::byte* bytes_of(const Store& weights, std::size_t weight, std::int64_t element = 0) {
   Array array(weights[weight].value);
   return static_cast<std::byte*>(array.data()) + element * static_cast<std::int64_t>(size_of(array.dtype()));
@@ -68,7 +68,7 @@ void SharedWeights::broadcast() {
 void SharedWeights::exchange(const GradientLayout& layout) {
   if (group_->size() == 1) return;
   const int rank = group_->rank();
-  std::vector<int> hosts;  // the others
+  std::vector<int> hosts;  // the other hosts
   for (int other = 0; other < group_->size(); ++other)
     if (group_->host(other) == other && !group_->is_near(other)) hosts.push_back(other);
   std::vector<Communicator::Request> requests;

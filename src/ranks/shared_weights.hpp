@@ -1,4 +1,4 @@
-/// The trained weights, in memory that the ranks of a host share, and how updated ones reach other hosts.
+/// The trained weights in memory that the ranks of a host share, and the exchange of updated weights between hosts.
 #pragma once
 
 #include "gradient_layout.hpp"
@@ -9,10 +9,10 @@ namespace xtape::ranks {
 
 class SharedWeights {
  public:
-  /// Moves the weights of these names to shared memory, with the values of rank 0.
+  /// Moves the weights with these names to shared memory. They get the values of rank 0.
   SharedWeights(Model& model, const std::vector<std::string>& names, RankGroup& group);
   const Store& weights() const { return weights_; }
-  /// After every rank has updated the pieces that it owns: gives all ranks all weights.
+  /// Gives all weights to all ranks, after every rank has updated the pieces that it owns.
   void exchange(const GradientLayout& layout);
 
  private:

@@ -1,5 +1,5 @@
-/// Work on a list of items that ranks share: batches of them are dealt in turn, so that every batch is as in one
-/// process.
+/// Divides a list of items among the ranks. Batches of items are assigned to the ranks in turn, so every batch is the
+/// same as with one process.
 #pragma once
 
 #include <string>
@@ -13,9 +13,10 @@ class SharedWork {
  public:
   SharedWork(RankGroup& group, std::size_t items, std::size_t batch_size)
       : group_(group), items_(items), batch_size_(batch_size) {}
-  /// Whether this rank does item `index`.
+  /// Returns whether this rank handles item `index`.
   bool is_here(std::size_t index) const { return rank_of(index) == group_.rank(); }
-  /// The results of all items, in order, from those of this rank's items. All ranks call it at once.
+  /// Returns the results of all items in order, given the results of this rank's items. All ranks must call gather()
+  /// together.
   std::vector<std::string> gather(const std::vector<std::string>& here) const;
 
  private:
@@ -26,7 +27,7 @@ class SharedWork {
   std::size_t items_, batch_size_;
 };
 
-/// Texts and numbers as bytes, to be read in the order in which they were added.
+/// Texts and numbers as bytes. They must be read in the order in which they were added.
 class PackedBytes {
  public:
   PackedBytes() = default;

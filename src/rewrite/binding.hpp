@@ -1,4 +1,4 @@
-/// What a match gives. Private to the layer.
+/// The result of a match. Private to the layer.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace xtape {
 
-/// The terms and attributes of a tape that match a pattern's inputs and attributes.
+/// The terms and attributes of a tape that match the inputs and attributes of a pattern.
 struct Binding {
   std::vector<TermId> inputs;                        ///< -1 for an input that is not bound yet.
   std::vector<std::optional<Attribute>> attributes;  ///< In the order of the rule's attributes.

@@ -13,7 +13,7 @@ std::uint64_t key_of(TermId term, std::int32_t region) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(region)) << 32) | static_cast<std::uint32_t>(term);
 }
 
-/// The value of a float constant of rank 0; nullopt for any other node.
+/// Returns the value of a float constant of rank 0, or nullopt for any other node.
 std::optional<double> literal_of(const Node& node) {
   if (node.op != &constant_op() || !node.outputs[0].shape.empty()) return std::nullopt;
   if (node.outputs[0].dtype == Dtype::float32) return static_cast<double>(*node.storage.as<float>());
@@ -21,7 +21,8 @@ std::optional<double> literal_of(const Node& node) {
   return std::nullopt;
 }
 
-/// Whether terms of this kind are merged into the sum or product that reads them, unless they have other uses.
+/// Returns whether terms of this kind are merged into a sum or product that reads them. Terms with other uses are not
+/// merged.
 bool joins(Term::Kind kind) {
   return kind == Term::Kind::sum || kind == Term::Kind::product;
 }

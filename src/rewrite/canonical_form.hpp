@@ -13,10 +13,10 @@ namespace xtape {
 struct TapeSegment {
   Tape tape;
   std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to the segment.
-  std::vector<ValueId> asked = {};                ///< Values that are required and must not be fused away.
+  std::vector<ValueId> asked = {};                ///< Required values, which no fusion may replace.
   std::vector<ValueId> opaque = {};               ///< Values whose definition is not used.
-  bool looks_through_all = false;                 ///< Merges sums and products with several uses too.
-  const std::vector<std::int32_t>* regions = {};  ///< Per node. A definition in another region is not used.
+  bool looks_through_all = false;                 ///< Also merges sums and products that have several uses.
+  const std::vector<std::int32_t>* regions = {};  ///< Per node. A node does not use definitions from another region.
 
   const Node& node(std::int32_t index) const { return node_of(tape, index); }
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
@@ -25,23 +25,25 @@ struct TapeSegment {
   }
 };
 
-/// The terms of all values of a segment, which must outlive this.
+/// The terms of all values of a segment. The segment must outlive this object.
 class CanonicalForm {
  public:
   explicit CanonicalForm(const TapeSegment& segment);
 
   TermTable terms;
   TermId of(ValueId id) const { return seen_[id].term; }
-  /// The term of a value as an operand of a node in `region`. A value of another region is a `value` term unless it is
-  /// a literal. A sum or product with several uses is also one, so that it is a single operand of sums and products.
+  /// The term of a value as an operand of a node in `region`. A value of another region becomes a `value` term unless
+  /// it is a literal. A sum or product with several uses also becomes a `value` term, so it is a single operand of sums
+  /// and products.
   TermId as_input(ValueId id, std::int32_t region);
-  /// How often the nodes of the segment read a value, plus one if it is in `asked`.
+  /// Returns how often the nodes of the segment read a value, plus one if the value is in `asked`.
   std::int32_t uses(ValueId id) const { return seen_[id].uses; }
-  /// The first value of that term in the region; nullopt if there is none.
+  /// Returns the first value of this term in the region, or nullopt if there is none.
   std::optional<ValueId> value_of(TermId term, std::int32_t region) const;
-  /// The definition of a `value` term of the region, as a term; the term itself if it is not such a term or is opaque.
+  /// Returns the definition of a `value` term of the region as a term. Returns `term` itself if it is not such a term
+  /// or if it is opaque.
   TermId inside(TermId term, std::int32_t region) const;
-  /// Whether two literals count as equal: they differ by at most four units in the last place of the dtype.
+  /// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
   bool close(double a, double b, Dtype dtype) const;
 
  private:
@@ -55,9 +57,9 @@ class CanonicalForm {
 
   const TapeSegment& segment_;
   ValueTable<Seen> seen_;
-  std::vector<TermId> inputs_;                         // of one call; kept for its memory
+  std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
   std::vector<ValueId> first_values_;                  // per term: the first value
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first values in other regions
+  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in another region
 };
 
 }  // namespace xtape

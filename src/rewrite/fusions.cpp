@@ -9,10 +9,10 @@
 namespace xtape {
 
 namespace {
-constexpr int deepest_call = 2;          // searches for inputs: values that are read, then calls on such values
-constexpr std::size_t most_nodes = 200;  // nodes that a search visits: far more than any pattern has
+constexpr int deepest_call = 2;  // depth of the search for inputs: values that are read, then calls on such values
+constexpr std::size_t most_nodes = 200;  // the limit of nodes that a search visits, far more than any pattern has
 
-/// A quick test whether a rule's pattern can match a term of a region, as far as kinds, ops and exponents tell.
+/// Tests quickly whether a rule's pattern can match a term of a region. Compares only kinds, ops and exponents.
 class QuickTest {
  public:
   QuickTest(const RulePattern& pattern, const CanonicalForm& form, std::int32_t region)
@@ -33,16 +33,16 @@ class QuickTest {
     const Term& sought = pattern_.terms[wanted];
     const Term& term = inside(found);
     switch (sought.kind) {
-      case Term::Kind::product:  // a term is a product of itself
+      case Term::Kind::product:  // a term equals a product that contains only this term
         if (term.kind != Term::Kind::product)
           return sought.parts.size() == 1 && sought.parts[0].factor == 1 && part(sought.parts[0].term, found, below);
         break;
-      case Term::Kind::contraction:  // perhaps a multiple of it
+      case Term::Kind::contraction:  // the term may be a multiple of a contraction
         return term.kind == Term::Kind::contraction || term.kind == Term::Kind::product;
       default:
         if (term.kind != sought.kind || term.op != sought.op) return false;
     }
-    // A part of the same kind may be written out.
+    // If a part has the same kind, the match may expand it.
     const bool joins = sought.kind == Term::Kind::sum || sought.kind == Term::Kind::product;
     if (below == 0 || (joins && any_part(term, [&](const Term& part) { return part.kind == term.kind; }))) return true;
     return sought.parts.size() == term.parts.size() && parts(sought, term, below - 1);
@@ -70,7 +70,7 @@ class QuickTest {
   std::int32_t region_;
 };
 
-/// Whether a term of a pattern, with its operands, calls only such ops.
+/// Returns whether a term of a pattern and its operands call only these ops.
 bool calls_only(const RulePattern& pattern, TermId id, const std::unordered_set<const Op*>& ops) {
   const Term& term = pattern.terms[id];
   return ops.count(term.op) != 0 && std::all_of(term.parts.begin(), term.parts.end(), [&](const Term::Part& part) {
@@ -102,8 +102,8 @@ Fusions::Fusions(const OpTable& table, TapeSegment segment, bool near)
   if (near_) drop_repeated_misses();
 }
 
-/// Drops near misses of an op that contain a fusion of the same op (such as a multiple of its result), and those that
-/// are inside another near miss of the op.
+/// Drops a near miss of an op if it contains a fusion of the same op (such as a multiple of its result), or if it is
+/// inside another near miss of the op.
 void Fusions::drop_repeated_misses() {
   std::set<std::pair<const Op*, std::int32_t>> inside;  // nodes inside the near misses kept; later nodes come first
   std::vector<NearMiss> kept;
@@ -140,7 +140,8 @@ void Fusions::look_at(std::int32_t root) {
   if (!applies(false) && near_) applies(true);
 }
 
-/// Whether the rule matches at `root`. Records a fusion, or a near miss or blocked fusion if it cannot be applied.
+/// Tries to apply the rule at `root`, and returns whether it matches. Records a fusion, or a near miss or blocked
+/// fusion if the rule cannot be applied.
 bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int32_t root, bool near) {
   Fusion fusion;
   fusion.rule = &rule;
@@ -150,7 +151,7 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
     return false;
   std::string miss = binding_.miss;
   fusion.outputs = pattern.outputs;
-  // If the root is another op than the pattern's (s * 1 instead of s), it has only the first output.
+  // If the root has another op than the pattern's root (s * 1 instead of s), it has only the first output.
   if (segment_.node(root).op != pattern.root_op)
     std::erase_if(fusion.outputs, [](const auto& output) { return output.first != 0; });
   if (miss.empty() && rule.refuses) {
@@ -172,8 +173,8 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
   return true;
 }
 
-/// Sets the fused call's terms, inputs and attributes. Returns false if the op does not take them or its result has
-/// another type.
+/// Sets the fused call's terms, inputs and attributes. Returns false if the op does not accept these inputs and
+/// attributes, or if its result has another type.
 bool Fusions::bind(Fusion& fusion) {
   const FusionRule& rule = *fusion.rule;
   fusion.terms = binding_.inputs;
@@ -193,9 +194,9 @@ bool Fusions::bind(Fusion& fusion) {
   return locate(fusion);
 }
 
-/// Finds the values that the replaced calls read, for the inputs of the fused call. Other values of equal terms would
-/// not do, because equal terms may differ in rounding. Returns false if an input is not read, or if two different
-/// values of its term are read.
+/// Finds the values that the replaced calls read, as inputs of the fused call. Other values with equal terms are not
+/// suitable, because they may differ in rounding. Returns false if the replaced calls do not read the term of an input,
+/// or read two different values of it.
 bool Fusions::locate(Fusion& fusion) {
   const std::int32_t region = segment_.region(fusion.root);
   std::vector<TermId> sought;
@@ -208,7 +209,8 @@ bool Fusions::locate(Fusion& fusion) {
     for (std::size_t i = 0; i < fusion.terms.size(); ++i)
       placed = place(fusion.terms[i], region, read, fusion.inputs[i]) && placed;
     if (placed) return true;
-    std::vector<TermId> parts;  // the operands of inputs that are not read, but may be calls on values that are
+    // the operands of inputs that are not read; such an input may be a call on values that are read
+    std::vector<TermId> parts;
     for (const TermId term : sought)
       if (read.count(term) == 0 && form_.terms[term].op != nullptr)
         for (const Term::Part& part : form_.terms[term].parts) parts.push_back(form_.inside(part.term, region));
@@ -218,8 +220,8 @@ bool Fusions::locate(Fusion& fusion) {
   return false;
 }
 
-/// Searches from `root` backwards for reads of values whose terms are in `sought`. Returns false if two different
-/// values of one term are read, or if the search visits too many nodes.
+/// Searches backwards from `root` for reads of values whose terms are in `sought`. Returns false if the nodes read two
+/// different values of one term, or if the search visits too many nodes.
 bool Fusions::find_read(std::int32_t root, const std::vector<TermId>& sought,
                         std::unordered_map<TermId, ValueId>& read) {
   const std::int32_t region = segment_.region(root);
@@ -252,7 +254,7 @@ bool Fusions::are_equal_calls(ValueId a, ValueId b) const {
          first.inputs == second.inputs && first.attributes == second.attributes;
 }
 
-/// Sets `input` to the value of the term that was read, or to a call on values that were read.
+/// Sets `input` to the value of the term that was read, or to a call on such values.
 bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<TermId, ValueId>& read,
                     FusedInput& input) const {
   if (const auto found = read.find(form_.inside(term, region)); found != read.end()) {
@@ -272,8 +274,8 @@ bool Fusions::place(TermId term, std::int32_t region, const std::unordered_map<T
   return true;
 }
 
-/// Sets the interior of the fusion. Returns a value inside that has uses outside or is in `asked`; nullopt if there is
-/// none. Views with such uses are kept and leave the interior, because they cost nothing.
+/// Sets the interior of the fusion. Returns a value inside the fusion that has outside uses or is in `asked`, or
+/// nullopt if there is none. Views with such uses leave the interior and stay on the tape, because they cost nothing.
 std::optional<ValueId> Fusions::read_elsewhere(Fusion& fusion) const {
   std::unordered_set<std::int32_t> given;
   for (const ValueId& id : values_of(fusion)) given.insert(id.node);

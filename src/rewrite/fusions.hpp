@@ -23,10 +23,10 @@ struct FusedInput {
   std::vector<FusedInput> inputs;
 };
 
-/// A fused call that a rule found, and the nodes that it replaces.
+/// A fused call that a rule found, with the nodes that the call replaces.
 struct Fusion {
   const FusionRule* rule = nullptr;
-  std::int32_t root = -1;                                      ///< The node whose value the fused call gives.
+  std::int32_t root = -1;                                      ///< The node whose value the fused call computes.
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root, output of the fused call).
   std::vector<FusedInput> inputs;
   std::vector<TermId> terms;  ///< The terms of the inputs.
@@ -34,29 +34,29 @@ struct Fusion {
   std::vector<std::int32_t> interior;  ///< The replaced nodes other than the root.
 };
 
-/// Nodes that a rule would replace except for one reason.
+/// Nodes that a rule would replace if a single obstacle did not prevent it.
 struct NearMiss {
   const FusionRule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
-  ValueId elsewhere;  ///< The value inside that has other uses, if that is the reason; else of no node.
+  ValueId elsewhere;  ///< If this is the reason, the value inside that has other uses. Otherwise its node is -1.
   std::vector<std::int32_t> interior;
 };
 
 class Fusions {
  public:
-  /// Matches the rules of `table` in `segment`, from its last node to its first. The rule with the most nodes is tried
-  /// first; a node is part of at most one fusion. `near` also finds near misses, which takes about as long again.
+  /// Matches the rules of `table` in `segment`, from its last node to its first. Tries the rules with the most nodes
+  /// first. A node is part of at most one fusion. With `near`, also finds near misses, which about doubles the time.
   Fusions(const OpTable& table, TapeSegment segment, bool near = false);
   Fusions(const Fusions&) = delete;
 
   const std::vector<Fusion>& found() const { return found_; }
   const std::vector<NearMiss>& near_misses() const { return near_misses_; }
-  /// The fusion whose root is `node`; null if there is none.
+  /// Returns the fusion whose root is `node`, or null if there is none.
   const Fusion* at(std::int32_t node) const;
-  /// Fusions that are not applied because a value inside has other uses or is in `asked`.
+  /// Returns the fusions that are not applied because a value inside has other uses or is in `asked`.
   const std::vector<Fusion>& kept_open() const { return kept_open_; }
-  /// The calls after the root that are marked as `fused` and equal the call that `fusion` would record.
+  /// Returns the calls after the root that are marked as `fused` and equal the call that `fusion` would record.
   std::vector<std::int32_t> recorded_calls(const Fusion& fusion);
 
  private:
@@ -75,24 +75,25 @@ class Fusions {
 
   TapeSegment segment_;
   CanonicalForm form_;
-  /// The rules for each kind of a pattern's root; those with the most nodes first.
+  /// The rules for each kind of root term. Rules with the most nodes come first.
   std::array<std::vector<std::pair<const FusionRule*, const RulePattern*>>,
              static_cast<std::size_t>(Term::Kind::call) + 1>
       rules_;
   std::vector<std::int32_t>
-      at_;  // per node: the index of the fusion whose root it is; -1: of none; -2: it is inside one
+      at_;  // per node: the index of the fusion with this root, -1 for no fusion, -2 inside a fusion
   std::vector<Fusion> found_, kept_open_;
   std::vector<NearMiss> near_misses_;
-  Binding binding_;  // of the match being tried; kept for its memory
+  Binding binding_;  // the binding of the match being tried; reused to save allocations
   bool near_ = false;
   bool indexed_ = false;
   std::unordered_multimap<TermId, std::int32_t> recorded_;  // marked calls, by the term of their first input
 };
 
-/// The values of the tape that the fused call reads, each once.
+/// Returns the values of the tape that the fused call reads. Each value occurs once.
 std::vector<ValueId> values_of(const Fusion& fusion);
 
-/// Records the fused call on `tape` and returns its outputs; now(id) is the var on `tape` for a value of the segment.
+/// Records the fused call on `tape` and returns its outputs. now(id) returns the var on `tape` for a value of the
+/// segment.
 Vars record_fusion(const Fusion& fusion, Tape tape, const std::function<Var(ValueId)>& now);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Matches a term of a pattern with a term of a tape, with operands of sums, products and contractions in any order.
+// Matches a term of a pattern with a term of a tape. Operands of sums, products and contractions match in any order.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,7 @@ namespace xtape {
 namespace {
 using Parts = Term::Parts;
 
-/// What remains to be matched: a function that outlives the call that it is passed to.
+/// The rest of the match, as a function. The function must outlive the call that receives it.
 class Next {
  public:
   template <class Rest>
@@ -23,7 +23,7 @@ class Next {
   bool (*call_)(const void*);
 };
 
-/// Searches with one binding: what a branch of the search has bound is undone when the branch fails.
+/// A backtracking search with one binding. If a branch fails, the search undoes what the branch has bound.
 class Matcher {
  public:
   Matcher(const RulePattern& pattern, CanonicalForm& form, std::int32_t region, bool near, Binding& binding)
@@ -33,7 +33,7 @@ class Matcher {
     binding_.miss.clear();
   }
 
-  /// Whether term `wanted` of the pattern matches term `found`, and `next` the rest.
+  /// Returns whether the pattern's term `wanted` matches the term `found` and `next` matches the rest.
   bool term(TermId wanted, TermId found, const Next& next) {
     if (const auto input = pattern_.input_of(wanted)) return bind(*input, found, next);
     const Term& sought = pattern_.terms[wanted];
@@ -58,7 +58,8 @@ class Matcher {
                term(sought.parts[0].term, inner.parts[0].term, next);
       case Term::Kind::call:
         return call(sought, inner, next);
-      case Term::Kind::reshaped:  // a pattern has a reshape at its root only; the op's shape rule gives the shape
+      // a pattern has a reshape only at its root, where the op's shape rule determines the shape
+      case Term::Kind::reshaped:
         return wanted == pattern_.root && inner.kind == Term::Kind::reshaped &&
                term(sought.parts[0].term, inner.parts[0].term, next);
       default:
@@ -67,7 +68,7 @@ class Matcher {
   }
 
  private:
-  static constexpr int miss = -1;  // in `bound_`
+  static constexpr int miss = -1;  // marks a near miss in `bound_`
 
   bool bind(std::size_t input, TermId found, const Next& next) {
     TermId& bound = binding_.inputs[input];
@@ -93,7 +94,7 @@ class Matcher {
         [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
   }
 
-  /// Whether this mismatch is tolerated, as the only one of a near miss.
+  /// Returns whether the match tolerates this mismatch. It tolerates a single mismatch, if it searches near misses.
   template <class Why>
   bool missed(const Why& why) {
     if (!near_ || !binding_.miss.empty()) return false;
@@ -102,7 +103,7 @@ class Matcher {
     return true;
   }
 
-  /// Undoes what was bound after the first `before` things. Returns false.
+  /// Undoes all bindings after the first `before` ones. Returns false.
   bool undo(std::size_t before) {
     for (; bound_.size() > before; bound_.pop_back()) {
       const int last = bound_.back();
@@ -125,7 +126,8 @@ class Matcher {
            undo(before);
   }
 
-  /// As `parts`; also tries the parts with one or all of the operands expanded that have several uses.
+  /// Like `parts`, but also expands operands that have several uses: first all of them together, then each of them
+  /// alone.
   bool parts_or_inside(const Term& sought, const Term& found, const Next& next) {
     if (parts(sought, found, next)) return true;
     std::vector<TermId> merged;
@@ -137,7 +139,8 @@ class Matcher {
                        [&](TermId one) { return parts(sought, looked_through(found, {one}), next); });
   }
 
-  /// Whether expanding an operand is valid for all values: sqrt(x) ** 2 is not x, and (x + 1) - 1 rounds.
+  /// Returns whether expanding an operand is valid for all values. Counterexamples: sqrt(x) ** 2 is not x, and (x + 1)
+  /// - 1 rounds.
   static bool can_be_written_out(const Term& inner, double factor, const Term& whole) {
     if (inner.kind != whole.kind) return false;
     if (whole.kind == Term::Kind::sum) return factor * inner.number * whole.number >= 0;
@@ -146,7 +149,7 @@ class Matcher {
            (factor == std::floor(factor) && std::all_of(inner.parts.begin(), inner.parts.end(), is_whole));
   }
 
-  /// A sum or product with some of its operands expanded: (a * b) ** 2 as a ** 2 * b ** 2.
+  /// Expands the chosen operands of a sum or product. For example, (a * b) ** 2 becomes a ** 2 * b ** 2.
   Term looked_through(const Term& whole, const std::vector<TermId>& which) const {
     Term result = whole;
     result.parts.clear();
@@ -165,7 +168,7 @@ class Matcher {
     return result;
   }
 
-  /// The parts with the rule's inputs last, because the other parts determine the inputs.
+  /// Moves the rule's inputs to the end of the parts, because the other parts determine the inputs.
   Parts ordered(Parts parts) const {
     std::stable_partition(parts.begin(), parts.end(),
                           [&](const Term::Part& part) { return !pattern_.input_of(part.term); });
@@ -204,7 +207,7 @@ class Matcher {
     return (attributes(sought, found) && operands(sought.parts, found.parts, 0, next)) || undo(before);
   }
 
-  /// Whether the attributes of two calls match, and what they draw.
+  /// Returns whether the attributes and the random draws of two calls match.
   bool attributes(const Term& sought, const Term& found) {
     for (const auto& [name, value] : sought.attributes.items()) {
       const Attribute* other = found.attributes.find(name);
@@ -259,8 +262,8 @@ class Matcher {
     return false;
   }
 
-  /// Matches operands if the contraction has a factor: the factor must belong to one operand, and that multiple of the
-  /// operand must be a value of the tape.
+  /// Matches operands if the contraction has a factor. The factor must belong to one operand, and the tape must have
+  /// the value of factor times operand.
   bool with_factor(const Parts& sought, const Parts& found, double factor, const Next& next) {
     if (factor == 1) return operands(sought, found, 0, next);
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -271,7 +274,7 @@ class Matcher {
     return false;
   }
 
-  /// The equation with its operands in another order, and its axis labels renamed in the order of their first use.
+  /// Returns the equation with its operands in another order. Renames the axis labels in the order of their first use.
   static std::string reordered(const std::string& equation, const std::vector<std::size_t>& order) {
     std::vector<std::string> operands;
     const std::size_t arrow = equation.find('-');
@@ -290,7 +293,7 @@ class Matcher {
   std::int32_t region_;
   bool near_;
   Binding& binding_;
-  std::vector<int> bound_;  // in this order: inputs, attributes (behind the inputs), `miss`
+  std::vector<int> bound_;  // the bindings in their order: inputs, attributes (numbered after the inputs), `miss`
 };
 }  // namespace
 

@@ -5,7 +5,8 @@
 namespace xtape {
 
 namespace {
-/// The type of a sample with float64 instead of float32, so that no literal of the pattern is rounded.
+/// Returns the type of a sample, with float64 in place of any other float dtype, so that no literal of the pattern is
+/// rounded.
 ValueType exact(ValueType type) {
   if (is_floating(type.dtype)) type.dtype = Dtype::float64;
   return type;

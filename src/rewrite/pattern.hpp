@@ -17,8 +17,8 @@ struct RulePattern {
   /// Records the pattern of `rule`.
   explicit RulePattern(const FusionRule& rule);
 
-  /// An equation of the pattern that matches any equation: the index of the attribute that it sets, and its operands in
-  /// order.
+  /// An equation in the pattern that matches any equation. Stores the index of the attribute for the equation, and its
+  /// operands in order.
   struct Equation {
     std::size_t attribute;
     std::vector<TermId> operands;
@@ -33,17 +33,20 @@ struct RulePattern {
   std::vector<std::pair<std::int32_t, std::int32_t>> outputs;  ///< (output of the root's node, output of the op).
   std::map<TermId, Equation> equations;
 
-  /// The index of the rule's input that a term of the pattern is; nullopt if it is not an input.
+  /// Returns the index of the rule's input that a term of the pattern stands for, or nullopt if the term is not an
+  /// input.
   std::optional<std::size_t> input_of(TermId term) const;
-  /// The index of the attribute that a literal of the pattern stands for; nullopt if the literal must match itself.
+  /// Returns the index of the attribute that a literal of the pattern stands for, or nullopt if the literal must match
+  /// exactly.
   std::optional<std::size_t> attribute_of(const Attribute& literal) const;
 };
 
-/// The pattern of a rule, recorded once.
+/// Returns the pattern of a rule. Each pattern is recorded once.
 const RulePattern& pattern_of(const FusionRule& rule);
 
-/// Matches `pattern` with the term `found` of a region. Sets `binding` to every possible one, and calls `accept`, until it
-/// returns true. With `near`, one literal may differ from that of the pattern; Binding::miss then describes it.
+/// Matches `pattern` with the term `found` of a region. Sets `binding` to each possible binding and calls `accept`,
+/// until `accept` returns true. With `near`, one literal may differ from the pattern's literal. Binding::miss then
+/// describes the difference.
 bool match(const RulePattern& pattern, CanonicalForm& form, TermId found, std::int32_t region, bool near,
            Binding& binding, const std::function<bool()>& accept);
 

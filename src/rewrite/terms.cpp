@@ -10,7 +10,8 @@
 namespace xtape {
 
 namespace {
-/// More parts than any rule has. A longer sum or product is not flattened, so that n nested ones take O(n) in total.
+/// More parts than any rule has. Longer sums and products are not flattened, so that n nested ones take O(n) time in
+/// total.
 constexpr std::size_t most_parts = 8;
 
 std::size_t hash_of(const Attribute& value) {
@@ -21,7 +22,8 @@ std::size_t hash_of(const Attribute& value) {
         if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) {
           for (const std::int64_t each : held) mix(hash, static_cast<std::size_t>(each));
         } else if constexpr (std::is_same_v<T, NamedSizes>) {
-          for (const auto& each : held) hash += std::hash<std::string>()(each.name);  // their order does not matter
+          // the order of attributes does not matter
+          for (const auto& each : held) hash += std::hash<std::string>()(each.name);
         } else if constexpr (std::is_same_v<T, Dtype>) {
           hash = static_cast<std::size_t>(held);
         } else {
@@ -44,7 +46,7 @@ namespace {
 std::size_t hash_of(const Term& term) {
   std::size_t hash = static_cast<std::size_t>(term.kind);
   mix(hash, reinterpret_cast<std::uintptr_t>(term.op));
-  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number + 0.0); };  // of -0 as of 0
+  const auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number + 0.0); };  // + 0.0 turns -0 into 0
   mix(hash, bits(term.number));
   for (const Term::Part& part : term.parts) {
     mix(hash, static_cast<std::size_t>(part.term));
@@ -72,8 +74,8 @@ bool equal(const Term& a, const Term& b) {
          a.attributes == b.attributes;
 }
 
-/// Whether a literal may be moved within an expression of the dtype. With larger or smaller literals, an intermediate
-/// result could overflow or underflow in one order and not in the other.
+/// Returns whether a literal may move within an expression of this dtype. With larger or smaller literals, an
+/// intermediate result could overflow or underflow in one order and not in the other.
 bool is_moderate(double number, Dtype dtype) {
   const double size = std::abs(number);
   return dtype == Dtype::float32 ? size >= 0x1p-40 && size <= 0x1p40 : size >= 0x1p-400 && size <= 0x1p400;
@@ -139,7 +141,7 @@ TermId TermTable::intern(Term term) {
   return static_cast<TermId>(size_++);
 }
 
-/// Makes the hash table twice as large.
+/// Doubles the size of the hash table.
 void TermTable::make_room() {
   std::vector<Place> before(std::max<std::size_t>(64, 2 * places_.size()));
   before.swap(places_);

@@ -7,7 +7,8 @@
 
 namespace xtape {
 
-/// As std::deque, which in GCC's library allocates each element by itself if it has more than 256 bytes.
+/// Use it instead of std::deque, because GCC's std::deque allocates each element separately if elements have more than
+/// 256 bytes.
 template <class T, std::size_t together = 8>
 class Blocks {
  public:
@@ -24,7 +25,7 @@ class Blocks {
   void pop_back() { blocks_[--size_ / together].pop_back(); }
 
  private:
-  std::vector<std::vector<T>> blocks_;  // of `together` elements each, which are reserved
+  std::vector<std::vector<T>> blocks_;  // blocks of `together` elements each, whose memory is reserved
   std::size_t size_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace xtape {
 void name_place(Error& error, const Caller& caller);
 void name_place(Error& error, const Site& site);
 
-/// Runs `body`; errors that it throws name the location of the call.
+/// Runs `body`. Errors of `body` name the location of the call.
 template <class Body>
 auto at_place(const Caller& caller, const Body& body) {
   try {
@@ -20,8 +20,8 @@ auto at_place(const Caller& caller, const Body& body) {
   }
 }
 
-/// Runs `body` as a call of `op` from `caller`; null if it is no particular op. The nodes that `body` records have this
-/// op and location in their sites, and errors that it throws name the location.
+/// Runs `body` as a call of `op` from `caller`. `op` is null if the call belongs to no particular op. The nodes that
+/// `body` records get this op and location in their sites. Errors that `body` throws name the location.
 template <class Body>
 auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   return at_place(caller, [&] {
@@ -30,7 +30,7 @@ auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   });
 }
 
-/// The same; if `body` throws, nothing stays recorded.
+/// Like as_call, but if `body` throws, the tape keeps none of the nodes that `body` recorded.
 template <class Body>
 auto all_or_nothing(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   const std::size_t size = tape.size();

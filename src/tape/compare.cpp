@@ -15,10 +15,10 @@ bool same_bits(const Array& a, const Array& b) {
 
 bool same_attribute(const Attribute& a, const Attribute& b) {
   const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
-  return x != nullptr && y != nullptr ? std::memcmp(x, y, sizeof *x) == 0 : a == b;  // NaN equals NaN
+  return x != nullptr && y != nullptr ? std::memcmp(x, y, sizeof *x) == 0 : a == b;  // memcmp: NaN equals NaN
 }
 
-/// The first attribute that is not the same; "" if all are.
+/// Describes the first attribute that differs. Returns "" if all attributes are equal.
 std::string different_attribute(const Node& a, const Node& b) {
   for (const auto& [name, value] : a.attributes.items()) {
     const Attribute* other = b.attributes.find(name);
@@ -30,8 +30,8 @@ std::string different_attribute(const Node& a, const Node& b) {
   return "";
 }
 
-/// Why two nodes with the same number are not the same, "" if they are. Their inputs have the same numbers if all nodes
-/// before them are the same.
+/// Describes how two nodes with the same index differ. Returns "" if they are equal. Comparing the indices of their
+/// inputs is enough if all earlier nodes are equal.
 std::string difference(const Node& a, const Node& b) {
   if (a.op != b.op) return "the ops are " + a.op->name + " and " + b.op->name;
   if (a.name != b.name) return "the names are '" + a.name + "' and '" + b.name + "'";
@@ -47,13 +47,14 @@ std::string difference(const Node& a, const Node& b) {
   return "";
 }
 
-/// Whether the nodes are the same call, perhaps with other operands.
+/// Returns whether both nodes are the same call, possibly with different operands.
 bool is_like(const Node& a, const Node& b) {
   return a.op == b.op && a.name == b.name && a.site.scope->path == b.site.scope->path && a.outputs == b.outputs &&
          different_attribute(a, b).empty();
 }
 
-/// How many nodes from `index` on `longer` has before one that is like node `index` of `shorter`; 0 if there is none.
+/// Returns how many nodes `longer` has, from `index` on, before a node that is like node `index` of `shorter`. Returns
+/// 0 if there is no such node.
 std::size_t inserted(const Tape& longer, const Tape& shorter, std::size_t index) {
   for (std::size_t i = index + 1; i < longer.size(); ++i)
     if (is_like(longer.node(i), shorter.node(index))) return i - index;

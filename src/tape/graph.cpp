@@ -7,7 +7,8 @@ namespace xtape {
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
   std::vector<bool> needed(tape.size(), false);
-  std::int32_t finish = 0;  // gradients of early values are recorded one by one on a long tape
+  // stops at the last of `values`, because gradients of early values are recorded one by one on a long tape
+  std::int32_t finish = 0;
   for (const ValueId& id : values) {
     needed[id.node] = true;
     finish = std::max(finish, id.node + 1);

@@ -10,11 +10,12 @@
 
 namespace xtape {
 
-/// A node, for changing it. The tape must have it, and must not be the caller's.
+/// Returns a node that can be changed. The tape must have the node and must not be the caller's tape.
 inline Node& editable(const Tape& tape, std::int32_t index) {
   return tape.data_->nodes[index];
 }
-/// As Tape::node and Tape::type, for nodes and values that the tape is known to have: loops over nodes take them often.
+/// Like Tape::node and Tape::type, but without checks, because loops over nodes call these functions often. The node or
+/// value must exist.
 inline const Node& node_of(const Tape& tape, std::int32_t index) {
   return editable(tape, index);
 }
@@ -24,17 +25,17 @@ inline const ValueType& type_of(const Tape& tape, ValueId id) {
 
 const TapeData& data_of(const Tape& tape);
 
-/// One T for each value of a tape, which must live as long as the table is used.
+/// Stores one T for each value of a tape. The tape must outlive the table.
 template <class T>
 class ValueTable {
  public:
   ValueTable() = default;
   ValueTable(const Tape& tape, const T& initial) { extend(tape, initial); }
-  /// Adds the nodes that the tape has and the table does not.
+  /// Adds entries for the nodes that are on the tape but not in the table.
   void extend(const Tape& tape, const T& initial) {
     extend(tape, static_cast<std::int32_t>(tape.size()), initial);
   }
-  /// The same for the first `size` nodes.
+  /// Like the other extend, but only for the first `size` nodes of the tape.
   void extend(const Tape& tape, std::int32_t size, const T& initial) {
     data_ = &data_of(tape);
     if (static_cast<std::size_t>(size) <= nodes_) return;
@@ -42,7 +43,7 @@ class ValueTable {
     values_.resize(begin(size), initial);
   }
   std::size_t nodes() const { return nodes_; }
-  // vector<bool> has references of its own.
+  // vector<bool> has its own reference type.
   typename std::vector<T>::reference operator[](ValueId id) { return values_[place(id)]; }
   typename std::vector<T>::const_reference operator[](ValueId id) const { return values_[place(id)]; }
   std::span<T> of(std::int32_t node) { return {values_.data() + begin(node), begin(node + 1) - begin(node)}; }
@@ -58,17 +59,18 @@ class ValueTable {
   std::vector<T> values_;
 };
 
-/// Per node of the tape: whether `values` need it. Looks only at the nodes up to the last of them.
+/// Returns for each node of the tape whether `values` depend on it. Looks only at the nodes up to the last node of
+/// `values`.
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values);
 
-/// Copies nodes of one tape to another. Their inputs become the values that stand for them there: copies, or what
-/// `replace` was given.
+/// Copies nodes of one tape to another. The inputs of a copy are the values of the new tape that stand for the old
+/// inputs: copies, or the values passed to `replace`.
 class Copier {
  public:
   Copier(const Tape& from, const Tape& to) : from_(from), to_(to), now_(from, {}) {}
 
   Tape& to() { return to_; }
-  /// The value that stands for one of the old tape; its node is -1 if there is none yet.
+  /// Returns the new value that stands for a value of the old tape. Its node is -1 if there is none yet.
   ValueId now(ValueId old) const {
     const bool is_known = old.node >= 0 && static_cast<std::size_t>(old.node) < now_.nodes();
     return is_known ? now_[old] : ValueId{};
@@ -77,7 +79,7 @@ class Copier {
   void replace(ValueId old, ValueId fresh);
   /// Copies node `index`. Returns the index of the copy. Throws HandleError if an input is not known.
   std::int32_t copy(std::int32_t index) { return place(index, Node(node_of(from_, index))); }
-  /// The same; moves the node, so that the old tape must not be used any more.
+  /// Like copy, but moves the node. The old tape must not be used afterwards.
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
 
  private:

@@ -7,9 +7,9 @@
 
 namespace xtape {
 
-/// The line that a printed tape has for a node, without the nodes of its body.
+/// Returns the line of a printed tape for a node, without the nodes of its body.
 std::string line_of(const Tape& tape, std::size_t index);
-/// "#12", with the output if the node has several: "#12.1".
+/// Returns "#12", or "#12.1" with the index of the output if the node has several outputs.
 std::string reference(const Tape& tape, ValueId id);
 
 }  // namespace xtape

@@ -78,7 +78,7 @@ void Tape::to_dot(std::ostream& out) const {
 }
 
 namespace {
-/// The doc of an op, written over several source lines, as one line.
+/// Returns the doc of an op, which the source writes over several lines, as one line.
 std::string on_one_line(const std::string& doc) {
   std::istringstream words(doc);
   std::string text;

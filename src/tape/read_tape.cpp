@@ -1,4 +1,5 @@
-// Reads a tape from JSON text. Nothing in the text is trusted: what it gives is what recording could have made.
+// Reads a tape from JSON text. The reader does not trust the text. It accepts only tapes that recording could have
+// produced.
 #include <limits>
 #include <map>
 #include <mutex>
@@ -14,7 +15,7 @@ namespace xtape {
 namespace {
 constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
 
-/// Runs `work` on what `node` says. Its errors get the location of the node, unless they have one.
+/// Runs `work` on `node`. Errors of `work` get the location of `node`, unless they already have a location.
 template <class Work>
 auto checked(const JsonNode& node, const Work& work) {
   try {
@@ -26,7 +27,7 @@ auto checked(const JsonNode& node, const Work& work) {
   }
 }
 
-/// The text as a string of static lifetime, which locations need.
+/// Returns a copy of the text with static lifetime, because locations keep pointers to their text.
 const char* lasting(const std::string& text) {
   static std::mutex mutex;
   static std::set<std::string> texts;
@@ -81,10 +82,10 @@ class TapeReader {
   }
 
  private:
-  /// Weights of other functions may be among those of a model. But if the tape has parameters that are not given, a
-  /// name that is not on the tape may be misspelt.
+  /// The weights of a model may include weights of other functions, so extra names are no error. But if a parameter of
+  /// the tape has no weight, an extra name may be a misspelling of that parameter.
   void check_weights(const SavedTape& saved) const {
-    std::vector<std::string> names;  // those that are not given
+    std::vector<std::string> names;  // parameters without a weight
     for (const auto& each : saved.parameters)
       if (!weights_.has(each.name)) names.push_back(each.name);
     if (names.empty()) return;
@@ -105,7 +106,7 @@ class TapeReader {
     root.only({"format", "version", "tape", "outputs"});
   }
 
-  /// A value of the nodes that the tape has so far.
+  /// Reads the id of a value. Only nodes that are already on the tape are valid.
   static ValueId id_of(const JsonNode& node, const Tape& tape) {
     const std::vector<JsonNode> parts = node.elements();
     if (parts.size() != 2) node.fail("a value belongs here: the numbers of a node and of its output, such as [3, 0]");
@@ -203,7 +204,7 @@ class TapeReader {
     }
     if (const auto attributes = found(json, "attributes"))
       for (const auto& [name, value] : attributes->entries()) node.attributes.set(name, attribute_of(value));
-    for (const AttributeSpec& spec : node.op->attributes)  // that an earlier version did not have
+    for (const AttributeSpec& spec : node.op->attributes)  // attributes that an earlier version of the op lacked
       if (spec.initial && node.attributes.find(spec.name) == nullptr) node.attributes.set(spec.name, *spec.initial);
     if (const auto body = found(json, "body")) {
       if (ops_.find(node.op->name) == node.op) body->fail("calls of '" + node.op->name + "' have no body");
@@ -241,7 +242,8 @@ class TapeReader {
     }
   }
 
-  /// The array of a parameter or constant: one of the caller's weights, or from the file, which is read once.
+  /// Returns the array of a parameter or constant: one of the caller's weights, or an array of the file. Reads each
+  /// array of the file once.
   Array array_named(const JsonNode& json, const Node& node) {
     const std::string& name = json.text();
     const Array* weight = node.op == &parameter_op() ? weights_.find(name) : nullptr;
@@ -282,8 +284,8 @@ class TapeReader {
   const Store& weights_;
   const OpTable* own_ops_;
   const OpTable& ops_;
-  std::map<std::string, std::size_t> places_;      // of the file's arrays
-  std::map<std::size_t, Array> read_;              // those that have been read, by place
+  std::map<std::string, std::size_t> places_;      // by name: the index of the array in the file
+  std::map<std::size_t, Array> read_;              // by index: the arrays that have been read
   std::map<std::size_t, std::string> parameters_;  // by node: the name of its array
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Scope>> scopes_;
 };

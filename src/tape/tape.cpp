@@ -35,7 +35,8 @@ std::uint64_t place_hash(const Site& site, const Op& op) {
   return Hash().add(site.scope->path).add(site.line).add(op.name).value();
 }
 
-/// The site of the next call of `op`: the current scope and line, with the number of earlier calls of `op` there.
+/// Returns the site of the next call of `op`: the current scope and line, and the number of earlier calls of `op` at
+/// this place.
 Site next_site(TapeData& data, const Op& op) {
   if (data.site_is_fixed) return data.site;
   Site site = data.site;
@@ -107,7 +108,7 @@ Var Tape::constant(const ArrayView& values, Caller caller) {
 }
 
 namespace {
-/// The dtype of literals alone.
+/// Returns the dtype of a list of literals.
 Dtype dtype_of(std::initializer_list<Literal> values, const Tape& tape) {
   const auto all = [&](bool (Literal::*is)() const) {
     return values.size() > 0 && std::all_of(values.begin(), values.end(), [&](const Literal& each) { return (each.*is)(); });
@@ -188,7 +189,7 @@ std::vector<ValueId> Tape::inputs() const {
 
 namespace {
 /// Throws ShapeError if an output cannot be an array. Code that uses the types of values on a tape can therefore rely
-/// on their sizes.
+/// on valid sizes.
 void check_outputs(const Tape& tape, const Node& node) {
   for (const ValueType& type : node.outputs) try {
       checked_bytes(type.dtype, type.shape);
@@ -255,7 +256,7 @@ ValueId push(TapeData& data, Node&& node) {
 }
 
 namespace {
-/// Removes the nodes from index `size` on, and whatever refers to them.
+/// Removes the nodes from index `size` on, and all references to these nodes.
 void drop_nodes(TapeData& data, std::size_t size) {
   const auto forget = [](auto& index_of, const auto& key, std::size_t index) {
     const auto found = index_of.find(key);
@@ -275,7 +276,8 @@ void drop_nodes(TapeData& data, std::size_t size) {
   data.capacity = 0;
 }
 
-/// The number of sites that were counted before node `size`, or before the nodes that were enclosed in its place.
+/// Returns how many sites were counted before node `size`. If `enclose` replaced the nodes from `size` on, returns how
+/// many were counted before the replaced nodes.
 std::size_t counted_at(const TapeData& data, std::size_t size) {
   if (size < data.counted_before.size()) return data.counted_before[size];
   return std::min(data.counted.size(), data.enclosed_from);
@@ -292,7 +294,7 @@ void Tape::truncate(std::size_t size) {
 }
 
 namespace {
-/// Whether the node is a literal. A body has its own copies of literals, because rules read them.
+/// Returns whether the node is a literal. Each body has its own copies of literals, because rules read them.
 bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
 }  // namespace
 
@@ -310,9 +312,10 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   const std::size_t counted = counted_at(*data_, size);
   drop_nodes(*data_, size);
   data_->counted_before.resize(size);
-  data_->enclosed_from = counted;  // the sites of the enclosed nodes stay counted: the body has them now
+  // the sites of the enclosed nodes stay counted, because the body contains these nodes now
+  data_->enclosed_from = counted;
 
-  Vars outer;                                              // the values that are fed to the body's inputs
+  Vars outer;                                              // the outer values that become the inputs of the body
   std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)
   std::vector<std::int32_t> inner(region.size(), -1);      // region node -> body node
   std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape
@@ -396,7 +399,7 @@ Tape::Guard Tape::in_site(const Site& site) {
 Tape::Guard Tape::in_fused_call() { return Guard(data_, data_->site, data_->site_is_fixed, true); }
 
 namespace {
-/// Throws Error unless `inputs` can take the places of the body's inputs on `tape`.
+/// Throws Error if `inputs` cannot replace the inputs of the body on `tape`.
 void check_inlining(const Tape& tape, const Tape& body, const Vars& inputs) {
   if (tape == body) throw Error("inline_body: a tape cannot be recorded on itself");
   const std::vector<ValueId> places = body.inputs();

@@ -16,16 +16,17 @@ struct TapeData {
 
   Mode mode = Mode::train;
   Dtype default_dtype = Dtype::float32;
-  const OpTable* ops = nullptr;  // null: the library's table
+  const OpTable* ops = nullptr;  // null stands for the library's table
   Blocks<Node> nodes;
-  std::vector<std::size_t> values_before{0};  // per node: the number of outputs of the nodes before it; then of all
+  // per node: the number of outputs of all earlier nodes; at the end: the number of all outputs
+  std::vector<std::size_t> values_before{0};
   std::vector<ValueId> results;
   std::unordered_map<std::string, std::int32_t> inputs;          // by name
   std::unordered_map<const void*, std::int32_t> parameters;      // by the array's address
   std::unordered_map<std::uint64_t, std::int32_t> occurrences;   // by path, line and op
-  std::vector<std::uint64_t> counted;                            // the keys of `occurrences`, in the order of counting
+  std::vector<std::uint64_t> counted;  // the keys added to `occurrences`, in the order of counting
   std::vector<std::size_t> counted_before;                       // per node: the size of `counted` before it
-  std::size_t enclosed_from = no_enclosed;                       // the same for the next node, after `enclose`
+  std::size_t enclosed_from = no_enclosed;                       // counted_before of the next node, set by `enclose`
   Site site;                                                     // of the nodes being recorded
   bool site_is_fixed = false;                                    // new nodes get `site` unchanged and uncounted
   bool fused = false;                                            // new nodes are marked as fused
@@ -36,7 +37,7 @@ struct TapeData {
   std::uint32_t next_serial = 1;
 };
 
-/// Appends a node that needs no checks, and sets its serial and, unless it has one, its site.
+/// Appends a node without checks. Sets its serial number, and its site if the node has none.
 ValueId push(TapeData& data, Node&& node);
 
 }  // namespace xtape

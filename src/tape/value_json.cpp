@@ -1,4 +1,4 @@
-// Attributes and single elements as JSON, with every bit.
+// Converts attributes and single elements to and from JSON without losing a bit.
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +24,7 @@ Bits bits_in(Number number) {
   return bits;
 }
 
-/// The unsigned integer of the size of T.
+/// The unsigned integer type with the size of T.
 template <class T>
 using BitsOf =
     std::conditional_t<sizeof(T) == 8, std::uint64_t, std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;

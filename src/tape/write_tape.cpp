@@ -63,7 +63,7 @@ class TapeWriter {
       if (tape.node(i).op == &parameter_op()) ++parameters_[tape.node(i).name];
   }
 
-  /// Writes a tape; its nodes are named `prefix`#0, `prefix`#1 …
+  /// Writes a tape. Its nodes are named `prefix`#0, `prefix`#1 …
   void write(const Tape& tape, const std::string& prefix, int depth) {
     if (depth > deepest_body)
       throw Error("cannot save the tape: its bodies are nested more than " + std::to_string(deepest_body) + " deep");
@@ -128,7 +128,7 @@ class TapeWriter {
     text_ += "}";
   }
 
-  /// The name of the array in the file. Nodes that share memory share the array.
+  /// Returns the name of the node's array in the file. Nodes with the same memory and type share one array.
   std::string array_name(const Node& node, const std::string& label) {
     std::string& name = names_[{node.storage.data(), to_string(node.outputs[0])}];
     if (!name.empty()) return name;
@@ -147,8 +147,8 @@ class TapeWriter {
   const OpTable& ops_;
   std::string text_;
   std::vector<std::pair<std::string, Array>> arrays_;
-  std::map<std::string, int> parameters_;                             // how many parameters or arrays have each name
-  std::map<std::pair<const void*, std::string>, std::string> names_;  // of the array with this memory and type
+  std::map<std::string, int> parameters_;  // by name: the number of parameters or arrays with this name
+  std::map<std::pair<const void*, std::string>, std::string> names_;  // by memory and type: the name of the array
 };
 
 TapeText text_of(const Tape& tape, const NamedVars& outputs) {

@@ -11,7 +11,8 @@ namespace xtape {
 namespace {
 constexpr char32_t none = 0xFFFFFFFF;
 
-/// The character at byte `at`, and the byte after it; `none` at the end or if it is not UTF-8.
+/// Returns the character at byte `at` and sets `end` to the byte after it. Returns `none` at the end of the text or if
+/// the bytes are not UTF-8.
 char32_t character_at(std::string_view text, std::size_t at, std::size_t& end) {
   const std::size_t length = at < text.size() ? character_length(text, at) : 0;
   end = at + length;
@@ -19,7 +20,7 @@ char32_t character_at(std::string_view text, std::size_t at, std::size_t& end) {
   return length == 0 ? none : next_character(std::string(text.substr(at, length)), zero);
 }
 
-/// The same for the character that ends before byte `at`.
+/// Returns the character that ends before byte `at`, in the same way.
 char32_t character_before(std::string_view text, std::size_t at, std::size_t& begin) {
   for (begin = at; begin > 0 && at - begin < 4;) {
     std::size_t end = 0;

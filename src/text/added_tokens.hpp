@@ -1,4 +1,4 @@
-/// Tokens that a tokenizer.json adds to the vocabulary of its model, and finds in texts.
+/// Tokens that a tokenizer.json adds to the vocabulary of its model. The tokenizer finds them in texts.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@ namespace xtape {
 struct AddedToken {
   std::string content;
   std::int32_t token;
-  bool special = false;      ///< Not written when tokens are decoded.
-  bool found = true;         ///< Found in texts. Special tokens are ordinary text there.
-  bool single_word = false;  ///< Found only where no letter or digit is beside it.
-  bool left = false;         ///< Takes the white space before it.
-  bool right = false;        ///< Takes the white space after it.
+  bool special = false;      ///< Left out when tokens are decoded.
+  bool found = true;         ///< Found in texts. If false, the token's text is ordinary text there.
+  bool single_word = false;  ///< Found only if no letter or digit is next to it.
+  bool left = false;         ///< Includes the white space before it.
+  bool right = false;        ///< Includes the white space after it.
 };
 
-/// Finds the texts of tokens in a text: the leftmost, of those the longest.
+/// Finds the texts of tokens in a text. The leftmost match wins, and among these the longest.
 class AddedTokens {
  public:
   void add(const std::string& text, const AddedToken& token);
-  /// Visits the parts of `text` in order: tokens (part, token), and what is between them (part, -1).
+  /// Visits the parts of `text` in order: tokens as (part, token), and the text between them as (part, -1).
   void cut(std::string_view text, const std::function<void(std::string_view, std::int32_t)>& visit) const;
 
  private:

@@ -20,7 +20,7 @@ std::string ArrayRows::place(std::size_t row) const {
 }
 
 namespace {
-/// Throws Error unless the arrays of a split are rows.
+/// Throws Error if the arrays of a split do not form rows.
 void check(const ArrayRows& rows, const std::string& split) {
   if (rows.arrays.empty()) throw Error("the " + split + " split has no arrays");
   for (const auto& [name, array] : rows.arrays) {
@@ -55,14 +55,15 @@ void check_same(const ArrayRows& training, const ArrayRows& validation) {
 struct ArrayBatches::Data {
   ArrayRows training, validation;
   ArrayBatchesOptions options;
-  std::optional<std::uint64_t> ordered = {};  // the epoch of `order`, which is kept because each batch needs it
+  // the epoch of `order`, which is kept because each batch of the epoch needs it
+  std::optional<std::uint64_t> ordered = {};
   std::vector<std::uint32_t> order = {};
   std::vector<std::uint32_t> in_order = {};  // the rows of the validation split
 
   std::int64_t batches(const ArrayRows& rows) const {
     return (static_cast<std::int64_t>(rows.size()) - 1) / options.rows + 1;
   }
-  /// The range of batch `index` of a split.
+  /// Returns the range of rows of batch `index` of a split.
   std::pair<std::size_t, std::size_t> range(const ArrayRows& rows, std::uint64_t index) const {
     const auto count = static_cast<std::uint64_t>(batches(rows));
     return {rows.size() * index / count, rows.size() * (index + 1) / count};

@@ -1,4 +1,4 @@
-// Rows of arrays, from files.
+// Reads rows of arrays from files.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +17,7 @@ bool ends_with(const std::string& path, const std::string& end) {
   return path.size() >= end.size() && path.compare(path.size() - end.size(), end.size(), end) == 0;
 }
 
-/// As float32, or of integers and bools int64.
+/// Converts floats to float32, and integers and bools to int64.
 Array as_input(Array array) {
   const Dtype dtype = is_floating(array.dtype()) ? Dtype::float32 : Dtype::int64;
   if (array.dtype() == dtype) return array;
@@ -32,7 +32,7 @@ Array as_input(Array array) {
   return made;
 }
 
-/// The arrays of a file that are inputs, by the names of inputs.
+/// Returns the arrays of a file that are inputs, under the names of the inputs.
 template <class Read>
 BatchArrays arrays_of(const std::string& path, const std::vector<std::string>& names,
                       const std::vector<ArrayInput>& inputs, const Read& read) {
@@ -48,7 +48,7 @@ BatchArrays arrays_of(const std::string& path, const std::vector<std::string>& n
   return arrays;
 }
 
-/// The columns of an input, where "*" stands for all numbers that no input names.
+/// Returns the columns of an input. "*" stands for all numeric columns that no input names.
 std::vector<std::string> columns_of(const std::string& path, const ArrayInput& input, const CsvTable& table,
                                     const std::set<std::string>& named) {
   std::vector<std::string> columns;
@@ -67,7 +67,7 @@ std::vector<std::string> columns_of(const std::string& path, const ArrayInput& i
   return columns;
 }
 
-/// `read` gives the table of the options.
+/// `read` returns the table for the given options.
 template <class Read>
 ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& inputs, CsvOptions csv,
                       const Read& read) {

@@ -1,4 +1,4 @@
-/// The limits of a batch's size.
+/// Limits of the size of a batch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// Throws Error unless `rows` and `columns` are at least 1 and rows × columns is at most most_batch_tokens.
+/// Throws Error if `rows` or `columns` is below 1, or if rows × columns is above most_batch_tokens.
 inline void check_batch_size(std::int64_t rows, std::int64_t columns) {
   if (rows < 1 || columns < 1) throw Error("a batch must have at least one row of one token");
   if (rows > most_batch_tokens / columns)
@@ -16,7 +16,7 @@ inline void check_batch_size(std::int64_t rows, std::int64_t columns) {
                 " tokens is too large: the limit is " + std::to_string(most_batch_tokens) + " tokens");
 }
 
-/// Throws Error unless validation batch `index` is one of `count`.
+/// Throws Error if validation batch `index` is not one of `count` batches.
 inline void check_validation_index(std::int64_t index, std::int64_t count) {
   if (index < 0 || index >= count)
     throw Error("there is no validation batch " + std::to_string(index) + ", only " + std::to_string(count));

@@ -18,7 +18,7 @@ std::string bert_json(const std::vector<std::string>& lines, const JsonNode& con
                       "\" must be a piece that is not in the lines before");
     vocabulary[line] = vocabulary.size();
   }
-  // The text of a special token, which the config may rename.
+  // Returns the text of a special token. The config may rename it.
   const auto special = [&](const char* key, const char* usual) {
     std::string text = usual;
     if (given && config.has(key) && !config.at(key).is_null())

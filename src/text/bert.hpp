@@ -1,4 +1,4 @@
-/// BERT's tokenizer from vocab.txt.
+/// Reads BERT's tokenizer from vocab.txt.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace xtape {
 
-/// The tokenizer.json of BERT for a vocabulary with a piece a line, and a tokenizer_config.json, which may be an empty
-/// node. Throws FileError if the vocabulary lacks a special token.
+/// Returns BERT's tokenizer.json for the lines of a vocabulary, one piece per line, and for a tokenizer_config.json,
+/// which may be an empty node. Throws FileError if the vocabulary lacks a special token.
 std::string bert_json(const std::vector<std::string>& lines, const JsonNode& config);
 
 }  // namespace xtape

@@ -39,8 +39,8 @@ void count(const std::vector<std::string>& hypothesis, const std::vector<std::st
   }
 }
 
-/// Sets the precisions and the score from the counts (Papineni et al., 2002). The score is 0 without a matched unigram,
-/// or if an order has no n-grams. Smoothing "exp" of sacreBLEU: the first order without a match counts as half a match,
+/// Sets the precisions and the score from the counts (Papineni et al., 2002). The score is 0 if no unigram matches or
+/// if an order has no n-grams. Smoothing is "exp" of sacreBLEU: the first order without a match counts as half a match,
 /// the next such order as a quarter, and so on.
 void set_score(const Counts& matched, const Counts& total, Bleu& bleu) {
   if (matched[0] == 0) return;
@@ -55,7 +55,7 @@ void set_score(const Counts& matched, const Counts& total, Bleu& bleu) {
   bleu.score = bleu.brevity_penalty * std::exp(sum / orders);
 }
 
-/// exp(1 - reference / hypothesis) for a hypothesis that is shorter than its reference, otherwise 1.
+/// Returns exp(1 - reference / hypothesis) if the hypothesis is shorter than its reference, otherwise 1.
 double brevity_penalty(std::int64_t hypothesis, std::int64_t reference) {
   if (hypothesis >= reference) return 1;
   if (hypothesis == 0) return 0;

@@ -45,7 +45,7 @@ Tokens BytePairs::tokens_of_word(std::string_view word) const {
 Tokens BytePairs::characters_of(std::string_view word) const {
   Tokens tokens;
   tokens.reserve(word.size());
-  std::size_t unknown = 0;  // tokens that are still to be appended
+  std::size_t unknown = 0;  // number of unknown tokens still to be appended
   std::string spelt;
   for (std::size_t at = 0; at < word.size();) {
     const std::size_t length = character_length(word, at);

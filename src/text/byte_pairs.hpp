@@ -1,4 +1,4 @@
-/// Byte-pair encoding, of bytes or of characters.
+/// Byte-pair encoding of bytes or characters.
 #pragma once
 
 #include <string>
@@ -10,20 +10,21 @@
 namespace xtape {
 
 struct BytePairOptions {
-  bool by_bytes = false;       ///< Words are made of bytes, and pieces are written with their symbols.
-  bool whole_words = false;    ///< A word that is a piece becomes that piece, without applying merges.
+  bool by_bytes = false;       ///< Words consist of bytes, and pieces are written with byte symbols.
+  bool whole_words = false;    ///< If a whole word is a piece, it becomes this piece without merges.
   bool byte_fallback = false;  ///< Characters that are not pieces become the pieces of their bytes.
   bool fuse_unknown = false;   ///< Neighbouring unknown characters are one token.
-  std::int32_t unknown = -1;   ///< The token of other characters; -1: they are left out.
-  std::string prefix = {};     ///< Begins pieces of characters that do not begin a word.
-  std::string suffix = {};     ///< Ends pieces of characters that end a word.
+  std::int32_t unknown = -1;   ///< The token of unknown characters. If it is -1, they are left out.
+  std::string prefix = {};     ///< The beginning of pieces for characters that do not begin a word.
+  std::string suffix = {};     ///< The end of pieces for characters that end a word.
 };
 
 class BytePairs : public WordModel {
  public:
-  /// Throws Error if words are made of bytes and a byte has no piece.
+  /// Throws Error if words consist of bytes and a byte has no piece.
   BytePairs(Vocabulary vocabulary, BytePairOptions options);
-  /// Adds the merge of the next rank. Throws Error if a piece is not in the vocabulary, or the merge was added before.
+  /// Adds the merge of the next rank. Throws Error if a piece is not in the vocabulary, or if the merge was already
+  /// added.
   void add_merge(const std::string& left, const std::string& right);
   Tokens tokens_of_word(std::string_view word) const override;
 

@@ -11,7 +11,7 @@ namespace xtape {
 
 CharacterTokenizer::CharacterTokenizer(const std::string& text, Unknown unknown, bool special_tokens)
     : unknown_(unknown), special_tokens_(special_tokens) {
-  std::vector<bool> seen;  // by code point, up to the largest so far
+  std::vector<bool> seen;  // by code point, up to the largest code point so far
   for (std::size_t at = 0; at < text.size();) {
     const char32_t character = next_character(text, at);
     if (character >= seen.size()) seen.resize(character + 1);

@@ -52,7 +52,7 @@ class CsvReader {
       const bool label = holds(options_.labels, name);
       table.columns.add(name, Array(label ? Dtype::int64 : options_.dtype, {table.rows}));
     }
-    std::vector<std::vector<std::string>> words(wanted.size());  // of labels
+    std::vector<std::vector<std::string>> words(wanted.size());  // the words of label columns
     std::vector<std::size_t> places;
     for (const std::string& name : wanted) places.push_back(place_of(name));
     for (std::size_t row = 0; row < numbers_.size(); ++row) {
@@ -113,7 +113,7 @@ class CsvReader {
     return static_cast<std::size_t>(found - names_.begin());
   }
 
-  /// An empty field is no label. With `missing` it stays empty, and has the index -1.
+  /// Returns a label. An empty field is an error, unless `missing` is set. It then stays empty and gets the index -1.
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
     if (!trimmed(field).empty()) return field;
     if (!options_.missing)
@@ -157,12 +157,12 @@ class CsvReader {
   std::string path_;
   const CsvOptions& options_;
   std::vector<std::string> lines_;
-  std::size_t skipped_;               // lines of the file between the header and the other lines
-  std::vector<std::size_t> numbers_;  // of the lines with rows
+  std::size_t skipped_;               // number of lines of the file between the header and the other lines
+  std::vector<std::size_t> numbers_;  // the indices of the lines that have rows
   std::vector<std::string> names_;
 };
 
-/// Writes columns side by side.
+/// Returns a matrix of these columns.
 Array side_by_side(const CsvTable& table, const std::vector<std::string>& names) {
   if (names.empty()) throw Error("a matrix of a table needs at least one column of numbers");
   std::vector<const Array*> columns;

@@ -24,7 +24,7 @@ void joined(Pieces& pieces) {
   pieces = {text};
 }
 
-/// The bytes "<0x0A>" … as texts; where they are not UTF-8, U+FFFD for each byte.
+/// Converts the byte pieces "<0x0A>" … to text. Bytes that are not UTF-8 become one U+FFFD each.
 void with_bytes(Pieces& pieces) {
   Pieces result;
   std::string bytes;
@@ -87,7 +87,7 @@ Decoder word_pieces(const JsonNode& node) {
   };
 }
 
-/// Removes up to `start` texts from the beginning of a piece and up to `stop` from its end.
+/// Removes `content` up to `start` times from the beginning of a piece and up to `stop` times from its end.
 Decoder strip(const JsonNode& node) {
   const std::string content = node.at("content").text();
   if (content.empty()) node.at("content").fail("the character to be removed must not be empty");

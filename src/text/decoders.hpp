@@ -1,4 +1,4 @@
-/// The decoders of a tokenizer.json: from the pieces of tokens to a text.
+/// The decoders of a tokenizer.json, which turn the pieces of tokens into a text.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace xtape {
 
-/// Changes the pieces of a text; what is left is joined.
+/// Changes the pieces of a text. After the last decoder, the pieces are joined.
 using Decoder = std::function<void(std::vector<std::string>&)>;
 
-/// The decoders of the entry "decoder", in the order in which they apply. Throws FileError at a decoder that is not
-/// supported.
+/// Returns the decoders of the entry "decoder" in the order of their application. Throws FileError at an unsupported
+/// decoder.
 std::vector<Decoder> read_decoders(const JsonNode& node);
-/// The decoder of pieces that are written with the symbols of bytes.
+/// Returns the decoder of pieces that are written with byte symbols.
 Decoder byte_decoder();
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Files of several texts, each of which becomes a row.
+// Reads files of several texts. Each text becomes a row.
 #include <algorithm>
 
 #include "xtape/text.hpp"

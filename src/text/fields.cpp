@@ -40,7 +40,8 @@ T number_of(const std::string& text) {
   const std::size_t last = text.find_last_not_of(' ') + 1;
   const char *begin = text.data() + first, *finish = text.data() + std::max(first, last);
   std::from_chars_result read = std::from_chars(begin, finish, number);
-  if (sizeof(T) < sizeof(double) && read.ec == std::errc::result_out_of_range) {  // such as 1e-50, which is 0
+  // a number such as 1e-50, which is 0 as a float
+  if (sizeof(T) < sizeof(double) && read.ec == std::errc::result_out_of_range) {
     double wide = 0;
     read = std::from_chars(begin, finish, wide);
     number = static_cast<T>(wide);

@@ -20,7 +20,7 @@ namespace {
   throw FileError("cannot read " + path + ": " + reason);
 }
 
-/// Throws FileError if more than what is left of the memory is asked for. `what` needs it.
+/// Throws FileError if the remaining memory is too small for `bytes` bytes. `what` is their purpose.
 void require_memory(const std::string& path, const std::string& what, std::size_t bytes) {
   try {
     require_memory_left(bytes, what);
@@ -29,14 +29,14 @@ void require_memory(const std::string& path, const std::string& what, std::size_
   }
 }
 
-/// The text of a file as it comes. Checks the lengths of lines and the memory before it takes more.
+/// The text of a file while it is being read. Checks the lengths of lines and the memory before it accepts more text.
 class Incoming {
  public:
   Incoming(const std::string& path, const ReadOptions& options) : path_(path), options_(options), watch_(path) {
     if (options.max_line < 0) throw Error("max_line must not be negative, got " + std::to_string(options.max_line));
   }
 
-  /// Makes room for so many bytes in total.
+  /// Reserves this number of bytes in total.
   void expect(std::size_t bytes) {
     if (bytes <= text_.capacity()) return;
     require_memory(path_, "its text", bytes);
@@ -79,12 +79,12 @@ class Incoming {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 17;
 
-/// A compressed file that unpacks to more than 200 times its size is rejected, so that a few kilobytes cannot fill the
-/// memory. Up to 64 MiB of text are always accepted.
+/// A compressed file that unpacks to more than 200 times its size is rejected, so that a file of a few kilobytes cannot
+/// fill the memory. Up to 64 MiB of text are always accepted.
 constexpr std::size_t most_unpacked_times = 200;
 constexpr std::size_t unpacked_in_any_case = std::size_t{64} << 20;
 
-/// The contents of the file, unpacked if it is compressed by gzip.
+/// Returns the contents of the file. Unpacks them if they are compressed with gzip.
 std::string read_compressed(const std::string& path, const ReadOptions& options) {
   Incoming text(path, options);
   errno = 0;
@@ -95,19 +95,20 @@ std::string read_compressed(const std::string& path, const ReadOptions& options)
   int count = 0;
   while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0) {
     text.add(piece.data(), static_cast<std::size_t>(count));
-    if (gzdirect(file.get()) != 0) continue;  // not compressed; and a pipe has no offset
+    if (gzdirect(file.get()) != 0) continue;  // not compressed, possibly a pipe, which has no offset
     const auto packed = static_cast<std::size_t>(std::max<z_off_t>(0, gzoffset(file.get())));
     if (text.size() > unpacked_in_any_case && text.size() / most_unpacked_times > packed)
       fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) + ", over " +
                      std::to_string(most_unpacked_times) + " times as much, too much for a text");
   }
-  // If the file ends too early, gzread returns the data up to there, and only gzerror reports the error.
+  // If the file ends too early, gzread returns the data that it has. Only gzerror reports the error.
   int state = Z_OK;
   const std::string reason = gzerror(file.get(), &state);
   if (state == Z_ERRNO) fail(path, std::strerror(errno));
   if (state == Z_BUF_ERROR) fail(path, "the compressed file is cut off");
   if (state != Z_OK) fail(path, "the compressed file is damaged (" + reason + ")");
-  // zlib reads a file without gzip's signature as plain text; this includes a .gz file that is cut off within it.
+  // zlib reads a file without gzip's signature as plain text. This includes a .gz file that is cut off within the
+  // signature.
   if (gzdirect(file.get()) != 0 && path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0)
     fail(path, "it is not compressed by gzip, as its name says");
   return text.take();

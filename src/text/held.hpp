@@ -1,4 +1,4 @@
-/// The data of objects that share it.
+/// The data of objects that share their data.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace xtape {
 
-/// The data, or HandleError if the object was moved from.
+/// Returns the data. Throws HandleError if the object was moved from.
 template <class T>
 const T& held(const std::shared_ptr<const T>& data) {
   if (!data) return *Owner<const T>();  // throws

@@ -22,7 +22,7 @@ std::string Images::place(std::size_t image) const {
 }
 
 namespace {
-/// How an image is varied: pixel (i, j) is pixel (i + down, j + right) of the original, after it was mirrored.
+/// A variation of an image. Pixel (i, j) is pixel (i + down, j + right) of the original, which may be mirrored first.
 struct Variation {
   bool mirrored = false;
   std::int64_t down = 0, right = 0;
@@ -79,13 +79,13 @@ Array image_array(const Images& images, const ImageOptions& options) {
 struct ImageBatches::Data {
   Images training, validation;
   ImageBatchesOptions options;
-  std::optional<std::uint64_t> ordered;  // the epoch of `order`, which is kept because each of its batches needs it
+  std::optional<std::uint64_t> ordered;  // the epoch of `order`, which is kept because each batch of the epoch needs it
   std::vector<std::uint32_t> order;
 
   std::int64_t batches(const Images& images) const {
     return (static_cast<std::int64_t>(images.size()) - 1) / options.rows + 1;
   }
-  /// The range of batch `index` of a split.
+  /// Returns the range of rows of batch `index` of a split.
   std::pair<std::size_t, std::size_t> range(const Images& images, std::uint64_t index) const {
     const auto count = static_cast<std::uint64_t>(batches(images));
     return {images.size() * index / count, images.size() * (index + 1) / count};
@@ -107,7 +107,7 @@ struct ImageBatches::Data {
     const auto [channels, height, width] = training.shape;
     return {{"images", Array(Dtype::float32, {rows, channels, height, width})}, {"label", Array(Dtype::int64, {rows})}};
   }
-  /// Fills the batch with images: `choose(i)` gives the index and the variation of row i.
+  /// Fills the batch with images. choose(i) returns the index and the variation of row i.
   template <class Choose>
   void write(const Images& images, std::size_t rows, const Choose& choose, BatchArrays& batch) const {
     const auto count = static_cast<std::int64_t>(rows);

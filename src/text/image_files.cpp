@@ -1,4 +1,4 @@
-// Images from files: PNG, PNM, safetensors and .npz.
+// Reads images from files: PNG, PNM, safetensors and .npz.
 #include "image_files.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ void reserve(Interleaved& image, const std::string& path) {
 }
 
 namespace {
-/// P5 (grey) and P6 (red, green, blue), of one byte for each value.
+/// Reads P5 (grey) and P6 (red, green, blue) with one byte per value.
 Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   std::size_t at = 2;
   const auto number = [&] {
@@ -67,7 +67,7 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   check_sides(image.shape, path);
   if (largest > 255)
     fail_image(path, "the values of the PNM image must be bytes, but the largest is " + std::to_string(largest));
-  at = std::min(at + 1, bytes.size());  // one space
+  at = std::min(at + 1, bytes.size());  // skips one space
   if (bytes.size() - at < static_cast<std::size_t>(image.shape.pixels()))
     fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
                          std::to_string(image.shape.pixels()) + " of its pixels: the file is cut off");
@@ -78,7 +78,7 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
   return image;
 }
 
-/// The image, channel by channel.
+/// Returns the image channel by channel.
 Images planar(const Interleaved& image, std::int64_t channels) {
   const std::int64_t from = image.shape.channels, pixels = image.shape.height * image.shape.width;
   const auto at = [&](std::int64_t pixel, std::int64_t channel) { return image.pixels[pixel * from + channel]; };
@@ -94,7 +94,7 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   return images;
 }
 
-/// Appends the image of a file. It must have the shape of those before it.
+/// Appends the image of a file. It must have the shape of the earlier images.
 void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
   if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
@@ -129,7 +129,7 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
   Images images;
   images.shape.channels = channels;
   struct File {
-    double place;  // among the files of its label: 0 to 1
+    double place;  // the relative position among the files of its label, 0 to 1
     std::int64_t label;
     std::string path;
   };
@@ -163,7 +163,7 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
   return images;
 }
 
-/// The elements of an array of integers, which must be at least 0 and at most `most`.
+/// Returns the elements of an array of integers. They must be at least 0 and at most `most`.
 template <class To>
 std::vector<To> integers(const Array& array, const std::string& what, std::int64_t most) {
   std::vector<To> values;

@@ -1,4 +1,5 @@
-// preprocessor_config.json of a published model: what transformers does with images before the model reads them.
+// Reads preprocessor_config.json of a published model, which specifies what transformers does with images before the
+// model reads them.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -12,9 +13,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow's numbers
+constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow's numbers, starting at this number
 
-/// Keys that say nothing about the numbers of an image, or say what is always done: images become red, green and blue.
+/// Keys that do not affect the numbers of an image, or that describe what is always done: images are converted to red,
+/// green and blue.
 constexpr const char* without_effect[] = {
     "image_processor_type",  "feature_extractor_type", "processor_class", "do_convert_rgb",   "data_format",
     "input_data_format",     "return_tensors",         "device",          "disable_grouping", "auto_map",
@@ -52,7 +54,7 @@ class Reader {
       if (!size) fail_missing("crop_size");
       std::tie(made.resize.middle_height, made.resize.middle_width) = sides(*size);
     }
-    // Numbers are (pixel · factor - mean) / deviation, of which ImageOptions has the factor 1 / 255.
+    // The numbers are (pixel · factor - mean) / deviation. ImageOptions has the fixed factor 1 / 255.
     const std::optional<JsonNode> factor_node = value("rescale_factor");
     const double factor = !flag("do_rescale", true) ? 1 : factor_node ? factor_node->number() : 1 / 255.0;
     const double scale = factor * 255;
@@ -78,7 +80,7 @@ class Reader {
     root_.fail("the key '" + key + "' is missing" +
                (type_.empty() ? "" : ", whose default for " + type_ + " is not known here") + ": write it");
   }
-  /// A flag. Only ViT's defaults are known.
+  /// Returns a flag. Defaults are known only for ViT.
   bool flag(const char* key, bool otherwise) const {
     if (const auto found = value(key)) return found->flag();
     if (!of_vit_ && std::string(key) == "do_center_crop") fail_missing(key);
@@ -118,7 +120,7 @@ class Reader {
       std::tie(resize.height, resize.width) = sides(*size);
     }
   }
-  /// A number, or one for each channel; 0.5 if the key is missing.
+  /// Returns one number, or one number for each channel. The default is 0.5.
   std::vector<double> numbers(const char* key) const {
     const auto found = value(key);
     if (!found && !of_vit_) fail_missing(key);
@@ -139,7 +141,7 @@ class Reader {
   std::string type_;
   bool of_vit_ = true;
 };
-/// One number for each channel.
+/// Returns one number for each channel.
 std::vector<double> spread(const std::vector<double>& numbers, std::int64_t channels) {
   return numbers.size() == 1 ? std::vector<double>(static_cast<std::size_t>(channels), numbers[0]) : numbers;
 }

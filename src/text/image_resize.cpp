@@ -1,4 +1,5 @@
-// Resizing with the bytes of Pillow: one pass along the rows and one along the columns, each of which rounds to bytes.
+// Resizes images to the same bytes as Pillow. One pass along the rows and one pass along the columns each round to
+// bytes.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -9,13 +10,14 @@
 namespace xtape {
 
 namespace {
-constexpr int fraction_bits = 22;  // of a weight; the sum of a pixel's weighted bytes needs 8 more, and a sign
+// bits of the fraction of a weight; the weighted sum of a pixel needs 8 more bits and a sign
+constexpr int fraction_bits = 22;
 
 double sinc(double x) {
   return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
 }
 
-/// The distance from which the filter is 0.
+/// Returns the distance from which on the filter is 0.
 double reach(ImageFilter filter) {
   return filter == ImageFilter::bilinear ? 1 : filter == ImageFilter::bicubic ? 2 : 3;
 }
@@ -25,17 +27,17 @@ double weight_at(ImageFilter filter, double x) {
   if (x >= reach(filter)) return 0;
   if (filter == ImageFilter::bilinear) return 1 - x;
   if (filter == ImageFilter::lanczos) return sinc(x) * sinc(x / 3);
-  constexpr double a = -0.5;  // the slope at 1 (Keys, 1981)
+  constexpr double a = -0.5;  // slope of the filter at 1 (Keys, 1981)
   return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : (((x - 5) * x + 8) * x - 4) * a;
 }
 
-/// The pixels that a new pixel mixes, and their weights.
+/// The source pixels of one result pixel, and their weights.
 struct Mix {
   std::int64_t first;
   std::vector<std::int32_t> weights;
 };
 
-/// The mixes of `to` pixels from `from`.
+/// Returns the mixes for resizing `from` pixels to `to` pixels.
 std::vector<Mix> mixes(std::int64_t from, std::int64_t to, ImageFilter filter) {
   const double step = static_cast<double>(from) / static_cast<double>(to), width = std::max(step, 1.0);
   const double most = reach(filter) * width, narrower = 1 / width;
@@ -65,7 +67,7 @@ std::uint8_t byte_of(std::int32_t sum) {
 }
 constexpr std::int32_t half = 1 << (fraction_bits - 1);
 
-/// `rows` rows of pixels with another length.
+/// Resizes `rows` rows of pixels to another length.
 std::vector<std::uint8_t> along_rows(const std::vector<std::uint8_t>& pixels, std::int64_t length,
                                      const std::vector<Mix>& all) {
   const std::int64_t rows = static_cast<std::int64_t>(pixels.size()) / length;
@@ -81,7 +83,7 @@ std::vector<std::uint8_t> along_rows(const std::vector<std::uint8_t>& pixels, st
   return made;
 }
 
-/// Planes of `height` rows with another number of rows.
+/// Resizes planes of `height` rows to another number of rows.
 std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels, std::int64_t height,
                                         std::int64_t width, const std::vector<Mix>& all) {
   const std::int64_t planes = static_cast<std::int64_t>(pixels.size()) / (height * width);
@@ -99,10 +101,10 @@ std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels,
   return made;
 }
 
-/// The middle part of planes, with 0 outside of them.
+/// Returns the centre of planes. Pixels outside of the planes are 0.
 std::vector<std::uint8_t> middle(const std::vector<std::uint8_t>& pixels, const ImageShape& shape, std::int64_t height,
                                  std::int64_t width) {
-  // Where the part begins: rounded down if it is the smaller one, as transformers places it.
+  // The beginning of the part. It is rounded down if the part is the smaller one, as in transformers.
   const std::int64_t top = (shape.height - height) / 2 - (shape.height < height && (height - shape.height) % 2 != 0);
   const std::int64_t left = (shape.width - width) / 2 - (shape.width < width && (width - shape.width) % 2 != 0);
   const std::int64_t planes = static_cast<std::int64_t>(pixels.size()) / (shape.height * shape.width);
@@ -129,7 +131,7 @@ void check(const ImageResize& resize) {
     throw Error("images are resized to a height and a width, or to a shorter side, not both");
 }
 
-/// Height and width after the resize, before a part is kept.
+/// Returns the height and width after the resize, before the centre is cut out.
 ImageShape target(const ImageShape& shape, const ImageResize& resize) {
   if (resize.height > 0) return {shape.channels, resize.height, resize.width};
   if (resize.shorter == 0) return shape;

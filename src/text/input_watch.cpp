@@ -22,7 +22,8 @@ Watching& watching() {
   return the;
 }
 
-/// "a pipe"; nullptr for files that end: regular ones, folders, and those that do not exist.
+/// Returns "a pipe" or another description. Returns nullptr for files whose reading always ends: regular files,
+/// folders, and files that do not exist.
 const char* kind_of(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return nullptr;
@@ -43,7 +44,7 @@ InputWatch::InputWatch(const std::string& path) {
   try {
     thread_ = std::thread([this] { watch(); });
   } catch (const std::system_error&) {
-    // The file can be read without a watch.
+    // The file can be read without being watched.
   }
 }
 

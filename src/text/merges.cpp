@@ -12,14 +12,14 @@ std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
 }
 
-/// A candidate merge of the tokens at index `at` and at its right neighbour, which were `left` and `right` when it was
-/// pushed. It is stale if the tokens there have changed since.
+/// A candidate merge of the token at index `at` with its right neighbour. When the candidate was pushed, these tokens
+/// were `left` and `right`. It is stale if they have changed since.
 struct Possible {
   std::int32_t rank;
   std::int32_t token;
   std::size_t at;
   std::int32_t left, right;
-  bool operator<(const Possible& other) const {  // reversed: priority_queue pops the largest first
+  bool operator<(const Possible& other) const {  // reversed, because priority_queue pops the largest element first
     return rank != other.rank ? rank > other.rank : at > other.at;
   }
 };
@@ -39,7 +39,7 @@ const Merges::Merge* Merges::find(std::int32_t left, std::int32_t right) const {
 }
 
 void Merges::apply(Tokens& tokens) const {
-  // A doubly linked list over the indices that are left: a merge keeps its left index and removes the right one.
+  // A doubly linked list of the remaining indices. A merge keeps its left index and removes its right index.
   const std::size_t count = tokens.size();
   std::vector<std::size_t> before(count), next(count);
   std::priority_queue<Possible> possible;

@@ -1,4 +1,4 @@
-/// Byte-pair encoding: the merges of two tokens into one, by rank.
+/// Byte-pair encoding: merges of two tokens into one, by rank.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ class Merges {
  public:
   /// Adds the merge of the next rank: `left` and `right` become `token`. Returns false if the pair already has a merge.
   bool add(std::int32_t left, std::int32_t right, std::int32_t token);
-  /// Applies the merge of the lowest rank, the leftmost of equals, until no merge applies. O(n log n).
+  /// Applies the merge of the lowest rank (the leftmost, if several are equal) until no merge applies. Takes O(n log n)
+  /// time.
   void apply(Tokens& tokens) const;
 
  private:

@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// Appends to a text what `each` makes of every character of another.
+/// Applies `each` to every character of a text and returns the concatenated results.
 template <class Each>
 std::string by_character(const std::string& text, const Each& each) {
   std::string result;
@@ -27,7 +27,7 @@ std::string without(const std::string& text, bool (*removed)(char32_t)) {
 }
 
 std::string stripped(const std::string& text, bool left, bool right) {
-  std::size_t begin = text.size(), end = 0;  // of what is not white space
+  std::size_t begin = text.size(), end = 0;  // the range without white space at the ends
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t here = at;
     if (is_white_space(next_character(text, at))) continue;
@@ -40,7 +40,7 @@ std::string stripped(const std::string& text, bool left, bool right) {
   return text.substr(begin, end - begin);
 }
 
-/// Without control characters, and with a space for each white space.
+/// Removes control characters, and replaces each white-space character by a space.
 std::string cleaned(const std::string& text) {
   return by_character(text, [](std::string& result, char32_t c) {
     const bool line = c == '\t' || c == '\n' || c == '\r';
@@ -49,7 +49,7 @@ std::string cleaned(const std::string& text) {
   });
 }
 
-/// The blocks that BERT takes for Chinese characters.
+/// Returns whether the character is in one of the blocks that BERT treats as Chinese characters.
 bool is_chinese(char32_t c) {
   return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
          (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||

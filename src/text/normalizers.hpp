@@ -1,4 +1,4 @@
-/// The normalizers of a tokenizer.json: what is done to a text before it is split into words.
+/// The normalizers of a tokenizer.json. They change a text before it is split into words.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace xtape {
 
-/// From a text in UTF-8 to another.
+/// Converts one UTF-8 text to another.
 using Normalizer = std::function<std::string(const std::string&)>;
 
-/// The normalizers of the entry "normalizer", in the order in which they apply. Throws FileError at a normalizer that
-/// is not supported.
+/// Returns the normalizers of the entry "normalizer" in the order of their application. Throws FileError at an
+/// unsupported normalizer.
 std::vector<Normalizer> read_normalizers(const JsonNode& node);
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-// ZIP archives as NumPy writes them. The directory at the end of an archive says where each file begins, how many bytes
-// it has there and unpacked, and what its checksum is.
+// Reads ZIP archives in the form that NumPy writes. The directory at the end of an archive gives, for each file, its
+// position, its packed and unpacked sizes, and its checksum.
 #include "npz.hpp"
 
 #include <zlib.h>
@@ -39,7 +39,7 @@ class ZipArchive {
   }
 
   std::vector<std::string> names() const {
-    constexpr std::size_t end = 4;  // of ".npy"
+    constexpr std::size_t end = 4;  // length of ".npy"
     std::vector<std::string> names;
     for (const ZipEntry& entry : entries_)
       if (entry.name.size() > end && entry.name.compare(entry.name.size() - end, end, ".npy") == 0)
@@ -92,7 +92,7 @@ class ZipArchive {
     const std::uint64_t first = entry.place + local_size + number(local, 26, 2) + number(local, 28, 2);
     if (local.compare(0, 4, "PK\3\4") != 0 || first + entry.packed > directory_)
       fail(what + "is not where the directory says");
-    // Deflate shrinks at most 1032 times.
+    // Deflate compresses by a factor of at most 1032.
     if (entry.method == stored ? entry.packed != entry.unpacked : entry.unpacked / 1032 > entry.packed)
       fail(what + "cannot have " + std::to_string(entry.unpacked) + " bytes, packed in " +
            std::to_string(entry.packed));
@@ -110,7 +110,7 @@ class ZipArchive {
     stream.avail_in = static_cast<uInt>(packed.size());
     stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
     stream.avail_out = static_cast<uInt>(bytes.size());
-    constexpr int raw = -15;  // without a header
+    constexpr int raw = -15;  // data without a zlib header
     if (inflateInit2(&stream, raw) != Z_OK) fail("zlib cannot begin");
     const int state = inflate(&stream, Z_FINISH);
     const bool whole = state == Z_STREAM_END && stream.avail_in == 0 && stream.avail_out == 0;
@@ -121,7 +121,7 @@ class ZipArchive {
 
   std::string path_;
   OpenFile file_;
-  std::uint64_t directory_ = 0;  // where it begins
+  std::uint64_t directory_ = 0;  // the position of the directory
   std::vector<ZipEntry> entries_;
 };
 }  // namespace

@@ -1,4 +1,4 @@
-/// Arrays in .npz files, which are ZIP archives of .npy files.
+/// Reads arrays from .npz files, which are ZIP archives of .npy files.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace xtape {
 
-/// The array of this name, as numpy.savez or numpy.savez_compressed writes it, of a file of less than 4 GiB. Throws
-/// FileError, which names the file and says what is wrong with it or, if it has no such array, which it has; and what
-/// load_npy throws of the array.
+/// Returns the array with this name from a file of less than 4 GiB that numpy.savez or numpy.savez_compressed has
+/// written. Throws FileError if the file is damaged, or if it has no such array; the message names the file and lists
+/// the arrays that it has. Errors of load_npy propagate.
 Array read_npz(const std::string& path, const std::string& name);
-/// The names of the arrays of such a file. Throws FileError in the same way.
+/// Returns the names of the arrays of such a file. Throws FileError if the file is damaged.
 std::vector<std::string> npz_names(const std::string& path);
 
 }  // namespace xtape

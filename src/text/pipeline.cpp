@@ -99,7 +99,7 @@ std::string Pipeline::decode(const Tokens& tokens) const {
       pieces.push_back(text);
       continue;
     }
-    pieces.emplace_back();  // the text of an added token is that of the text, not of symbols
+    pieces.emplace_back();  // the content of an added token is plain text, while other pieces consist of byte symbols
     for (const char byte : text) pieces.back() += symbol_of(static_cast<std::uint8_t>(byte));
   }
   for (const Decoder& decoder : decoders_) decoder(pieces);

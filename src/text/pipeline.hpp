@@ -19,18 +19,18 @@ namespace xtape {
 
 class Pipeline {
  public:
-  /// From the text of a tokenizer.json. Throws FileError at what is not supported.
+  /// Reads the text of a tokenizer.json. Throws FileError at an unsupported entry.
   explicit Pipeline(const JsonNode& json);
-  /// GPT-2's: words by its pattern, and decoding to bytes.
+  /// Creates GPT-2's pipeline, which splits words by GPT-2's pattern and decodes to bytes.
   explicit Pipeline(std::unique_ptr<WordModel> model);
 
-  /// `normalized`: the text of the token is normalised, too, and found in normalised texts.
+  /// If `normalized`, the text of the token is normalised, too, and found in normalised texts.
   void add(const AddedToken& token, bool normalized = false);
   Tokens encode(const std::string& text) const;
   std::string decode(const Tokens& tokens) const;
-  /// The piece of a token; "" if it has none.
+  /// Returns the piece of a token, or "" if it has none.
   const std::string& piece(std::int32_t token) const;
-  std::int32_t token_of(const std::string& piece) const;  ///< -1: none.
+  std::int32_t token_of(const std::string& piece) const;  ///< -1 if there is no such token
   std::int64_t size() const;
   std::int32_t unknown() const { return model_->unknown(); }
   const Templates& templates() const { return templates_; }
@@ -43,8 +43,8 @@ class Pipeline {
   PreTokenizers words_;
   std::unique_ptr<WordModel> model_;
   std::vector<Decoder> decoders_;
-  std::string between_;                       // between the pieces of a decoded text
-  AddedTokens in_text_, in_normal_;           // found before and after texts are normalised
+  std::string between_;                       // inserted between the pieces of a decoded text
+  AddedTokens in_text_, in_normal_;           // found before and after normalisation, respectively
   std::map<std::int32_t, AddedToken> added_;  // by token
   TextMap<std::int32_t> added_tokens_;        // by content
   Templates templates_;

@@ -1,4 +1,4 @@
-// PNG images.
+// Reads PNG images.
 #include <png.h>
 
 #include <csetjmp>
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// An image that libpng reads. An error of libpng leaves the function that called it by a jump; these functions have no
+/// An image that libpng reads. On an error, libpng leaves the calling function with a jump, so these functions have no
 /// objects with destructors.
 struct PngReader {
   png_structp png = nullptr;
@@ -27,12 +27,12 @@ struct PngReader {
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  /// Reads what is before the pixels, and sets how they are read. False after an error.
+  /// Reads the part before the pixels, and configures the reading of pixels. Returns false after an error.
   bool begin() {
     if (info == nullptr || setjmp(png_jmpbuf(png)) != 0) return false;
     png_set_benign_errors(png, 1);
     png_read_info(png, info);
-    png_set_expand(png);  // palettes to colours, few bits to 8
+    png_set_expand(png);  // converts palettes to colours, and fewer than 8 bits to 8 bits
     png_set_strip_16(png);
     png_set_strip_alpha(png);
     png_set_gray_to_rgb(png);
@@ -67,7 +67,7 @@ Interleaved read_png(const std::string& path, const std::string& bytes) {
   if (reader.begin()) {
     image.shape = {3, png_get_image_height(reader.png, reader.info), png_get_image_width(reader.png, reader.info)};
     check_sides(image.shape, path);
-    // Deflate shrinks at most 1032 times, and a pixel has at least one bit.
+    // Deflate compresses by a factor of at most 1032, and a pixel has at least one bit.
     if (image.shape.height * image.shape.width / 8 > 1032 * static_cast<std::int64_t>(bytes.size()))
       fail_image(path, "the PNG image is cut off");
     reserve(image, path);

@@ -18,7 +18,7 @@ Behavior behavior_of(const std::string& name) {
               "MergedWithNext, Contiguous");
 }
 
-/// Splits words by a pattern. What becomes of the matches is said by the behavior.
+/// Splits words by a pattern. The behavior determines what happens to the matches.
 class PatternSplit : public WordStep {
  public:
   PatternSplit(WordPattern pattern, Behavior behavior, bool invert)
@@ -28,12 +28,12 @@ class PatternSplit : public WordStep {
     const auto give = [&](std::size_t begin, std::size_t end) {
       if (begin < end) take({word.text.substr(begin, end - begin), word.first && begin == 0});
     };
-    // The word that may still grow, and whether the last span was a match.
+    // The word that may still grow, and whether the last span was a match (`before`).
     std::size_t begin = 0, end = 0;
     bool before = false;
     pattern_.cut(word.text, [&](const Span& span) {
       const bool matched = span.matched != invert_;
-      bool joined = false;  // with the word before
+      bool joined = false;  // whether the span joins the previous word
       switch (behavior_) {
         case Behavior::isolated:
           break;
@@ -66,7 +66,7 @@ class PatternSplit : public WordStep {
   bool invert_;
 };
 
-/// Writes spaces as another text, and one more at the beginning.
+/// Replaces spaces by another text, and inserts this text at the beginning.
 class Respelling : public WordStep {
  public:
   Respelling(std::string space, const std::string& scheme)
@@ -142,7 +142,7 @@ void PreTokenizers::add(const JsonNode& node) {
     split(WordPattern::literal(node.at("delimiter").text()), "Removed");
   } else if (type == "Metaspace") {
     const std::string space = text_of(node, "replacement", "\u2581");
-    // Older files say add_prefix_space.
+    // Older files have add_prefix_space instead.
     const std::string missing = flag_of(node, "add_prefix_space", true) ? "always" : "never";
     const std::string scheme = text_of(node, "prepend_scheme", missing);
     if (scheme != "always" && scheme != "first" && scheme != "never")

@@ -1,4 +1,5 @@
-/// The pre-tokenizers of a tokenizer.json: a text is split into words, and a model's pieces are within a word.
+/// The pre-tokenizers of a tokenizer.json. They split a text into words. The pieces of a model never extend over
+/// several words.
 #pragma once
 
 #include <functional>
@@ -14,27 +15,28 @@ namespace xtape {
 
 struct Word {
   std::string_view text;  // not empty
-  bool first;             // whether it begins the whole text
+  bool first;             // whether it is at the beginning of the whole text
 };
 using TakesWord = std::function<void(const Word&)>;
 
-/// One step: splits a word, or writes it in another way.
+/// One step: splits a word, or rewrites it.
 class WordStep {
  public:
   virtual ~WordStep() = default;
   virtual void apply(const Word& word, const TakesWord& take) const = 0;
 };
 
-/// The steps, each of which is applied to the words of the one before it.
+/// A list of steps. Each step applies to the words that the previous step returns.
 class PreTokenizers {
  public:
   PreTokenizers() = default;
-  /// From the entry "pre_tokenizer". Throws FileError at what is not supported.
+  /// Reads the entry "pre_tokenizer". Throws FileError at an unsupported entry.
   explicit PreTokenizers(const JsonNode& node);
   static PreTokenizers gpt2();
 
   void words(const Word& text, const TakesWord& take) const { from(0, text, take); }
-  /// Whether words are made of bytes, UTF-8 or not, so that the vocabulary has symbols of bytes (byte_symbols.hpp).
+  /// Returns whether words consist of bytes, which need not be UTF-8. The vocabulary then consists of byte symbols
+  /// (byte_symbols.hpp).
   bool by_bytes() const { return by_bytes_; }
 
  private:

@@ -14,7 +14,7 @@ namespace xtape {
 namespace {
 constexpr std::int64_t greatest_token = std::numeric_limits<std::int32_t>::max();
 
-/// The three files of a folder that describe its special tokens; any of them may be missing.
+/// The three files of a folder that describe its special tokens. Any of them may be missing.
 struct Words {
   JsonNode tokenizer, special, model;
 
@@ -26,8 +26,8 @@ struct Words {
     return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file, JsonNumbers::any) : JsonNode();
   }
 
-  /// The number of a special token such as "eos_token": by its text in the first two files, or by "eos_token_id" in
-  /// config.json; otherwise -1.
+  /// Returns the number of a special token such as "eos_token". The first two files give it by its text, and
+  /// config.json gives it by "eos_token_id". Returns -1 if all of them lack it.
   std::int32_t token(const std::string& name, const std::function<std::int32_t(const std::string&)>& token_of) const {
     for (const JsonNode* file : {&tokenizer, &special}) {
       if (!file->has(name) || file->at(name).is_null()) continue;
@@ -36,7 +36,7 @@ struct Words {
     }
     return number(name + "_id");
   }
-  /// The integer at a key of config.json, or the first of a list of them; -1 if the key is missing or null.
+  /// Returns the integer at a key of config.json, or the first integer of a list, or -1 if the key is missing or null.
   std::int32_t number(const std::string& key) const {
     if (!model.has(key) || model.at(key).is_null()) return -1;
     JsonNode node = model.at(key);
@@ -95,7 +95,8 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
       if (published.pad < 0) published.pad = plain.pad();
       if (published.end < 0) published.end = plain.end();
       if (published.start < 0 && !target) published.start = plain.start();
-      // Llama's tokenizers (tokenizer.model) begin a text with the start token; T5's (spiece.model) have none.
+      // Llama's tokenizers (tokenizer.model) put the start token at the beginning of a text. T5's tokenizers
+      // (spiece.model) do not.
       published.begins = published.start >= 0 && words.flag("add_bos_token", std::string(name) == "tokenizer.model");
       return std::make_unique<SentencePieceTokenizer>(plain.with_tokens(published));
     } catch (const FileError&) {

@@ -13,12 +13,12 @@ namespace xtape {
 Json json_of(const PublishedTokens& published);
 PublishedTokens read_published(const JsonNode& node);
 
-/// The text that is shown for a token without a piece.
+/// Returns the text to show for a token without a piece.
 std::string unnamed_piece(std::int32_t token);
 
-/// The tokenizer of a folder, from tokenizer.model, spiece.model, tokenizer.json or vocab.txt; null if it has none of
-/// these.
-/// `target`: for the text that a decoder produces, which starts with the decoder's start token.
+/// Returns the tokenizer of a folder, from tokenizer.model, spiece.model, tokenizer.json or vocab.txt, or null if the
+/// folder has none of these. `target` selects the tokenizer of the text that a decoder produces, which starts with the
+/// decoder's start token.
 std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-// Tokenizers in the format of Hugging Face's tokenizers, and GPT-2's from its two files.
+// Tokenizers in the format of Hugging Face's tokenizers, and GPT-2's tokenizer from its two files.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@
 namespace xtape {
 
 namespace {
-/// `read`, with the file's path before its errors.
+/// Runs `read`. Its errors begin with the path of the file.
 template <class Read>
 void of_file(const std::string& path, const Read& read) {
   try {
@@ -47,8 +47,8 @@ void read_merges(const std::string& text, BytePairs& pairs) {
 }  // namespace
 
 struct PublishedTokenizer::Data {
-  Json json;                         // that it is saved as, without the tokens of a folder
-  std::vector<TokenizerFile> files;  // a name that begins with a dot follows the stem
+  Json json;                         // the JSON in which the tokenizer is saved, without the tokens of a folder
+  std::vector<TokenizerFile> files;  // a name that begins with a dot is appended to the stem
   Pipeline pipeline;
   std::int32_t end = -1;
 
@@ -78,7 +78,7 @@ struct PublishedTokenizer::Data {
     const std::int32_t end = pairs->vocabulary().token_of(end_of_text);
     if (options.end_in_text && end < 0)
       throw FileError(vocabulary + ": there is no piece \"" + end_of_text + "\", which end_in_text needs");
-    // The pieces themselves are in the files; the checksums detect files that are different or incomplete.
+    // The files contain the pieces. The checksums detect files that are different or incomplete.
     const Json json = {{"xtape", 1},
                        {"kind", "gpt2"},
                        {"pieces", size},

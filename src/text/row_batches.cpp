@@ -13,7 +13,7 @@ using rows::Cut;
 using rows::SortedRows;
 
 namespace {
-/// Writes row `row` of the batch's array: the elements from `first` to `last`, then `filling`.
+/// Writes row `row` of the batch's array: the elements from `first` to `last`, followed by `filling`.
 template <class To, class Iterator>
 void write(Array& array, std::int64_t row, Iterator first, Iterator last, To filling) {
   const std::int64_t columns = array.count() / array.shape()[0];
@@ -26,15 +26,16 @@ struct RowBatches::Data {
   RowBatchesOptions options;
   SortedRows training;
   SortedRows validation;
-  Cut largest;  // the one with the most elements
+  Cut largest;  // the cut with the most elements
   RowDraws draws;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  // The order of the epoch, or the draw, requested last. It is kept because each of its batches needs the whole.
+  // The order of the last requested epoch, or the last requested draw. It is kept because each of its batches needs the
+  // whole order.
   std::optional<std::uint64_t> ordered;
   std::vector<std::uint32_t> order;    // indices of rows
-  std::vector<std::uint32_t> batches;  // of an epoch: indices of cuts
-  std::vector<Cut> parts;              // of a draw: the cuts
+  std::vector<std::uint32_t> batches;  // of an epoch: the order of its cuts
+  std::vector<Cut> parts;              // of a draw: its cuts
 
   Data(DataRows train, DataRows validate, const RowBatchesOptions& the_options)
       : options(the_options),
@@ -79,7 +80,7 @@ struct RowBatches::Data {
     ordered = number;
   }
 
-  /// Training batch `index`, as rows of `order`.
+  /// Returns training batch `index` as a range of `order`.
   const Cut& chosen(std::uint64_t index) {
     if (draws.batches > 0) {
       const auto count = static_cast<std::uint64_t>(draws.batches);
@@ -91,7 +92,7 @@ struct RowBatches::Data {
     return training.cuts()[batches[index % count]];
   }
 
-  /// The rows of a draw are almost never more than six standard deviations above the average.
+  /// A draw almost never has more rows than the average plus six standard deviations.
   void set_draws() {
     draws = {options.draws, options.rows, static_cast<std::int64_t>(training.size())};
     if (!checked_multiply(draws.expected, options.draws) || draws.expected > draws.rows)
@@ -152,7 +153,7 @@ struct RowBatches::Data {
     return same && arrays == batch.size();
   }
 
-  /// Writes one cell of row `row`; null writes padding and ignored targets, for rows that the batch has no data for.
+  /// Writes one cell of row `row`. A null cell gives padding and ignored targets, for rows without data.
   void write_cell(const Column& column, const Cell* cell, std::int64_t row, BatchArrays& batch) const {
     static const Cell none;
     const Cell& from = cell != nullptr ? *cell : none;
@@ -173,8 +174,8 @@ struct RowBatches::Data {
     }
   }
 
-  /// What row `row` of a batch holds; null if that is padding. Padding of draws repeats rows: the loss of a row of
-  /// zeros may be infinite, and what does not count is multiplied by 0.
+  /// Returns the cells of row `row` of a batch, or null for padding. In draws, padding repeats rows. The loss of a row
+  /// of zeros might be infinite, and infinity times the weight 0 of padding would be NaN.
   static const std::vector<Cell>* cells_of(const SortedRows& split, const Cut& cut,
                                            const std::vector<std::uint32_t>& places, std::size_t row) {
     if (row < cut.count) return &split.row(places[cut.first + row]);

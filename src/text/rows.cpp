@@ -1,4 +1,4 @@
-// Conversion of texts to rows of tokens, labels and numbers, and to arrays.
+// Converts texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
 
 #include "fields.hpp"
@@ -17,7 +17,7 @@ bool holds_text(const Column& column) {
   return column.kind == Column::Kind::text || column.kind == Column::Kind::target;
 }
 
-/// Encodes prompt and answer separately: generation also starts from the tokens of the prompt alone.
+/// Encodes prompt and answer separately, because generation starts from the tokens of the prompt alone.
 Cell target_cell(const ColumnTexts& column, const std::string& text) {
   if (column.prompt_end.empty()) return {framed(*column.tokenizer, text), {}, 0};
   const PromptSplit split = split_prompt(text, column.prompt_end);
@@ -64,7 +64,7 @@ Cell cell_of(const ColumnTexts& column, std::size_t row) {
   return cell;
 }
 
-/// Throws Error unless every column has what its kind needs, and all have the same number of texts.
+/// Throws Error if a column lacks what its kind needs, or if the columns have different numbers of texts.
 void check(const std::vector<ColumnTexts>& columns, std::int64_t max_length) {
   if (columns.empty()) throw Error("rows need at least one column of texts");
   if (max_length < 0) throw Error("max_length must not be negative, got " + std::to_string(max_length));
@@ -80,7 +80,7 @@ void check(const std::vector<ColumnTexts>& columns, std::int64_t max_length) {
   }
 }
 
-/// Throws Error unless all texts of a row with tags have a token for each tag.
+/// Throws Error if a text of a row with tags does not have one token for each tag.
 template <class Place>
 void check_tags(const std::vector<ColumnTexts>& columns, const std::vector<Cell>& cells, const Place& place) {
   for (std::size_t i = 0; i < columns.size(); ++i)
@@ -95,7 +95,7 @@ void check_tags(const std::vector<ColumnTexts>& columns, const std::vector<Cell>
     }
 }
 
-/// The memory of the cells, if each byte of a text becomes a token.
+/// Returns the memory of the cells if each byte of a text becomes a token.
 std::size_t most_bytes_of(const std::vector<ColumnTexts>& columns) {
   std::size_t bytes = 0;
   for (const ColumnTexts& column : columns)
@@ -152,7 +152,7 @@ DataRows rows_of(const std::vector<ColumnTexts>& columns, std::int64_t max_lengt
     if (each.tokenizer != nullptr) made.columns.back().pad = each.tokenizer->pad();
   }
   const auto fits = [&](const Cell& cell, const ColumnTexts& column) {
-    // The number of special tokens: start and end, or the end alone if an encoder's tokenizer has no start token.
+    // The number of special tokens: start and end, or only end if an encoder's tokenizer has no start token.
     const std::size_t frame = column.column.kind == Column::Kind::text && column.tokenizer->start() < 0 ? 1 : 2;
     return cell.tokens.size() > frame &&
            (max_length == 0 || cell.tokens.size() <= static_cast<std::size_t>(max_length) + frame);

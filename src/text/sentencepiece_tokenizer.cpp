@@ -20,8 +20,8 @@ namespace {
 using sentencepiece::SentencePieceProcessor;
 using sentencepiece::util::Status;
 
-/// Iterates over lines in a form that is safe for the library's trainer, which aborts or crashes on words of about ten
-/// thousand characters, and treats a NUL character as the end of a sentence.
+/// Iterates over lines in a form that is safe for the library's trainer. The trainer aborts or crashes on words of
+/// about ten thousand characters, and treats a NUL character as the end of a sentence.
 class Lines : public sentencepiece::SentenceIterator {
  public:
   explicit Lines(const std::vector<std::string>& lines) : lines_(lines) { Next(); }
@@ -29,11 +29,11 @@ class Lines : public sentencepiece::SentenceIterator {
   const std::string& value() const override { return sentence_; }
   Status status() const override { return {}; }
 
-  /// Reads the next sentence: the rest of a line, ending early if a word gets too long, and between words if the
-  /// sentence gets long: the library takes dozens of bytes for each byte of a sentence. Pieces never reach over spaces,
-  /// so this changes no piece. Drops NUL characters.
+  /// Reads the next sentence, which is the rest of a line or a part of it. It ends early if a word gets too long. A
+  /// long sentence ends between words, because the library needs dozens of bytes for each byte of a sentence. Pieces
+  /// never extend over spaces, so this does not change the pieces. NUL characters are dropped.
   void Next() override {
-    constexpr int longest_word = 256;               // characters; pieces have 16 at most
+    constexpr int longest_word = 256;               // characters; pieces have at most 16 characters
     constexpr std::size_t long_sentence = 1 << 16;  // bytes
     done_ = line_ == lines_.size();
     if (done_) return;
@@ -55,19 +55,19 @@ class Lines : public sentencepiece::SentenceIterator {
 
  private:
   const std::vector<std::string>& lines_;
-  std::size_t line_ = 0, byte_ = 0;  // where the next sentence begins
+  std::size_t line_ = 0, byte_ = 0;  // the position at which the next sentence begins
   std::string sentence_;
   bool done_ = false;
 };
 
-/// The library's message without its prefix: "file.cc(line) [condition] message".
+/// Returns the library's message without its prefix: the "message" in "file.cc(line) [condition] message".
 std::string message_of(const Status& status) {
   const std::string message = status.message();
   const std::size_t condition = message.rfind("] ");
   return condition == std::string::npos || condition + 2 == message.size() ? message : message.substr(condition + 2);
 }
 
-/// The digits after `words` in the library's message; "" if the message does not contain `words`.
+/// Returns the digits after `words` in the library's message, or "" if the message does not contain `words`.
 std::string number_behind(const std::string& words, const std::string& message) {
   const std::size_t found = message.find(words);
   if (found == std::string::npos) return "";
@@ -79,8 +79,8 @@ std::string number_behind(const std::string& words, const std::string& message) 
 Status train(const std::vector<std::string>& lines, const std::string& type, std::int64_t size, bool lower_case,
              std::string& model) {
   Lines sentences(lines);
-  // The result must be deterministic, so one thread reads all lines in order. (By default the library skips lines of
-  // more than 4192 bytes.)
+  // The result must be deterministic, so a single thread reads all lines in order. (By default the library skips lines
+  // of more than 4192 bytes.)
   return sentencepiece::SentencePieceTrainer::Train(
       {{"model_type", type},
        {"vocab_size", std::to_string(size)},
@@ -102,8 +102,8 @@ void check(const Status& status) {
   if (!status.ok()) throw Error("sentencepiece: " + message_of(status));
 }
 
-/// Whether any line contains more than spaces after normalisation. The trainer aborts the program if none does. A model
-/// of the letter "a" checks this, since it normalises as the trainer does.
+/// Returns whether a line contains more than spaces after normalisation. If no line does, the trainer aborts the
+/// program. A model of the letter "a" checks this, because it normalises in the same way as the trainer.
 bool holds_text(const std::vector<std::string>& lines, bool lower_case) {
   const std::string space = "\u2581";
   std::string model;
@@ -217,12 +217,12 @@ bool SentencePieceTokenizer::begins() const {
   return published_.begins;
 }
 std::int32_t SentencePieceTokenizer::token_of(const std::string& piece) const {
-  const int token = held(processor_).PieceToId(piece);  // the unknown token if there is no such piece
+  const int token = held(processor_).PieceToId(piece);  // the unknown token if the piece does not exist
   return held(processor_).IdToPiece(token) == piece ? token : -1;
 }
 
 std::string SentencePieceTokenizer::to_json() const {
-  // The pieces themselves are in the model; size and checksum detect a model that is different or incomplete.
+  // The model contains the pieces. The size and the checksum detect a model that is different or incomplete.
   nlohmann::ordered_json json = {{"xtape", 1},
                                  {"kind", "sentencepiece"},
                                  {"pieces", held(processor_).GetPieceSize()},
@@ -232,7 +232,7 @@ std::string SentencePieceTokenizer::to_json() const {
 }
 
 std::vector<TokenizerFile> SentencePieceTokenizer::files(const std::string& stem) const {
-  held(processor_);  // of an object that was moved from, there is no model
+  held(processor_);  // throws if the object was moved from
   return {{stem + ".model", model_}};
 }
 

@@ -1,4 +1,4 @@
-/// Words with labels, a word a line.
+/// Words with labels, one word per line.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@ namespace xtape {
 
 inline bool is_blank(const std::string& line) { return line.find_first_not_of(" \t\r") == std::string::npos; }
 
-/// Whether a line lies between sentences: a blank one, or one that begins a document in the data of CoNLL-2003.
+/// Returns whether a line separates sentences. Such a line is blank, or begins a document in the data of CoNLL-2003.
 bool ends_sentence(const std::string& line, char delimiter);
 
-/// As fields_of; the delimiter ' ' stands for any number of spaces and tabs.
+/// Like fields_of, but the delimiter ' ' stands for any number of spaces and tabs.
 std::vector<std::string> fields_of_word(const std::string& line, char delimiter, std::size_t most);
 
-/// Throws Error unless the text is one word, as words_in finds them.
+/// Throws Error if the text is not exactly one word in the sense of words_in.
 void check_word(const std::string& text);
 
-/// The number of tokens that source_of puts before the first word.
+/// Returns the number of tokens that source_of puts before the first word.
 inline std::size_t tokens_before(const Tokenizer& tokenizer) {
   return tokenizer.start() >= 0 || tokenizer.end() < 0 ? 1 : 0;
 }
 
-/// Throws Error unless the tokens of `words` words are one for each, beside those that source_of adds.
+/// Throws Error if the tokenizer does not give one token for each of `words` words, apart from the tokens that
+/// source_of adds.
 void check_one_token_a_word(const Tokenizer& tokenizer, std::size_t tokens, std::size_t words);
 
 }  // namespace xtape

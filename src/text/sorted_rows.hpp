@@ -1,4 +1,4 @@
-/// A split of rows, and the ranges of them that form batches.
+/// The rows of a split, and the ranges of rows that form batches.
 #pragma once
 
 #include <algorithm>
@@ -15,27 +15,28 @@ inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
   return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
 }
 
-/// With `tokens` and in draws, the rows of a batch are a multiple of this where possible: fewer shapes.
+/// With `tokens` and in draws, the number of rows of a batch is a multiple of this number where possible, so that there
+/// are fewer shapes.
 inline constexpr std::int64_t unit = 8;
 
 inline bool has_numbers(const std::vector<Column>& columns) {
   return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
 }
 
-/// A range of a split's rows, sorted by length, and the shape of the batch that they form.
+/// A range of a split's rows sorted by length, and the shape of the batch that they form.
 struct Cut {
   std::size_t first = 0;
   std::size_t count = 0;
   std::int64_t rows = 0;
   std::vector<std::int64_t> lengths;  // padded length of the texts, by column; 0 for labels and numbers
-  bool drawn = false;                 // has the array of drawn rows
+  bool drawn = false;                 // whether the batch has the array of drawn rows
 
   std::int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
   std::int64_t elements() const { return rows * std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
 };
 
-/// Rows, sorted by length and cut into batches. The order of rows of equal lengths may vary, but the sequence of
-/// lengths does not, so the batches have the same shapes in every epoch.
+/// Rows, sorted by length and cut into batches. Rows of equal lengths may change places between epochs. The sequence of
+/// lengths stays the same, so the batches have the same shapes in every epoch.
 class SortedRows {
  public:
   SortedRows(DataRows rows, const RowBatchesOptions& options, const std::string& name) : rows_(std::move(rows)) {
@@ -57,11 +58,11 @@ class SortedRows {
 
   const std::vector<Column>& columns() const { return rows_.columns; }
   const std::vector<Cut>& cuts() const { return cuts_; }
-  /// The indices of the rows, sorted by length.
+  /// Returns the indices of the rows, sorted by length.
   const std::vector<std::uint32_t>& places() const { return places_; }
   const std::vector<Cell>& row(std::uint32_t place) const { return rows_.rows[place]; }
   std::size_t size() const { return rows_.rows.size(); }
-  /// Where a cell of a row comes from; "" if that is not known.
+  /// Returns the origin of a cell of a row, or "" if it is not known.
   std::string place_of(std::uint32_t place, std::size_t column) const {
     return rows_.place && place < rows_.texts.size() ? rows_.place(rows_.texts[place], column) : "";
   }
@@ -75,18 +76,18 @@ class SortedRows {
     });
   }
 
-  /// The part of drawn rows from `first` to `last`, in a batch of its own.
+  /// Returns the drawn rows from `first` to `last` as one batch.
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
     Cut made{first, last - first, rounded_up(std::max<std::size_t>(1, last - first), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
-    if (first == last) lengthen(made, places_[0]);  // no row counts, and the shortest one fills up
+    if (first == last) lengthen(made, places_[0]);  // no row counts, so the shortest row serves as padding
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
     check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
     return made;
   }
 
  private:
-  /// Throws Error if the cell is not one of the column.
+  /// Throws Error if the cell does not fit the column.
   static void check(const Column& column, const Cell& cell) {
     const auto exactly = [&](std::size_t count, std::int64_t wanted, const char* what) {
       if (static_cast<std::int64_t>(count) != wanted)
@@ -103,7 +104,7 @@ class SortedRows {
   }
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
-    // The inputs are the target without its last token; the predictions are the target without its first.
+    // The inputs are the target without its last token. The predicted tokens are the target without its first token.
     return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
   }
   std::int64_t length(std::uint32_t place, std::size_t column) const {
@@ -114,7 +115,7 @@ class SortedRows {
     for (std::size_t c = 0; c < cut.lengths.size(); ++c) cut.lengths[c] = std::max(cut.lengths[c], length(place, c));
   }
 
-  /// The batch that begins at `first`: as many rows as the options allow.
+  /// Returns the batch that begins at `first`, with as many rows as the options allow.
   Cut cut(const std::vector<std::uint32_t>& order, std::size_t first, const RowBatchesOptions& options) const {
     Cut made{first, 0, 0, std::vector<std::int64_t>(columns().size(), 0)};
     for (std::size_t i = first; i < order.size(); ++i) {

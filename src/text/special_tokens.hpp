@@ -1,4 +1,4 @@
-/// The special tokens. A vocabulary that has them begins with them, with these numbers and names.
+/// The special tokens. If a vocabulary has them, it begins with them, in this order and with these names.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Files of rows, one per line, split into fields.
+// Reads files of rows, one per line, and splits the rows into fields.
 #include <sstream>
 
 #include "fields.hpp"
@@ -13,14 +13,14 @@ namespace {
   throw FileError(path + ", line " + std::to_string(line) + ": " + message);
 }
 
-/// The lines of a file whose fields are a table.
+/// Returns the lines of a file whose fields form a table.
 std::vector<std::string> lines_of_table(const std::string& path, const TableOptions& options) {
   if (options.columns < 1) throw Error("a table must have at least one column");
   if (options.skip_lines < 0) throw Error("skip_lines must not be negative, got " + std::to_string(options.skip_lines));
   return read_lines(path, options.reading);
 }
 
-/// The fields of a line. `fields` splits it. Throws FileError if they are not as many as the columns.
+/// Returns the fields of a line, as split by `fields`. Throws FileError if their number is not the number of columns.
 template <class Splitter>
 std::vector<std::string> fields_at(const std::string& path, std::size_t line, const TableOptions& options,
                                    const Splitter& split) {
@@ -75,7 +75,7 @@ SentenceTexts read_sentences(const std::string& path, const TableOptions& option
   const std::vector<std::string> lines = lines_of_table(path, options);
   SentenceTexts made;
   made.columns.resize(options.columns);
-  bool inside = false;  // a sentence
+  bool inside = false;  // whether the current line is inside a sentence
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
     if (ends_sentence(lines[i], options.delimiter)) {
       inside = false;

@@ -30,7 +30,7 @@ std::vector<TemplatePart> read_template(const JsonNode& node, const JsonNode& al
   return parts;
 }
 
-/// The token of an entry such as "sep": a text and its token.
+/// Reads the token of an entry such as "sep", which consists of a text and its token.
 Tokens named(const JsonNode& node) {
   const std::vector<JsonNode> both = node.elements();
   if (both.size() != 2) node.fail("this must be a text and its token");
@@ -43,7 +43,7 @@ Templates read_templates(const JsonNode& node, const TokenOf& token_of) {
   bool read = false;
   for (const JsonNode& part : parts_of(node, "processors")) {
     const std::string& type = part.at("type").text();
-    if (type == "ByteLevel") continue;  // says where in a text its tokens are
+    if (type == "ByteLevel") continue;  // affects only the positions of tokens in the text
     if (read) part.fail("a second template is not supported");
     read = true;
     if (type == "TemplateProcessing") {

@@ -9,8 +9,8 @@ namespace xtape {
 
 namespace {
 
-/// Writes one row: tokens[start, start + columns) and, as targets, the token after each. From `end` on it writes
-/// token 0 and ignored targets.
+/// Writes one row: tokens[start, start + columns), and as the target of each token the token after it. From `end` on,
+/// writes token 0 and ignored targets.
 void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std::int64_t columns, std::int64_t* tokens,
                  std::int64_t* targets) {
   for (std::int64_t i = 0; i < columns; ++i) {
@@ -21,7 +21,7 @@ void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std:
   }
 }
 
-/// The number of tokens that have a successor, which is their target.
+/// Returns the number of tokens that have a successor, which is their target.
 std::int64_t pairs_of(const Tokens& split) {
   return static_cast<std::int64_t>(split.size()) - 1;
 }
@@ -30,7 +30,7 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// The tokens and targets of a batch of this shape, which is made if the batch has another one.
+/// The tokens and targets of a batch of this shape. Creates the arrays if the batch has another shape.
 struct Filled {
   Filled(const TextBatches& batches, BatchArrays& batch) {
     const auto fits = [&](const char* name) {
@@ -46,12 +46,12 @@ struct Filled {
   std::int64_t* targets;
 };
 
-/// The number of a batch within its epoch.
+/// Returns the number of a batch within its epoch.
 std::int64_t in_epoch(std::uint64_t index, std::int64_t epoch) {
   return static_cast<std::int64_t>(index % static_cast<std::uint64_t>(epoch));
 }
 
-/// Throws HandleError for the splits of batches that were moved from.
+/// Throws HandleError if the split belongs to batches that were moved from.
 void require(const Tokens& split) {
   if (split.empty()) *Owner<const Tokens>();
 }
@@ -65,7 +65,7 @@ BatchArrays Batches::blank() const {
 TextSplit split_text(const std::string& text, double fraction) {
   if (!(fraction > 0 && fraction <= 1))
     throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
-  // The split counts characters, not bytes.
+  // The split into training and validation counts characters, not bytes.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
   const auto characters = std::count_if(text.begin(), text.end(), starts_character);
   auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The argument of Tokenizer::files for a tokenizer whose JSON is at `path`.
+/// Returns the argument of Tokenizer::files for a tokenizer whose JSON is at `path`.
 std::string stem_of(const fs::path& path) {
   return (path.extension() == ".json" ? path.stem() : path.filename()).string();
 }
@@ -34,7 +34,7 @@ std::unique_ptr<Tokenizer> character_tokenizer(const JsonNode& json) {
       json.has("special_tokens") && json.at("special_tokens").flag());
 }
 
-/// The JSON that `tokenizer` would be saved as.
+/// Returns the JSON in which `tokenizer` would be saved.
 Json saved(const Tokenizer& tokenizer) {
   return JsonText(tokenizer.to_json(), "the tokenizer", JsonErrors::file).root();
 }
@@ -50,7 +50,7 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
   return tokenizer;
 }
 
-/// A file of a tokenizer whose JSON is at `path`, which has its checksum.
+/// Returns a file of a tokenizer whose JSON is at `path`. Checks its checksum.
 std::string saved_file(const std::string& file, const JsonNode& crc32, const std::string& path) {
   std::string bytes = read_text(file);
   if (crc32.json() != crc32_of(bytes)) throw FileError(file + " is not the file that was saved with " + path);
@@ -59,7 +59,7 @@ std::string saved_file(const std::string& file, const JsonNode& crc32, const std
 
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const std::string& path) {
   const std::string file = beside(path, stem_of(path) + ".model");
-  // The library does not validate a model, so a damaged one must be rejected here.
+  // The library does not validate a model, so a damaged model must be rejected here.
   const std::string model = saved_file(file, json.at("model").at("crc32"), path);
   try {
     auto tokenizer = std::make_unique<SentencePieceTokenizer>(model);
@@ -88,12 +88,12 @@ std::unique_ptr<Tokenizer> published_tokenizer_of(const JsonNode& json, const st
   return std::make_unique<PublishedTokenizer>(PublishedTokenizer(text, file).with_tokens(published));
 }
 
-/// The tokenizer of a model folder in the format of the Hugging Face Hub.
+/// Returns the tokenizer of a model folder in the format of the Hugging Face Hub.
 std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool target) {
   const auto path = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const bool two_files = path_exists(path("vocab.json")) || path_exists(path("merges.txt"));
   // A tokenizer.json next to the two files takes precedence, because it may have another word pattern. The JSON of a
-  // saved tokenizer may have the same file name, but it has no "model".
+  // saved tokenizer may have the same file name, but has no "model".
   const bool says_more =
       two_files && path_exists(path("tokenizer.json")) &&
       JsonNode(read_file(path("tokenizer.json")), path("tokenizer.json"), JsonErrors::file).has("model");
@@ -148,7 +148,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
     if (kind == "words") return word_tokenizer(json);
     if (kind == "sentencepiece") return sentencepiece_tokenizer(json, path);
     if (kind == "gpt2") return gpt2_tokenizer(json, path);
-    // Older versions write "byte_pairs".
+    // Older versions of xtape write "byte_pairs".
     if (kind == "published" || kind == "byte_pairs") return published_tokenizer_of(json, path);
   } catch (const FileError&) {
     throw;

@@ -1,4 +1,4 @@
-/// Texts by their prefixes.
+/// Finds texts that are prefixes of a text.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 
 namespace xtape {
 
-/// A map from texts to numbers of at least 0, which finds the entries that a text begins with.
+/// A map from texts to non-negative numbers. It finds the entries with which a given text begins.
 class Trie {
  public:
   static constexpr std::uint32_t root = 0;
 
-  /// An entry that exists keeps its first value.
+  /// Adds an entry. An existing entry keeps its value.
   void add(std::string_view text, std::int32_t value) {
     std::uint32_t node = root;
     for (const char byte : text) {
@@ -25,10 +25,10 @@ class Trie {
     if (!text.empty()) begins_[static_cast<unsigned char>(text[0])] = true;
     if (values_[node] < 0) values_[node] = value;
   }
-  /// Whether an entry begins with this byte.
+  /// Returns whether an entry begins with this byte.
   bool begins_with(char byte) const { return begins_[static_cast<unsigned char>(byte)]; }
 
-  /// Calls visit(length, value) for each entry that begins at byte `at` of the text, the shortest first.
+  /// Calls visit(length, value) for each entry that begins at byte `at` of the text, shortest first.
   template <class Visit>
   void prefixes(std::string_view text, std::size_t at, const Visit& visit, std::uint32_t node = root) const {
     for (std::size_t end = at; end < text.size();) {
@@ -38,7 +38,8 @@ class Trie {
       if (values_[node] >= 0) visit(end - at, values_[node]);
     }
   }
-  /// The node of a text, for `prefixes`: entries that begin with that text, without it. -1 if there are none.
+  /// Returns the node of a text, for `prefixes`: a search from this node finds the entries that begin with the text,
+  /// without this beginning. Returns -1 if there are none.
   std::int64_t node_of(std::string_view text) const {
     std::uint32_t node = root;
     for (const char byte : text) {
@@ -58,7 +59,7 @@ class Trie {
   }
 
   std::unordered_map<std::uint64_t, std::uint32_t, Mix> nodes_;  // by node and next byte
-  std::vector<std::int32_t> values_ = {-1};                      // by node; -1: no entry ends there
+  std::vector<std::int32_t> values_ = {-1};                      // by node: its value, or -1 if no entry ends there
   std::array<bool, 256> begins_{};
 };
 

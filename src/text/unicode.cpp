@@ -82,7 +82,7 @@ bool is_white_space(char32_t c) {
 }
 
 void append_lower_case(std::string& text, char32_t character) {
-  constexpr char32_t capital_i_with_dot = 0x130;  // the one character that becomes two
+  constexpr char32_t capital_i_with_dot = 0x130;  // the only character whose lower case has two characters
   if (character == capital_i_with_dot) {
     text += "i\u0307";
   } else if (character < 0x80) {

@@ -9,17 +9,17 @@ namespace xtape {
 
 Unigrams::Unigrams(Vocabulary vocabulary, std::vector<double> scores, std::int32_t unknown, bool byte_fallback)
     : WordModel(std::move(vocabulary), unknown), scores_(std::move(scores)), byte_fallback_(byte_fallback) {
-  constexpr double penalty = 10;  // sentencepiece's
+  constexpr double penalty = 10;  // the value in sentencepiece
   if (!scores_.empty()) unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - penalty;
   for (const std::string& piece : this->vocabulary().pieces())
     if (!piece.empty()) trie_.add(piece, this->vocabulary().token_of(piece));
 }
 
 Tokens Unigrams::tokens_of_word(std::string_view word) const {
-  struct Best {  // of the splits of the bytes before
+  struct Best {  // the best split of the bytes before a position
     double score = 0;
     std::int32_t token = -1;
-    std::uint32_t length = 0;  // of the last piece; 0: no split
+    std::uint32_t length = 0;  // the length of the last piece; 0 means that there is no split yet
   };
   if (word.size() >= std::size_t{1} << 32) throw Error("a word of 4 GiB is too long");
   std::vector<Best> best(word.size() + 1);
@@ -31,7 +31,7 @@ Tokens Unigrams::tokens_of_word(std::string_view word) const {
         there = {before + score, token, static_cast<std::uint32_t>(length)};
     };
     const std::size_t one = character_length(word, at);
-    bool known = false;  // as a piece of its own
+    bool known = false;  // whether this character alone is a piece
     trie_.prefixes(word, at, [&](std::size_t length, std::int32_t token) {
       reach(length, token, scores_[static_cast<std::size_t>(token)]);
       known = known || length == one;
@@ -42,7 +42,7 @@ Tokens Unigrams::tokens_of_word(std::string_view word) const {
     }
     at += one;
   }
-  // From the end, the tokens in reverse order; neighbouring unknown characters are one token.
+  // Goes back from the end, so the tokens are in reverse order. Neighbouring unknown characters become one token.
   Tokens tokens;
   for (std::size_t end = word.size(); end > 0;) {
     std::size_t begin = end - best[end].length;

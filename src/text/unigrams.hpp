@@ -8,12 +8,12 @@
 
 namespace xtape {
 
-/// The split of a word into pieces of the greatest probability, by dynamic programming (Kudo, 2018, "Subword
+/// Splits a word into the pieces of greatest probability, by dynamic programming (Kudo, 2018, "Subword
 /// Regularization"). O(n · longest piece).
 class Unigrams : public WordModel {
  public:
-  /// `scores` are the logarithms of the pieces' probabilities. With `byte_fallback`, unknown characters become the
-  /// pieces of their bytes. Throws Error if a word cannot be split and `unknown` is -1.
+  /// `scores` are the logarithms of the pieces' probabilities. With `byte_fallback`, an unknown character becomes the
+  /// pieces of its bytes. Throws Error if a word cannot be split and `unknown` is -1.
   Unigrams(Vocabulary vocabulary, std::vector<double> scores, std::int32_t unknown, bool byte_fallback);
   Tokens tokens_of_word(std::string_view word) const override;
 

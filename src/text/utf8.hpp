@@ -1,4 +1,4 @@
-/// Strict decoding of UTF-8, whole or as a stream.
+/// Decodes UTF-8 strictly, as a whole or as a stream.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// U+FFFD, which replaces bytes that are not a character and characters that cannot be shown.
+/// U+FFFD. It replaces bytes that do not form a character, and characters that cannot be shown.
 constexpr char32_t replacement_character = 0xFFFD;
 constexpr std::string_view replacement_text = "\uFFFD";
 
@@ -22,23 +22,23 @@ void check_utf8(const std::string& text);
 /// Appends the character as UTF-8.
 void append_character(std::string& text, char32_t character);
 
-/// Describes a character in messages: "'é' (U+00E9)"; control characters by number only.
+/// Describes a character in messages: "'é' (U+00E9)". Describes control characters only by their number.
 std::string describe_character(char32_t character);
 
-/// Turns a stream of bytes, such as the bytes of a model's tokens, into whole characters. Bytes that are not UTF-8
+/// Converts a stream of bytes, such as the bytes of a model's tokens, to whole characters. Bytes that are not UTF-8
 /// become U+FFFD: one for each incomplete character, and one for each byte that cannot begin a character (the
 /// substitution recommended in section 3.9 of the Unicode standard).
 class Utf8Stream {
  public:
-  /// Returns the characters that these bytes complete, and holds back an incomplete character at the end.
+  /// Returns the characters that these bytes complete. Holds back an incomplete character at the end.
   std::string feed(const std::string& bytes);
   /// Ends the text. Returns U+FFFD if a character was held back, otherwise "". Another text may follow.
   std::string finish();
 
  private:
-  std::string begun_;      // the bytes so far of an incomplete character
-  int missing_ = 0;        // the number of bytes that it lacks
-  unsigned char low_ = 0;  // the range of its next byte, both included
+  std::string begun_;      // the bytes of an incomplete character so far
+  int missing_ = 0;        // the number of missing bytes
+  unsigned char low_ = 0;  // the range of the next byte, inclusive
   unsigned char high_ = 0;
 };
 

@@ -6,9 +6,8 @@ namespace xtape {
 
 namespace {
 
-/// The bytes that must follow the first byte of a character: their number, and the range of the first of them, which
-/// excludes overlong forms, surrogates and numbers above U+10FFFF. `count` is -1 for a byte that cannot begin a
-/// character.
+/// The continuation bytes that a first byte requires: their number, and the range of the first of them. The range
+/// excludes overlong forms, surrogates and numbers above U+10FFFF. `count` is -1 if the byte cannot begin a character.
 struct Rest {
   int count;
   unsigned char low = 0x80;

@@ -1,4 +1,4 @@
-/// The models of tokenizers: from a word to the tokens of its pieces.
+/// The models of tokenizers, which convert a word to the tokens of its pieces.
 #pragma once
 
 #include <mutex>
@@ -17,11 +17,12 @@ struct TextHash : std::hash<std::string_view> {
 template <class Value>
 using TextMap = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
-/// The pieces by token; "" for an unused token.
+/// The pieces by token. An unused token has the piece "".
 class Vocabulary {
  public:
   explicit Vocabulary(std::vector<std::string> pieces);
-  /// The token of a piece; -1 if there is no such piece. Of equal pieces the last.
+  /// Returns the token of a piece, or -1 if there is no such piece. If several tokens have the piece, returns the last
+  /// of them.
   std::int32_t token_of(std::string_view piece) const;
   const std::vector<std::string>& pieces() const { return pieces_; }
 
@@ -36,11 +37,11 @@ class WordModel {
   virtual ~WordModel() = default;
   virtual Tokens tokens_of_word(std::string_view word) const = 0;
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  std::int32_t unknown() const { return unknown_; }  ///< -1: none.
+  std::int32_t unknown() const { return unknown_; }  ///< -1 if there is none
 
  protected:
-  /// Appends the tokens of the pieces "<0x0A>" … of all bytes, if the vocabulary has all of them; otherwise returns
-  /// false.
+  /// Appends the tokens of the pieces "<0x0A>" … of all bytes. Returns false, and appends nothing, if the vocabulary
+  /// lacks one of them.
   bool append_bytes(std::string_view text, Tokens& tokens) const;
 
  private:
@@ -48,7 +49,8 @@ class WordModel {
   std::int32_t unknown_;
 };
 
-/// A cache of words and their tokens. Words of more than 64 bytes rarely recur and are not cached; 2^17 words clear it.
+/// A cache of words and their tokens. Words of more than 64 bytes rarely recur and are not cached. The cache is cleared
+/// when it reaches 2^17 words.
 class WordCache {
  public:
   const Tokens* find(std::string_view word) const;

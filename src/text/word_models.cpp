@@ -34,7 +34,7 @@ std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense) {
 }
 
 namespace {
-/// What `make` returns; its errors are of the node.
+/// Returns the result of `make`. Errors of `make` get the location of the node.
 template <class Make>
 auto at_node(const JsonNode& node, const Make& make) {
   try {
@@ -46,7 +46,7 @@ auto at_node(const JsonNode& node, const Make& make) {
   }
 }
 
-/// The token of the entry "unk_token"; -1 if it is missing or null.
+/// Returns the token of the entry "unk_token", or -1 if the entry is missing or null.
 std::int32_t unknown_of(const JsonNode& model, const Vocabulary& vocabulary) {
   if (is_unset(model, "unk_token")) return -1;
   const std::int32_t token = vocabulary.token_of(model.at("unk_token").text());
@@ -116,7 +116,7 @@ std::unique_ptr<WordModel> read_word_pieces(const JsonNode& model) {
 }  // namespace
 
 std::unique_ptr<WordModel> read_model(const JsonNode& model, bool by_bytes) {
-  // Older files do not have the type.
+  // Older files lack the type.
   const std::string type = text_of(model, "type", "BPE");
   if (type == "BPE") return read_byte_pairs(model, by_bytes);
   if (by_bytes) model.fail("with the pre-tokenizer \"ByteLevel\" the model must be BPE, not " + type);

@@ -1,4 +1,4 @@
-/// Reading the models of tokenizer.json.
+/// Reads the models of tokenizer.json.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace xtape {
 
-/// The pieces by token; "" for an unused token, of which a vocabulary that is `dense` has none.
+/// Returns the pieces by token. An unused token has the piece "". A `dense` vocabulary must have no unused tokens.
 std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense);
 
-/// The model of the entry "model": BPE, Unigram or WordPiece. `by_bytes`: words are made of bytes. Throws FileError at
-/// what is not supported.
+/// Returns the model of the entry "model": BPE, Unigram or WordPiece. If `by_bytes`, words consist of bytes. Throws
+/// FileError at an unsupported entry.
 std::unique_ptr<WordModel> read_model(const JsonNode& model, bool by_bytes);
 
 }  // namespace xtape

@@ -17,15 +17,15 @@ namespace xtape {
 
 namespace {
 
-/// Unicode's property White_Space, written out, because PCRE2's \s also includes U+180E.
+/// The property White_Space of Unicode, written out because PCRE2's \s also includes U+180E.
 #define SPACES R"(\x09-\x0D\x20\x85\xA0\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})"
-/// Oniguruma's \w; PCRE2's has fewer characters. It has the superscripts and fractions of Latin-1.
+/// Oniguruma's \w, because PCRE2's \w has fewer characters. It includes the superscripts and fractions of Latin-1.
 #define WORDS R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\xB2\xB3\xB9\xBC-\xBE)"
 constexpr const char* gpt2_pattern =
     "'s|'t|'re|'ve|'m|'ll|'d"
     R"(| ?\p{L}++| ?\p{N}++| ?[^)" SPACES R"(\p{L}\p{N}]++|[)" SPACES "]+(?![^" SPACES "])|[" SPACES "]++";
 
-/// The pattern with \s, \S, \w and \W replaced by Oniguruma's classes of these names.
+/// Returns the pattern with \s, \S, \w and \W replaced by the corresponding classes of Oniguruma.
 std::string with_classes(const std::string& pattern) {
   std::string text;
   bool in_class = false;
@@ -40,7 +40,7 @@ std::string with_classes(const std::string& pattern) {
         text += {'\\', name};
       continue;
     }
-    // Classes inside classes and their intersections are unions of characters in PCRE2.
+    // PCRE2 reads a class inside a class, and an intersection of classes, as a union of characters.
     if (in_class && ((pattern[at] == '[' && pattern.compare(at, 2, "[:") != 0) || pattern.compare(at, 2, "&&") == 0))
       throw Error("a class of characters inside a class, and &&, are not supported in the pattern " + pattern);
     if (in_class && pattern.compare(at, 2, "[:") == 0) {
@@ -70,13 +70,13 @@ std::shared_ptr<const void> compiled_pattern(const std::string& text) {
     throw Error("the word pattern is not a valid regular expression: " +
                 std::string(reinterpret_cast<const char*>(message)));
   }
-  // The result is ignored: if PCRE2 was built without its JIT compiler, it interprets the pattern.
+  // Ignores the result. If PCRE2 was built without its JIT compiler, it interprets the pattern.
   pcre2_jit_compile(made, PCRE2_JIT_COMPLETE);
   return {made, [](pcre2_code* code) { pcre2_code_free(code); }};
 }
 
-/// The text with U+0001, which is one byte and matches as punctuation, for each byte that is not UTF-8; empty if all
-/// of it is UTF-8.
+/// Returns the text with U+0001 in place of each byte that is not UTF-8. U+0001 is one byte and matches as punctuation.
+/// Returns an empty text if the whole text is UTF-8.
 std::string masked(std::string_view text) {
   std::string copy;
   for (std::size_t at = 0; at < text.size();) {
@@ -90,7 +90,8 @@ std::string masked(std::string_view text) {
   return copy;
 }
 
-/// Where matches are stored; one for each thread, because a text may be a word of a few bytes.
+/// The storage for matches. Each thread has its own, because a text may be a word of a few bytes and an allocation for
+/// each would be slow.
 pcre2_match_data* match_data() {
   struct Free {
     void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
@@ -122,9 +123,10 @@ const WordPattern& WordPattern::gpt2() {
 }
 
 namespace {
-/// For a match in a long text: a match takes steps in proportion to the text, and PCRE2's own limit is a constant.
+/// Returns the context for a match in a long text. The steps of a match are proportional to the length of the text, but
+/// PCRE2's own limit is a constant.
 std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context_for(std::size_t bytes) {
-  constexpr std::size_t steps = 32;  // for each byte: a pattern that takes many more is an error
+  constexpr std::size_t steps = 32;  // limit of steps per byte; a pattern that takes more is an error
   std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context(pcre2_match_context_create(nullptr),
                                                                                     &pcre2_match_context_free);
   if (context == nullptr) throw std::bad_alloc();
@@ -136,7 +138,7 @@ std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> contex
 void WordPattern::cut(std::string_view text, const std::function<void(const Span&)>& visit) const {
   const std::string copy = masked(text);
   const std::string_view seen = copy.empty() ? text : copy;
-  // The visitor may cut its words by other patterns, so nothing is kept in `data` over a visit.
+  // The visitor may split its words with other patterns, so `data` must not be used after a visit.
   pcre2_match_data* data = match_data();
   std::size_t done = 0, at = 0, last_end = std::string_view::npos;
   while (at <= seen.size()) {
@@ -145,7 +147,7 @@ void WordPattern::cut(std::string_view text, const std::function<void(const Span
                          seen.size(), at, PCRE2_NO_UTF_CHECK | options, data, context);
     };
     int found = match(0);
-    // The JIT's stack is limited; the interpreter allocates the memory that it needs.
+    // The JIT's stack is limited. The interpreter allocates the memory that it needs.
     if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match(PCRE2_NO_JIT);
     if (found == PCRE2_ERROR_MATCHLIMIT) found = match(PCRE2_NO_JIT, context_for(seen.size() - at).get());
     if (found == PCRE2_ERROR_NOMATCH) break;
@@ -153,7 +155,7 @@ void WordPattern::cut(std::string_view text, const std::function<void(const Span
       throw Error("PCRE2 failed to split the text at byte " + std::to_string(at) + ": error " + std::to_string(found));
     const std::size_t begin = pcre2_get_ovector_pointer(data)[0], end = pcre2_get_ovector_pointer(data)[1];
     if (begin < at) throw Error("the word pattern matches before the place where it is tried");
-    if (begin == end && end == last_end) {  // an empty match just after a match is none
+    if (begin == end && end == last_end) {  // an empty match directly after a match does not count
       at += at == seen.size() ? 1 : character_length(seen, at);
       continue;
     }

@@ -1,4 +1,4 @@
-/// Regular expressions that cut texts.
+/// Regular expressions that split texts.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,20 @@ struct Span {
 /// A compiled regular expression.
 class WordPattern {
  public:
-  /// In the syntax of Hugging Face's tokenizers (Oniguruma): \s is Unicode white space, and classes are Unicode
-  /// classes. Throws Error if the pattern is not UTF-8, not a valid regular expression, or has a class inside a class.
+  /// Compiles a pattern in the syntax of Hugging Face's tokenizers (Oniguruma): \s is Unicode white space, and classes
+  /// are Unicode classes. Throws Error if the pattern is not UTF-8, is not a valid regular expression, or has a class
+  /// inside a class.
   explicit WordPattern(const std::string& pattern);
-  /// The pattern that matches `text` itself, which must not be empty.
+  /// Returns the pattern that matches exactly `text`, which must not be empty.
   static WordPattern literal(const std::string& text);
-  /// The pattern of GPT-2: contractions; runs of letters, of digits or of other characters, with an optional space
-  /// before each; white space.
+  /// Returns the pattern of GPT-2. It matches contractions, white space, and runs of letters, of digits or of other
+  /// characters. A run may have one space before it.
   static const WordPattern& gpt2();
 
   /// Visits the matches and the texts between them, in order and without gaps. A match may be empty. Bytes that are
   /// not UTF-8 count as punctuation.
   void cut(std::string_view text, const std::function<void(const Span&)>& visit) const;
-  /// `text` with `with` for every match.
+  /// Returns `text` with `with` in place of every match.
   std::string replaced(const std::string& text, const std::string& with) const;
 
  private:

@@ -6,8 +6,9 @@
 
 namespace xtape {
 
-/// A word becomes the longest piece that it begins with, and so on for its rest, whose pieces have a prefix (Devlin et
-/// al., 2019, "BERT"). A word that is too long or has a rest without a piece is one unknown token.
+/// Splits a word into pieces. The first piece is the longest piece with which the word begins. The rest is split in the
+/// same way, into pieces with a prefix (Devlin et al., 2019, "BERT"). A word becomes one unknown token if it is too
+/// long or if a rest begins with no piece.
 class WordPieces : public WordModel {
  public:
   WordPieces(Vocabulary vocabulary, std::int32_t unknown, const std::string& prefix, std::int64_t longest);
@@ -15,7 +16,7 @@ class WordPieces : public WordModel {
 
  private:
   Trie trie_;
-  std::int64_t rest_;  // the node of the prefix; -1: no piece has it
+  std::int64_t rest_;  // the trie node of the prefix, or -1 if no piece has the prefix
   std::int64_t longest_;
 };
 

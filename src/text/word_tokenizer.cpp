@@ -14,7 +14,7 @@ bool is_special(const std::string& word) {
   return word == pad_name || word == unknown_name || word == start_name || word == end_name;
 }
 
-/// Calls `take` with the words of each line, and adds the line to its errors.
+/// Calls `take` with the words of each line. Errors get the number of the line.
 template <class Take>
 void for_each_line(const std::vector<std::string>& lines, const char* what, const Take& take) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -41,7 +41,7 @@ WordTokenizer::WordTokenizer(const std::vector<std::string>& lines, const WordOp
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   for (const auto& [word, count] : ranking)
-    // The name of a special token in the text gets no word of its own, because the two would have the same spelling.
+    // A word with the spelling of a special token is not added, because the word and the token could not be told apart.
     if (count >= options.minimum_count && !is_special(word)) add(word);
   fill_up(options.multiple);
 }
@@ -91,7 +91,8 @@ std::string WordTokenizer::decode(const Tokens& tokens) const {
 }
 
 std::string WordTokenizer::to_json() const {
-  const std::size_t special = std::min(words_.size(), std::size_t{special_token_count});  // none if it was moved from
+  // 0 if the tokenizer was moved from
+  const std::size_t special = std::min(words_.size(), std::size_t{special_token_count});
   const std::vector<std::string> words(words_.begin() + static_cast<std::ptrdiff_t>(special), words_.end());
   const nlohmann::ordered_json json = {{"xtape", 1}, {"kind", "words"}, {"lower_case", lower_case_}, {"words", words}};
   return json.dump(2) + "\n";

@@ -10,7 +10,7 @@ namespace xtape {
 
 namespace {
 
-/// A locale with Unicode's character tables, independent of the process's locale.
+/// Returns a locale with Unicode's character tables. It is independent of the process's locale.
 locale_t unicode() {
   static const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (locale == nullptr) throw Error("lower-casing needs the system's locale C.UTF-8, which is not installed");
@@ -21,7 +21,7 @@ bool is_letter(char32_t character) {
   return iswalpha_l(static_cast<wint_t>(character), unicode()) != 0;
 }
 
-/// Whether the character at byte `at` is a letter.
+/// Returns whether the character at byte `at` is a letter.
 bool letter_follows(const std::string& text, std::size_t at) {
   return at < text.size() && is_letter(next_character(text, at));
 }
@@ -59,7 +59,7 @@ std::string lower_cased(const std::string& text) {
     const char32_t character = next_character(text, at);
     if (character == capital_sigma) {
       append_character(lower, after_letter && !letter_follows(text, at) ? final_sigma : sigma);
-    } else if (character == capital_i_with_dot) {  // the one character that becomes two
+    } else if (character == capital_i_with_dot) {  // the only character whose lower case has two characters
       append_character(lower, U'i');
       append_character(lower, dot_above);
     } else {

@@ -6,14 +6,14 @@
 
 namespace xtape {
 
-/// Whether a character is Unicode white space or one of the four ASCII separators (U+001C to U+001F).
+/// Returns whether a character is Unicode white space or one of the four ASCII separators (U+001C to U+001F).
 bool is_space(char32_t character);
 
-/// `text` split at white space. Throws Error if it is not UTF-8.
+/// Splits `text` at white space. Throws Error if it is not UTF-8.
 std::vector<std::string> words_in(const std::string& text);
 
-/// `text` in lower case, by the language-independent rules of Unicode. Throws Error if it is not UTF-8, or the locale
-/// C.UTF-8 is missing.
+/// Returns `text` in lower case, by the language-independent rules of Unicode. Throws Error if `text` is not UTF-8 or
+/// the locale C.UTF-8 is missing.
 std::string lower_cased(const std::string& text);
 
 }  // namespace xtape

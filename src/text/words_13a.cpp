@@ -7,7 +7,7 @@ namespace xtape {
 
 namespace {
 
-/// Replaces every occurrence in one pass, in linear time.
+/// Replaces every occurrence in a single pass, in linear time.
 std::string replaced(const std::string& text, const std::string& what, const std::string& by) {
   std::string result;
   std::size_t from = 0;
@@ -22,14 +22,16 @@ bool is_digit(char c) {
 bool is_stop(char c) {
   return c == '.' || c == ',';
 }
-/// The ASCII punctuation that is always a separate word: all but ' , - and the full stop.
+/// Returns whether the character is ASCII punctuation that is always a separate word: all ASCII punctuation except ' ,
+/// - and the full stop.
 bool is_mark(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// Finds every pair of adjacent bytes that `is_pair` accepts, from the left and without overlap, and writes it as
-/// `before`, first byte, space, second byte, `after`. Bytes suffice: the predicates test for ASCII characters only.
+/// Finds every pair of adjacent bytes that `is_pair` accepts, from left to right and without overlap. Writes it as
+/// `before`, first byte, space, second byte, `after`. Bytes are sufficient, because the predicates test only for ASCII
+/// characters.
 template <class IsPair>
 std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* after) {
   std::string spaced;
@@ -57,7 +59,7 @@ std::vector<std::string> words_13a(const std::string& line) {
   std::string spaced = " ";
   for (const char c : text) spaced += is_mark(c) ? std::string{' ', c, ' '} : std::string{c};
   spaced += ' ';
-  // Full stops and commas within numbers are not separated. Each rule applies to the result of the rule before it.
+  // Does not separate full stops and commas within numbers. Each rule applies to the result of the rule before it.
   spaced = space_pairs(
       spaced, [](char a, char b) { return !is_digit(a) && is_stop(b); }, "", " ");
   spaced = space_pairs(

@@ -8,7 +8,7 @@
 namespace xtape::train {
 
 namespace {
-/// Text of word tokenizers is split at spaces; other text uses sacreBLEU's tokenization "13a". If the tokenizer
+/// Text of word tokenizers is split at spaces. Other text uses sacreBLEU's tokenization "13a". If the tokenizer
 /// lower-cases, the comparison ignores case, because the model cannot reproduce it.
 BleuOptions bleu_options(const TokenizerSettings& settings) {
   if (settings.kind == "words") return {"none", settings.words.lower_case};

@@ -13,15 +13,16 @@ struct Read {
   std::string text;  // "source", "target" or "text"
   Tokens tokens;
   std::vector<std::string> labels;
-  std::vector<std::string> produced;  // of a target: the token that is produced after reading each token
+  std::vector<std::string> produced;  // of a target: the token that the model produces after each token
 };
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
   throw Error("the result '" + name + "' of the function 'attention' " + what);
 }
 
-/// The texts that the queries and keys of each result belong to, as indices into `reads`. The actual texts may be
-/// equally long, so this records the function, without playing it, with a different length for each text.
+/// The texts to which the queries and keys of each result belong, as indices into `reads`. The actual texts may have
+/// equal lengths. To tell them apart, sides_of() records the function (without playing it) with a different length for
+/// each text.
 struct Sides {
   std::size_t queries, keys;
 };

@@ -1,4 +1,4 @@
-/// Attention weights and their tokens.
+/// Attention weights and the tokens to which they belong.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@ namespace xtape::train {
 /// Throws Error if the model has no function `attention`.
 void check_attention(const Model& model);
 
-/// Implements Run::attention for a pair. `produced` are the target's tokens as produced, the end token last.
+/// Implements Run::attention for a pair. `produced` contains the target's tokens in the order of production, with the
+/// end token last.
 std::vector<Attention> attention(Model& model, const Tokenizers& tokenizers, const std::string& source,
                                  const Tokens& produced);
 /// Implements Run::attention for one text.
 std::vector<Attention> attention(Model& model, const Tokenizer& tokenizer, const std::string& text);
 
-/// The target's tokens and the end token, without the start token, which the model reads but does not produce.
+/// Returns the target's tokens and the end token, without the start token, which the model reads but does not produce.
 Tokens produced(const Tokenizer& tokenizer, const std::string& target);
 
 }  // namespace xtape::train

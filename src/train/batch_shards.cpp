@@ -46,7 +46,7 @@ std::vector<std::size_t> row_axes(const Model& model, const std::string& functio
 }
 
 namespace {
-/// Calls copy(byte of the whole, byte of the part, count) for each run of elements that a part has of the whole.
+/// Calls copy(byte of the whole, byte of the part, count) for each contiguous run of bytes of a part of the whole.
 template <class Copy>
 void for_runs(const Array& whole, std::size_t axis, std::int64_t first, std::int64_t count, const Copy& copy) {
   const Shape& shape = whole.shape();

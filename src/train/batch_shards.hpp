@@ -1,4 +1,4 @@
-/// A batch and carried states, cut into shards by rows, and joined.
+/// Cuts a batch and carried states into shards by rows, and joins them again.
 #pragma once
 
 #include "carried.hpp"
@@ -7,18 +7,19 @@
 namespace xtape::train {
 
 std::int64_t rows_of(const BatchArrays& batch);
-/// The rows of a shard: earlier shards have the extra ones.
+/// Returns the rows of a shard. If the rows do not divide evenly, earlier shards have one more row.
 inline ranks::Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::int64_t shards) {
   return ranks::shards_of(static_cast<int>(shard), static_cast<int>(shards), rows);
 }
-/// A copy of the shard's rows of every array.
+/// Returns a copy of the shard's rows of every array.
 BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t shards);
 
-/// Per carried state of the function, the axis of the batch's rows. Throws DefinitionError if a state has none.
+/// Returns, for each carried state of the function, its axis of rows. Throws DefinitionError if a state has no such
+/// axis.
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function);
-/// The elements [first, last) along an axis, as a copy.
+/// Returns a copy of the elements [first, last) along an axis.
 Array part_of(const Array& whole, std::size_t axis, std::int64_t first, std::int64_t last);
-/// The inverse: writes `part` to `whole`, from index `first` of the axis on.
+/// The inverse of part_of: writes `part` to `whole`, starting at index `first` of the axis.
 void set_part(Array& whole, std::size_t axis, std::int64_t first, const Array& part);
 
 }  // namespace xtape::train

@@ -5,7 +5,7 @@
 namespace xtape::train {
 
 namespace {
-constexpr std::size_t own_results = 2;  // sum and count
+constexpr std::size_t own_results = 2;  // the sum and the count
 }  // namespace
 
 std::vector<std::string> carried_names(const Model& model, const std::string& function) {

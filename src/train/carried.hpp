@@ -1,6 +1,6 @@
-/// States that a recurrent model carries from one batch to the next: inputs of a function that are also its results, by
-/// name. As they are inputs, the gradient stops at them (truncated back-propagation through time: Williams and Peng,
-/// 1990).
+/// States that a recurrent model carries from one batch to the next. A state is an input of a function that has the
+/// same name as one of its results. The gradient stops at such inputs (truncated back-propagation through time:
+/// Williams and Peng, 1990).
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace xtape::train {
 
-/// A state of a function that was recorded for one batch shape.
+/// A state of a function recorded for one batch shape.
 struct CarriedState {
   std::string name;
   Var input;
@@ -19,25 +19,26 @@ struct CarriedState {
   Array zeros;  ///< The initial state of a batch that does not continue another.
 };
 
-/// The names of the function's inputs that are also results; the first two results (sum and count) are not considered.
+/// Returns the names of the function's inputs that are also results. The first two results (sum and count) do not
+/// count.
 std::vector<std::string> carried_names(const Model& model, const std::string& function);
 
-/// The states among these inputs and results of the function. Throws DefinitionError if the input and the result of a
-/// state differ in type, or its dtype is neither the model's nor an integer dtype.
+/// Returns the states among these inputs and results of the function. Throws DefinitionError if the input and the
+/// result of a state have different types, or if its dtype is neither the model's dtype nor an integer dtype.
 std::vector<CarriedState> carried_states(const Model& model, const std::string& function, const NamedVars& inputs,
                                          const NamedVars& results);
 
-/// Whether `arrays` has exactly these states, each with its dtype and shape.
+/// Returns whether `arrays` has exactly these states with their dtypes and shapes.
 bool are_states(const Store& arrays, const std::vector<CarriedState>& states);
-/// "'h' as float32 (1, 8, 16), 'c' as …".
+/// Returns "'h' as float32 (1, 8, 16), 'c' as …".
 std::string to_string(const std::vector<CarriedState>& states);
 
-/// Feeds for the inputs: the batch's arrays by name, and for the states the arrays `before`, or zeros if it is null.
-/// Throws Error if `before` does not have these states.
+/// Returns feeds for the inputs: the batch's arrays by name, and for the states the arrays `before`, or zeros if
+/// `before` is null. Throws Error if `before` does not have these states.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
-/// Copies the states that the last play computed to `left`. Allocates only if `left` does not have these states.
+/// Copies the states that the last play computed into `left`. Allocates only if `left` does not have these states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);
 
 }  // namespace xtape::train

@@ -1,4 +1,4 @@
-/// Checkpoints. Each is a directory that is written atomically.
+/// Checkpoints. Each checkpoint is a directory that is written atomically.
 #pragma once
 
 #include <cstdint>
@@ -11,63 +11,66 @@
 
 namespace xtape::train {
 
-/// What updates reveal depends on these numbers; both 0: the training is not private.
+/// The numbers that determine what updates reveal. Both are 0 if the training is not private.
 struct UpdatePrivacy {
   double noise_multiplier = 0;
   double rate = 0;  ///< RowDraws::rate.
   bool operator==(const UpdatePrivacy&) const = default;
 };
 
-/// The state that a run continues from, in addition to its arrays.
+/// The state from which a run continues, apart from its arrays.
 struct State {
-  std::int64_t step = 0;           ///< Updates made; the schedule counts these.
-  std::uint64_t cursor = 0;        ///< Micro-batches played: the index in the data order, and the step of random ops.
+  std::int64_t step = 0;           ///< The number of updates made, which the schedule counts.
+  /// The number of micro-batches played. It is the index in the data order and the step of random ops.
+  std::uint64_t cursor = 0;
   std::uint64_t seed = 0;          ///< The seed of the random ops and the data order.
   std::int64_t best_step = -1;     ///< The step of the best evaluation; -1 before the first finite one.
   double best = 0;                 ///< The perplexity (or loss) of that evaluation; lower is better.
   std::int64_t stale = 0;          ///< Evaluations since the best one.
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
-  UpdatePrivacy privacy = {};      ///< The privacy of all updates.
-  bool evaluation_due = false;     ///< This step is to be evaluated, and its evaluation was not completed.
+  UpdatePrivacy privacy = {};      ///< The privacy settings of all updates.
+  bool evaluation_due = false;     ///< This step must be evaluated, because its evaluation was not completed.
 };
 
-/// Writes weights.safetensors, optimizer.safetensors, state.json and, if there are states that the next batch continues
-/// from, carried.safetensors. Writes them to a temporary directory next to `path`, flushes them to the disk, then
-/// renames the directory to `path` or exchanges the two. After a crash, `path` is either the old or the new checkpoint.
-/// `save_optimizer` writes the file that it gets the name of.
+/// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,
+/// carried.safetensors. Writes them to a temporary directory next to `path` and flushes them to the disk. Then renames
+/// the directory to `path`, or exchanges the two. After a crash, `path` is either the old or the new checkpoint.
+/// `save_optimizer` receives a file name and writes this file.
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried = {});
 
-/// Write and read state.json of a checkpoint's directory. Reading throws FileError if the file is missing, or, with the
-/// key, if a value is impossible.
+/// Write and read state.json in the directory of a checkpoint. Reading throws FileError if the file is missing or, with
+/// the key, if a value is impossible.
 void write_state(const std::string& path, const State& state);
 State read_state(const std::string& path);
-/// Reads the states that the checkpoint's next batch continues from. Throws FileError if they do not match `states`.
+/// Reads the states from which the checkpoint's next batch continues. Throws FileError if they do not match `states`.
 Store read_carried(const std::string& path, const std::vector<CarriedState>& states);
 
-/// The paths of a run's checkpoints by ascending step, without those that a crash left incomplete. Throws FileError if
-/// the directory cannot be listed.
+/// Returns the paths of a run's checkpoints by ascending step. Leaves out checkpoints that a crash left incomplete.
+/// Throws FileError if the directory cannot be listed.
 std::vector<std::string> checkpoints(const std::string& directory);
 std::string checkpoint_name(std::int64_t step);            ///< "00000250".
-std::int64_t step_of_checkpoint(const std::string& path);  ///< From its name; -1 if it is not a checkpoint's name.
+/// The step in the directory's name, or -1 if this is not the name of a checkpoint.
+std::int64_t step_of_checkpoint(const std::string& path);
 
-/// Removes incomplete checkpoints of crashes, and all checkpoints except the last `keep` ones and that of step `best`.
-/// `keep` 0 keeps all checkpoints. What cannot be removed stays, with a call of `warn`, for the next call.
+/// Removes incomplete checkpoints that crashes left. Removes all other checkpoints except the last `keep` ones and the
+/// one of step `best`. If `keep` is 0, keeps all complete checkpoints. If a checkpoint cannot be removed, calls `warn`;
+/// the next call tries again.
 void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best,
                             const std::function<void(const std::string& sentence)>& warn = {});
 
-/// Renames the checkpoints of steps after `step` ("00000250.set-aside"), so that they no longer count as checkpoints.
+/// Renames the checkpoints of steps after `step` ("00000250.set-aside"), so that they no longer count.
 void set_aside_after(const std::string& directory, std::int64_t step);
 
-/// Calls `load` with the last checkpoint of `found`. If it throws an Error, this throws an error that names the latest
+/// Calls `load` with the last checkpoint of `found`. If `load` throws an Error, throws an error that names the latest
 /// earlier checkpoint that `load` accepts.
 void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load);
 
-/// Loads the weights of the chosen checkpoint in `directory` into the model. Returns its step; for an average, the step
-/// of the last checkpoint. Throws FileError if the checkpoint is missing. Tries again if another process replaces the
-/// checkpoints during the read.
+/// Loads the weights of the chosen checkpoint in `directory` into the model. Returns its step, or for an average the
+/// step of the last checkpoint. Throws FileError if the checkpoint is missing. Tries again if another process replaces
+/// the checkpoints during the read.
 std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
 
 }  // namespace xtape::train

@@ -1,4 +1,4 @@
-// The choice of one of a run's checkpoints.
+// Chooses one of a run's checkpoints.
 #include <algorithm>
 #include <charconv>
 
@@ -92,7 +92,7 @@ std::int64_t load_checkpoint(Model& model, const std::string& directory, const C
     try {
       return load_from(found, model, directory, choice);
     } catch (const Error&) {
-      // If the list of checkpoints has changed, a training replaced them during the read.
+      // If the list of checkpoints has changed, a training has replaced them during the read.
       if (attempt == most || checkpoints(directory) == found) throw;
     }
   }

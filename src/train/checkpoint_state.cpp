@@ -1,4 +1,4 @@
-// Reading and writing of state.json.
+// Reads and writes state.json.
 #include "checkpoint.hpp"
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace xtape::train {
 
 namespace {
 constexpr const char* state_file = "/state.json";
-constexpr std::int64_t most = std::int64_t{1} << 62;  // so that counting on does not overflow
+constexpr std::int64_t most = std::int64_t{1} << 62;  // a limit, so that further counting does not overflow
 }  // namespace
 
 void write_state(const std::string& path, const State& state) {

@@ -5,8 +5,8 @@
 namespace xtape {
 
 namespace {
-/// The rank that computes each validation batch. Batches that continue each other stay together. If there are fewer
-/// such sequences than ranks, every rank computes all of them (-1).
+/// Returns the rank that computes each validation batch. Consecutive batches that continue each other form a sequence
+/// and stay together. If there are fewer sequences than ranks, every rank computes all batches (-1).
 std::vector<int> ranks_of(const Batches& batches, int ranks) {
   std::vector<int> of_batch;
   int sequences = 0;
@@ -18,7 +18,7 @@ std::vector<int> ranks_of(const Batches& batches, int ranks) {
   return of_batch;
 }
 
-/// What came of an item: its sums, or the text of an error.
+/// The outcome of an item: its sums, or the text of an error.
 enum class Outcome : char { sums, error, definition_error };
 }  // namespace
 

@@ -1,4 +1,4 @@
-/// Evaluation with an Evaluator that is reused.
+/// Evaluates with an Evaluator that is reused.
 #pragma once
 
 #include "evaluator.hpp"
@@ -6,20 +6,20 @@
 
 namespace xtape::train {
 
-/// Thrown to end a training at once from anywhere in it; Trainer::fit catches it.
+/// Thrown to end a training at once from any place in it. Trainer::fit catches it.
 struct Interruption {};
 
-/// Adds up the sums of some items, in their order, which the ranks of the group share: play(i) computes those of item
-/// i, and is called in order for the items of this rank. ranks[i] is the rank that plays item i, or -1: every rank
-/// does. If it throws an Error on any rank, all ranks throw EvaluationError with the text of the first item
-/// (DefinitionError, if it is one), and so they do if the sums of an item are not finite. A CommunicationError, after
-/// which ranks cannot agree, passes through.
+/// Adds up the sums of all items in order. The ranks of the group divide the items among them. Each rank calls play(i)
+/// in order for its items; play(i) returns the sums of item i. ranks[i] is the rank that plays item i, or -1 if every
+/// rank plays it. If `play` throws Error on any rank, or the sums of an item are not finite, all ranks throw
+/// EvaluationError with the message of the first failing item. A DefinitionError stays a DefinitionError. A
+/// CommunicationError propagates unchanged, because the ranks cannot agree after it.
 void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, ranks::RankGroup& group,
                 const std::function<Evaluator::Sums(std::size_t)>& play);
 
-/// Does what xtape::evaluate does; the evaluator keeps its plans for the next call. The ranks of the group share the
-/// batches, and all get the result of one process. `between` is called before every batch; an exception that it throws
-/// ends the evaluation and propagates.
+/// Does what xtape::evaluate does. The evaluator keeps its plans for the next call. The ranks divide the batches. All
+/// ranks return the same result as a run on one process. `between` is called before every batch; an exception that it
+/// throws ends the evaluation and propagates.
 Evaluation evaluate(Evaluator& evaluator, const Batches& batches, ranks::RankGroup& group,
                     const std::function<void()>& between = {});
 

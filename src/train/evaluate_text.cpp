@@ -26,7 +26,7 @@ class Windows {
 
   std::size_t batches() const { return batches_; }
 
-  /// The batch of the next windows. Rows after the last window have no targets that count.
+  /// The batch of the next windows. In rows after the last window, no targets count.
   const BatchArrays& next() {
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");
@@ -52,8 +52,8 @@ class Windows {
   const Tokens& tokens_;
   std::size_t context_, stride_;
   std::int64_t columns_;
-  std::size_t begin_ = 0;    // first token of the next window
-  std::size_t counted_ = 0;  // end of the last window: the tokens before it have been counted
+  std::size_t begin_ = 0;    // the first token of the next window
+  std::size_t counted_ = 0;  // the end of the last window; all earlier tokens have been counted
   std::size_t batches_ = 0;
   BatchArrays batch_;
 };
@@ -75,7 +75,7 @@ TextEvaluation evaluate_text(Model& model, const Tokens& tokens, const TextWindo
   std::vector<int> ranks;
   for (std::size_t i = 0; i < windows.batches(); ++i)
     ranks.push_back(static_cast<int>(i % static_cast<std::size_t>(group.size())));
-  std::size_t made = 0;  // batches
+  std::size_t made = 0;  // number of batches
   train::add_shared(evaluator, ranks, group, [&](std::size_t i) {
     for (; made < i; ++made) windows.next();
     ++made;

@@ -1,4 +1,4 @@
-/// Measures of a model on batches, in mode eval.
+/// Measures a model on batches in mode eval.
 #pragma once
 
 #include <array>
@@ -10,36 +10,36 @@
 
 namespace xtape::train {
 
-/// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All are recorded on one tape, so
-/// that shared values are computed once; there is one tape for each batch shape. Carried states are those of `loss`,
-/// and the other functions take them as inputs, too.
+/// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All functions are recorded on one
+/// tape, so that shared values are computed once. Each batch shape has its own tape. The function `loss` determines the
+/// carried states. The other functions receive them as inputs.
 class Evaluator {
  public:
   explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
-  /// `make_room` is called before each planning.
+  /// The evaluator calls `make_room` before each planning.
   Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room = {});
-  /// Forgets the plan that was used least recently. Returns whether there was one.
+  /// Discards the least recently used plan. Returns whether there was one.
   bool drop() { return measuring_.drop(); }
   void restart();
   /// The sum and the count of each measure, and the number of carried states that are not finite.
   using Sums = std::array<double, 7>;
-  /// Plays batch `item`. If `continues`, its rows continue those of the batch before and it starts from that batch's
-  /// states; otherwise it starts from zeros.
+  /// Plays batch `item`. If `continues`, its rows continue the rows of the previous batch, and it starts from the
+  /// states of this batch. Otherwise it starts from zeros.
   Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
-  /// Throws EvaluationError, which names the call at fault, unless the sums of batch `item` are finite. All ranks of
-  /// the group call it with the same sums; one of them has played the batch.
+  /// Throws EvaluationError if the sums of batch `item` are not finite. The message names the failing call. All ranks
+  /// of the group call this function with the same sums. One of them has played the batch.
   void check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const;
-  /// Writes the play of batch `item`, which threw on this rank, to the folders, and returns a sentence about each.
+  /// Writes the play of batch `item`, which threw on this rank, to the folders. Returns a sentence about each folder.
   std::string saved_failure(std::size_t item) const;
-  /// The means over all batches since the restart. Throws Error if no target counted.
+  /// Returns the means over all batches since the restart. Throws Error if no target counts.
   Evaluation measured() const;
 
   std::string name = "the evaluation";  ///< For errors.
-  FailureFolders folders;               ///< Where a batch that fails is written.
+  FailureFolders folders;               ///< The folders for a batch that fails.
 
  private:
-  /// What is not finite; null if all is.
+  /// Returns a description of the sum that is not finite, or null if all are finite.
   static const char* not_finite(const Sums& sums);
   static constexpr std::size_t not_finite_states = 6;
   enum Measure : std::size_t { loss, plain_loss, accuracy };
@@ -59,9 +59,9 @@ class Evaluator {
     std::size_t item = 0;
     FailedPlay play;
   };
-  /// The failure of a batch that this rank has played; null if there is none.
+  /// Returns the failure of a batch that this rank has played, or null if there is none.
   const FailedPlay* failure_of(std::size_t item) const;
-  std::optional<Failing> failed_;  // the first that is not finite since the restart, or the one that threw
+  std::optional<Failing> failed_;  // the first batch that is not finite since the restart, or the batch that threw
 };
 
 }  // namespace xtape::train

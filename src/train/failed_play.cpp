@@ -38,8 +38,8 @@ std::string save_failure(const FailedPlay& failed, const FailureFolders& folders
 
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders) {
-  // Per rank: "+" before the failure that it found, "-" and perhaps why if its play fails and no call was found, else
-  // "".
+  // The text of each rank: "+" and the failure that it found; "-" and possibly a reason, if its play fails but no call
+  // was found; or "".
   const std::vector<std::string> of_rank = group.all_gather(!own           ? ""
                                                             : own->capsule ? "+" + to_string(own->capsule->failure)
                                                                            : "-" + own->unfinished);

@@ -1,4 +1,4 @@
-/// What is kept of a play that fails: the play as a whole, and the smallest tape that fails in the same way.
+/// Stores a play that fails: the whole play, and the smallest tape that fails in the same way.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace xtape::train {
 
-/// The folders that failures are written to; "": none.
+/// The folders in which failures are stored. "" means that nothing is stored.
 struct FailureFolders {
   std::string capsule;  ///< The folder of the capsule.
   std::string play;     ///< The folder of the whole play.
@@ -21,18 +21,19 @@ struct FailedPlay {
   std::vector<std::string> results;  ///< The names of the play's outputs.
   RecordedPlay play;
   std::optional<Capsule> capsule;  ///< Empty if no call was found.
-  std::string unfinished;          ///< Why the search for the call ended before it found one; else "".
+  std::string unfinished;          ///< The reason if the search ended before it found the call; otherwise "".
 };
-/// The play of the function with these feeds, and the failure that find_failure finds in it. A search that runs out of
-/// memory finds none.
+/// Returns the play of the function with these feeds, and the failure that find_failure finds in it. If the search runs
+/// out of memory, it finds no failure.
 FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feeds, std::uint64_t step);
 
-/// Writes the play to the folders, and returns a sentence about each, to be added to an error. A folder that cannot be
-/// written gives a sentence too.
+/// Writes the play to the folders. Returns one sentence about each folder, which is to be appended to an error. A
+/// folder that cannot be written also gives a sentence.
 std::string save_failure(const FailedPlay& failed, const FailureFolders& folders);
 
-/// "the loss of update 3 is not finite: NaN in …", for an error. `own` is the failed play of this rank, or null;
-/// all ranks call it at once, and all name the failure of the first rank that has one, which saves it.
+/// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of
+/// this rank, or null. All ranks call this function together. All texts name the failure of the first rank that has
+/// one. This rank saves its failure.
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders);
 

@@ -7,7 +7,8 @@
 namespace xtape::train {
 
 namespace {
-/// A mean over rows as their sum, and their number: that of the first axis of the first input that has one.
+/// Converts a mean over rows to the sum over rows and their number. The number is the first size of the first input
+/// that has an axis.
 Loss of_mean(const NamedVars& inputs, const Var& mean) {
   const auto has_rows = [](const NamedVars::Entry& input) { return input.value.rank() > 0; };
   const auto first = std::find_if(inputs.begin(), inputs.end(), has_rows);
@@ -87,7 +88,7 @@ void check_loss(const Model& model, const Batches& batches) {
   for (const auto& field : batch) longest.push_back(length(field.value));
   const auto check_longer = [&] {
     bool longer = false;
-    for (std::size_t i = 0; i < batch.size(); ++i) {  // drawn rows, which only training has, are last
+    for (std::size_t i = 0; i < batch.size(); ++i) {  // the array of drawn rows comes last and exists only in training
       const std::int64_t columns = length(batch[i].value);
       longer = longer || columns > longest[i];
       longest[i] = std::max(longest[i], columns);

@@ -13,12 +13,12 @@ namespace xtape::train {
 namespace {
 constexpr const char* statistics_key = "statistics";
 
-/// The measurement of a line; null if the line is not one.
+/// Returns the measurement of a line, or null if the line is not a measurement.
 Json measurement(const std::string& line) {
   try {
     Json json = JsonText(line, "", JsonErrors::file).root();
     if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) return json;
-  } catch (const FileError&) {  // cut off by a crash, or still being written
+  } catch (const FileError&) {  // the line was cut off by a crash or is still being written
   }
   return nullptr;
 }
@@ -38,7 +38,7 @@ std::vector<Measured> read_metrics(const std::string& path) {
     ++number;
     const Json json = measurement(line);
     if (json.is_null()) {
-      if (lines.eof()) break;  // cut off: no line end follows
+      if (lines.eof()) break;  // the last line has no line end because it was cut off
       throw FileError(path + ", line " + std::to_string(number) + ": this is not a measurement of a training step");
     }
     Measured& one = measured.emplace_back();
@@ -59,14 +59,14 @@ std::vector<Measured> read_metrics(const std::string& path) {
 namespace {
 constexpr const char* evaluation_key = "validation_loss";
 
-/// Removes the lines that a run which continues from a checkpoint will write again. Returns the path.
+/// Removes the lines that a run that continues from a checkpoint will write again. Returns the path.
 const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
   if (!path_exists(path)) return path;
   const std::string text = read_text(path);
   std::istringstream lines(text);
   std::string kept;
   for (std::string line; std::getline(lines, line);) {
-    const Json json = measurement(line);  // null if a crash cut off the line
+    const Json json = measurement(line);  // null if the line was cut off by a crash
     if (json.is_null()) continue;
     const auto at = json["step"].get<std::int64_t>();
     const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));

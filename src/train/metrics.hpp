@@ -1,4 +1,4 @@
-/// metrics.jsonl: one JSON object per line, for an update, an evaluation or statistics of modules.
+/// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, or statistics of modules.
 #pragma once
 
 #include <string>
@@ -13,21 +13,23 @@ namespace xtape::train {
 /// A line of the file.
 struct Measured {
   std::int64_t step = 0;
-  std::vector<std::pair<std::string, double>> numbers;  ///< With their keys, without values that were not finite.
-  const double* find(const std::string& key) const;     ///< Null if there is no number of that key.
-  /// For a line of statistics: the numbers by module, by key; NaN if a number was not finite.
+  /// The numbers with their keys. Values that were not finite are left out.
+  std::vector<std::pair<std::string, double>> numbers;
+  const double* find(const std::string& key) const;     ///< Returns null if there is no number with this key.
+  /// For a line of statistics: for each module, the numbers by key. NaN stands for a number that was not finite.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
 };
 
-/// The lines of a metrics file, without a last line that is cut off, as it may be while a run is trained. Throws
-/// FileError if the file cannot be read or another line is not a measurement.
+/// Returns the lines of a metrics file. Ignores an incomplete last line, which may exist while a run is trained. Throws
+/// FileError if the file cannot be read or if another line is not a measurement.
 std::vector<Measured> read_metrics(const std::string& path);
 
 class Metrics {
  public:
-  /// Opens the file to append to it. A run that continues from a checkpoint of `step`, last evaluated at step
-  /// `evaluated`, repeats the updates and evaluations after it, so their lines are removed first, as is a line that a
-  /// crash cut off. Throws FileError if the file cannot be written, as do all functions of this class.
+  /// Opens the file to append to it. First removes an incomplete line that a crash left, and the lines that the run
+  /// will write again. The run continues from a checkpoint of `step`, last evaluated at step `evaluated`, and repeats
+  /// all later updates and evaluations. Throws FileError if the file cannot be written, as do all functions of this
+  /// class.
   Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated = -1);
   void add(const StepReport& report);
   void add(const Evaluation& evaluation);

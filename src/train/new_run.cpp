@@ -13,7 +13,7 @@
 namespace xtape::train {
 
 namespace {
-/// The text of recipe.json in the run, which refers to the run's own definition.
+/// Returns the text of the run's recipe.json, which refers to the run's own copy of the definition.
 std::string text_in_run(const Recipe& recipe, const Batches& batches, const std::vector<ArrayInput>& inputs) {
   Json json = JsonText(recipe.text, recipe.name, JsonErrors::definition).root();
   json["definition"] = "definition.json";
@@ -21,7 +21,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
   if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
   if (recipe.data.has_images()) write_preparation(recipe.data, json["data"]);
-  for (const ArrayInput& input : inputs)  // other tables need not have all columns that "*" stands for
+  for (const ArrayInput& input : inputs)  // other tables may lack some of the columns for which "*" stands
     if (input.list) json["data"]["inputs"][input.name] = input.columns;
   return json.dump(2) + "\n";
 }
@@ -30,12 +30,12 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
   throw FileError(directory + " already exists");
 }
 
-/// Makes the folder `beside`, in which the run `directory` is written, and locks it. While this process holds the lock,
-/// no other makes the run.
+/// Creates the temporary folder `beside` for the run `directory`, and locks it. While this process holds the lock, no
+/// other process can create the run.
 FileLock locked(const std::string& beside, const std::string& directory) {
   try {
-    // An earlier try is recognised by its lock, which is the first file written, and by having no metrics, which are
-    // written after the rename.
+    // An earlier attempt is recognised by two facts. It has a lock, which is the first file written. It has no metrics,
+    // which are written after the rename.
     if (path_exists(beside) && !names_in(beside).empty() &&
         (!path_exists(beside + "/" + lock_file) || path_exists(beside + "/metrics.jsonl")))
       throw FileError(beside + " is needed to create the run, but holds other files: move it away");
@@ -48,7 +48,8 @@ FileLock locked(const std::string& beside, const std::string& directory) {
   }
 }
 
-/// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier try from the folder.
+/// Writes the files of a new run except metrics and checkpoints. Removes the files of an earlier attempt from the
+/// folder.
 void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches,
                  const std::vector<ArrayInput>& inputs, const std::string& folder) {
   for (const std::string& name : names_in(folder))

@@ -20,7 +20,7 @@ PlayerOptions unmeasured(PlayerOptions options) {
   return options;
 }
 
-/// What the module returns: the first array of floats among its results; nothing if there is none.
+/// Returns the result of the module: its first result if this is a float array, or otherwise nothing.
 std::optional<Var> result_of(const NamedVars& values, const std::string& module) {
   for (const std::string& name : {module, module + ".0"})
     if (const Var* value = values.find(name); value != nullptr && is_floating(value->dtype())) return *value;
@@ -31,8 +31,8 @@ Var share(const Var& condition) {
   return mean(cast(condition, Dtype::float32));
 }
 
-/// Whether the elements of a result of a bounded function are so near a bound that the slope is below a fiftieth of the
-/// largest: |tanh| > 0.99; the same for sigmoid, which is tanh shifted and scaled.
+/// Returns the fraction of saturated elements in the result of a bounded function, where the slope is below a fiftieth
+/// of its maximum. For tanh this means |tanh| > 0.99. sigmoid is tanh shifted and scaled, so the same bound applies.
 std::optional<Var> saturated(const Var& result, const Op& op) {
   constexpr double bound = 0.99;
   if (op.name == "tanh") return share(abs(result) > bound);
@@ -40,7 +40,7 @@ std::optional<Var> saturated(const Var& result, const Op& op) {
   return std::nullopt;
 }
 
-/// Which rows of scores have nothing to attend to: no score is above the numbers that masks use.
+/// Returns the fraction of rows of scores in which everything is masked: no score exceeds the numbers that masks use.
 std::optional<Var> masked_rows(const Tape& tape, const Node& node) {
   constexpr double masked = -1e9;
   if (node.op->name != "softmax" && node.op->name != "log_softmax") return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<Var> masked_rows(const Tape& tape, const Node& node) {
   return share(max(tape.var(node.inputs[0]), {std::get<std::int64_t>(*axis)}) <= masked);
 }
 
-/// The mean of several shares; empty if there are none.
+/// Returns the mean of several fractions, or an empty var if there are none.
 Var mean_of(const Vars& shares) {
   if (shares.empty()) return {};
   Var sum = shares[0];
@@ -57,7 +57,7 @@ Var mean_of(const Vars& shares) {
   return sum / static_cast<double>(shares.size());
 }
 
-/// The nodes of a tape that modules record themselves, without those of their modules, by the path of the module.
+/// For each module path, the nodes that the module records itself, without the nodes of its inner modules.
 using NodesOf = std::unordered_map<std::string, std::vector<std::size_t>>;
 NodesOf nodes_by_module(const Tape& tape) {
   NodesOf nodes;
@@ -65,7 +65,7 @@ NodesOf nodes_by_module(const Tape& tape) {
   return nodes;
 }
 
-/// The statistics of the calls that the module itself records.
+/// Records the statistics of the calls that the module itself makes.
 void note_calls(Tape tape, const NodesOf& nodes, ModuleNotes& notes) {
   const auto own = nodes.find(notes.module);
   if (own == nodes.end()) return;
@@ -161,7 +161,7 @@ std::vector<ModuleStatistics> ObservedSteps::statistics_of(const Function& step)
   const auto number = [&](const Var& var) -> std::optional<double> {
     return var.empty() ? std::nullopt : std::optional(step.player.scalar(var));
   };
-  const auto of_mean = [&](const Var& var) {  // of the mean loss
+  const auto of_mean = [&](const Var& var) {  // with respect to the mean loss
     std::optional<double> value = number(var);
     if (value) *value /= count;
     return value;

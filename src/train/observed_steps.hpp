@@ -1,4 +1,4 @@
-/// Extra plays of a training step, of which only statistics and chosen values are computed. They change nothing.
+/// Extra plays of a training step that compute only statistics and chosen values. They do not change the training.
 #pragma once
 
 #include "function_cache.hpp"
@@ -7,11 +7,12 @@
 
 namespace xtape::train {
 
-/// The vars of a module's statistics, each a scalar; empty where the module has nothing of the kind.
+/// The vars of a module's statistics, each a scalar. A var is empty if the module has nothing to measure.
 struct ModuleNotes {
   std::string module;
-  Var largest, mean, zeros;                             // of what the module returns
-  Var gradient_largest, gradient_mean, gradient_zeros;  // of the gradient of the sum of losses by it
+  Var largest, mean, zeros;                             // of the result of the module
+  // of the gradient of the sum of losses with respect to the result
+  Var gradient_largest, gradient_mean, gradient_zeros;
   Var saturated, masked_rows;
 };
 struct ObservedNotes {
@@ -20,21 +21,22 @@ struct ObservedNotes {
   std::vector<ModuleNotes> modules;
 };
 
-/// Checks that the training step on a batch of this shape computes values of these names (Model::record). Throws
-/// DefinitionError, with the nearest name.
+/// Throws DefinitionError, with the nearest name, if the training step on a batch of this shape does not compute values
+/// with these names (Model::record).
 void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names);
 
 class ObservedSteps {
  public:
   using Function = FunctionCache<ObservedNotes>::Function;
-  /// `playing`: how the players of training steps are made. The two never play at once, so they share memory.
+  /// `playing` contains the options of the players of training steps. Observed steps share their memory, because the
+  /// two never play at the same time.
   ObservedSteps(const Model& model, const PlayerOptions& playing);
-  /// The step that computes statistics of all modules.
+  /// Returns the step that computes statistics of all modules.
   Function& statistics(const BatchArrays& batch);
-  /// The step that computes the values of these names. Throws as check_watched.
+  /// Returns the step that computes the values with these names. Throws as check_watched does.
   Function& watched(const BatchArrays& batch, const std::vector<std::string>& names);
 
-  /// The statistics of the last play of `step`.
+  /// Returns the statistics of the last play of `step`.
   static std::vector<ModuleStatistics> statistics_of(const Function& step);
   static std::vector<WatchedValue> values_of(const Function& step);
 

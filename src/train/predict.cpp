@@ -14,7 +14,7 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The shortest text that reads as the same number.
+/// Returns the shortest text that is read back as the same number.
 template <class Number>
 std::string text_of(Number number) {
   char text[64];
@@ -29,7 +29,7 @@ std::string text_of_probability(double probability) {
   return {text, static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.4g", probability))};
 }
 
-/// "y", or "y.0", "y.1" … for several.
+/// Returns "y", or "y.0", "y.1" … if there are several.
 std::vector<std::string> numbered(const std::string& name, std::int64_t count, bool several) {
   if (!several) return {name};
   std::vector<std::string> names;
@@ -115,7 +115,7 @@ void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predicti
         made.rows[static_cast<std::size_t>(i / width)].push_back(text_of(elements[i]));
     });
   }
-  // One unnamed result is what the targets are.
+  // A single unnamed result gets the names of the targets.
   const std::vector<std::string> targets = target_names();
   if (run_.model().signature("predict").results.empty() && results.size() == 1 && targets.size() == names.size())
     names = targets;

@@ -1,4 +1,4 @@
-// The rows that a run predicts for, from lines and files of arrays.
+// Reads the rows for which a run predicts, from lines and from files of arrays.
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +11,10 @@
 namespace xtape::train {
 
 namespace {
-constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
+// lengths are padded to multiples of this number, so that few players are planned
+constexpr std::int64_t length_unit = 16;
 
-/// The fields of a line that are of a column.
+/// Returns the number of fields in a line that belong to a column.
 std::size_t fields_in(const Column& column) {
   return static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
 }
@@ -30,7 +31,7 @@ BatchArrays RowPredictor::rows(const std::string& file, std::vector<std::string>
   const Recipe::Data& data = run_.recipe().data;
   if (data.kind == "table") return table_rows(file, lines, skipped);
   CsvOptions csv = data.csv;
-  // The data of a training and other tables may be separated in different ways.
+  // Other tables may have a different separator than the training data.
   const std::string header = lines.empty() ? "" : lines[0];
   if (header.find('\t') != std::string::npos)
     csv.separator = '\t';
@@ -41,7 +42,7 @@ BatchArrays RowPredictor::rows(const std::string& file, std::vector<std::string>
 
 BatchArrays RowPredictor::rows(const std::string& file) const {
   std::vector<ArrayInput> inputs = wanted();
-  for (ArrayInput& input : inputs)  // what the training made of columns is an array here
+  for (ArrayInput& input : inputs)  // an input that the training combined from columns is a single array in this file
     if (input.list) input = {input.name, {input.name}};
   BatchArrays arrays = read_array_rows(file, inputs).arrays;
   BatchArrays read;
@@ -60,7 +61,7 @@ std::vector<Column> RowPredictor::columns() const {
 BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<std::string>& lines,
                                      std::size_t skipped) const {
   const Recipe::Data& data = run_.recipe().data;
-  std::vector<bool> taken;  // by field of a whole line: whether the model reads it
+  std::vector<bool> taken;  // per field of a complete line: whether the model reads it
   for (const Column& column : data.columns)
     taken.insert(taken.end(), fields_in(column), !column.name.empty() && reads(column.name));
   const auto some = static_cast<std::size_t>(std::count(taken.begin(), taken.end(), true));

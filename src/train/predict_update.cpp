@@ -21,7 +21,7 @@ UpdatePrediction predict_update(const TrainingProfile& profile, const HostNetwor
     expected.seconds = alone;
     return expected;
   }
-  std::int64_t most_shards = 0, most_sums = 0;  // of a rank
+  std::int64_t most_shards = 0, most_sums = 0;  // the largest numbers of any rank
   for (int rank = 0; rank < network.ranks; ++rank) {
     const ranks::Shards own = ranks::shards_of(rank, network.ranks, profile.shards);
     most_shards = std::max(most_shards, own.count());
@@ -33,8 +33,8 @@ UpdatePrediction predict_update(const TrainingProfile& profile, const HostNetwor
   expected.reduce_scatter = static_cast<double>(most_sums) * others;
   expected.update = update / ranks;
   expected.all_gather = others;
-  expected.latencies = 4 * network.latency;  // losses, norms, the first weights, and the votes to go on
-  // The first gradients are final when the forward pass, a third of the last play, is over.
+  expected.latencies = 4 * network.latency;  // for losses, norms, the first weights, and the votes to continue
+  // The first gradients are final after the forward pass of the last play, which takes a third of this play.
   const double before_sending = expected.plays - shard * 2 / 3;
   expected.seconds = std::max(expected.plays, before_sending + expected.reduce_scatter) + expected.update +
                      expected.all_gather + expected.latencies;

@@ -56,7 +56,7 @@ UpdatePrivacy Privacy::of_updates() const {
 }
 
 void Privacy::check(const std::string& path, const State& state) const {
-  // Epsilon is that of equal updates, no two of which may have the same draw.
+  // Epsilon is only valid if all updates have the same noise and rate, and if no two updates use the same draw.
   if (state.privacy != of_updates() || (on() && state.epoch_batches != epoch_batches_))
     throw FileError("checkpoint " + path + " is of a training with other privacy: 'privacy.noise_multiplier', the " +
                     "expected rows of an update (batch.size * batch.accumulate) and the number of rows of the " +
@@ -74,7 +74,7 @@ void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& wei
   for (std::size_t i = 0; i < weights.size(); ++i)
     if (!gradients[i].empty()) reached.push_back(weights[i]);
   const ExampleLoss loss_of_row = [&](const Vars& row) {
-    NamedVars batch;  // of one row
+    NamedVars batch;  // the arrays of one row
     for (std::size_t i = 0; i < recorded.inputs.size(); ++i) batch.add(recorded.inputs[i].name, expand_dims(row[i], 0));
     const Loss loss = loss_of(model, batch, model.record(tape, "loss", batch));
     const auto as_loss = [&](const Var& x) { return cast(reshape(x, {}), whole.sum.dtype()); };

@@ -1,4 +1,4 @@
-/// Updates that keep training rows private: DP-SGD (Abadi et al., 2016, Deep learning with differential privacy).
+/// Updates that keep training rows private, with DP-SGD (Abadi et al., 2016, Deep learning with differential privacy).
 #pragma once
 
 #include "checkpoint.hpp"
@@ -8,23 +8,23 @@
 
 namespace xtape::train {
 
-/// How updates differ in a private training. In others, they do not.
+/// The differences of updates in a private training. If the training is not private, there are none.
 class Privacy {
  public:
-  /// Throws Error, which says what would be right, if the options of a private training are out of range or do not fit
-  /// together, the model or the batches.
+  /// Throws Error if the options of a private training are out of range, or do not fit together or with the model or
+  /// the batches. The message says which values are valid.
   Privacy(const Model& model, const Batches& batches, const TrainerOptions& options);
 
   bool on() const { return options_.clip_norm > 0; }
-  /// What sums of gradients are divided by, if so many targets count.
+  /// Returns the divisor of sums of gradients if `count` targets count.
   double divisor(double count) const { return on() ? static_cast<double>(draws_.expected) : count; }
-  /// The noise of the update that follows `updates` others.
+  /// Returns the noise of the update that follows `updates` earlier updates.
   GradientNoise noise(std::int64_t updates) const;
-  /// What so many updates reveal.
+  /// Returns epsilon, the privacy loss of this number of updates.
   std::optional<double> epsilon(std::int64_t updates) const;
-  /// What checkpoints keep.
+  /// Returns the values that checkpoints keep.
   UpdatePrivacy of_updates() const;
-  /// Throws FileError if the updates of the checkpoint at `path` were private in another way.
+  /// Throws FileError if the updates of the checkpoint at `path` had different privacy settings.
   void check(const std::string& path, const State& state) const;
 
  private:
@@ -34,9 +34,9 @@ class Privacy {
   std::uint64_t seed_;
 };
 
-/// Makes the gradients of a recorded loss, and the loss, private: `gradients` become the sums over rows of their
-/// clipped gradients, each of the row's mean loss by all `weights` together. The loss becomes the sum of these means,
-/// and its count that of drawn rows.
+/// Makes the loss of a recording and its gradients private. `gradients` become sums over rows of clipped gradients.
+/// Each of them is the gradient of the row's mean loss with respect to all `weights`, clipped as one vector. The loss
+/// becomes the sum of these means, and its count becomes the number of drawn rows.
 void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& weights, RecordedLoss& recorded,
                Vars& gradients);
 

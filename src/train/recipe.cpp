@@ -18,14 +18,15 @@ using train::Section;
 namespace fs = std::filesystem;
 
 namespace {
-/// Keys of paths. Paths are relative to the recipe's directory, or, in settings, to the working directory.
+/// Keys whose values are paths. In the recipe, paths are relative to its directory. In settings, they are relative to
+/// the working directory.
 constexpr const char* path_keys[] = {
     "definition",       "from",          "adapter", "data.folder", "tokenizer.vocabulary", "tokenizer.vocab",
     "tokenizer.merges", "tokenizer.path"};
 
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
-  // A definition without a directory may be an installed one, so its name is kept if there is no such file.
+  // A definition without a directory may be an installed definition, so its name is kept if there is no such file.
   if (key == path_keys[0] && !path_exists(whole.string()) && !fs::path(path).has_parent_path()) return path;
   return whole.string();
 }
@@ -50,7 +51,7 @@ void resolve_paths(Json& root, const fs::path& directory, const std::string& pre
       *value = resolved(key, value->get<std::string>(), directory);
 }
 
-/// The value of a setting: its text parsed as JSON, or the text itself if it is not JSON.
+/// Returns the value of a setting: its text parsed as JSON, or the text itself if it is not valid JSON.
 Json value_of(const Setting& setting) {
   try {
     return JsonText(setting.value, "--set " + setting.key, JsonErrors::definition).root();
@@ -59,7 +60,7 @@ Json value_of(const Setting& setting) {
   }
 }
 
-/// Removes keys whose value is null, which unsets what a recipe says.
+/// Removes keys whose value is null. A null setting thus unsets a key of the recipe.
 void drop_nulls(Json& value) {
   if (!value.is_structured()) return;
   for (auto each = value.begin(); each != value.end();) {
@@ -79,7 +80,7 @@ fs::path working_directory() {
   return here;
 }
 
-/// A recipe that starts from a folder of adapters starts from their base, with them.
+/// If a recipe starts from a folder of adapters, changes it to start from their base model, with the adapters.
 void resolve_adapter(Json& root) {
   const Json* from = find(root, "from");
   if (from == nullptr || !from->is_string() || root.contains("adapter")) return;
@@ -89,7 +90,7 @@ void resolve_adapter(Json& root) {
   root["adapter"] = folder;
 }
 
-/// Resolves the paths of the data's files. If the data has a folder, they stay as they are, relative to it.
+/// Resolves the paths of the data's files. If the data has a folder, the paths stay relative to this folder.
 void resolve_files(Json& root, const fs::path& directory, const std::vector<Setting>& settings) {
   const bool in_folder = find(root, "data.folder") != nullptr;
   for (const std::string part : {"", "validation_", "test_"})
@@ -101,7 +102,7 @@ void resolve_files(Json& root, const fs::path& directory, const std::vector<Sett
       for (const Setting& each : settings) {
         set = set || each.key == key || each.key == "data";
         if (each.key == key && !value->is_string() && !value->is_array())
-          *value = each.value;  // a path that is also valid JSON, as "2020"
+          *value = each.value;  // a path may also be valid JSON, such as "2020"
       }
       const auto resolve = [&](Json& file) {
         if (file == "-")
@@ -129,7 +130,7 @@ void apply(Json& root, const Setting& setting) {
   const fs::path here = working_directory();
   Json& value = (*object)[setting.key.substr(at)];
   value = value_of(setting);
-  // A path is always text, even if it is also valid JSON, as "2020" is.
+  // A path is always text, even if it is also valid JSON, such as "2020".
   for (const char* key : path_keys)
     if (setting.key == key && !value.is_null()) value = resolved(key, setting.value, here);
   resolve_paths(root, here, setting.key + ".");
@@ -255,7 +256,7 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
     root.fail("tokenizer", "is for texts, not for " + recipe.data.kind);
   if (root.has("tokenizer") || recipe.from.empty()) {
     recipe.tokenizer = train::read_tokenizer(root.section("tokenizer"));
-  } else {  // the tokenizer of the folder's model
+  } else {  // uses the tokenizer of the folder's model
     recipe.tokenizer.kind = "saved";
     recipe.tokenizer.path = recipe.from;
   }

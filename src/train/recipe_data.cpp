@@ -1,4 +1,4 @@
-// The sections "data" and "batch" of a recipe.
+// Reads the sections "data" and "batch" of a recipe.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -20,7 +20,7 @@ void read_split(Section& section, Data& data) {
   section.exclude("held_out", "split");
 }
 
-/// The file or the list of files under a key; none if it is missing.
+/// Returns the file or the list of files under a key, or an empty list if the key is missing.
 std::vector<std::string> read_list(Section& section, const Data& data, const std::string& key) {
   std::string folder;
   section.read("folder", folder);
@@ -39,7 +39,8 @@ std::vector<std::string> read_list(Section& section, const Data& data, const std
   return files;
 }
 
-/// The files of a split ("", "validation_" or "test_"): under the kind's key, or for pairs under "source" and "target".
+/// Returns the files of a split ("", "validation_" or "test_"). They are under the key of the kind. For pairs, they are
+/// under "source" and "target".
 Data::Files read_files(Section& section, const Data& data, const std::string& key, const std::string& part) {
   Data::Files files;
   for (const std::string& file : read_list(section, data, part + key)) files.push_back({file});
@@ -79,7 +80,7 @@ void document_data(Section& section, Data& data) {
   section.read("prompt_end", data.prompt_end);
 }
 
-/// A column that a recipe describes by a word. Fails if data of this kind cannot have it.
+/// Returns a column that a recipe describes by one word. Fails if data of this kind cannot have such a column.
 Column column_of(Section& section, const std::string& name, const Json& value, const Data& data) {
   using Kind = Column::Kind;
   const bool tags = data.kind == "tags";
@@ -113,7 +114,7 @@ void read_columns(Section section, Data& data) {
   if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "must have a column to read");
 }
 
-/// The character between the fields of a line.
+/// Reads the character between the fields of a line.
 void read_delimiter(Section& section, std::string usual, char& delimiter) {
   section.read("delimiter", usual);
   if (usual.size() != 1) section.fail("delimiter", "must be one character, such as \",\" or \"\\t\"");
@@ -126,7 +127,7 @@ void read_header(Section& section, Data& data) {
   data.table.skip_lines = header ? 1 : 0;
 }
 
-/// Lines of a word and its tag, unless the recipe has other columns.
+/// Reads data of lines with a word and its tag. The recipe may declare other columns.
 void tags_data(Section& section, Data& data) {
   data.columns = {{"tokens", Column::Kind::text}, {"tags", Column::Kind::tags}};
   if (section.has("columns")) {
@@ -149,13 +150,13 @@ void table_data(Section& section, Data& data) {
   read_header(section, data);
 }
 
-/// An input of arrays: the name of an array or column, a list of columns, "*" or {"labels": column}.
+/// Reads an input of arrays: the name of an array or column, a list of columns, "*", or {"labels": column}.
 ArrayInput read_input(Section& section, const std::string& name, const Json& value) {
   ArrayInput input{name, {}, value.is_array() || value == "*", false};
   const Json& column = value.is_object() && value.size() == 1 && value.contains("labels") ? value["labels"] : value;
   input.labels = &column != &value;
   for (const Json& each : column.is_array() ? column : Json::array({column})) {
-    if (each.is_number_unsigned()) {  // the name of a column without a header
+    if (each.is_number_unsigned()) {  // a number names a column of a table without a header
       input.columns.push_back(each.dump());
       continue;
     }
@@ -188,8 +189,8 @@ void array_data(Section& section, Data& data) {
   data.csv.reading = data.reading;
 }
 
-/// Reads the removed kinds of data, which earlier versions generated. Runs on them still work for everything that needs
-/// no data. Returns false if the kind is not one of them.
+/// Reads removed kinds of data, which only earlier versions could generate. Runs on such data still support everything
+/// that needs no data. Returns false if the kind is not a removed one.
 bool read_no_more(const Section& section, Data& data) {
   const auto count = [&](const char* key, std::int64_t otherwise) {
     const auto found = section.json().find(key);
@@ -221,7 +222,7 @@ Recipe::Data read_data(Section section) {
   section.need({"kind"});
   section.read("kind", data.kind);
   if (read_no_more(section, data)) return data;
-  if (data.kind == "parallel")  // the former name, in recipes of old runs
+  if (data.kind == "parallel")  // the former name, which recipes of old runs contain
     data.kind = "pairs";
   else
     section.read("kind", data.kind, {"text", "documents", "pairs", "table", "tags", "images", "arrays"});
@@ -260,10 +261,10 @@ std::vector<std::string> data_names(const Recipe::Data& data) {
 }
 
 void read_batch(Section section, Recipe& recipe) {
-  // A row of text has block_size tokens. For other data, the length of rows is known only once the data is read.
+  // A row of text has block_size tokens. For other data, the length of rows is not known until the data is read.
   const bool rows = recipe.data.has_rows() && recipe.data.has_tokens();
   if (!rows) section.need({"size"});
-  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;  // of a row, at least
+  const std::int64_t tokens = recipe.data.has_rows() ? 1 : recipe.data.block_size;  // minimum number of tokens in a row
   section.read("size", recipe.batch_size, {section.has("tokens") ? 0 : 1, most_batch_tokens / tokens});
   if (rows) {
     section.read("tokens", recipe.batch_tokens, {0, most_batch_tokens});

@@ -1,11 +1,11 @@
-// Images in the section "data" of a recipe.
+// Reads the image settings in the section "data" of a recipe.
 #include "durable.hpp"
 #include "recipe_parts.hpp"
 
 namespace xtape::train {
 
 namespace {
-/// {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
+/// Reads {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
 void read_resize(Section section, ImageResize& resize) {
   section.read("height", resize.height, {0, 1 << 16});
   section.read("width", resize.width, {0, 1 << 16});

@@ -11,12 +11,13 @@ namespace xtape::train {
 
 namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// Half of the least float32 above 0: what is above it does not become 0.
+/// Half of the smallest positive float32. A larger number does not become 0 in float32.
 constexpr double least_epsilon = std::numeric_limits<float>::denorm_min() / 2.0;
 }  // namespace
 
 namespace {
-/// Reads the options of an optimiser over those of `options`; another kind begins with its defaults.
+/// Reads the options of an optimiser on top of `options`. If the kind changes, starts from the defaults of the new
+/// kind.
 void read_options(Section& section, OptimizerOptions& options) {
   OptimizerOptions::Kind kind = options.kind;
   section.read("kind", kind, {"sgd", "adam", "adamw"});
@@ -40,7 +41,7 @@ void read_options(Section& section, OptimizerOptions& options) {
   section.read("decay_all", options.decay_all);
 }
 
-/// Reads a group: what it does not say is as for all weights.
+/// Reads a group. If the group does not set an option, the option for all weights applies.
 OptimizerGroup read_group(Section section, const OptimizerOptions& all) {
   OptimizerGroup group{"", all};
   section.need({"weights"});
@@ -70,7 +71,7 @@ ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit) {
   section.need({"kind", "rate"});
   section.read("kind", options.kind, {"constant", "linear", "cosine", "inverse_sqrt", "noam"});
   section.read("rate", options.rate, at_least_0);
-  if (options.kind == Kind::noam) options.warmup = 4000;  // as published
+  if (options.kind == Kind::noam) options.warmup = 4000;  // the published value
   section.read("warmup", options.warmup);
   if (options.kind == Kind::linear || options.kind == Kind::cosine) {
     section.read("final_rate", options.final_rate, at_least_0);

@@ -31,7 +31,7 @@ std::string without_slashes(std::string directory) {
 struct Run::Data {
   explicit Data(const std::shared_ptr<Communicator>& communicator) : group(communicator) {}
 
-  ranks::RankGroup group;  // of all processes that work on the run
+  ranks::RankGroup group;  // the group of all processes that work on the run
   std::string directory;
   Recipe recipe;
   train::Tokenizers tokenizers;
@@ -40,10 +40,10 @@ struct Run::Data {
   std::optional<Model> model;
   std::optional<Trainer> trainer;
   std::optional<Searcher> searcher;
-  std::optional<FileLock> lock;        // while this run is trained
-  std::optional<std::int64_t> resume;  // the step to continue from; empty: the last checkpoint's
+  std::optional<FileLock> lock;        // held while this process trains the run
+  std::optional<std::int64_t> resume;  // the step to continue from; if empty, the step of the last checkpoint
   std::int64_t saved = -1;             // the step of the last checkpoint
-  std::int64_t opened = 0;             // the step whose weights the model was opened with
+  std::int64_t opened = 0;             // the step whose weights the model got when it was opened
 
   const Batches& the_batches() {
     if (!batches) batches = the_texts().batches(recipe, tokenizers);
@@ -59,7 +59,7 @@ struct Run::Data {
   void acquire() {
     if (lock || !is_first()) return;
     lock.emplace(directory + "/" + train::lock_file, directory);
-    for (const std::string& name : names_in(directory))  // files that crashes left incomplete
+    for (const std::string& name : names_in(directory))  // files that a crash left incomplete
       if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
   }
   std::int64_t step() const { return trainer ? trainer->step() : opened; }
@@ -70,7 +70,8 @@ struct Run::Data {
     return train::evaluate(evaluator, on, group);
   }
 
-  /// Measures the model's answers as the recipe requests: those of a split, unless there are other `pairs`.
+  /// Measures the model's answers as the recipe requests. The prompts come from a split, unless there are separate
+  /// `pairs`.
   void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {},
                const std::optional<PairTexts>& other = std::nullopt) {
     if (!recipe.measure_bleu && !recipe.measure_exact_match) return;
@@ -85,7 +86,7 @@ struct Run::Data {
     if (limited) return_memory();
   }
 
-  /// Gives back what only updates, or only answers, need: the two take turns.
+  /// Releases the memory that only updates or only answers need, because the two take turns.
   void return_memory() {
     searcher.reset();
     model->player_options().arena->release();
@@ -115,7 +116,7 @@ struct Run::Data {
     return train::translate(*searcher, tokenizers, lines, options, positions, group);
   }
 
-  /// A trainer that has made no update.
+  /// Returns a trainer that has made no update.
   Trainer new_trainer() {
     if (group.size() > 1) train::check_agreement(group, the_texts());
     TrainerOptions options = recipe.trainer;
@@ -124,7 +125,7 @@ struct Run::Data {
     return Trainer(*model, the_batches(), options);
   }
 
-  /// A new trainer, continued from a checkpoint if there is one.
+  /// Returns a new trainer. It continues from a checkpoint if there is one.
   Trainer continued() {
     Trainer made = new_trainer();
     const std::vector<std::string> found = train::checkpoints(checkpoints());
@@ -141,7 +142,7 @@ struct Run::Data {
     return made;
   }
 
-  /// Makes the trainer of a run that was just created. If its memory limit is too low on any rank, removes the run.
+  /// Creates the trainer of a new run. If the memory limit is too low on any rank, removes the run.
   void make_first_trainer() {
     std::optional<MemoryError> refused;
     acquire();
@@ -158,7 +159,7 @@ struct Run::Data {
     throw Error("'memory' is too low on another rank");
   }
 
-  /// Throws FileError if another process has trained the run further since this trainer was made.
+  /// Throws FileError if another process has continued the training of the run since this trainer was made.
   void check_last_checkpoint() const {
     if (!is_first()) return;
     const std::vector<std::string> found = train::checkpoints(checkpoints());
@@ -167,8 +168,8 @@ struct Run::Data {
                       std::to_string(train::step_of_checkpoint(found.back())) + ": open it again");
   }
 
-  /// Saves a checkpoint of the trainer's step, unless it exists, after flushing the metrics up to it. If the run has
-  /// been moved or deleted meanwhile, says so, whichever call it was that failed.
+  /// Flushes the metrics up to the trainer's step. Then saves a checkpoint of this step, unless it exists. If the run
+  /// has been moved or deleted in the meantime, the error says so, whichever call failed.
   void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks) {
     if (lock) lock->check();
     if (trainer->step() == saved) return;
@@ -229,7 +230,7 @@ std::int32_t Run::end_token() const {
 }
 
 namespace {
-/// Waits until a folder that rank 0 has made is visible here: file systems of networks can take a moment.
+/// Waits until a folder that rank 0 has created is visible on this rank. Network file systems can take a moment.
 void wait_for(const std::string& directory, const ranks::RankGroup& group) {
   for (int tries = 0; tries < 100 && !path_exists(directory + "/recipe.json"); ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -259,8 +260,8 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   }
   group.barrier();
   wait_for(directory, group);
-  // The run trains with its own copy of the definition from the start. Random numbers depend on the file and line of a
-  // call, so with another copy they would differ after a resume.
+  // The run uses its own copy of the definition from the start. Random numbers depend on the file and line of a call,
+  // so they would differ after a resume if another copy had been used before.
   Run run = open(directory, {}, {}, communicator);
   run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
   run.data_->batches = std::move(batches);
@@ -310,7 +311,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   struct Released {
     ~Released() { lock.reset(); }
     std::optional<FileLock>& lock;
-  } const released{d.lock};  // releases the lock also if an exception is thrown
+  } const released{d.lock};  // releases the lock, also after an exception
   Trainer& the_trainer = trainer();
   d.acquire();
   d.check_last_checkpoint();
@@ -335,7 +336,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
     });
     if (d.group.any(interrupted)) throw train::Interruption();
     if (metrics) metrics->add(evaluation);
-    d.saved = -1;  // the result belongs into the step's checkpoint, so an existing one is written again
+    d.saved = -1;  // the result belongs to the checkpoint of this step, so an existing checkpoint is written again
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
   };
   own.stop = [&] {
@@ -349,9 +350,9 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
   };
   bool finished = false;
   try {
-    // If an update fails, nothing is written, so the last good checkpoint remains the last one.
+    // If an update fails, nothing is written, so the last good checkpoint stays the last one.
     finished = the_trainer.fit(d.recipe.fit, own);
-  } catch (const EvaluationError& error) {  // the updates before it are good
+  } catch (const EvaluationError& error) {  // the updates before the evaluation are valid
     try {
       d.save(metrics, callbacks);
     } catch (const Error& also) {
@@ -364,7 +365,7 @@ bool Run::train(const Trainer::Callbacks& callbacks) {
 }
 
 namespace {
-/// What `use` returns of a trainer of a new model of the recipe.
+/// Returns the result of `use` for a trainer of a new model of the recipe.
 template <class Use>
 auto with_trainer(const Recipe& recipe, const TrainerOptions& options, const Use& use) {
   const train::Texts texts(recipe);

@@ -10,7 +10,7 @@
 namespace xtape::train {
 
 namespace {
-/// What decides the bits of results in addition to the model, the data and the recipe.
+/// Describes the hardware and libraries that affect results bitwise, besides the model, data and recipe.
 std::string processor() {
   return std::string(name_of(instruction_set())) + ", " + blas_description();
 }

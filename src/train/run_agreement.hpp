@@ -1,4 +1,4 @@
-/// What the processes that train one run must have in common.
+/// Checks what all processes of a run must have in common.
 #pragma once
 
 #include "rank_group.hpp"
@@ -7,9 +7,9 @@
 
 namespace xtape::train {
 
-/// Throws Error unless all ranks have the same version, instruction set, kernels and recipe, number of threads apart.
+/// Throws Error if the ranks differ in version, instruction set, kernels or recipe. The numbers of threads may differ.
 void check_agreement(ranks::RankGroup& group, const Recipe& recipe);
-/// Throws Error unless all ranks have read the same data.
+/// Throws Error if the ranks have not read the same data.
 void check_agreement(ranks::RankGroup& group, const Texts& texts);
 
 }  // namespace xtape::train

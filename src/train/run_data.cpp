@@ -17,7 +17,8 @@ namespace xtape::train {
 namespace {
 constexpr const char* labels_file = "/labels.json";
 
-/// Calls take(column, field) for each column of a table that is read; `field` is the index of its first field.
+/// Calls take(column, field) for each column of a table that the run reads. `field` is the index of the column's first
+/// field.
 template <class Take>
 void for_each_column(const Recipe::Data& data, const Take& take) {
   std::size_t field = 0;
@@ -27,21 +28,21 @@ void for_each_column(const Recipe::Data& data, const Take& take) {
   }
 }
 
-/// The files of a split, for errors.
+/// Returns the files of a split as text for errors.
 std::string named(const Recipe::Data::Files& files) {
   std::vector<std::string> names;
   for (const std::vector<std::string>& part : files) names.insert(names.end(), part.begin(), part.end());
   return joined(names);
 }
 
-/// Appends the rows of one file to those of the files before it.
+/// Appends the rows of one file to the rows of earlier files.
 void append(TableTexts more, TableTexts& columns) {
   columns.resize(more.size());
   for (std::size_t i = 0; i < more.size(); ++i)
     std::move(more[i].begin(), more[i].end(), std::back_inserter(columns[i]));
 }
 
-/// Removes the images from `first` on, and returns them.
+/// Removes the images from index `first` on, and returns them.
 Images cut_off(Images& images, std::size_t first) {
   Images rest = {images.shape, {}, {}, images.names, images.files, images.first + first};
   const auto move = [](auto& from, auto& to, std::size_t at) {
@@ -54,7 +55,7 @@ Images cut_off(Images& images, std::size_t first) {
   return rest;
 }
 
-/// Removes the rows of arrays from `first` on, and returns them.
+/// Removes the rows of arrays from index `first` on, and returns them.
 ArrayRows cut_off(ArrayRows& rows, std::size_t first) {
   ArrayRows rest = {{}, rows.labels, rows.labelled, rows.file, rows.first + first};
   const auto all = static_cast<std::int64_t>(rows.size()), kept = static_cast<std::int64_t>(first);
@@ -67,13 +68,13 @@ ArrayRows cut_off(ArrayRows& rows, std::size_t first) {
   return rest;
 }
 
-/// The rows with labels that are indices in `names`.
+/// Returns the rows with their labels as indices in `names`.
 ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
   if (rows.labelled.empty()) return rows;
   Array indices = rows.arrays.at(rows.labelled).clone();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     std::int64_t& index = indices.as<std::int64_t>()[i];
-    if (index < 0) continue;  // data.missing: a row without a label
+    if (index < 0) continue;  // a row without a label, which data.missing allows
     const std::string& label = rows.labels[static_cast<std::size_t>(index)];
     const auto found = std::find(names.begin(), names.end(), label);
     if (found == names.end()) throw Error(rows.place(i) + ": the training split has no label '" + label + "'");
@@ -84,7 +85,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
   return rows;
 }
 
-/// The images with labels that are indices in `names`.
+/// Returns the images with their labels as indices in `names`.
 Images labelled_as(Images images, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto found = std::find(names.begin(), names.end(), images.names[static_cast<std::size_t>(images.labels[i])]);
@@ -142,7 +143,7 @@ void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& 
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") {
     std::string text = read_text(files[0], data.reading);
-    if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // the words of two files stay apart
+    if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // keeps the words of two files apart
     split.text = split.text.empty() ? std::move(text) : split.text + text;
   }
   if (data.kind == "documents")

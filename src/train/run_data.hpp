@@ -9,52 +9,53 @@
 
 namespace xtape::train {
 
-/// The tokenizers of a run, and the names of labels. `source` and `target` are the same object unless pairs have two
-/// tokenizers; both are null for images.
+/// The tokenizers of a run, and the names of labels. `source` and `target` are the same object, except for pairs with
+/// two tokenizers. Both are null for images.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source;
   std::shared_ptr<const Tokenizer> target;
-  std::vector<std::string> labels;  ///< Sorted; the index of a name is its number.
+  std::vector<std::string> labels;  ///< Sorted. The index of a name is the number of the label.
 };
 
-/// The texts of a recipe's data. Each file is read once, since it may be a pipe.
+/// The texts of a recipe's data. Each file is read only once, because it may be a pipe.
 class Texts {
  public:
   /// Throws FileError if a file cannot be read, and Error if files do not fit together.
   explicit Texts(const Recipe& recipe);
-  /// Makes the tokenizers from the training split alone, or loads them.
+  /// Creates the tokenizers from the training split alone, or loads them.
   Tokenizers make_tokenizers(const Recipe& recipe) const;
-  /// The recipe's batches. Evaluation batches are of the validation split, or, with `on_test`, of the test split.
-  /// Throws Error if there is no test split.
+  /// Returns the recipe's batches. Evaluation batches come from the validation split or, with `on_test`, from the test
+  /// split. Throws Error if there is no test split.
   std::unique_ptr<Batches> batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test = false) const;
-  /// For arrays of a CSV file: what the inputs are made of, all columns by name.
+  /// For arrays from a CSV file, returns the inputs with the names of all their columns.
   const std::vector<ArrayInput>& inputs() const { return training_.arrays.inputs; }
-  /// A checksum of all texts of the three splits.
+  /// Returns a checksum of all texts of the three splits.
   std::uint64_t checksum() const;
-  /// The questions and right answers of a split: sources and targets of pairs; prompts and continuations of documents.
+  /// Returns the questions and correct answers of a split: the sources and targets of pairs, or the prompts and
+  /// continuations of documents.
   PairTexts answers(const Recipe& recipe, bool on_test) const;
 
  private:
-  /// The rows of a file, or of two parallel ones.
+  /// The rows of one file, or of two parallel files.
   struct Part {
     std::vector<std::string> files;
     std::size_t rows = 0;
     std::size_t first = 1;                // the number of the first row in the files
-    std::vector<std::size_t> lines = {};  // of all rows, if they do not follow each other
+    std::vector<std::size_t> lines = {};  // the line numbers of all rows, if the rows are not on consecutive lines
   };
-  /// A split: one text, or rows of texts by column.
+  /// A split: a single text, or rows of texts by column.
   struct Split {
     std::string text;
     TableTexts columns;
     Images images;
     ArrayRows arrays;
     std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
-    std::vector<Part> parts;   // one after the other
-    std::size_t skipped = 0;  // rows at the beginning of the parts that another split has
+    std::vector<Part> parts;   // in order
+    std::size_t skipped = 0;  // number of rows at the beginning of the parts that belong to another split
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
   static void read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split);
-  /// Moves the end of the training split to the validation split.
+  /// Moves the last part of the training split to the validation split.
   void split(const Recipe::Data& data);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
   const Split& evaluated(bool on_test) const;
@@ -64,7 +65,8 @@ class Texts {
 
 RowBatchesOptions row_options(const Recipe& recipe);
 
-/// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json, and labels.json if there are any.
+/// Save and load tokenizer.json, or source_tokenizer.json and target_tokenizer.json. Also save and load labels.json if
+/// there are labels.
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory);
 Tokenizers load_tokenizers(const std::string& directory, const Recipe::Data& data);
 

@@ -23,7 +23,8 @@ std::string first_weights(const std::string& directory) {
   return directory + "/start.safetensors";
 }
 
-/// The hyper-parameters that the recipe sets directly. Those taken from the data are already in a run's definition.
+/// Returns the hyper-parameters that the recipe sets directly. Hyper-parameters from the data are already in a run's
+/// definition.
 Settings hyper_of(const Recipe& recipe) {
   Settings hyper;
   for (const HyperSetting& setting : recipe.hyper)
@@ -86,7 +87,7 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
                     ? Model::load(recipe.definition, options)
                     : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
   if (!options.initialise && !model.weights_from_files().empty()) {
-    options.initialise = true;  // the run keeps all first weights
+    options.initialise = true;  // the run keeps all initial weights
     model = Model::load(recipe.definition, options);
   }
   if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);

@@ -15,7 +15,7 @@ const Json empty_object = Json::object();
 }  // namespace
 
 namespace {
-/// Goes to the value under a key of an object, or to an element of a list; returns false if there is none.
+/// Goes to the value under a key of an object, or to an element of a list. Returns false if there is none.
 bool descend(JsonNode& node, const std::string& step) {
   if (node.is_object() && node.has(step)) {
     node = node.at(step);
@@ -42,7 +42,7 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
   for (const Setting& each : *settings_)
     if (dotted == each.key || dotted.starts_with(each.key + "."))
       throw DefinitionError(file_->file() + ", --set " + each.key + ": " + text);
-  JsonNode node = *file_;  // the deepest node of the path that the file has
+  JsonNode node = *file_;  // the deepest node of the path that exists in the file
   const std::string path = key_ + (key_.empty() ? "" : ".");
   bool whole = true;
   for (std::size_t at = 0, dot; whole && (dot = path.find('.', at)) != std::string::npos; at = dot + 1)

@@ -1,4 +1,4 @@
-/// Reads an object of a recipe key by key, and reports keys that were not read as mistakes.
+/// Reads an object of a recipe key by key. Reports keys that were not read as mistakes.
 #pragma once
 
 #include <cstdint>
@@ -12,53 +12,54 @@
 
 namespace xtape::train {
 
-/// The range of an integer of a recipe, both ends included. The default `high` is above every sensible count, and small
-/// enough that sums stay far from 2^63.
+/// The range of an integer in a recipe, inclusive. The default `high` exceeds every reasonable count, and is small
+/// enough that sums stay far below 2^63.
 struct Range {
   std::int64_t low = 0;
   std::int64_t high = 1000000000000;
 };
 
-/// The range of a number of a recipe, and its words: "must be at least 0".
+/// The range of a number in a recipe, and its description: "must be at least 0".
 struct Bounds {
   double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();  ///< Not included.
+  double high = std::numeric_limits<double>::infinity();  ///< exclusive
   const char* words = "";
 };
 
 class Section {
  public:
-  /// The whole recipe: `json` is the content of `file` with `settings` applied. All must outlive the section.
+  /// The section for the whole recipe. `json` is the content of `file` after applying `settings`. All arguments must
+  /// outlive the section.
   Section(const Json& json, const JsonNode& file, const std::vector<Setting>& settings)
       : Section(json, file, settings, "") {}
 
   bool has(const std::string& key) const { return json_->contains(key); }
-  /// Overwrite `target` if the key is present. All throw DefinitionError if the value has another type or is out of
-  /// range.
+  /// These functions overwrite `target` if the key is present. They throw DefinitionError if the value has another type
+  /// or is out of range.
   void read(const std::string& key, std::string& target);
   void read(const std::string& key, double& target, const Bounds& bounds = {});
   void read(const std::string& key, std::int64_t& target, Range range = {});
   void read(const std::string& key, std::uint64_t& target);  ///< 0 to 2^63 - 1.
   void read(const std::string& key, bool& target);
   void read(const std::string& key, std::vector<std::string>& target);
-  /// One of `names`; `target` is the index of its name.
+  /// Reads one of `names`. `target` becomes the index of the name.
   template <class Enumeration>
   void read(const std::string& key, Enumeration& target, const std::vector<std::string>& names) {
     target = static_cast<Enumeration>(chosen(key, static_cast<std::size_t>(target), names));
   }
-  /// The same; `target` is the name.
+  /// Reads one of `names`. `target` becomes the name.
   void read(const std::string& key, std::string& target, const std::vector<std::string>& names);
-  /// An integer, or `word`, for which it returns true.
+  /// Reads an integer, or `word`. Returns true for the word.
   bool read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range = {});
-  /// The object under the key; an empty one if the key is missing.
+  /// Returns the object under the key, or an empty object if the key is missing.
   Section section(const std::string& key);
-  /// The objects of the list under the key; none if it is missing.
+  /// Returns the objects in the list under the key, or an empty list if the key is missing.
   std::vector<Section> sections(const std::string& key);
-  /// The value under the key; null if the key is missing.
+  /// Returns the value under the key, or null if the key is missing.
   const Json& value(const std::string& key);
   /// Fails if a key is missing.
   void need(const std::vector<std::string>& keys) const;
-  /// Fails if both keys are there.
+  /// Fails if both keys are present.
   void exclude(const std::string& key, const std::string& other) const;
   /// Fails at the first key that was not read, and suggests the nearest known key.
   void done() const;
@@ -77,7 +78,7 @@ class Section {
   const Json* json_;
   const JsonNode* file_;  // the root of the file
   const std::vector<Setting>* settings_;
-  std::string key_;  // dotted: "data", "optimizer.groups.0"
+  std::string key_;  // separated by dots: "data", "optimizer.groups.0"
   std::vector<std::string> asked_;
 };
 

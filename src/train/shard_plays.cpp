@@ -62,8 +62,8 @@ std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const ShardPlay& p
 
 std::int64_t ShardPlays::present(std::uint64_t cursor) {
   if (options_.shards == 1) return 1;
-  // Epochs have batches of the same sizes, and two of them hold a whole one wherever they begin. Without epochs all
-  // batches have the same size.
+  // All epochs have batches of the same sizes. Any sequence of batches as long as two epochs contains a whole epoch.
+  // Without epochs, all batches have the same size.
   const std::int64_t different = std::max<std::int64_t>(1, 2 * batches_.epoch_batches());
   std::int64_t rows = 0;
   for (std::int64_t i = 0; i < std::min(options_.accumulate, different); ++i)
@@ -116,7 +116,7 @@ std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
     if (failed.capsule) name_rows(failed.capsule->failure, play);
     if (!found || failed.capsule) found = std::move(failed);
     if (found->capsule) return;
-    step.player.play(fed, play.draw);  // computes the states that the next one starts from
+    step.player.play(fed, play.draw);  // computes the states from which the next play starts
     keep(step, play);
   });
   return found;

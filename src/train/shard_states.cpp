@@ -1,4 +1,4 @@
-// Carried states of a whole batch, gathered from the shards of all ranks and dealt to them.
+// Gathers the carried states of a whole batch from the shards of all ranks, and distributes them to the shards.
 #include <algorithm>
 
 #include "shard_plays.hpp"

@@ -16,7 +16,7 @@
 namespace xtape {
 
 namespace {
-/// Whether the first batches, and so most likely all, have the shape of the largest.
+/// Returns whether the first batches have the shape of the largest batch. All batches then probably have this shape.
 bool has_one_shape(const Batches& batches) {
   constexpr std::uint64_t looked_at = 8;
   const BatchArrays largest = batches.blank();
@@ -55,21 +55,22 @@ struct Trainer::Data {
   DistributedOptimizer optimizer;
   train::WeightUpdates updates;
   std::size_t resident_without_plans = resident_bytes();
-  std::optional<train::TrainingMemory> memory;  // if it is limited
+  std::optional<train::TrainingMemory> memory;  // set if memory is limited
   train::TrainingSteps steps;
   train::ShardPlays plays;
   train::State state;
-  Plan plan;  // what plan() returned last
+  Plan plan;  // the last result of plan()
   std::optional<train::Evaluator> evaluator;
   std::optional<train::ObservedSteps> observed;
-  const Callbacks* called = nullptr;  // of fit(), while it runs
-  bool interrupted = false;           // on this rank; all ranks decide together
-  double optimizer_seconds = 0;       // of all updates since the trainer was made, or the last profile began
+  const Callbacks* called = nullptr;  // the callbacks of fit() while it runs
+  bool interrupted = false;           // whether this rank is interrupted; all ranks decide together
+  double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
 
-  /// Plans again, so that the process keeps to its memory. What was planned before has only reserved its memory.
+  /// Plans again within the memory limit of the process. The earlier plans have only reserved memory.
   void keep_to_memory() {
     const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
-    std::size_t counted = plays.largest_step().player.plan().parameter_bytes;  // what plans count, but is there anyway
+    // memory that plans count but that exists without them
+    std::size_t counted = plays.largest_step().player.plan().parameter_bytes;
     for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
     memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
                    has_one_shape(batches));
@@ -81,7 +82,7 @@ struct Trainer::Data {
     });
   }
 
-  /// Drops plans until there is room for one more. Those of the other kind, updates or evaluations, leave first.
+  /// Drops plans until there is room for one more. Plans of the other kind (updates or evaluations) are dropped first.
   void make_room(bool to_evaluate) {
     memory->make_room([&] { return drop(to_evaluate); });
   }
@@ -90,7 +91,8 @@ struct Trainer::Data {
     return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
   }
 
-  /// How evaluations are played: if memory is bounded, in that of updates, because the two never play at once.
+  /// Creates the evaluator. If memory is limited, evaluations play in the memory of updates, because the two never play
+  /// at the same time.
   train::Evaluator new_evaluator() {
     if (!memory) return train::Evaluator(model);
     PlayerOptions playing = model.player_options();
@@ -98,7 +100,7 @@ struct Trainer::Data {
     return {model, playing, [this] { make_room(true); }};
   }
 
-  /// One process alone is interrupted at once. Several of them go on until they agree.
+  /// A single process is interrupted at once. Several processes continue until all agree.
   void between() {
     interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
     if (interrupted && group.size() == 1) stop_here();
@@ -109,7 +111,7 @@ struct Trainer::Data {
     throw train::Interruption();
   }
 
-  /// Records an evaluation and whether it is the best so far. A non-finite one is never the best.
+  /// Records an evaluation and whether it is the best so far. An evaluation that is not finite is never the best.
   void note(const Evaluation& evaluation) {
     const double measure = evaluation.perplexity.value_or(evaluation.loss);
     state.evaluated = state.step;
@@ -123,7 +125,7 @@ struct Trainer::Data {
     }
   }
 
-  /// Makes the observations that are due before the next update, or the others if the update fails.
+  /// Makes the observations that are due before the next update. If the update has failed, makes the others.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
     if (group.rank() != 0) return;
     const std::int64_t number = state.step + 1;
@@ -132,19 +134,19 @@ struct Trainer::Data {
       std::optional<decltype(observe())> made;
       try {
         made = observe();
-      } catch (const DefinitionError&) {  // no value has that name
+      } catch (const DefinitionError&) {  // there is no value with this name
         throw;
       } catch (const MemoryError& error) {
         if (callbacks.warning)
           callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
-      } catch (const Error&) {  // the error of the update itself says more
+      } catch (const Error&) {  // the error of the update itself is more useful
       }
       if (made) callback(number, *made);
     };
     if (callbacks.statistics && due(fit.statistics_every)) tell(callbacks.statistics, [&] { return statistics(); });
     if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
       tell(callbacks.watched, [&] { return watched(fit.watch); });
-    if (memory) observed.reset();  // its plans are not among those that the memory limit counts
+    if (memory) observed.reset();  // the memory limit does not count its plans
   }
   template <class StepOf>
   const train::ObservedSteps::Function& play_observed(const StepOf& step_of) {
@@ -161,15 +163,15 @@ struct Trainer::Data {
         play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
   }
 
-  /// Where failures are written.
+  /// Returns the folders for failures.
   train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
 
-  /// The numbers of a shard before those of weights that the definition updates.
+  /// Returns how many numbers a shard has before the numbers of `updates`, the weights that the definition updates.
   std::size_t own_numbers() const { return 3 + plays.states().size(); }
 
-  /// Plays the update: this rank's shards, each with its micro-batches. Returns for each shard whether this rank is
-  /// interrupted, the sum of losses, the count of targets, for each carried state 1 if it is not finite, else 0, and the
-  /// numbers of `updates`. If a call throws, saves the play and adds a sentence about it to the error.
+  /// Plays the update: this rank's shards, each with its micro-batches. Returns for each shard: whether this rank is
+  /// interrupted, the sum of losses, the count of targets, for each carried state 1 if it is not finite and otherwise
+  /// 0, and the numbers of `updates`. If a call throws, saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
     const std::size_t each = own_numbers() + updates.numbers();
     std::vector<double> results;
@@ -193,7 +195,7 @@ struct Trainer::Data {
         updates.add(step.player, step.notes.updates, of_shard + own_numbers());
       });
     } catch (const CommunicationError&) {
-      throw;  // no call has failed
+      throw;  // no call has failed, only the communication
     } catch (const Error& error) {
       if (options.capsule.empty()) throw;
       const std::optional<train::FailedPlay> found = plays.find_failure(state.cursor);
@@ -213,17 +215,19 @@ struct Trainer::Data {
     std::int64_t micro_batches = state.epoch_batches;
     if (!checked_multiply(micro_batches, schedule.epochs)) throw Error("schedule: too many epochs");
     schedule.steps = (micro_batches - 1) / options.accumulate + 1;
-    rate_at(schedule, 1);  // throws if the warm-up is longer
+    rate_at(schedule, 1);  // throws if the warm-up is longer than the schedule
   }
 
-  /// Plays the update's micro-batches again to find the op that gives the non-finite value, and throws TrainingError.
+  /// Plays the update's micro-batches again to find the op that produces the value that is not finite. Throws
+  /// TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
     const std::string update = " of update " + std::to_string(state.step + 1);
     const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
     throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
   }
 
-  /// No call is at fault: rank 0 saves its play, where the gradients come from.
+  /// Throws TrainingError for an update that overflows without a failing call. Rank 0 saves its play, which produced
+  /// the gradients.
   [[noreturn]] void overflows(const UpdateError& error) {
     std::string text = error.what();
     if (group.rank() == 0)
@@ -260,7 +264,7 @@ const Plan& Trainer::plan() const {
   Data& d = *data_;
   const train::TrainingStep& step = d.plays.largest_step();
   d.plan = step.player.plan();
-  std::size_t of_play = 0;  // the gradients that the plan counts as outputs
+  std::size_t of_play = 0;  // gradients that the plan counts as outputs
   for (const Store::Entry& weight : d.optimizer.trained()) of_play += weight.value.bytes();
   d.plan.sum_bytes = d.optimizer.gradient_bytes() - std::min(d.optimizer.gradient_bytes(), of_play);
   return d.plan;
@@ -279,7 +283,7 @@ StepReport Trainer::update() {
   const double* updated = sums.data() + d.own_numbers();
   if (const std::string weight = d.updates.not_finite(updated); !weight.empty())
     d.not_finite("new value of weight '" + weight + "'");
-  // A draw may have no rows; then the update is noise alone.
+  // A draw may have no rows. The update then consists only of noise.
   if (count == 0 && !d.privacy.on())
     throw TrainingError("update " + std::to_string(d.state.step + 1) + " has no target that counts");
   if (!std::isfinite(count) || count < 0)
@@ -381,14 +385,14 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
   const auto evaluated = [&] {
     try {
       return evaluate();
-    } catch (const DefinitionError& error) {  // of what only evaluations record
+    } catch (const DefinitionError& error) {  // a definition error of a function that only evaluations record
       throw EvaluationError(error.what());
     }
   };
   const auto report_evaluation = [&] {
     const Evaluation evaluation = evaluated();
     if (callbacks.evaluation) callbacks.evaluation(evaluation);
-    data_->note(evaluation);  // after the callback, which may measure more and be interrupted
+    data_->note(evaluation);  // runs after the callback, which may add measures and may be interrupted
   };
   const auto observed_update = [&] {
     data_->observe(options, callbacks, false);
@@ -403,7 +407,7 @@ bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
     return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
            (options.patience > 0 && data_->state.stale >= options.patience);
   };
-  struct Called {  // until fit() returns
+  struct Called {  // resets `called` when fit() returns
     ~Called() { callbacks = nullptr; }
     const Callbacks*& callbacks;
   } const called{data_->called};
@@ -459,7 +463,7 @@ void Trainer::load(const std::string& path) {
   Store carried;
   if (d.batches.training_continues(state.cursor))
     carried = train::read_carried(path, d.plays.whole_states(state.cursor));
-  d.model.load_weights(path + "/weights.safetensors");  // checks everything before it changes the model
+  d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
   d.optimizer.load(moments);
   d.plays.set_carried(state.cursor, carried);
   d.state = state;

@@ -10,15 +10,16 @@ namespace xtape::train {
 TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown,
                                bool one_shape)
     : limit_(limit), arena_(std::move(arena)), absent_(later), growth_(grown) {
-  // For threads, files and code; with plans of many shapes, memory that is freed is also in pieces too small for
-  // others.
+  // For threads, files and code. With plans of many shapes, also for freed memory in fragments that are too small for
+  // reuse.
   constexpr std::size_t least = std::size_t{5} << 18;
   reserve_ = one_shape ? least : 2 * least;
   later_ = later + reserve_;
 }
 
 void TrainingMemory::settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan) {
-  // How much a plan holds besides values is known when it is made, so it is made again until it fits beside that.
+  // The memory of a plan besides its values is not known until it is made. The plan is therefore repeated until
+  // everything fits.
   constexpr std::size_t little = std::size_t{1} << 17;
   for (std::size_t before = 0; before + little < besides();) {
     before = besides();
@@ -33,9 +34,10 @@ void TrainingMemory::settle(std::size_t counted, const std::function<void(std::s
   counted_ = counted;
 }
 
-/// The largest plan needs `most`, and the process `needed`, or what it has taken already.
+/// Throws MemoryError. The training needs `needed` bytes, or the peak memory of the process if the peak is larger.
+/// `most` describes the memory of the largest plan.
 void TrainingMemory::refuse(std::size_t needed, const std::string& most) const {
-  constexpr std::size_t varies = std::size_t{3} << 18;  // how much what is resident differs between processes
+  constexpr std::size_t varies = std::size_t{3} << 18;  // variation of the resident memory between processes
   const std::size_t taken = peak_resident_bytes();
   const std::size_t least = std::max(needed, taken) + varies;
   throw MemoryError(
@@ -58,7 +60,7 @@ void TrainingMemory::make_room(const std::function<bool()>& drop) {
   if (before_ > 0) {
     std::size_t highest = present();
     if (const std::size_t peak = peak_resident_bytes();
-        peak > peak_before_)  // what planning took for a moment counts too
+        peak > peak_before_)  // the temporary memory of planning counts, too
       highest = std::max(highest, above(peak, arena_->resident()));
     growth_ = std::max(growth_, above(highest, before_));
   }

@@ -52,7 +52,7 @@ TrainingStep& TrainingSteps::of(const BatchArrays& batch) {
   try {
     return planned();
   } catch (const LimitError& error) {
-    // The limit is chosen for the largest batch. The least plan of a smaller one can need a little more than that.
+    // The limit was chosen for the largest batch. The smallest plan for a smaller batch can need slightly more.
     if (!affords_ || !affords_(error.least())) throw;
     steps_.plan_within(error.least());
     return planned();

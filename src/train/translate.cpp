@@ -8,7 +8,8 @@
 namespace xtape::train {
 
 namespace {
-constexpr std::int64_t longest_source = 1000;  // the limit for a model without one, since attention needs much memory
+// limit for a model without its own limit, because attention needs much memory
+constexpr std::int64_t longest_source = 1000;
 
 std::string packed(const std::vector<Hypothesis>& hypotheses) {
   ranks::PackedBytes bytes;
@@ -36,8 +37,8 @@ std::vector<Hypothesis> unpacked(const std::string& text) {
   return hypotheses;
 }
 
-/// The results of `search` for all sources. Each rank searches for some of the batches that `search` makes of all
-/// sources, which it sorts by length.
+/// Returns the results of `search` for all sources. `search` sorts the sources by length and forms batches. Each rank
+/// searches some of these batches.
 template <class Search>
 std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& sources, std::int64_t batch_size,
                                                      ranks::RankGroup& group, const Search& search) {
@@ -66,7 +67,7 @@ std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokeniz
   options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();
   if (positions > 0) options.max_length = std::min(options.max_length, positions);
-  const std::size_t frame = source_of(*tokenizers.source, "").size();  // the number of tokens of an empty line
+  const std::size_t frame = source_of(*tokenizers.source, "").size();  // number of tokens of an empty line
   const auto limit = static_cast<std::size_t>(positions > 0 ? positions : longest_source);
   std::vector<Translation> translations(lines.size());
   std::vector<Tokens> sources;

@@ -20,7 +20,7 @@ WeightUpdates::WeightUpdates(Model& model, const std::vector<std::string>& names
   if (!names.empty()) ++numbers_;
 }
 
-/// Calls visit(name, array, the index of its first number) for each weight.
+/// Calls visit(name, array, the index of its first element) for each weight.
 template <class Visit>
 void WeightUpdates::for_each(const Visit& visit) const {
   std::size_t first = 1;

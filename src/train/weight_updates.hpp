@@ -8,24 +8,25 @@
 
 namespace xtape::train {
 
-/// Every play of an update computes new values from the same old ones. The update assigns their mean over all plays: the
-/// micro-batches of all shards. The sums are those of numbers of shards, so the bits do not depend on the ranks.
+/// Every play of an update computes new values from the same old values. The update assigns their mean over all plays,
+/// that is, over the micro-batches of all shards. The mean is summed by shards, so its bits do not depend on the number
+/// of ranks.
 class WeightUpdates {
  public:
-  /// `names`: the weights to update.
+  /// `names` are the weights to update.
   WeightUpdates(Model& model, const std::vector<std::string>& names);
-  /// How many numbers a shard has: the number of its plays, and the elements of the weights.
+  /// Returns how many numbers a shard has: the number of its plays, and the elements of the weights.
   std::size_t numbers() const { return numbers_; }
-  /// Adds those of a play. A weight that the recording does not update keeps its value.
+  /// Adds the numbers of a play. A weight that the recording does not update keeps its value.
   void add(const Player& player, const NamedVars& updates, double* numbers) const;
-  /// The first weight whose new value is not finite, from the sums over all shards; "" if there is none.
+  /// Returns the first weight whose new value is not finite, given the sums over all shards, or "" if there is none.
   std::string not_finite(const double* sums) const;
   void assign(const double* sums);
 
  private:
   template <class Visit>
   void for_each(const Visit& visit) const;
-  Model& model_;  // its arrays may be replaced, so they are looked up when they are needed
+  Model& model_;  // its arrays may be replaced, so they are looked up at each use
   std::vector<std::string> names_;
   std::size_t numbers_ = 0;
 };

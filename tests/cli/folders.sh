@@ -141,7 +141,7 @@ expect 2 "" "low-adapter has adapters itself" generate low-adapter --adapter low
 expect 2 "" "needs the model folder that it adapts, and low is none" generate low --adapter low-adapter --prompt a --tokens 1
 expect 2 "" "--adapter writes a folder, not an ONNX file" export low low.onnx --adapter --function logits
 expect 2 "" "--adapter excludes --weights" export low other --adapter --weights int8
-expect 2 "" "model .llama. has no \"adapter\", which it needs" export run-flat other --adapter
+expect 2 "" "model .llama. has no \"adapter\": add it to save adapters" export run-flat other --adapter
 expect 2 "" "model 'llama_lora' has no linear map 'transformer.h.0.attn.c_attn'" \
   generate "$llama/nested" --adapter "$adapters/gpt2" --prompt a --tokens 1
 cp -r "$adapters/llama" dora && sed -i 's/"use_dora": false/"use_dora": true/' dora/adapter_config.json

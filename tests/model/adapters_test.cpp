@@ -232,7 +232,7 @@ TEST_CASE("adapters: other definitions, and models without any") {
   CHECK_THROWS_WITH_AS(
       save_adapter(Model::load(source_root() + "/models/llama.json", {.hyper = {{"layers", "1"}}, .initialise = false}),
                    changed.folder / "to", "base"),
-      Contains("has no \"adapter\", which it needs"), DefinitionError);
+      Contains("has no \"adapter\": add it to save adapters"), DefinitionError);
   const Model none =
       Model::load(adapter_definition, {.hyper = {{"layers", "1"}, {"targets", "()"}}, .initialise = false});
   CHECK_THROWS_WITH_AS(save_adapter(none, changed.folder / "to", "base"), Contains("has no adapters"), DefinitionError);

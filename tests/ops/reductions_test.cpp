@@ -164,7 +164,7 @@ TEST_CASE("op min: any axes, shared ties, golden values; an error for no element
   Tape tape;
   CHECK_THROWS_AS(min(tape.input("none", {0})), ShapeError);
   CHECK_THROWS_WITH_AS(min(tape.input("mask", {2}, Dtype::boolean)),
-                       "min: takes numbers, received bool: use any or all", DtypeError);
+                       "min: takes numbers, received bool: use 'any' or 'all' instead", DtypeError);
 }
 
 TEST_CASE("op any: false over no elements, golden values") {

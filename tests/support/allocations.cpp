@@ -8,7 +8,7 @@ namespace {
 std::atomic<std::int64_t> calls{0};
 }  // namespace
 
-// A sanitizer replaces these functions itself. GCC announces it by a macro, Clang by a feature.
+// A sanitizer replaces these functions itself. GCC announces a sanitizer by a macro, Clang by a feature.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define XTAPE_SANITIZED
@@ -33,7 +33,7 @@ bool allocations_are_counted() {
 }
 }  // namespace xtape
 
-// These replace the functions of the C library, which are still available under other names.
+// These functions replace those of the C library, which remain available under other names.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);

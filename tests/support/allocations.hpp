@@ -1,15 +1,15 @@
-/// Counts the allocations of all threads: calls of malloc and related functions, and so of operator new, from the
-/// program and from every loaded library.
+/// Counts the allocations of all threads. Counts calls of malloc and related functions, and therefore of operator new,
+/// from the program and from every loaded library.
 #pragma once
 
 #include <cstdint>
 
 namespace xtape {
 
-/// False if a sanitizer replaces malloc: then allocations cannot be counted.
+/// Returns false if a sanitizer replaces malloc, because allocations cannot be counted then.
 bool allocations_are_counted();
 
-/// Allocations made in this program since it started.
+/// Returns the number of allocations in this program since its start.
 std::int64_t allocations();
 
 /// Counts the allocations since its construction.

@@ -33,5 +33,5 @@ TEST_CASE("allocations of every kind and thread are counted" * needs_no_sanitize
         }) >= 1);
   CHECK(count_of([&] { keep(std::vector<double>(100).data()); }) == 1);
   const auto in_thread = [&] { std::thread([&] { keep(std::make_unique<int>(3).get()); }).join(); };
-  CHECK(count_of(in_thread) >= 2);  // that of the thread itself and that of the integer
+  CHECK(count_of(in_thread) >= 2);  // the allocation of the thread and the allocation of the integer
 }

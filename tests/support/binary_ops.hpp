@@ -10,7 +10,7 @@ namespace xtape {
 
 using Binary = Var (*)(const Operand&, const Operand&);
 
-/// Element [i, j] of (2, 3) with (3,), for every number dtype.
+/// Checks element [i, j] of the result for shapes (2, 3) and (3,), for every number dtype.
 template <class T, class Expected>
 void check_binary_as(Binary op, const Expected& expected) {
   const xt::xarray<T> a{{T(1.5), T(0), T(-2)}, {T(7), T(2), T(-5)}};
@@ -30,7 +30,7 @@ void check_binary(Binary op, const Expected& expected) {
   check_binary_as<std::int64_t>(op, expected);
 }
 
-/// Gradients with broadcasting both ways, away from kinks.
+/// Checks gradients with broadcasting in both directions, away from kinks.
 inline void check_binary_gradients(Binary op) {
   const xt::xarray<double> a{{0.5, 1.75, 2.5}, {3.25, 0.7, 1.4}};
   const xt::xarray<double> b{1.25, 2.25, 0.9};

@@ -4,5 +4,5 @@
 #include <string>
 #include <vector>
 
-/// The titles of the test cases that have started, in order, the present one included.
+/// Returns the titles of the test cases that have started, in order, including the current one.
 const std::vector<std::string>& cases_started();

@@ -1,4 +1,4 @@
-/// Numbers that several files of tests use.
+/// Numbers that several test files use.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-/// Kernels of ops without their ops.
+/// Runs the kernels of ops without the ops.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace xtape {
 
-/// A call with dense operands, from which kernels are made.
+/// A call with dense operands. Kernels are made for it.
 class DenseCall {
  public:
   DenseCall(std::vector<ValueType> inputs, std::vector<ValueType> outputs, Attributes attributes, int threads = 1,
@@ -27,7 +27,7 @@ class DenseCall {
 
   KernelForm form() const { return {inputs_, outputs_, attributes_, in_, out_, fixed_, threads_, precision_}; }
 
-  /// Makes the kernel of this name and runs it once.
+  /// Makes the kernel with this name and runs it once.
   void run(const KernelList& list, const std::string& name, const std::vector<const void*>& in,
            const std::vector<void*>& out) const {
     const auto found = std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.first == name; });

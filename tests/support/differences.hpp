@@ -1,11 +1,12 @@
-/// Difference quotients, with which tests compare derivatives.
+/// Difference quotients. Tests compare derivatives with them.
 #pragma once
 
 #include <functional>
 
 namespace xtape::test {
 
-/// The central difference quotient of `value` by `element`, which it reads; `element` is then as before.
+/// Returns the central difference quotient of `value` with respect to `element`, which `value` reads. Restores
+/// `element` afterwards.
 inline double slope_by(double& element, const std::function<double()>& value, double h = 1e-5) {
   const double before = element;
   element = before + h;

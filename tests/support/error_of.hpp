@@ -1,4 +1,4 @@
-/// Texts of errors.
+/// Returns the texts of errors.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace xtape::test {
 
-/// The text of the error that `action` throws; empty where it throws none.
+/// Returns the text of the error that `action` throws, or an empty text if it throws none.
 template <class Action>
 std::string error_of(const Action& action) {
   try {

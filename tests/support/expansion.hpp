@@ -17,15 +17,15 @@ inline xt::xarray<double> as_doubles(const Array& array) {
   return xt::xarray<double>(array.to<std::int64_t>());
 }
 
-/// The values of all `outputs`, computed in one play by the reference, in which every op that has an expansion is
-/// replaced by it.
+/// Returns the values of all `outputs`, computed by the reference in one play. The reference replaces every op that has
+/// an expansion by this expansion.
 inline std::vector<Array> references_of(const Vars& outputs) {
   PlayerOptions options;
   options.passes = Passes::reference();
   return values_of(outputs, options);
 }
 
-/// Checks that two kernels' results are the same bits and agree with the reference.
+/// Checks that the results of two kernels have the same bits and agree with the reference.
 inline void check_agreement(const Array& one, const Array& three, const Array& expanded, double tolerance) {
   CHECK(std::memcmp(one.data(), three.data(), one.bytes()) == 0);
   const xt::xarray<double> kernel = as_doubles(one), reference = as_doubles(expanded);
@@ -36,8 +36,8 @@ inline void check_agreement(const Array& one, const Array& three, const Array& e
   }
 }
 
-/// Checks that the kernels give the same bits on one and on three threads, and agree with the reference. Each output is
-/// played alone.
+/// Checks that the kernels give the same bits on one thread and on three threads, and that they agree with the
+/// reference. Each output is played separately.
 inline void check_expansion(const Vars& outputs, double tolerance) {
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     CAPTURE(k);
@@ -45,7 +45,7 @@ inline void check_expansion(const Vars& outputs, double tolerance) {
   }
 }
 
-/// The same for large arrays: all outputs are played together.
+/// Like check_expansion, for large arrays: all outputs are played together.
 inline void check_large_expansion(const Vars& outputs, double tolerance) {
   const std::vector<Array> one = fast(outputs, 1), three = fast(outputs, 3), expanded = references_of(outputs);
   for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -54,7 +54,7 @@ inline void check_large_expansion(const Vars& outputs, double tolerance) {
   }
 }
 
-/// Normally distributed numbers, a function of the seed.
+/// Returns normally distributed numbers, as a function of the seed.
 inline xt::xarray<double> normal_array(const std::vector<std::size_t>& shape, unsigned seed, double mean = 0,
                                        double deviation = 1) {
   std::mt19937 bits(seed);

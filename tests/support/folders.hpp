@@ -1,4 +1,4 @@
-/// Temporary folders, which are deleted at the end of a test.
+/// Temporary folders that are deleted at the end of a test.
 #pragma once
 
 #include <unistd.h>
@@ -18,7 +18,7 @@ class Folder {
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
-  /// A copy of another folder.
+  /// Creates a copy of another folder.
   explicit Folder(const std::string& like) : Folder() {
     for (const auto& entry : std::filesystem::directory_iterator(like))
       if (entry.is_regular_file()) std::filesystem::copy_file(entry.path(), path_ / entry.path().filename());

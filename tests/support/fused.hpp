@@ -14,8 +14,8 @@
 
 namespace xtape {
 
-/// A player of `outputs`, played twice. Checks that its values are those of a player without rules, and that the steps
-/// of that one contain neither `op` nor its gradient.
+/// Plays `outputs` twice and returns the player. Checks that its values equal the values of a player without rules, and
+/// that the steps of the player without rules contain neither `op` nor its gradient.
 inline Player played_with_rules(const Tape& tape, const Vars& outputs, const std::string& op, double tolerance = 1e-11,
                                 const std::vector<Feed>& feeds = {}) {
   PlayerOptions off;
@@ -38,7 +38,7 @@ inline Player played_with_rules(const Tape& tape, const Vars& outputs, const std
   return player;
 }
 
-/// The number of steps with an op, and the number of steps with its gradient.
+/// The number of steps with an op, and the number of steps with the gradient of this op.
 using Count = std::pair<std::int64_t, std::int64_t>;
 inline Count fused(const std::string& op, const Tape& tape, const Vars& outputs, double tolerance = 1e-11) {
   const Player player = played_with_rules(tape, outputs, op, tolerance);

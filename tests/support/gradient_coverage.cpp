@@ -21,7 +21,7 @@ std::set<std::string>& counted() {
   return names;
 }
 
-/// The ops through which a gradient flows from `outputs` to `inputs`.
+/// Counts the ops through which a gradient flows from `outputs` to `inputs`.
 void count_swept(const Vars& outputs, const Vars& inputs) {
   const Tape tape = inputs[0].tape();
   std::vector<bool> depends(tape.size(), false), reached(tape.size(), false);
@@ -38,7 +38,7 @@ void count_swept(const Vars& outputs, const Vars& inputs) {
   }
 }
 
-/// What a function computes at some points, recorded and played in one of several ways.
+/// The computation of a function at some points. It can be recorded and played in several ways.
 class Subject {
  public:
   Subject(const std::function<Vars(const Vars&)>& function, const std::vector<xt::xarray<double>>& points)
@@ -49,14 +49,14 @@ class Subject {
                                   Dtype::float64));
     if (function) outputs = function(inputs);
   }
-  /// The float64 outputs.
+  /// Returns the float64 outputs.
   Vars floats() const {
     Vars found;
     for (const Var& output : outputs)
       if (output.dtype() == Dtype::float64) found.push_back(output);
     return found;
   }
-  /// Standard normal numbers for each var.
+  /// Returns standard normal numbers for each var.
   Vars directions(const Vars& vars) {
     Vars found;
     for (const Var& var : vars) {
@@ -66,7 +66,7 @@ class Subject {
     }
     return found;
   }
-  /// The values of vars as float64.
+  /// Returns the values of vars as float64.
   std::vector<xt::xarray<double>> values(const Vars& vars) const {
     std::vector<Feed> feeds;
     for (std::size_t i = 0; i < inputs.size(); ++i) feeds.emplace_back(inputs[i], points_[i]);
@@ -86,7 +86,7 @@ class Subject {
   int drawn_ = 0;
 };
 
-/// "" if the numbers are close or both NaN.
+/// Returns "" if the numbers are close or both NaN, and otherwise a description of the difference.
 std::string difference(const std::string& what, const xt::xarray<double>& found, const xt::xarray<double>& wanted,
                        double tolerance) {
   if (found.shape() != wanted.shape()) return what + ": other shapes";
@@ -98,7 +98,7 @@ std::string difference(const std::string& what, const xt::xarray<double>& found,
   return "";
 }
 
-/// <u, jvp(t)> equals <grad(u), t>.
+/// Checks that <u, jvp(t)> equals <grad(u), t>.
 std::string check_jvp(const std::function<Vars(const Vars&)>& function, const std::vector<xt::xarray<double>>& points,
                       double tolerance) {
   Subject subject(function, points);
@@ -113,7 +113,7 @@ std::string check_jvp(const std::function<Vars(const Vars&)>& function, const st
   return difference("jvp", values[0], values[1], tolerance);
 }
 
-/// The results and gradients of one example.
+/// Returns the results and gradients of one example.
 Vars results_of(const std::function<Vars(const Vars&)>& function, const Vars& inputs) {
   Vars results = function(inputs);
   Var total;
@@ -124,7 +124,7 @@ Vars results_of(const std::function<Vars(const Vars&)>& function, const Vars& in
   return results;
 }
 
-/// vmap equals a loop over the examples. `mapped`: which inputs differ between them.
+/// Checks that vmap equals a loop over the examples. `mapped` says which inputs differ between the examples.
 std::string check_vmap(const std::function<Vars(const Vars&)>& function, const std::vector<xt::xarray<double>>& points,
                        const std::vector<bool>& mapped, double tolerance) {
   constexpr int examples = 3;
@@ -165,8 +165,8 @@ std::string check_vmap(const std::function<Vars(const Vars&)>& function, const s
   return "";
 }
 
-/// What is wrong with the function's tangents or with the function as mapped over all inputs, or over one of them; "" if
-/// nothing is.
+/// Checks the tangents of the function, and the function mapped over all inputs and over each input alone. Returns a
+/// description of the first error, or "" if there is none.
 std::string check_transformed(const std::function<Vars(const Vars&)>& function,
                               const std::vector<xt::xarray<double>>& points, double tolerance) {
   std::string wrong = check_jvp(function, points, tolerance);
@@ -188,7 +188,7 @@ GradcheckReport counted_gradcheck(const std::function<Vars(const Vars&)>& functi
   report.message = check_transformed(function, points, options.tolerance);
   report.passed = report.message.empty();
   if (!report.passed) return report;
-  Tape tape;  // records the function once more
+  Tape tape;  // a tape on which the function is recorded once more
   tape.set_default_dtype(Dtype::float64);
   Vars inputs;
   for (const auto& point : points)

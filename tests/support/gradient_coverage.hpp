@@ -1,5 +1,5 @@
-/// Records which ops the tests have gradient-checked. This header is included first in every file of the ops suite (see
-/// tests/meson.build) and wraps xtape::gradcheck, so that the record is complete and cannot be wrong.
+/// Records which ops the tests have gradient-checked. Every file of the ops suite includes this header first (see
+/// tests/meson.build). It wraps xtape::gradcheck, so the record is complete and cannot be wrong.
 #pragma once
 
 #include <set>
@@ -14,7 +14,7 @@ namespace xtape {
 GradcheckReport counted_gradcheck(const std::function<Vars(const Vars&)>& function,
                                   const std::vector<xt::xarray<double>>& points, const GradcheckOptions& options = {});
 
-/// The names of the ops recorded so far in this program.
+/// Returns the names of the ops recorded so far in this program.
 const std::set<std::string>& gradient_checked_ops();
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Short forms for tests of functions that take indices.
+/// Short helpers for tests of functions with indices.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,20 +20,20 @@ namespace xtape {
 using Integers = std::vector<std::int64_t>;
 using OneResult = std::function<Var(const Vars&)>;
 
-/// A constant of indices; of one axis if there is no shape.
+/// Returns a constant of indices. It has one axis if there is no shape.
 inline Var index(const Var& like, const Integers& values, Shape shape = {}, Dtype dtype = Dtype::int64) {
   Array array(Dtype::int64, shape.empty() ? Shape{static_cast<std::int64_t>(values.size())} : shape);
   std::copy(values.begin(), values.end(), array.as<std::int64_t>());
   return cast(like.tape().constant(array), dtype);
 }
 
-/// Integers as an operand of `played`, which feeds floats.
+/// Returns integers as an operand of `played`, which feeds floats.
 inline Doubles as_numbers(const Integers& values, const Shape& shape) {
   auto next = values.begin();
   return made_from(shape, [&](const Shape&) { return static_cast<double>(*next++); });
 }
 
-/// Checks vmap over axis 0 of all operands against a loop; and with each operand in turn the same for all examples.
+/// Checks vmap over axis 0 of all operands against a loop. Repeats the check with each operand in turn unmapped.
 inline void check_vmap(const OneResult& function, const std::vector<Doubles>& points) {
   for (std::size_t same = points.size() == 1 ? 1 : 0; same <= points.size(); ++same) {
     CAPTURE(same);

@@ -1,7 +1,7 @@
 // The main function of doctest. The last line is "N passed, N failed", with ", N skipped" if requirements of cases are
-// missing. All cases count as one that is skipped if the processor lacks the instruction set that XTAPE_ISA or
-// XTAPE_TEST_NEEDS names, or has no wider one than XTAPE_TEST_REPEATS names. A filter that selects no test case is an
-// error, and so is a case that asserts nothing.
+// missing. All cases count as one skipped case if the processor lacks the instruction set named by XTAPE_ISA or
+// XTAPE_TEST_NEEDS, or has no wider instruction set than the one named by XTAPE_TEST_REPEATS. A filter that selects no
+// test case is an error. A case without assertions is also an error.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ struct CountCases : doctest::IReporter {
   void subcase_end() override {}
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
-  // doctest's own number counts what a filter leaves out, too.
+  // doctest's own number also counts cases that a filter excludes.
   void test_case_skipped(const doctest::TestCaseData& test) override {
     if (!test.m_skip || test.m_description == nullptr) return;
     ++skipped;
@@ -44,7 +44,7 @@ struct CountCases : doctest::IReporter {
   }
 };
 REGISTER_LISTENER("count_cases", 1, CountCases);
-/// The instruction set of this name.
+/// Returns the instruction set with this name.
 xtape::InstructionSet set_named(const std::string& name) {
   using enum xtape::InstructionSet;
   for (const xtape::InstructionSet set : {avx2, avx512, avx512_bf16, amx})

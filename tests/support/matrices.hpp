@@ -7,7 +7,7 @@
 
 namespace xtape::tests {
 
-/// a[…, i, j] times b[…, j, k], or b[…, k, j] if `b_turned`, by loops.
+/// Returns a[…, i, j] times b[…, j, k] by loops. If `b_turned`, b is [..., k, j].
 inline Doubles product(const Doubles& a, const Doubles& b, bool b_turned = false) {
   Shape shape = shape_of(a);
   const std::int64_t inner = shape.back(), rank = static_cast<std::int64_t>(shape.size());
@@ -25,7 +25,7 @@ inline Doubles product(const Doubles& a, const Doubles& b, bool b_turned = false
   });
 }
 
-/// Symmetric, positive definite matrices with distinct eigenvalues.
+/// Returns symmetric positive definite matrices with distinct eigenvalues.
 inline Doubles positive(const Shape& shape) {
   const Doubles x = numbers(shape, 11);
   return made_from(shape, [&](const Shape& i) {
@@ -36,7 +36,7 @@ inline Doubles positive(const Shape& shape) {
   });
 }
 
-/// What a play of `record` at x throws; "" if nothing.
+/// Returns the text of the error that a play of `record` at x throws, or "" if there is none.
 inline std::string message_of(const std::function<Var(const Vars&)>& record, const Doubles& x) {
   Tape tape;
   const Var input = tape.input("x", shape_of(x), Dtype::float64);

@@ -1,5 +1,5 @@
-/// What a case needs that may be missing: TEST_CASE("…" * needs_no_sanitizer()). Where it is missing, doctest skips the
-/// case, and main.cpp counts it as skipped and prints what it needs.
+/// Requirements of a case that may be missing: TEST_CASE("…" * needs_no_sanitizer()). If a requirement is missing,
+/// doctest skips the case. main.cpp counts it as skipped and prints the requirement.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,10 +18,10 @@ class Needs {
  public:
   Needs(bool met, std::string what) : met_(met), what_(std::move(what)) {}
 
-  /// doctest calls this where the case is registered.
+  /// doctest calls this function when the case is registered.
   void fill(doctest::detail::TestCase& test) const {
     if (met_) return;
-    static std::set<std::string> kept;  // doctest keeps a pointer
+    static std::set<std::string> kept;  // kept, because doctest stores a pointer
     test.m_skip = true;
     test.m_description = kept.insert(what_).first->c_str();
   }
@@ -31,7 +31,7 @@ class Needs {
   std::string what_;
 };
 
-/// A sanitizer owns malloc, and reserves terabytes of address space before anything runs.
+/// A sanitizer replaces malloc, and reserves terabytes of address space before any other code runs.
 inline Needs needs_no_sanitizer() {
   return {allocations_are_counted(), "a build without a sanitizer"};
 }
@@ -39,7 +39,7 @@ inline Needs needs_no_sanitizer() {
 /// Under an emulator, a shell cannot start programs of the emulated processor.
 inline Needs needs_to_start_itself() {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  // The program that is started must not start another.
+  // The environment variable keeps the started program from starting another one.
   const std::string command = "XTAPE_IS_STARTED=1 '" + program + "' --count >/dev/null 2>&1";
   const bool met = std::getenv("XTAPE_IS_STARTED") != nullptr || std::system(command.c_str()) == 0;
   return {met, "a shell that can start it"};

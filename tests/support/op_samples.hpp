@@ -15,8 +15,8 @@ using Sizes = std::vector<std::int64_t>;
 
 /// A valid call.
 struct Sample {
-  Attributes attributes;  ///< Those without a default, and lists whose default is empty.
-  Types inputs = {};      ///< Empty if all have shape (3, 3).
+  Attributes attributes;  ///< Attributes without a default, and lists whose default is empty.
+  Types inputs = {};      ///< Empty if all inputs have shape (3, 3).
 };
 
 inline const Attributes loss{};

@@ -1,6 +1,6 @@
-/// The error of a call that a test records begins with the test's file and line. This header is included first in every
-/// file of the suites that record (see tests/meson.build). It removes the location if it is the line of the check
-/// itself, so that tests need not state it, and a wrong location fails the test.
+/// Checks that the error of a call that a test records begins with the test's file and line. Every file of the suites
+/// that record includes this header first (see tests/meson.build). The header removes the location if it is the line of
+/// the check itself, so tests need not state it. A wrong location makes the test fail.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@
 
 namespace xtape::test {
 
-/// Runs `body`; rethrows an E of the form "PLACE: TEXT" as "TEXT".
+/// Runs `body`. If it throws an E of the form "PLACE: TEXT", throws an E with the text "TEXT" instead.
 template <class E, class Body>
 void without_place(const Caller& caller, const Body& body) {
   try {

@@ -1,4 +1,4 @@
-/// Short forms for tests of ops.
+/// Short helpers for tests of ops.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@
 
 namespace xtape {
 
-/// The values of `vars`, of one play.
+/// Returns the values of `vars` from one play.
 inline std::vector<Array> values_of(const Vars& vars, const PlayerOptions& options, std::uint64_t step = 0) {
   Player player(vars[0].tape(), vars, options);
   player.play({}, step);
@@ -28,19 +28,19 @@ inline std::vector<Array> values_of(const Vars& vars, const PlayerOptions& optio
   return values;
 }
 
-/// The values of `vars`, played together with every optimisation except constant folding, on `threads` threads.
+/// Returns the values of `vars`, played together on `threads` threads with every optimisation except constant folding.
 inline std::vector<Array> fast(const Vars& vars, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
   PlayerOptions options;
   options.threads = threads;
   options.seed = seed;
-  options.passes.fold = false;  // folding may compute a value that depends on constants only in another way
+  options.passes.fold = false;  // folding may use another computation for values that depend only on constants
   return values_of(vars, options, step);
 }
 inline Array fast(const Var& var, int threads = 2, std::uint64_t step = 0, std::uint64_t seed = 0) {
   return fast(Vars{var}, threads, step, seed)[0];
 }
 
-/// `function` of arrays of T, computed by the kernels.
+/// Returns `function` of arrays of T, computed by the kernels.
 template <class T>
 Array played_on(const std::function<Var(const Vars&)>& function, const std::vector<xt::xarray<T>>& points) {
   Tape tape;
@@ -50,7 +50,7 @@ Array played_on(const std::function<Var(const Vars&)>& function, const std::vect
   return fast(function(inputs));
 }
 
-/// An array of one axis.
+/// Returns an array of one axis.
 template <class T>
 xt::xarray<T> listed(std::initializer_list<T> values) {
   xt::xarray<T> array = xt::xarray<T>::from_shape({values.size()});
@@ -58,7 +58,7 @@ xt::xarray<T> listed(std::initializer_list<T> values) {
   return array;
 }
 
-/// `function` of one-dimensional arrays, computed by the kernels.
+/// Returns `function` of one-dimensional arrays, computed by the kernels.
 template <class T>
 Array played(const std::function<Var(const Vars&)>& function, std::initializer_list<std::initializer_list<T>> points) {
   std::vector<xt::xarray<T>> arrays;
@@ -66,7 +66,7 @@ Array played(const std::function<Var(const Vars&)>& function, std::initializer_l
   return played_on(function, arrays);
 }
 
-/// As above, for a function of one array.
+/// Like check_gradients, for a function of one array.
 inline void check_gradients_on(const std::function<Var(const Var&)>& function, const xt::xarray<double>& point,
                                bool second = true) {
   check_gradients([&](const Vars& x) { return Vars{function(x[0])}; }, std::vector<xt::xarray<double>>{point}, second);
@@ -75,7 +75,7 @@ inline void check_gradients_at(const std::function<Var(const Var&)>& function, s
   check_gradients_on(function, listed(point));
 }
 
-/// Whether |a - b| <= tolerance * (1 + |b|), or both are the same infinity, or both are NaN.
+/// Returns whether |a - b| <= tolerance * (1 + |b|), or both are the same infinity, or both are NaN.
 inline bool close(double a, double b, double tolerance) {
   if (a == b || (a != a && b != b)) return true;
   return std::isfinite(b) && std::abs(a - b) <= tolerance * (1 + std::abs(b));

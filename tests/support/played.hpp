@@ -1,5 +1,5 @@
-/// Plays a recorded function by the reference path, and by the fast path on one and two threads, in float64 and in
-/// float32. All must agree.
+/// Plays a recorded function on the reference path, and on the fast path with one and with two threads, in float64 and
+/// in float32. All results must agree.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ inline Shape shape_of(const Doubles& x) {
   return Shape(x.shape().begin(), x.shape().end());
 }
 
-/// An array whose element at `index` is value(index).
+/// Returns an array whose element at `index` is value(index).
 template <class Value>
 Doubles made_from(const Shape& shape, const Value& value) {
   Doubles result = Doubles::from_shape(std::vector<std::size_t>(shape.begin(), shape.end()));
@@ -36,21 +36,21 @@ Doubles made_from(const Shape& shape, const Value& value) {
   return result;
 }
 
-/// The element of `x` at `index`.
+/// Returns the element of `x` at `index`.
 inline double element(const Doubles& x, const Shape& index) {
   std::int64_t flat = 0;
   for (std::size_t i = 0; i < index.size(); ++i) flat = flat * static_cast<std::int64_t>(x.shape()[i]) + index[i];
   return x.data()[flat];
 }
 
-/// Random numbers in (-1, 1) that are exact in float32, a function of the seed.
+/// Returns random numbers in (-1, 1) that are exact in float32, as a function of the seed.
 inline Doubles numbers(const Shape& shape, unsigned seed = 0) {
   std::mt19937 random(seed + 1);
   std::uniform_real_distribution<float> uniform(-1, 1);
   return made_from(shape, [&](const Shape&) { return static_cast<double>(uniform(random)); });
 }
 
-/// Whether |x - y| <= tolerance * (1 + |y|) everywhere; NaN is near NaN.
+/// Returns whether |x - y| <= tolerance * (1 + |y|) for all elements. Two NaNs count as near.
 inline bool near(const Doubles& x, const Doubles& y, double tolerance) {
   if (shape_of(x) != shape_of(y)) return false;
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -61,7 +61,7 @@ inline bool near(const Doubles& x, const Doubles& y, double tolerance) {
   return true;
 }
 
-/// An array of any dtype as doubles.
+/// Converts an array of any dtype to doubles.
 inline Doubles as_doubles(const ArrayView& view) {
   const auto converted = [](const auto& values) {
     Doubles result = Doubles::from_shape(std::vector<std::size_t>(values.shape().begin(), values.shape().end()));
@@ -82,7 +82,7 @@ inline Doubles as_doubles(const ArrayView& view) {
   }
 }
 
-/// The outputs of `record` for the points, as floats of `dtype`, played with `options`.
+/// Returns the outputs of `record` for the points. They are played with `options` in the float dtype `dtype`.
 inline std::vector<Doubles> played_with(const Recording& record, const std::vector<Doubles>& points, Dtype dtype,
                                         const PlayerOptions& options) {
   Tape tape;
@@ -108,13 +108,14 @@ inline std::vector<Doubles> played_with(const Recording& record, const std::vect
   return results;
 }
 
-/// Whether two numbers have the same bits, also if they are NaN.
+/// Returns whether two numbers have the same bits. The comparison also works for NaN.
 inline bool same_bits(double a, double b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-/// The outputs of `record` for the points, in float64 by the reference path. Checks that the fast path agrees within
-/// `tolerance`, with the same bits on one and two threads, and that float32 agrees within `tolerance32`.
+/// Returns the outputs of `record` for the points, computed in float64 on the reference path. Checks that the fast path
+/// agrees within `tolerance` and gives the same bits on one and two threads, and that float32 agrees within
+/// `tolerance32`.
 inline std::vector<Doubles> played(const Recording& record, const std::vector<Doubles>& points,
                                    double tolerance = 1e-12, double tolerance32 = 1e-5) {
   PlayerOptions reference;
@@ -141,7 +142,7 @@ inline Doubles played_one(const std::function<Var(const Vars&)>& record, const s
   return played([&](const Vars& x) { return Vars{record(x)}; }, points)[0];
 }
 
-/// As check_gradients, for one output.
+/// Like check_gradients, for one output.
 inline void check_gradient(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
   check_gradients([&](const Vars& x) { return Vars{record(x)}; }, points);
 }

@@ -47,7 +47,7 @@ inline bool are_close(const Numbers& a, const Numbers& b, double tolerance = 1e-
   return close;
 }
 
-/// The values at the points, the same for all ways to play.
+/// Returns the values at the points. Checks that all ways to play give the same values.
 inline std::vector<Numbers> everywhere(const Function& function, const std::vector<Numbers>& points) {
   Tape tape;
   Vars inputs;
@@ -79,7 +79,7 @@ inline void check(const Function& function, const std::vector<Numbers>& points) 
   }
 }
 
-/// By Newton's method, from x itself.
+/// Computes the root with Newton's method, starting at x itself.
 inline Looped root(const Var& x) {
   return while_loop([&](const Vars& y) { return abs(square(y[0]) - x) > 1e-9; },
                     [&](const Vars& y) { return Vars{(y[0] + x / y[0]) * 0.5}; }, {x}, 60);
@@ -90,7 +90,7 @@ inline int steps_of_root(double x) {
   return steps;
 }
 
-/// Turns and shrinks y [n] by w [n, n] while its length is above a bound: another number of steps for each y.
+/// Rotates and shrinks y [n] by w [n, n] while its length is above a bound. The number of steps differs for each y.
 inline Looped shrunk(const Var& y, const Var& w, const Var& b, std::int64_t max_steps = 12) {
   return while_loop([](const Vars& s) { return sum(square(s[0])) > 0.5; },
                     [&](const Vars& s) {
@@ -103,7 +103,7 @@ inline Numbers turn(double angle) {
   return {{std::cos(angle), -std::sin(angle)}, {std::sin(angle), std::cos(angle)}};
 }
 
-/// x itself; counts its runs.
+/// The op returns x and counts its runs in `runs`.
 inline int runs = 0;
 inline const Op& counted_op() {
   static const Op entry = [] {

@@ -1,9 +1,9 @@
-/// Time for expectations about time: that of the processor, which does not depend on what else the machine does.
+/// The time of the processor, for expectations about time. It does not depend on other programs on the machine.
 #pragma once
 
 #include <ctime>
 
-/// The seconds of processor time that this process has used, with all its threads.
+/// Returns the seconds of processor time that all threads of this process have used.
 inline double processor_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,4 +1,4 @@
-/// Arrays of random numbers under random layouts: axes in any order, gaps, negative and zero strides.
+/// Arrays of random numbers with random layouts: axes in any order, gaps, and negative and zero strides.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +40,12 @@ void for_each_index(const Shape& shape, const Visit& visit) {
   }
 }
 
-/// The variations of a layout that `scattered` may choose.
+/// The variations of a layout from which `scattered` may choose.
 struct LayoutFreedom {
   bool reorders = true;
   bool gaps = true;
   bool reverses = true;
-  bool repeats = false;  ///< Allows strides of 0; not for arrays that are written.
+  bool repeats = false;  ///< Allows strides of 0. Not for arrays that are written.
 };
 
 template <class T>

@@ -1,4 +1,4 @@
-/// Recurrences for tests: recorded by `scan`, and by calling the cell at every step.
+/// Recurrences for tests. They are recorded by `scan`, or by calling the cell at every step.
 #pragma once
 
 #include <vector>
@@ -23,7 +23,7 @@ inline Var at_step(const Var& x, std::int64_t axis, std::int64_t step) {
   return squeeze(slice(x, start, stop), {axis});
 }
 
-/// The reference of a scan, which calls the cell at every step.
+/// The reference for a scan. It calls the cell at every step.
 inline Scanned by_hand(const ScanFunction& cell, const Vars& inputs, const Vars& init, const ScanOptions& options) {
   const std::int64_t length = inputs[0].size(options.axis);
   Vars states = init;
@@ -67,7 +67,8 @@ inline std::vector<Doubles> simple_points(std::int64_t batch = 3, std::int64_t l
           numbers({4}, 5)};
 }
 
-/// x [b, t, n], y [b, t, m]; h, c [b, m]; w [n, 4m], u [m, 4m], bias [4m]: two inputs, two states, two outputs.
+/// x [b, t, n], y [b, t, m]; h, c [b, m]; w [n, 4m], u [m, 4m], bias [4m]. The cell has two inputs, two states and two
+/// outputs.
 inline Vars long_short(Steps steps, const Vars& v, const ScanOptions& options) {
   const ScanFunction cell = [&](const Vars& x, const Vars& state) {
     const Vars gates = split(einsum("bn,ng->bg", x[0], v[4]) + einsum("bm,mg->bg", state[0], v[5]) + v[6], 4, 1);
@@ -86,7 +87,7 @@ inline std::vector<Doubles> long_short_points(std::int64_t length = 6) {
 
 using Recurrence = Vars (*)(Steps, const Vars&, const ScanOptions&);
 
-/// The model's outputs, and the gradients of a weighted sum of them.
+/// Returns the model's outputs, and the gradients of a weighted sum of them.
 inline Vars with_gradients(Recurrence model, Steps steps, const Vars& v, const ScanOptions& options) {
   Vars results = model(steps, v, options);
   Var loss = sum(sin(results[0]));

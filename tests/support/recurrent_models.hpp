@@ -1,4 +1,4 @@
-/// Small variants of the installed models with recurrences, and of the Transformer language model.
+/// Small variants of the installed recurrent models, and of the Transformer language model.
 #pragma once
 
 #include <cmath>
@@ -42,7 +42,8 @@ inline std::vector<Variant> translators_and_language_models() {
   return all;
 }
 
-/// The variant, with biases and norms moved from their initial values, so that each affects the result.
+/// Loads the variant. Its biases and norms are moved away from their initial values, so that each of them affects the
+/// result.
 inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;

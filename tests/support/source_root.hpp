@@ -5,8 +5,8 @@
 
 namespace xtape {
 
-/// The project's folder, without a trailing slash. Only one file is compiled with the path, so that a compiler cache
-/// can serve all others in any checkout.
+/// Returns the project's folder without a trailing slash. Only one file is compiled with the path. A compiler cache can
+/// therefore serve all other files in any checkout.
 std::string source_root();
 
 }  // namespace xtape

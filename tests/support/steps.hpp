@@ -8,13 +8,13 @@
 
 namespace xtape {
 
-/// The number of steps named `op`; fused elementwise ops are named "a+b".
+/// Returns the number of steps named `op`. Fused elementwise ops have names such as "a+b".
 inline std::int64_t steps(const Player& player, const std::string& op) {
   const auto& all = player.plan().steps;
   return std::count_if(all.begin(), all.end(), [&](const Plan::Step& step) { return step.op == op; });
 }
 
-/// How often steps contain the op, alone or among fused elementwise ops.
+/// Returns how often steps contain the op, alone or among fused elementwise ops.
 inline std::int64_t steps_with(const Player& player, const std::string& op) {
   std::int64_t count = 0;
   for (const Plan::Step& step : player.plan().steps) {

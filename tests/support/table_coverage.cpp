@@ -1,4 +1,5 @@
-// The last test cases of the ops suite (doctest orders files by path): checks on what all the others have covered.
+// The last test cases of the ops suite, because doctest orders files by path. They check what all other cases have
+// covered.
 #include <doctest/doctest.h>
 
 #include <algorithm>

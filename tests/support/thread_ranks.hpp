@@ -15,18 +15,18 @@
 
 namespace testing {
 
-/// What the ranks have in common.
+/// The data that the ranks share.
 struct Ranks {
   explicit Ranks(std::vector<int> hosts) : host(std::move(hosts)), parts(host.size()) {}
   std::vector<int> host;  ///< Per rank.
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<std::string>> messages;  ///< By sender and receiver.
-  std::size_t sent_bytes = 0;  ///< Of all messages.
+  std::size_t sent_bytes = 0;  ///< The bytes of all messages.
   int waiting = 0;
   std::int64_t barriers = 0;
   std::vector<std::shared_ptr<std::byte>> parts;
-  bool failed = false;  ///< A rank has thrown: the others must not wait for it.
+  bool failed = false;  ///< A rank has thrown, so the others must not wait for it.
 };
 
 class ThreadRank : public xtape::Communicator {
@@ -50,7 +50,7 @@ class ThreadRank : public xtape::Communicator {
     return last_;
   }
   void wait(std::vector<Request>& requests) override {
-    // Receives are completed in the order in which they were made.
+    // Receives are completed in the order of their creation.
     std::unique_lock lock(ranks_->mutex);
     std::map<Request, bool> wanted;
     for (Request request : requests)
@@ -115,7 +115,7 @@ class ThreadRank : public xtape::Communicator {
   std::map<Request, Pending> pending_;
 };
 
-/// Calls work(communicator) for ranks on these hosts, each in a thread of its own, and rethrows the first exception.
+/// Calls work(communicator) for ranks on these hosts, each in its own thread. Rethrows the first exception.
 inline std::shared_ptr<Ranks> run_ranks(const std::vector<int>& hosts,
                                         const std::function<void(const std::shared_ptr<xtape::Communicator>&)>& work) {
   const auto ranks = std::make_shared<Ranks>(hosts);

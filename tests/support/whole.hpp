@@ -1,5 +1,5 @@
-/// Decoding without caches, which decoding with caches must agree with: the model reads all tokens again for each new
-/// one.
+/// Decoding without caches, with which decoding with caches must agree. The model reads all tokens again for each new
+/// token.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace whole {
 
-/// The logits [1, 1, classes] of the token after the last of `tokens`. The padding after it changes nothing: a position
-/// depends on earlier ones only.
+/// Returns the logits [1, 1, classes] of the token after the last of `tokens`. The padding after it has no effect,
+/// because a position depends only on earlier positions.
 inline xtape::Array next_logits(xtape::Model& model, const xtape::Tokens& tokens, const xtape::Tokens& source = {}) {
   xtape::Store arrays{{"tokens", xtape::token_array({tokens}, 0, 8)}};
   if (!source.empty()) arrays.add("source", xtape::token_array({source}));
@@ -22,7 +22,7 @@ inline xtape::Array next_logits(xtape::Model& model, const xtape::Tokens& tokens
   return xtape::Array(xtape::ArrayView(all.data(), all.dtype(), {{1, 1, classes}, {classes, classes, 1}, first}));
 }
 
-/// As generate_batch does for one prompt and the sample `stream`.
+/// Does what generate_batch does for one prompt and the sample `stream`.
 inline xtape::Tokens generate(xtape::Model& model, const xtape::Tokens& prompt, const xtape::GenerateOptions& options,
                               std::uint64_t stream = 0) {
   xtape::decode::Sampler sampler(options.sampling);
@@ -38,7 +38,7 @@ inline xtape::Tokens generate(xtape::Model& model, const xtape::Tokens& prompt, 
   return made;
 }
 
-/// As search does, with each source and each hypothesis by itself.
+/// Does what search does, with each source and each hypothesis separately.
 inline std::vector<std::vector<xtape::Hypothesis>> search(xtape::Model& model,
                                                           const std::vector<xtape::Tokens>& sources,
                                                           const xtape::SearchOptions& options) {

@@ -21,12 +21,12 @@ struct AttentionArguments {
   std::optional<std::string> target;
   std::string out;
   std::string which;
-  std::int64_t layer = 0;  // 0: the last one
+  std::int64_t layer = 0;  // 0 stands for the last layer
   std::string head = "mean";
 };
 
-/// The attention named `which`, or, if it is empty, the first. The first one is the decoder's attention to the source,
-/// if there is one.
+/// Returns the attention named `which` or, if `which` is empty, the first one. The first one is the decoder's attention
+/// to the source, if there is one.
 const Attention& chosen(const std::vector<Attention>& all, const std::string& which) {
   if (which.empty()) return all.front();
   std::vector<std::string> names;
@@ -38,7 +38,7 @@ const Attention& chosen(const std::vector<Attention>& all, const std::string& wh
                    joined(names));
 }
 
-/// Returns `number` if it is in 1 to `count`, otherwise throws WrongInput.
+/// Returns `number` if it is in 1 to `count`. Otherwise throws WrongInput.
 std::int64_t counted(const std::string& option, std::int64_t number, std::int64_t count, const std::string& what) {
   if (number >= 1 && number <= count) return number;
   throw WrongInput(option + " must be 1 to " + std::to_string(count) + ", because this attention has " +

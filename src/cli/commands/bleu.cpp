@@ -1,4 +1,4 @@
-/// xtape bleu: the BLEU score of a translation.
+/// xtape bleu: computes the BLEU score of a translation.
 #include "xtape/bleu.hpp"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/// xtape check: checks a definition by recording all of its functions, and with --play by playing `logits`.
+/// xtape check: checks a definition by recording all of its functions. With --play, also plays `logits`.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -27,7 +27,8 @@ struct CheckArguments {
   bool play = false;
 };
 
-/// The sizes `given`, and small sizes for the others, which differ from each other so that swapped axes are errors.
+/// Returns the sizes `given`, and small sizes for all others. The small sizes differ from each other, so that swapped
+/// axes are errors.
 NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   constexpr std::int64_t primes[] = {2, 3, 5, 7, 11, 13, 17, 19};
   NamedSizes sizes;
@@ -40,7 +41,7 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   return sizes;
 }
 
-/// Throws WrongInput if there is a size that no function has.
+/// Throws WrongInput if no function has one of the sizes.
 void check_sizes(const Model& model, const NamedSizes& given) {
   std::vector<std::string> known;
   for (const std::string& function : model.functions())
@@ -50,7 +51,7 @@ void check_sizes(const Model& model, const NamedSizes& given) {
       throw WrongInput("no function has a size '" + size.name + "'" + did_you_mean(size.name, known));
 }
 
-/// Plays `logits` step by step and as a whole, and returns a description of the result.
+/// Plays `logits` step by step and as a whole. Returns a description of the result.
 std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   constexpr const char* function = "logits";
   Model model = load_model(arguments, false);

@@ -14,7 +14,8 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::int64_t length_unit = 16;  // lengths are padded to multiples of this, so that few players are planned
+// lengths are padded to multiples of this number, so that few players are planned
+constexpr std::int64_t length_unit = 16;
 
 struct ClassifyArguments {
   std::string run;
@@ -30,7 +31,7 @@ void print_labels(const Array& logits, std::int64_t rows, const std::vector<std:
   if (interrupted()) throw Interrupted();
 }
 
-/// Labels lines that are tokenized and padded.
+/// Labels lines after tokenizing and padding them.
 void classify_lines(Model& model, const std::vector<std::string>& labels, const std::string& input,
                     const Tokenizer& tokenizer, std::int32_t padding, const ClassifyArguments& arguments) {
   const Hyper& hyper = model.hyper();
@@ -74,7 +75,7 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
                      "FOLDER IMAGE…");
   std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(folder.path); });
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
-    labels.push_back("LABEL_" + std::to_string(i));  // as transformers names them
+    labels.push_back("LABEL_" + std::to_string(i));  // the names that transformers uses
   if (input == "images") {
     const ImagePreparation preparation = as_wrong_input([&] { return read_image_preparation(folder.path); });
     return for_images(model, arguments.images, preparation, [&](const BatchArrays& rows) {
@@ -100,7 +101,7 @@ void classify_run(const ClassifyArguments& arguments) {
   if (images) return predict_images(run, arguments.images, printer);
   InputLines lines(arguments.max_line);
   std::size_t before = 0;
-  as_wrong_input([&] { return predictor.text_rows("", {}, 0); });  // refuses other runs before it waits for lines
+  as_wrong_input([&] { return predictor.text_rows("", {}, 0); });  // rejects other runs before waiting for lines
   for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size())
     printer.print(as_wrong_input([&] { return predictor.text_rows("standard input", read, before); }));
 }

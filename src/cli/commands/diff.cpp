@@ -1,5 +1,5 @@
-/// xtape diff: the first difference of two tapes, definitions, runs, recipes or files of digests, or of a play and
-/// arrays from elsewhere.
+/// xtape diff: finds the first difference between two tapes, definitions, runs, recipes or files of digests, or between
+/// a play and reference arrays.
 #include "commands/diff.hpp"
 
 #include <algorithm>

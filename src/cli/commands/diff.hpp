@@ -1,4 +1,4 @@
-/// The parts of xtape diff. Each prints the first difference, and returns whether there is none.
+/// The parts of xtape diff. Each part prints the first difference and returns whether there is none.
 #pragma once
 
 #include <string>
@@ -11,28 +11,30 @@ namespace xtape::cli {
 struct DiffArguments {
   PlayArguments first;
   std::string second;
-  RecordedOptions recorded;  ///< For definitions: the function to record; empty: they are not definitions.
+  RecordedOptions recorded;  ///< For definitions: the function to record. If empty, the files are not definitions.
   double tolerance = 1e-4;
 };
 
-/// A tape and the values that it is for, by name: of a saved tape or play, or of a function of a definition.
+/// A tape and the named values that it computes. It comes from a saved tape or play, or from a function of a
+/// definition.
 struct TapeOutputs {
   Tape tape;
   NamedVars outputs;
 };
-/// Nodes, outputs, and the arrays of parameters.
+/// Compares nodes, outputs, and the arrays of parameters.
 bool same_tapes(const TapeOutputs& first, const TapeOutputs& second);
-/// The function that the arguments name, of the definition `path`.
+/// Records the function that the arguments name, from the definition `path`.
 RecordedTape definition_recorded(const CLI::App& command, const DiffArguments& arguments, const std::string& path);
-/// As a saved tape would be.
+/// Returns the recorded tape in the form of a saved tape.
 SavedTape saved_form(const RecordedTape& recorded);
-/// The first play and the arrays of the second file.
+/// Compares the first play with the arrays of the second file.
 bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
-/// Two saved plays: their tapes, the arrays of their inputs, and their draws.
+/// Compares two saved plays: their tapes, the arrays of their inputs, and their draws.
 bool same_plays(const std::string& first, const std::string& second);
-/// Two files of digests.
+/// Compares two files of digests.
 bool same_digests(const std::string& first, const std::string& second);
-/// The updates that two recipes or runs play, or a saved play; of two runs also their losses and weights.
+/// Compares the updates that two recipes or runs play, or a saved play. For two runs, also compares their losses and
+/// weights.
 bool same_trainings(const DiffArguments& arguments);
 
 }  // namespace xtape::cli

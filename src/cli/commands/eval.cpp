@@ -13,7 +13,7 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::int64_t sampled_batches = 20;  // the number of batches of nanoGPT's published losses
+constexpr std::int64_t sampled_batches = 20;  // number of batches in nanoGPT's published losses
 
 struct EvalArguments {
   std::string run;
@@ -30,7 +30,7 @@ struct EvalArguments {
   RankArguments ranks;
 };
 
-/// Evaluates on a text of any length, in windows.
+/// Evaluates on a text of any length in windows.
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
   const std::string text = read_text(arguments.text, arguments.reading);

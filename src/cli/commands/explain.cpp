@@ -1,4 +1,4 @@
-/// xtape explain: how the gradient of a loss reaches a weight.
+/// xtape explain: shows how the gradient of a loss reaches a weight.
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -16,7 +16,7 @@ struct ExplainArguments {
   bool all = false;
 };
 
-/// The parameters of floats, by name.
+/// Returns the float parameters by name.
 NamedVars parameters_of(const Tape& tape) {
   NamedVars parameters;
   for (std::size_t i = 0; i < tape.size(); ++i) {
@@ -37,7 +37,7 @@ void print(const FlowStep& step, double of) {
 }
 
 void print(const GradientFlow& flow, bool all) {
-  constexpr std::size_t most = 24;  // steps of the path, unless all are wanted
+  constexpr std::size_t most = 24;  // number of steps of the path, unless all are wanted
   std::printf("%s: the norm of its gradient is %.3e\n", flow.name.c_str(), flow.norm);
   if (flow.uses.empty()) std::printf("the loss does not depend on it\n");
   if (flow.uses.size() > 1) {

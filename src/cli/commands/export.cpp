@@ -1,4 +1,4 @@
-/// xtape export: writes a run's model as a Hugging Face model folder, or a function of it as an ONNX file.
+/// xtape export: writes a run's model as a Hugging Face model folder, or one of its functions as an ONNX file.
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -21,16 +21,16 @@ struct ExportArguments {
   std::string source, target;
   std::string checkpoint = "last";
   std::string weights;
-  std::string function, with, step;  // of an ONNX file
+  std::string function, with, step;  // for an ONNX file
   std::int64_t capacity = 0, opset = 18;
   bool adapter = false;
-  std::string base;  // of an adapter; empty: the folder that it was trained on
+  std::string base;  // the base of an adapter; if empty, the folder from which the adapter was trained
 };
 
 #if defined(XTAPE_WITH_ONNX)
 
-/// The function in mode eval; or with `step`, in mode predict, with the past and the states as further inputs, and the
-/// states after the step as outputs.
+/// Records the function in mode eval. With `step`, records it in mode predict; the past and the states are then further
+/// inputs, and the states after the step are outputs.
 SavedTape recorded(const Model& model, const ExportArguments& arguments, const NamedSizes& sizes) {
   const bool is_step = !arguments.step.empty();
   SavedTape made{Tape(is_step ? Mode::predict : Mode::eval), {}, {}, {}};
@@ -52,7 +52,7 @@ SavedTape recorded(const Model& model, const ExportArguments& arguments, const N
   return made;
 }
 
-/// The sizes that --with leaves out are open.
+/// Writes a function. The sizes that --with does not set are dynamic.
 void write_function(const Model& model, const ExportArguments& arguments, OnnxSaveOptions options) {
   const NamedSizes given = sizes_of(arguments.with);
   std::vector<std::string> open;

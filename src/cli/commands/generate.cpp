@@ -31,7 +31,7 @@ struct GenerateArguments {
   GenerateOptions options;
 };
 
-/// Times for --timings.
+/// The times for --timings.
 struct Timings {
   double opened = 0;       // milliseconds since the program's start
   double first_token = 0;  // milliseconds since the program's start
@@ -50,7 +50,7 @@ struct Timings {
   }
 };
 
-/// The prompts as tokens. Throws WrongInput if one is empty or cannot be encoded, before anything is generated.
+/// Encodes the prompts. Throws WrongInput, before anything is generated, if a prompt is empty or cannot be encoded.
 std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const OpenedModel& opened) {
   return as_wrong_input([&] {
     std::vector<Tokens> encoded;
@@ -68,7 +68,7 @@ void end_line(const std::string& text) {
   if (text.empty() || text.back() != '\n') std::cout << '\n';
 }
 
-/// Generates one text and prints it as it is generated.
+/// Generates one text and prints it during generation.
 void stream_one(OpenedModel& opened, const std::string& prompt, const Tokens& tokens, GenerateArguments& arguments,
                 Timings& timings) {
   TextStream stream(opened.tokenizer(), tokens.back(), arguments.stops);
@@ -88,7 +88,7 @@ void stream_one(OpenedModel& opened, const std::string& prompt, const Tokens& to
   end_line(last);
 }
 
-/// Generates all texts, then prints them one after another.
+/// Generates all texts, and then prints them one after the other.
 void print_many(OpenedModel& opened, const std::vector<std::string>& prompts, const std::vector<Tokens>& tokens,
                 const GenerateArguments& arguments, Timings& timings) {
   std::vector<TextStream> streams;

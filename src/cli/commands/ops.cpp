@@ -1,4 +1,4 @@
-/// xtape ops: prints the reference page of all ops, or of one; or the operators of ONNX.
+/// xtape ops: prints the reference page of all ops or of one op, or the operators of ONNX.
 #include <iostream>
 #include <memory>
 

@@ -1,4 +1,4 @@
-/// xtape plan: the memory and the predicted time of the plans of a play, and what lives when.
+/// xtape plan: shows the memory and the predicted time of the plans of a play, and the lifetimes of buffers.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -24,7 +24,7 @@ double mebibytes(std::size_t bytes) {
   return static_cast<double>(bytes) / (1 << 20);
 }
 
-/// At most `most` points of a curve, the first and the last included.
+/// Returns at most `most` points of a curve, including the first and the last point.
 std::vector<MemoryPoint> thinned(const std::vector<MemoryPoint>& curve, std::size_t most) {
   std::vector<MemoryPoint> few;
   const std::size_t count = std::min(most, curve.size());
@@ -48,8 +48,8 @@ void print_plan(const Plan& plan) {
               bytes_text(plan.constant_bytes).c_str(), bytes_text(plan.arena_bytes).c_str());
 }
 
-/// The first step that computes a gradient: that of a value recorded after the loss and what is counted with it, the
-/// outputs of one element that come first. -1 if there is none.
+/// Returns the first step that computes a gradient, or -1 if there is none. A gradient is recorded after the first
+/// outputs of one element each: the loss and the values counted with it.
 int first_backward(const RecordedPlay& play, const Plan& plan) {
   std::int32_t loss = -1;
   for (const Var& output : play.outputs) {
@@ -59,7 +59,7 @@ int first_backward(const RecordedPlay& play, const Plan& plan) {
   if (loss < 0) return -1;
   int first = -1;
   for (const Plan::Buffer& buffer : plan.buffers) {
-    const bool is_value = buffer.name.starts_with('#') && buffer.first >= 0;  // "#12 add"
+    const bool is_value = buffer.name.starts_with('#') && buffer.first >= 0;  // for example "#12 add"
     if (is_value && std::atoi(buffer.name.c_str() + 1) > loss && (first < 0 || buffer.first < first))
       first = buffer.first;
   }
@@ -70,7 +70,7 @@ bool is_drawn(const Plan::Buffer& buffer) {
   return buffer.kind == "arena" && buffer.first >= 0 && buffer.bytes > 0;
 }
 
-/// The largest buffers of the arena, by size and then by life.
+/// Returns the largest buffers of the arena, ordered by size and then by lifetime.
 std::vector<Plan::Buffer> largest_buffers(const Plan& plan, std::size_t most) {
   std::vector<Plan::Buffer> largest;
   std::copy_if(plan.buffers.begin(), plan.buffers.end(), std::back_inserter(largest), is_drawn);
@@ -81,7 +81,7 @@ std::vector<Plan::Buffer> largest_buffers(const Plan& plan, std::size_t most) {
   return largest;
 }
 
-/// Shades the steps that run again, each run of them as one rectangle.
+/// Shades the steps that run again. Consecutive steps form one rectangle.
 void shade_again(const Plan& plan, std::ostream& script) {
   for (std::size_t step = 0; step < plan.steps.size(); ++step) {
     if (!plan.steps[step].again) continue;
@@ -92,8 +92,9 @@ void shade_again(const Plan& plan, std::ostream& script) {
   }
 }
 
-/// Draws each buffer of the arena as a rectangle: from the first to the last step that uses it, at its offset. Numbers
-/// the largest ones and names them below, shades the steps that run again, and marks where the backward part begins.
+/// Draws each buffer of the arena as a rectangle at its offset, from the first to the last step that uses it. Numbers
+/// the largest buffers and names them below the picture, shades the steps that run again, and marks where the backward
+/// part begins.
 void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   constexpr std::size_t most_named = 8;
   constexpr double height = 700, line = 19;  // pixels

@@ -37,9 +37,9 @@ struct Curves {
   std::optional<Point> best;  // the evaluation of `--checkpoint best`
 };
 
-constexpr std::size_t most_points = 1000;  // per curve: more would not be visible, and would make the file large
+constexpr std::size_t most_points = 1000;  // per curve; more points would not be visible, and would make the file large
 
-/// The points of the lines that have `key`, in the order of the file.
+/// Returns the points of the lines that have `key`, in the order of the file.
 Points points_of(const std::vector<train::Measured>& lines, const std::string& key) {
   Points points;
   for (const train::Measured& line : lines)
@@ -47,8 +47,8 @@ Points points_of(const std::vector<train::Measured>& lines, const std::string& k
   return points;
 }
 
-/// The step of the lowest perplexity or, without perplexities, of the lowest loss, as the trainer chooses its best one;
-/// -1 if there are no evaluations.
+/// Returns the step of the best evaluation by the trainer's criterion: the lowest perplexity or, if there are no
+/// perplexities, the lowest loss. Returns -1 if there are no evaluations.
 std::int64_t best_step(const std::vector<train::Measured>& lines) {
   Points evaluations = points_of(lines, "perplexity");
   if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
@@ -57,8 +57,8 @@ std::int64_t best_step(const std::vector<train::Measured>& lines) {
   return best == evaluations.end() ? -1 : best->step;
 }
 
-/// A moving average over 1 % of all points to either side. Near the beginning the window is symmetric and smaller, so
-/// that the average of a steeply falling curve does not start too low.
+/// Returns a moving average over 1 % of all points on either side. Near the beginning, the window is symmetric and
+/// smaller, so that the average of a steeply falling curve does not start too low.
 Points smoothed(const Points& points) {
   Points means;
   std::vector<double> sums = {0};
@@ -71,7 +71,7 @@ Points smoothed(const Points& points) {
   return means;
 }
 
-/// About most_points points at most: the minimum and the maximum of each range of points.
+/// Returns about most_points points at most: the minimum and the maximum of each range of points.
 Points thinned(const Points& points) {
   const std::size_t group = 2 * ((points.size() + most_points - 1) / most_points);
   if (group <= 2) return points;
@@ -103,7 +103,7 @@ std::string name_of(const std::string& run) {
   throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + joined(keys));
 }
 
-/// The lines of the run's metrics.
+/// Returns the lines of the run's metrics.
 std::vector<train::Measured> lines_of(const std::string& run) {
   const std::filesystem::path file = std::filesystem::path(run) / "metrics.jsonl";
   if (!path_exists(file.string()))
@@ -134,7 +134,7 @@ Curves curves_of(const std::string& run, const PlotArguments& arguments) {
   return curves;
 }
 
-/// The colours of a run, a light and a full shade. Colour-blind readers can distinguish the runs.
+/// The colours of a run, a light and a full shade. Colour-blind readers can distinguish the colours of different runs.
 struct Colour {
   const char *light, *full;
 };
@@ -148,8 +148,8 @@ class Drawing {
   void add(const Curves& curves, const std::string& name) {
     const Colour& colour = colours[added_++ % std::size(colours)];
     const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
-    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // both kinds in one picture
-    // The learning rate has no noise; other metrics vary from update to update and are smoothed.
+    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // the picture shows both kinds
+    // The learning rate has no noise. Other metrics vary between updates and are smoothed.
     if (!curves.updates.empty() && arguments_.metric == "learning_rate") {
       front(curves.updates, "lines linewidth 2" + full, title(name, ""));
     } else if (!curves.updates.empty()) {
@@ -165,9 +165,9 @@ class Drawing {
           title(name, "best: " + rounded(curves.best->value) + " at update " + std::to_string(curves.best->step)));
   }
 
-  /// Draws the curves on the left and the legend on their right, where it does not hide them.
+  /// Draws the curves on the left and the legend to the right of them, where it does not hide them.
   void draw(const std::string& path) const {
-    constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // of the curves; in pixels
+    constexpr double left = 96, right = 816, top = 20, bottom = 464, height = 520;  // position of the curves, in pixels
     constexpr double legend = right + 20, sample = 60, font = 13;
     const double width = legend + sample + (widest_title_ + 1) * font;
     const auto x = [&](double pixels) { return " screen " + gnuplot_number(pixels / width); };
@@ -191,7 +191,7 @@ class Drawing {
     std::snprintf(text, sizeof text, "%.4g", value);
     return text;
   }
-  /// An entry of the legend: the run's name if there are several runs, and `what`.
+  /// Returns an entry of the legend: the run's name if there are several runs, and `what`.
   std::string title(const std::string& name, const std::string& what) const {
     if (arguments_.runs.size() == 1) return what.empty() ? arguments_.metric : what;
     return what.empty() ? name : name + ", " + what;
@@ -211,7 +211,7 @@ class Drawing {
 
   const PlotArguments& arguments_;
   std::ostringstream data_;
-  std::string behind_, front_;  // gnuplot draws `behind_`, the light lines of all runs, first
+  std::string behind_, front_;  // gnuplot first draws `behind_`, the light lines of all runs
   double widest_title_ = 0;     // in units of the font size
   std::size_t added_ = 0, blocks_ = 0;
 };

@@ -1,4 +1,4 @@
-/// xtape predict: what the model of a run predicts for the rows of a table, for words, arrays or images.
+/// xtape predict: predicts for the rows of a table, for words, arrays or images with the model of a run.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -14,7 +14,7 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t words_at_once = 1024;  // lines that are read before their sentences are played
+constexpr std::size_t words_at_once = 1024;  // number of lines to read before their sentences are played
 
 struct PredictArguments {
   std::string run;
@@ -23,19 +23,19 @@ struct PredictArguments {
   std::vector<std::string> files;
 };
 
-/// Reads lines in parts. For arrays each part begins with the header.
+/// Reads lines in parts. For arrays, each part begins with the header.
 void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
                    const std::string& file, PredictionPrinter& printer) {
   const bool header = data.has_arrays() ? data.csv.header : data.table.skip_lines > 0;
   std::vector<std::string> first;
-  std::size_t before = 0;  // lines between the first one and those that are read next
+  std::size_t before = 0;  // number of lines between the first line and the next lines to read
   if (header) {
     first = lines.next(1);
     while (!first.empty() && data.has_arrays() && is_blank(first[0])) first = lines.next(1);
     if (first.empty()) throw WrongInput(file + " has no lines");
   }
   if (data.has_arrays() && header)
-    as_wrong_input([&] { return predictor.rows(file, first, 0); });  // refuses a wrong header
+    as_wrong_input([&] { return predictor.rows(file, first, 0); });  // rejects a wrong header
   if (!data.has_arrays()) before = first.size(), first.clear();
   for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size()) {
     std::vector<std::string> part = first;
@@ -45,7 +45,7 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
   }
 }
 
-/// The word of a line of a sentence, which may lack the other fields.
+/// Returns the word of a line of a sentence. The line may lack the other fields.
 std::string word_of(const std::string& line, const Recipe::Data& data) {
   const std::vector<std::string> fields = fields_of_word(line, data.table.delimiter, data.table.columns);
   if (fields.size() != 1 && fields.size() != data.table.columns)
@@ -70,12 +70,12 @@ void print_tags(const train::RowPredictor& predictor, const std::vector<std::vec
   if (interrupted()) throw Interrupted();
 }
 
-/// Reads words, and plays the sentences together that have come.
+/// Reads words. Plays the sentences that have arrived together.
 void predict_tags(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
                   const std::string& file) {
   std::vector<std::vector<std::string>> whole;
   std::vector<std::string> sentence;
-  std::size_t number = 0;  // of lines
+  std::size_t number = 0;  // number of lines
   const auto end_sentence = [&] {
     if (!sentence.empty()) whole.push_back(std::exchange(sentence, {}));
   };

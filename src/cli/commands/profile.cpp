@@ -31,7 +31,7 @@ struct ProfileArguments {
   double latency = 0.05;  // ms
 };
 
-/// Bytes per second of a bandwidth such as 10Gbit, 800Mbit or 5GB. Throws WrongInput.
+/// Returns the bytes per second of a bandwidth such as 10Gbit, 800Mbit or 5GB. Throws WrongInput.
 double bandwidth_of(const std::string& text) {
   static const std::map<std::string, double> units = {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"MB", 1e6}, {"GB", 1e9}};
   char* unit = nullptr;
@@ -72,7 +72,7 @@ struct Row {
   double bytes = 0;
 };
 
-/// The rows of all steps, the slowest first.
+/// Returns the rows of all steps, the slowest first.
 std::vector<Row> rows_of(const TrainingProfile& profile, bool sites) {
   std::map<std::string, Row> by_name;
   for (const TrainingProfile::Step& step : profile.steps) {
@@ -96,12 +96,12 @@ std::vector<Row> rows_outside(const TrainingProfile& profile) {
   return {{"(optimizer)", profile.optimizer_seconds}, {"(batches)", profile.batch_seconds}, {"(rest)", rest}};
 }
 
-/// `amount` per second, in units of 10^9; 0 if `seconds` is 0.
+/// Returns `amount` per second in units of 10^9, or 0 if `seconds` is 0.
 double rate(double amount, double seconds) {
   return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
-/// `unit` is what was measured: "update" or "play".
+/// `unit` is the measured unit: "update" or "play".
 void print_table(const TrainingProfile& profile, const std::vector<Row>& rows, const char* unit) {
   const auto updates = static_cast<double>(profile.updates);
   const auto number = [](double value, int decimals) {
@@ -198,7 +198,7 @@ void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Tra
   print_prediction(expected, arguments);
 }
 
-/// Measures plays of a tape, after as many to warm up.
+/// Measures plays of a tape, after the same number of plays as a warm-up.
 void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
   if (arguments.ranks > 0) throw WrongInput("--ranks is for recipes: one play has no update");
   RecordedPlay play = play_of(arguments.play);

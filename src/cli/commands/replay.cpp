@@ -19,13 +19,13 @@ namespace {
 
 struct ReplayArguments {
   std::string capsule, isa;
-  std::string dtype;  ///< float64; empty: the dtypes of the capsule.
+  std::string dtype;  ///< float64. If empty, the dtypes of the capsule.
   int threads = 0;
   bool reference = false;
   bool whole = false;
 };
 
-/// Starts the program again with kernels for this instruction set, which is chosen when the program is loaded.
+/// Restarts the program with kernels for this instruction set, because the choice is made when the program is loaded.
 [[noreturn]] void restart(const ReplayArguments& arguments) {
   std::vector<std::string> words{"xtape", "replay", arguments.capsule, "--threads", std::to_string(arguments.threads)};
   if (!arguments.dtype.empty()) words.insert(words.end(), {"--dtype", arguments.dtype});
@@ -39,7 +39,7 @@ struct ReplayArguments {
   throw Error("cannot start the program again for --isa");
 }
 
-/// Throws unless the program can take the kernels of this instruction set.
+/// Throws if the program cannot use the kernels of this instruction set.
 void check_isa(const std::string& isa) {
   const InstructionSet wanted = as_wrong_input([&] { return instruction_set_named(isa, "--isa"); });
   if (wanted > processor_instruction_set())
@@ -56,7 +56,7 @@ std::string element_text(const Array& array, std::int64_t flat) {
   return text.str();
 }
 
-/// The elements around `index` along the last axis: "[0, 2 … 6]: 1 2 >inf< 3 4".
+/// Returns the elements around `index` along the last axis: "[0, 2 … 6]: 1 2 >inf< 3 4".
 std::string around(const Array& array, const std::vector<std::int64_t>& index) {
   constexpr std::int64_t before = 3;
   std::int64_t row = 0;
@@ -104,7 +104,7 @@ void print(const Capsule& capsule, const Replay& replay) {
   for (const Cause& cause : failure.causes) std::cout << "  " << to_string(cause) << '\n';
 }
 
-/// The folder of the whole play: the argument, or failed_play beside the capsule that it names.
+/// Returns the folder of the whole play: the argument, or failed_play beside the capsule that the argument names.
 std::string whole_play(const std::string& path) {
   if (is_saved_play(path)) return path;
   const std::string beside = path_in(folder_of(path), "failed_play");
@@ -114,7 +114,7 @@ std::string whole_play(const std::string& path) {
   return beside;
 }
 
-/// Plays the whole play again, and searches it for its failure.
+/// Plays the whole play again and searches for its failure.
 void run_whole(const ReplayArguments& arguments) {
   auto [play, names] = as_wrong_input([&] { return load_play(whole_play(arguments.capsule)); });
   play.options.threads = arguments.threads;

@@ -33,7 +33,7 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
   const bool from_file = is_tape_file(options.definition.definition);
   if (is_onnx(options.definition.definition) && !arguments.in.empty()) options.sizes.arrays = load_arrays(arguments.in);
   if (!from_file && options.function.empty()) {
-    load_model(options.definition, false);  // throws if there is no such definition
+    load_model(options.definition, false);  // throws if the definition does not exist
     throw WrongInput("a definition needs a FUNCTION to play");
   }
   Work work;
@@ -62,10 +62,10 @@ void print(const std::string& name, const ArrayView& values) {
   std::cout << (dense.count() > most ? " …\n" : "\n");
 }
 
-/// Plays. If it fails and a capsule is wanted, writes it and throws WorkFailed.
+/// Plays. If the play fails and a capsule is wanted, writes the capsule and throws WorkFailed.
 void play(Player& player, const std::vector<Feed>& feeds, const RunArguments& arguments) {
   if (arguments.capsule.empty()) return player.play(feeds, arguments.step);
-  const RecordedPlay recorded = recorded_play(player, feeds, arguments.step);  // before states change
+  const RecordedPlay recorded = recorded_play(player, feeds, arguments.step);  // copied before states change
   std::optional<Capsule> found;
   try {
     player.play(feeds, arguments.step);

@@ -1,4 +1,4 @@
-/// xtape shadow: plays beside itself in float64, and ranks the calls by the error that they add.
+/// xtape shadow: plays a computation together with a shadow in float64, and ranks the calls by the error that they add.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,7 +17,7 @@ namespace {
 
 struct ShadowArguments {
   PlayArguments play;
-  std::string weights;  ///< A dtype; empty: as they are.
+  std::string weights;  ///< A dtype. If empty, the weights stay unchanged.
   std::size_t top = 15;
   std::string out;
 };
@@ -29,7 +29,7 @@ std::string place(const NodeError& error) {
   return error.node + step + " -> " + error.type + (error.site.empty() ? "" : "  at " + error.site);
 }
 
-/// What a call may add to the relative error before it is more than the rounding of sums and products.
+/// Returns the largest relative error that the rounding of sums and products in one call may add.
 double rounding_of(Precision precision) {
   return precision == Precision::bf16 ? 2e-2 : precision == Precision::bf16x3 ? 1e-4 : 1e-5;
 }
@@ -39,7 +39,8 @@ void print(const NodeError& error) {
               place(error).c_str());
 }
 
-/// Whether the value is a result whose exact value is 0, such as the gradient of a key's bias: all of it is rounding.
+/// Returns whether the exact value of a result is 0, so that the whole value is rounding error. An example is the
+/// gradient of a key's bias.
 bool is_zero_but_for_rounding(const NodeError& error) {
   constexpr double all = 0.5, rounding = 1e-10;
   return error.output >= 0 && error.total > all && error.rms <= rounding * error.operand_rms;
@@ -57,7 +58,7 @@ void print_counts(const char* title, const std::vector<NodeError>& errors, std::
   }
 }
 
-/// Prints whether the errors are those of rounding alone. `list` is ranked.
+/// Prints whether the errors consist of rounding alone. `list` is ranked.
 void print_verdict(const std::vector<NodeError>& list, bool overflows, double limit) {
   const auto above = static_cast<std::size_t>(
       std::count_if(list.begin(), list.end(), [&](const NodeError& error) { return error.added() > limit; }));
@@ -95,10 +96,10 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top, std::opt
   print_counts("choices that differ in float64:", errors, &NodeError::flipped);
 }
 
-/// The names of the calls that add most, for their places in the picture: no two lie over each other.
+/// Returns labels for the calls that add most, at their places in the picture. No two labels overlap.
 std::string labels_of(const std::vector<NodeError>& errors, const std::vector<std::size_t>& drawn) {
   constexpr std::size_t most = 12;
-  const double apart = static_cast<double>(errors.size()) / 40;  // of values: the height of a line of text
+  const double apart = static_cast<double>(errors.size()) / 40;  // the height of a line of text, in values
   std::vector<std::size_t> ranking = drawn;
   std::stable_sort(ranking.begin(), ranking.end(),
                    [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
@@ -118,8 +119,8 @@ std::string labels_of(const std::vector<NodeError>& errors, const std::vector<st
   return script.str();
 }
 
-/// Draws the error of every value in the order of playing, and what its node adds. The axes end where the errors do,
-/// with space for the names of the worst above.
+/// Draws the error of every value in the order of playing, and the error that its node adds. The axes end where the
+/// errors end, with space above for the names of the worst calls.
 void draw(const std::vector<NodeError>& errors, const std::string& path) {
   std::ostringstream data, script;
   std::vector<std::size_t> drawn;
@@ -143,7 +144,7 @@ void draw(const std::vector<NodeError>& errors, const std::string& path) {
   draw_svg(script.str(), 1000, 560, path);
 }
 
-/// The shadow of a run's loss with its weights stored as `dtype`.
+/// Returns the shadow of a run's loss with its weights stored as `dtype`.
 std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
   return as_wrong_input([&] {
     if (kind_of(arguments.play.what) != Kind::run)
@@ -151,7 +152,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
     Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
     RecordedPlay play = run.trainer().next_play();
     set_options(arguments.play, play);
-    play.outputs.resize(1);  // the loss: gradients are not taken through such weights
+    play.outputs.resize(1);  // keeps only the loss, because gradients with respect to such weights are not computed
     run.model().store_weights_as(dtype_named(arguments.weights));
     Tape tape;
     Store rounded;
@@ -163,7 +164,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
 
 void run(const ShadowArguments& arguments) {
   std::vector<NodeError> errors;
-  std::optional<double> limit;  // rounded weights are more than rounding
+  std::optional<double> limit;  // empty for rounded weights, whose error exceeds rounding in the ops
   if (arguments.weights.empty()) {
     const RecordedPlay play = play_of(arguments.play);
     errors = shadow(play);

@@ -1,4 +1,4 @@
-/// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or a recipe; or prints or saves a
+/// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or a recipe. Prints or saves a
 /// tape.
 #include <algorithm>
 #include <iomanip>
@@ -21,7 +21,7 @@ struct ShowArguments {
   std::string with, format = "text", save;
 };
 
-/// Equal modules of a list are printed once, with a star instead of the index.
+/// A module to print. Equal modules of a list are printed once, with a star instead of the index.
 struct Shown {
   ModuleSummary module;
   std::string path;

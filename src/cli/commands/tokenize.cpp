@@ -49,7 +49,7 @@ std::string line_of(const Tokenizer& tokenizer, const std::string& line, const T
   return text;
 }
 
-/// The tokenizer of a run, or of a Hugging Face model folder.
+/// Returns the tokenizer of a run or of a Hugging Face model folder.
 std::shared_ptr<const Tokenizer> tokenizer_of(const TokenizeArguments& arguments) {
   namespace fs = std::filesystem;
   if (fs::is_directory(arguments.run) && !fs::exists(fs::path(arguments.run) / "recipe.json")) {

@@ -72,7 +72,7 @@ Run continued(const TrainArguments& arguments) {
   if (arguments.out.empty())
     throw WrongInput("--resume needs a run: xtape train RUN --resume, or xtape train RECIPE --out RUN --resume");
   Run run = Run::resume(arguments.out, settings_of(arguments), checkpoint, ranks(arguments.ranks));
-  // The run has its own settings, such as the data's directory, so only the names of the recipes are compared.
+  // The run has its own settings, such as the data's directory. Only the names of the recipes are therefore compared.
   const std::string file = find_definition(arguments.recipe, "recipes");
   const std::string name = JsonNode(read_file(file), file, JsonErrors::definition).at("name").text();
   if (name != run.recipe().name)
@@ -83,7 +83,7 @@ Run continued(const TrainArguments& arguments) {
 Run begun(const TrainArguments& arguments) {
   if (is_run(arguments.recipe)) throw WrongInput(arguments.recipe + " is a run: use --resume to continue it");
   const Recipe recipe = Recipe::load(arguments.recipe, settings_of(arguments));
-  // All ranks get the name that rank 0 finds.
+  // All ranks use the name that rank 0 finds.
   const std::string out =
       arguments.out.empty()
           ? ranks::RankGroup(ranks(arguments.ranks)).all_gather(default_directory(recipe.name)).front()
@@ -112,7 +112,7 @@ std::string sentence(const Evaluation& evaluation) {
   return line;
 }
 
-/// The number of updates of the recipe, unless patience ends the training earlier.
+/// Returns the number of updates of the recipe. Patience may end the training earlier.
 std::int64_t steps_of(Run& run) {
   const Trainer::FitOptions& fit = run.recipe().fit;
   if (fit.epochs == 0) return fit.steps;
@@ -121,12 +121,12 @@ std::int64_t steps_of(Run& run) {
   return fit.steps == 0 ? steps : std::min(steps, fit.steps);
 }
 
-/// The word for the received signal in messages.
+/// Returns the word for the received signal in messages.
 std::string interruption() {
   return interrupting_signal() == SIGTERM ? "terminated" : interrupting_signal() == SIGHUP ? "hung up" : "interrupted";
 }
 
-/// Names the labels, so that a misspelt one is seen.
+/// Prints the labels, so that the user notices a misspelt label.
 void print_labels(const std::vector<std::string>& labels) {
   constexpr std::size_t most = 20;
   if (labels.empty()) return;
@@ -145,7 +145,7 @@ void warn_of_weights(const std::vector<std::string>& names) {
   std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
 }
 
-/// Warns if an update reads the data more than once. Epochs without batches are those of data that is drawn at random.
+/// Warns if an update reads the data more than once. Data that is drawn at random has epochs without batches.
 void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
   if (epoch == 0 || accumulate <= epoch) return;
   std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has " << epoch
@@ -159,7 +159,7 @@ void train(const TrainArguments& arguments) {
   const int rank_count = communicator ? communicator->size() : 1;
   Run run = as_wrong_input([&] {
     Run made = arguments.resume ? continued(arguments) : begun(arguments);
-    made.trainer();  // plans the training step, which throws the errors of the definition
+    made.trainer();  // plans the training step, which reports errors of the definition
     return made;
   });
   std::int64_t trained = 0;
@@ -207,7 +207,7 @@ void train(const TrainArguments& arguments) {
   bool finished = false;
   try {
     finished = run.train(callbacks);
-  } catch (const FileError& error) {  // not an input error: the disk is full, or the directory was removed
+  } catch (const FileError& error) {  // not an input error: the disk is full or the directory was removed
     throw WorkFailed(error.what());
   }
   const std::string goes_on = " at step " + std::to_string(run.trainer().step()) + "; to continue: xtape train " +
@@ -242,7 +242,7 @@ void add_train(CLI::App& program) {
       ->add_option("--watch", arguments->watch,
                    "Print the range of a value of the training step: what a module returns, such as h.0.attn, or what "
                    "one of its lines assigns, such as h.0.attn.scores")
-      ->check([](const std::string& name) {  // it becomes JSON
+      ->check([](const std::string& name) {  // the name is stored in JSON
         try {
           check_utf8(name);
           return std::string();

@@ -13,7 +13,7 @@
 namespace xtape::cli {
 namespace {
 
-constexpr std::size_t lines_at_once = 1024;  // these are batched by length, which reduces padding
+constexpr std::size_t lines_at_once = 1024;  // number of lines that are batched by length, which reduces padding
 
 struct TranslateArguments {
   std::string run;
@@ -46,7 +46,7 @@ SearchOptions options_of(const TranslateArguments& arguments, SearchOptions opti
   return options;
 }
 
-/// Prints one line per translation; with --n-best above 1, `line ||| text ||| score` for each candidate.
+/// Prints one line per translation. With --n-best above 1, prints `line ||| text ||| score` for each candidate.
 void write(std::int64_t number, const Translation& translation, const TranslateArguments& arguments) {
   if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
   if (arguments.n_best == 1) {
@@ -58,7 +58,7 @@ void write(std::int64_t number, const Translation& translation, const TranslateA
   if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
 }
 
-/// Gives all ranks the lines that rank 0 has read.
+/// Sends the lines that rank 0 has read to all ranks.
 std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lines, ranks::RankGroup& group) {
   ranks::PackedBytes own;
   for (const std::string& line : lines) own.add_text(line);

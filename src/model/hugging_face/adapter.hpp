@@ -1,4 +1,4 @@
-/// Folders of PEFT, which have low-rank adapters of a model and not its other weights.
+/// Folders of PEFT, which contain the low-rank adapters of a model but not its other weights.
 #pragma once
 
 #include <map>
@@ -14,33 +14,34 @@ namespace xtape::model {
 
 inline constexpr const char* adapter_config_file = "adapter_config.json";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
-inline constexpr const char* adapter_prefix = "base_model.model.";                         ///< Begins names of tensors,
-inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< and these end them.
+inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names,
+inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< and their ends.
 
-/// A name without its last word, and this word: "h.0.attn.weight" is "h.0.attn" and "weight".
+/// Splits the last word off a name: "h.0.attn.weight" becomes "h.0.attn" and "weight".
 std::pair<std::string, std::string> cut_last(const std::string& name);
 
 /// A folder of adapters, opened.
 class AdapterFolder {
  public:
-  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError, which names file and
-  /// key, if a file is missing or damaged, or if the adapters are of a kind that is not supported.
+  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError with file and key if a
+  /// file is missing or damaged, or if adapters of this kind are not supported.
   explicit AdapterFolder(const std::string& folder);
 
-  /// What the config says of the hyper-parameters that `mapping` has for it, apart from the targets.
+  /// Returns the overrides that the config implies for the hyper-parameters in `mapping`, except for the targets.
   Overrides hyper(const HuggingFaceMapping::Adapter& mapping) const;
-  /// The weights for adapters of modules of `base`, whose definition has the mapping, by the names of these. Adds the
-  /// override that makes them the targets. Throws FileError if `base` lacks a module, or a module lacks A or B.
+  /// Returns the weights of the adapters under the names of the modules of `base`, whose definition contains the
+  /// mapping. Adds the override that makes these modules the targets. Throws FileError if `base` lacks a module, or a
+  /// module lacks A or B.
   std::vector<StoredWeight> weights(const Model& base, const HuggingFaceMapping& mapping, Overrides& overrides) const;
-  const std::string& path() const { return file_.path(); }  ///< Of the file with the weights.
+  const std::string& path() const { return file_.path(); }  ///< The path of the file with the weights.
   const std::string& config_path() const { return config_.file(); }
-  /// Keys of the config that are not known and may affect the model.
+  /// Returns the unknown keys of the config that may affect the model.
   std::vector<std::string> unlisted_keys() const;
 
  private:
   /// The tensors of one module.
   struct Pair {
-    std::string a, b;  ///< Their names; empty if the file lacks one.
+    std::string a, b;  ///< The names of the tensors; empty if the file lacks the tensor.
     std::size_t a_entry = 0, b_entry = 0;
   };
   void read_config();
@@ -50,18 +51,19 @@ class AdapterFolder {
   JsonNode config_;
   ArrayFile file_;
   std::int64_t rank_ = 0;
-  std::map<std::string, Pair> pairs_;  ///< By the names of modules, without adapter_prefix.
+  std::map<std::string, Pair> pairs_;  ///< By the name of the module, without adapter_prefix.
 };
 
-/// The names of the weights of `model` that are adapters. Throws DefinitionError if its definition has no mapping for
-/// them.
+/// Returns the names of the weights of `model` that are adapters. Throws DefinitionError if the definition of the model
+/// has no mapping for adapters.
 std::vector<std::string> adapter_weights(const Model& model);
 
-/// The names of the modules that `names` of weights are in, and of those around them.
+/// Returns the names of the modules that contain the weights `names`, and of all enclosing modules.
 std::set<std::string> modules_around(const std::vector<std::string>& names);
-/// The last word of a name, its last two, and so on to the whole name.
+/// Returns the endings of a name: its last word, its last two words, and so on to the whole name.
 std::vector<std::string> endings_of(const std::string& name);
-/// The fewest words at the ends of the names `chosen` that no other name in `all` ends with, as target_modules of PEFT.
+/// Returns the shortest endings of the names `chosen` that no other name in `all` has. They serve as target_modules of
+/// PEFT.
 std::vector<std::string> shortest_endings(const std::set<std::string>& chosen, const std::set<std::string>& all);
 
 }  // namespace xtape::model

@@ -12,8 +12,8 @@
 namespace xtape::model {
 
 namespace {
-/// Keys that never affect the computation of a model: the config's origin, the dtype of weights, which outputs a
-/// program returns, and settings of generation.
+/// Keys that never affect the computation of a model: the origin of the config, the dtype of weights, the outputs that
+/// a program returns, and settings of generation.
 const char* const ignored_by_all =
     "_* architectures auto_map bad_words_ids begin_suppress_tokens chunk_size_feed_forward diversity_penalty "
     "do_sample dtype early_stopping exponential_decay_length_penalty finetuning_task gradient_checkpointing id2label "

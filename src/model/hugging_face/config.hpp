@@ -1,4 +1,4 @@
-/// Keys of a config.json. Dots separate the keys of nested objects and the numbers of elements of lists:
+/// Keys of a config.json. Dots separate the keys of nested objects and the indices of list elements:
 /// "rope_parameters.rope_theta", "time_step_limit.1".
 #pragma once
 
@@ -11,33 +11,35 @@
 
 namespace xtape::model {
 
-/// The value of a key, which may be null; nullopt or nullptr if the key, or an object that contains it, is missing.
+/// Returns the value of a key, which may be null. Returns nullopt or nullptr if the key or an object that contains it
+/// is missing.
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
-/// The words of a text, which spaces separate.
+/// Returns the words of a text, which are separated by spaces.
 std::vector<std::string> words_in(const std::string& text);
 
-/// Whether a word of a key is the number of an element of a list.
+/// Returns whether a word of a key is the index of a list element.
 bool is_element(const std::string& word);
 
-/// The value itself, or the number that transformers 5 writes as {"__float__": "Infinity"}.
+/// Returns the value itself. If transformers 5 has written a number as {"__float__": "Infinity"}, returns this number.
 Json plain(const Json& value);
 
-/// The value of config.json that the text of a mapping means: null, a flag or a number, else a string.
+/// Returns the config.json value for a text of a mapping: null, a flag, a number, or else a string.
 Json word_of(const std::string& text);
-/// Whether the text of a mapping means `value`.
+/// Returns whether the text of a mapping stands for `value`.
 bool is_word(const Json& value, const std::string& text);
-/// A text without quotes, a flag, or a number as an expression: "inf". NaN, which no expression is, is "NaN".
+/// Returns a text without its quotes, a flag, or a number as an expression such as "inf". NaN has no expression and
+/// becomes "NaN".
 std::string to_text(const Json& value);
 
-/// Sets a key, and creates the objects and lists that contain it.
+/// Sets a key. Creates the objects and lists that contain the key.
 void set_key(Json& config, const std::string& key, Json value);
 
-/// Removes a key, and the objects that become empty.
+/// Removes a key, and objects that become empty.
 void erase_key(Json& config, const std::string& key);
 
-/// The keys of a config that are not null, that the mapping does not mention, and that are not ignored for every model.
+/// Returns the keys of a config that are not null, not mentioned in the mapping, and not ignored for every model.
 std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const Json& config);
 
 }  // namespace xtape::model

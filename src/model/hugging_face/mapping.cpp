@@ -47,7 +47,7 @@ std::vector<std::pair<std::string, Json>> values(const JsonNode& node) {
   return all;
 }
 
-/// Pairs of parts of names: what is replaced, and by what.
+/// Reads pairs of parts of names: the part to replace and its replacement.
 std::vector<std::pair<std::string, std::string>> replacements(const JsonNode& node) {
   std::vector<std::pair<std::string, std::string>> all;
   for (const auto& [from, to] : node.entries()) {
@@ -111,7 +111,7 @@ bool HuggingFaceMapping::Setting::lists_words() const {
 }
 
 namespace {
-/// `node` over `base`, which are both objects or both lists, or else `node` alone.
+/// Merges `node` over `base` if both are objects or both are lists. Otherwise returns `node`.
 JsonNode over(const JsonNode& base, const JsonNode& node, bool deep) {
   if (base.is_array() && node.is_array()) {
     std::vector<JsonNode> all = base.elements();
@@ -131,7 +131,7 @@ JsonNode over(const JsonNode& base, const JsonNode& node, bool deep) {
   return node.with_entries(all);
 }
 
-/// The object without the entries whose names `other` has.
+/// Returns the object without the entries whose names are in `other`.
 JsonNode without(const JsonNode& object, const JsonNode& other) {
   auto all = object.entries();
   const auto taken = [&](const auto& each) { return other.has(each.first); };
@@ -144,7 +144,8 @@ JsonNode extended_mapping(const JsonNode& base, const JsonNode& node) {
   auto all = over(base, node, true).entries();
   all.erase(std::remove_if(all.begin(), all.end(), [](const auto& each) { return each.first == "extends"; }),
             all.end());
-  for (auto& [key, value] : all) {  // a hyper-parameter is in one of the two: the one that the extending mapping names
+  // a hyper-parameter is in only one of the two objects: the one in which the extending mapping names it
+  for (auto& [key, value] : all) {
     if (key == "hyper" && node.has("fixed")) value = without(value, node.at("fixed"));
     if (key == "fixed" && node.has("hyper")) value = without(value, node.at("hyper"));
   }
@@ -179,7 +180,7 @@ HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std
 }
 
 namespace {
-/// The words of a name, which dots separate.
+/// Returns the words of a name, which are separated by dots.
 std::vector<std::string> words_of(const std::string& name) {
   std::vector<std::string> words(1);
   for (const char letter : name) {
@@ -191,7 +192,7 @@ std::vector<std::string> words_of(const std::string& name) {
   return words;
 }
 
-/// Replaces the first run of words that matches `pattern`. A star of `replacement` becomes the word that the
+/// Replaces the first run of words that matches `pattern`. Each star of `replacement` becomes the word that the
 /// corresponding star of `pattern` matches.
 std::vector<std::string> renamed(const std::vector<std::string>& name, const std::vector<std::string>& pattern,
                                  std::vector<std::string> replacement) {
@@ -245,7 +246,8 @@ std::string present_name(const HuggingFaceMapping& mapping, const std::string& t
 }
 
 bool matches(const std::string& name, const std::string& pattern) {
-  // `star` is the last star, which matches the characters before `taken`. On a mismatch it takes one more character.
+  // `star` is the position of the last star. It has matched the characters before `taken`. On a mismatch it matches one
+  // more character.
   std::size_t at = 0, in = 0, star = std::string::npos, taken = 0;
   while (at < name.size()) {
     if (in < pattern.size() && pattern[in] == '*') {

@@ -1,5 +1,5 @@
-/// A definition's mapping to folders in the format of the Hugging Face Hub: from keys of config.json to
-/// hyper-parameters, and from weights to names of tensors.
+/// The mapping of a definition to folders in the format of the Hugging Face Hub. It maps keys of config.json to
+/// hyper-parameters, and weights to names of tensors.
 #pragma once
 
 #include <cstdint>
@@ -16,81 +16,83 @@
 namespace xtape::model {
 
 struct HuggingFaceMapping {
-  /// A hyper-parameter and the keys of config.json that may hold it: the first key that has a value is read. Dots
-  /// separate the keys of nested objects.
+  /// A hyper-parameter and its keys in config.json. The first key with a value counts. Dots separate the keys of nested
+  /// objects.
   struct Setting {
     std::string hyper;
     std::vector<std::string> keys;
-    /// Pairs of a value in config.json and the hyper-parameter's value for it, as texts (see word_of). Several config
-    /// values may have the same hyper-parameter value; the first one is written. Without any but null, all other values
-    /// are those of the hyper-parameter.
+    /// Pairs of a config value and the corresponding value of the hyper-parameter, as texts (see word_of). If several
+    /// config values correspond to the same hyper-parameter value, the first one is written. If there are no pairs, or
+    /// only a pair for null, all other values are the same in the config and in the hyper-parameter.
     std::vector<std::pair<std::string, std::string>> values;
-    /// The config value that applies if no key has one. null, unless `values` have it: the definition's default.
-    /// nullopt if one of the keys is required.
+    /// The config value that applies if no key has a value. If it is null and `values` have no null, the definition's
+    /// default applies. nullopt if one of the keys is required.
     std::optional<Json> missing;
     /// The value is the number of entries of the config's object, such as the names of labels.
     bool count = false;
 
-    bool maps_null() const;    ///< Whether null has an entry in `values`: otherwise it is no value.
-    bool lists_words() const;  ///< Whether `values` have more than null: then no other values are allowed.
+    bool maps_null() const;    ///< Whether `values` have null. If not, null counts as no value.
+    bool lists_words() const;  ///< Whether `values` have more than null. If so, no other values are allowed.
   };
-  /// A weight that may be tied to another one, in which case files may lack it, and the flag that ties the two.
+  /// A weight that may be tied to another weight, and the flag that ties them. Files may lack a tied weight.
   struct Tie {
     std::string weight, other, hyper;
   };
-  /// How folders of PEFT hold the low-rank adapters of a definition.
+  /// The form of a definition's low-rank adapters in PEFT folders.
   struct Adapter {
-    /// Hyper-parameters by the keys of adapter_config.json: "r" and "lora_alpha", and if the definition has them
+    /// Hyper-parameters by their keys in adapter_config.json: "r", "lora_alpha" and, if the definition has them,
     /// "lora_dropout" and "target_modules".
     std::map<std::string, std::string> hyper;
     std::string a, b;  ///< The last words of the weights' names; A is [rank, in], B [out, rank].
-    std::vector<std::pair<std::string, Json>> config;  ///< Further keys, which are written.
+    std::vector<std::pair<std::string, Json>> config;  ///< Further keys to write.
 
-    /// Whether adapted weights are [in, out] in folders.
+    /// Whether folders store adapted weights as [in, out].
     bool transposed() const;
   };
   Json json;  ///< The entry of the definition.
   std::string model_type;
-  /// Architectures and the definitions that open them; an empty name is that of any definition.
+  /// Architectures and the definitions that open them. An empty name stands for any definition.
   std::vector<std::pair<std::string, std::string>> architectures;
   std::vector<Setting> settings;
-  std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in such folders.
+  std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in folders.
   std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that must have this value if present.
   std::vector<std::string> ignored;                  ///< Patterns of keys that do not affect the computation.
-  std::string prefix;                                ///< Begins names of tensors; optional in reading, always written.
+  std::string prefix;  ///< The beginning of tensor names: optional when reading, always written.
   std::vector<std::pair<std::string, std::string>>
-      names;                                ///< Names of modules here and in the folder, see tensor_name.
+      names;                                ///< Names of modules in the definition and in the folder; see tensor_name.
   std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.
-  std::vector<std::string> skip;  ///< Patterns of tensors, without the prefix, that may be other than weights.
-  std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and what they are now.
+  std::vector<std::string> skip;  ///< Patterns of tensors, without the prefix, that need not be weights.
+  std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and their current form.
   std::vector<Tie> ties;
   std::optional<Adapter> adapter;
 
-  /// The architecture that the definition of this name opens.
+  /// Returns the architecture that the definition with this name opens.
   const std::string& architecture(const std::string& definition) const;
 };
 
-/// The mapping `node` over the one that it extends: of entries of one name its own count, and lists are added.
+/// Merges the mapping `node` over the mapping `base` that it extends. For entries of the same name, the entry of `node`
+/// counts. Lists are concatenated.
 JsonNode extended_mapping(const JsonNode& base, const JsonNode& node);
 
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 
-/// The tensor name of a weight, without the prefix. Each pair of `names`, in order, replaces the first run of
-/// dot-separated words that matches its first name by its second name. A star matches any one word, which replaces the
-/// corresponding star of the second name.
+/// Returns the tensor name of a weight, without the prefix. Each pair of `names`, in order, replaces the first run of
+/// dot-separated words that matches its first name. The replacement is its second name. A star matches any one word.
+/// This word replaces the corresponding star of the second name.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
-/// The same with the prefix, unless the tensor is written without it.
+/// Like tensor_name, but with the prefix, unless the tensor is written without it.
 std::string written_name(const HuggingFaceMapping& mapping, const std::string& weight);
-/// The number of tensors of a weight: with the word "#" in their name, one for each index of the weight's first axis.
-/// nullopt: one tensor has the whole weight.
+/// Returns the number of tensors of a weight. If the tensor name contains the word "#", there is one tensor for each
+/// index of the weight's first axis. Otherwise one tensor holds the whole weight, and the result is nullopt.
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight);
-/// The name with `number` in place of the word "#".
+/// Returns the name with `number` in place of the word "#".
 std::string numbered(const std::string& tensor, std::int64_t number);
-/// The present name of a tensor of a file, without the prefix: each pair of `former` replaces words as above.
+/// Returns the current name of a tensor of a file, without the prefix. Each pair of `former` replaces words as in
+/// tensor_name.
 std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor);
 
-/// Whether `name` matches `pattern`. A star matches any number of characters other than dots: "h.*.attn.bias".
+/// Returns whether `name` matches `pattern`. A star matches any number of characters other than dots: "h.*.attn.bias".
 bool matches(const std::string& name, const std::string& pattern);
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);
 

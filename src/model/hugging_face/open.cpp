@@ -25,7 +25,7 @@ std::string quoted(const std::vector<std::string>& keys) {
   return joined(keys, [](const std::string& key) { return "'" + key + "'"; });
 }
 
-/// The text of an override for a value in a config. A list becomes a tuple of what its elements become.
+/// Returns the text of an override for a value in a config. A list becomes a tuple of the overrides for its elements.
 std::string override_for(const HuggingFaceMapping::Setting& setting, const std::string& key, const JsonNode& node) {
   if (setting.count && node.is_object()) return std::to_string(node.entries().size());
   if (node.is_array()) {
@@ -51,7 +51,7 @@ std::string override_for(const HuggingFaceMapping::Setting& setting, const std::
   return text;
 }
 
-/// Adds the override of one hyper-parameter: its value in the config, or the value that applies without it.
+/// Adds the override of one hyper-parameter: its value in the config, or the value that applies if the config has none.
 void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& setting, const std::string& definition,
                   Overrides& overrides) {
   const std::string entry = "the entry \"hugging_face\" of " + definition;
@@ -86,12 +86,12 @@ bool mentions(const model::Expression& expression, const std::string& name) {
                      [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
-/// The config's settings, then the caller's. The config does not set a hyper-parameter whose default depends on one
-/// that the caller sets: this default follows the caller's value.
+/// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a value of
+/// the caller, ignores the config's setting of this hyper-parameter. The default then follows the caller's value.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
-  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // until none is added
+  for (std::size_t before = callers.size() + 1; before != callers.size();) {  // repeats until no name is added
     before = callers.size();
     for (const model::Parameter& parameter : definition.hyper)
       if (parameter.initial && std::any_of(callers.begin(), callers.end(), [&](const std::string& name) {
@@ -106,8 +106,8 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   return overrides;
 }
 
-/// The definition of a folder whose config names its architecture, if `path` has the mapping for it. `path` itself if
-/// the mapping has one architecture only, or the config names none.
+/// Returns the definition for the architecture that the config of a folder names, if the mapping of the definition at
+/// `path` lists it. Returns `path` if the mapping has only one architecture or the config names none.
 std::string definition_of_architecture(const JsonNode& config, const std::string& path) {
   const auto definition = model::read_definition(path);
   if (!definition->hugging_face || !config.has("architectures")) return path;
@@ -120,7 +120,8 @@ std::string definition_of_architecture(const JsonNode& config, const std::string
                 joined(known, [](const auto& each) { return each.first; }));
 }
 
-/// The definition of adapters for a folder that the definition at `path` opens: that of its name with "_lora" after it.
+/// Returns the definition of adapters for a folder whose base definition is at `path`. Its name is the name of the base
+/// with "_lora" appended.
 std::string definition_of_adapters(const std::string& path) {
   const std::string name = model::read_definition(path)->name;
   try {
@@ -130,8 +131,9 @@ std::string definition_of_adapters(const std::string& path) {
   }
 }
 
-/// The path of the definition for a folder: `given`, or the one that has the config's model_type as its name, or that
-/// this one names for the config's architecture; of the last two, `with_adapters`, that of their adapters.
+/// Returns the path of the definition for a folder: `given` or, if `given` is empty, the definition that the config's
+/// model_type names. If that definition names another definition for the config's architecture, the other definition
+/// replaces it. With `with_adapters`, returns the adapter definition that belongs to the found definition.
 std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
@@ -160,18 +162,18 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
 
 using Adapters = std::shared_ptr<const model::AdapterFolder>;
 
-/// The adapters of a folder, or null if its name is empty.
+/// Returns the adapters of a folder, or null if its name is empty.
 Adapters adapters_in(const std::string& folder) {
   return folder.empty() ? nullptr : std::make_shared<const model::AdapterFolder>(folder);
 }
 
-/// A folder, and the definition that opens it.
+/// A folder and the definition that opens it.
 struct Folder {
   JsonNode config;
-  std::string path;  ///< The definition's file; with a text, its name in errors.
-  std::string text;  ///< The definition's text; empty: that in the file `path`.
+  std::string path;  ///< The definition's file. If there is a text, the name of the text in errors.
+  std::string text;  ///< The definition's text. If empty, the file `path` contains the text.
   std::shared_ptr<const model::Definition> definition;
-  Adapters adapters = nullptr;  ///< Null without any.
+  Adapters adapters = nullptr;  ///< Null if there are no adapters.
 
   Folder(const std::string& folder, const std::string& given, const Adapters& with = nullptr)
       : config(model::read_config(folder)),
@@ -203,7 +205,7 @@ struct Folder {
   }
 };
 
-/// The weights of a folder's adapters, for the model that `options` then give: one that has them.
+/// Returns the weights of a folder's adapters. Changes `options` so that they create a model with these adapters.
 std::vector<model::StoredWeight> place_adapters(const Folder& opened, ModelOptions& options) {
   const HuggingFaceMapping::Adapter& mapping = *opened.mapping().adapter;
   const Overrides hyper = opened.adapters->hyper(mapping);
@@ -213,12 +215,12 @@ std::vector<model::StoredWeight> place_adapters(const Folder& opened, ModelOptio
     without.hyper.emplace_back(targets->second, "()");
   Overrides all = hyper;
   std::vector<model::StoredWeight> weights = opened.adapters->weights(opened.model(without), opened.mapping(), all);
-  all.insert(all.end(), options.hyper.begin(), options.hyper.end());  // those that the caller sets come last
+  all.insert(all.end(), options.hyper.begin(), options.hyper.end());  // the caller's overrides come last
   options.hyper = std::move(all);
   return weights;
 }
 
-/// The model that has adapters where those of the folder are.
+/// Returns a model that has adapters where the folder has adapters.
 Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   try {
     return opened.model(options);
@@ -229,8 +231,8 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   }
 }
 
-/// The model of an opened folder; the arguments are those of open_hugging_face. With `checks`, shapes of weights that
-/// are not read are checked too.
+/// Returns the model of an opened folder. The arguments are those of open_hugging_face. With `checks`, the shapes of
+/// weights that are not read are checked too.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
                  const std::vector<std::string>& initialise, bool checks = false) {
   ModelOptions chosen = options;

@@ -26,21 +26,21 @@ constexpr const char* refused =
     "alora_invocation_tokens alpha_pattern arrow_config kasa_config layer_replication lora_bias megatron_config "
     "modules_to_save monteclora_config rank_pattern target_parameters trainable_token_indices use_bdlora use_dora "
     "use_qalora";
-/// Keys that are read, or that do not affect a trained adapter: its origin, how it was trained, and which modules have
-/// one, which the names of the tensors say.
+/// Keys that the reader uses or that do not affect a trained adapter. They describe its origin, its training, and the
+/// modules with adapters, which the tensor names determine.
 constexpr const char* known =
     "auto_mapping base_model_name_or_path bias corda_config ensure_weight_tying eva_config exclude_modules "
     "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config lora_alpha "
     "lora_dropout lora_ga_config megatron_core peft_type peft_version qalora_group_size r revision runtime_config "
     "target_modules task_type use_rslora velora_config";
-/// Beginnings of the words for first values of adapters which take these out of the weights of the base.
+/// Prefixes of the names of initialisations that subtract the initial adapter from the base weights.
 constexpr const char* residual_starts = "corda loftq lora_ga olora pissa";
 
 bool is_one_of(const char* words, const std::string& word) {
   return matches_any(word, words_in(words));
 }
 
-/// The beginning of a value, for errors.
+/// Returns the beginning of a value, for errors.
 std::string brief(const Json& value) {
   constexpr std::size_t most = 80;
   const std::string text = value.dump(-1, ' ', true);
@@ -67,7 +67,7 @@ std::string adapter_file(const std::string& folder) {
   return file;
 }
 
-/// The names of the modules of `model` that have a matrix, in its folder, and what the model calls them.
+/// Maps the names in the folder of all modules of `model` with a matrix to their names in the model.
 std::map<std::string, std::string> modules_of(const Model& model, const HuggingFaceMapping& mapping) {
   std::map<std::string, std::string> modules;
   for (const Store::Entry& entry : model.weights())
@@ -121,7 +121,7 @@ void AdapterFolder::read_config() {
             .fail("'init_lora_weights' is " + brief(config_.at("init_lora_weights").json()) +
                   ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves "
                   "them");
-  rank_ = 8;  // the default of PEFT, as that of lora_alpha
+  rank_ = 8;  // the default of PEFT, also for lora_alpha
   if (!config_.has("r")) return;
   const JsonNode rank = config_.at("r");
   const bool fits = rank.json().is_number_integer() && rank.json() >= 1 && rank.json() <= most_rank;
@@ -138,8 +138,8 @@ void AdapterFolder::check_shape(const ArrayFile::Entry& entry, std::size_t axis)
   config_.fail(message);
 }
 
-/// Throws unless target_modules, if it is a list, names the modules of the tensors and, of the others in `modules`,
-/// none.
+/// Throws if target_modules is a list that does not name a module of the tensors, or that names another module in
+/// `modules`.
 void AdapterFolder::check_targets(const std::map<std::string, std::string>& modules) const {
   if (!config_.has("target_modules") || !config_.at("target_modules").is_array()) return;
   std::map<std::string, JsonNode> targets;
@@ -164,7 +164,7 @@ void AdapterFolder::check_targets(const std::map<std::string, std::string>& modu
 Overrides AdapterFolder::hyper(const HuggingFaceMapping::Adapter& mapping) const {
   const auto number = [&](const char* key, const char* otherwise) {
     if (!config_.has(key)) return std::string(otherwise);
-    config_.at(key).number();  // throws for anything else
+    config_.at(key).number();  // throws if the value is not a number
     return config_.at(key).json().dump();
   };
   std::string alpha = number("lora_alpha", "8");

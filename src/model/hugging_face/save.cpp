@@ -19,7 +19,7 @@ using model::HuggingFaceMapping;
 namespace fs = std::filesystem;
 
 namespace {
-/// The files of tokenizers, the settings of generation, and how images are prepared.
+/// The files of tokenizers, the settings of generation, and the settings of image preparation.
 constexpr const char* other_files[] = {"vocab.json",
                                        "merges.txt",
                                        "tokenizer.json",
@@ -57,7 +57,7 @@ Json json_of(const Hyper::Value& value) {
   return std::visit(AsJson{}, value);
 }
 
-/// The config's value for the model's value of a hyper-parameter.
+/// Returns the config's value that corresponds to the model's value of a hyper-parameter.
 Json word_for(const HuggingFaceMapping::Setting& setting, const Json& value, const Model& model) {
   if (value.is_array()) {
     Json all = Json::array();
@@ -65,7 +65,7 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Json& value, con
     return all;
   }
   if (setting.count) {
-    Json labels = Json::object();  // as transformers names them
+    Json labels = Json::object();  // the names that transformers uses
     for (std::int64_t i = 0; i < value.get<std::int64_t>(); ++i)
       labels[std::to_string(i)] = "LABEL_" + std::to_string(i);
     return labels;
@@ -77,7 +77,7 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Json& value, con
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
-/// Whether `theirs` is the config's value for the model's `value`.
+/// Returns whether `theirs` is the config's value for the model's `value`.
 bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const Json& value) {
   const Json theirs = model::plain(config);
   if (setting.count && theirs.is_object()) return value == theirs.size();
@@ -89,9 +89,9 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const
   return !setting.lists_words() && theirs == value;
 }
 
-/// Writes one hyper-parameter under the key that the config has for it, or under the first key, and erases the other
-/// keys. Changes nothing if the config already has the value. A key in a nested object, or of a count, is not added if
-/// the value is the one that applies without it; the elements of a list are always written.
+/// Writes one hyper-parameter and erases its other keys. Uses the key that the config has for it, or its first key.
+/// Changes nothing if the config already has the value. Adds no key for a count, and no key inside a nested object, if
+/// the same value applies without the key. Always writes the elements of a list.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
@@ -120,7 +120,7 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   config["model_type"] = mapping.model_type;
   for (const auto& setting : mapping.settings) write_setting(config, setting, model);
   for (const auto& [key, value] : mapping.config) model::set_key(config, key, value);
-  // `torch_dtype` is the older name of `dtype`: loaders may read either one if both are present.
+  // `torch_dtype` is the older name of `dtype`. If both were present, a loader might read either of them.
   config.erase("torch_dtype");
   const auto stored_as = [&](Dtype dtype) {
     return std::any_of(model.weights().begin(), model.weights().end(),
@@ -154,7 +154,7 @@ std::shared_ptr<const model::Definition> model::mapped_definition(const Model& m
 }
 
 namespace {
-/// Writes the files of `model` to a folder that exists, and returns the model that is in them.
+/// Writes the files of `model` to an existing folder. Returns the model that the folder contains.
 Model write(const Model& model, const std::string& folder, const std::string& like, const std::string& name) {
   const auto definition = model::mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
@@ -183,7 +183,7 @@ void model::write_files(const std::string& folder, const std::string& config,
   }
   const std::string complete = path_in(folder, ".xtape-export");
   write_folder(complete, fill);
-  // The config comes last: until then, the folder's own config does not describe new weights as complete.
+  // Moves the config last. Until then, the folder's old config does not describe the new weights as complete.
   for (const std::string& name : xtape::names_in(complete))
     if (name != config) rename_path(path_in(complete, name), path_in(folder, name));
   rename_path(path_in(complete, config), path_in(folder, config));

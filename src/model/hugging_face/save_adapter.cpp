@@ -21,18 +21,18 @@ double number_of(const Model& model, const HuggingFaceMapping::Adapter& mapping,
   return name == mapping.hyper.end() ? 0 : model.hyper().number(name->second);
 }
 
-/// A number without a fraction as an integer.
+/// Returns a JSON integer if the number has no fraction.
 Json short_number(double number) {
   return number == std::floor(number) && std::abs(number) < 1e15 ? Json(static_cast<std::int64_t>(number))
                                                                  : Json(number);
 }
 
-/// The square root of the sum of squares.
+/// Returns the square root of the sum of squares.
 double norm_of(const Var& x) {
   return std::sqrt(evaluate(sum(square(x))).as<double>()[0]);
 }
 
-/// Throws DefinitionError unless the block of the module `path` exports weight + alpha / rank · B A, which is what PEFT
+/// Throws DefinitionError if the block of the module `path` does not export weight + alpha / rank · B A, which PEFT
 /// computes.
 void check_merged(const Model& model, const Store& exported, const std::string& path,
                   const HuggingFaceMapping::Adapter& mapping, double rank, double alpha) {
@@ -52,9 +52,9 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
   const Var product = mapping.transposed() ? matmul(transpose(a), transpose(b)) : matmul(b, a);
   const Var before = numbers(*weight), change = product * (alpha / rank);
   if (change.shape() != before.shape())
-    throw DefinitionError("the adapters of '" + path + "' are for a weight " + to_string(change.shape()) +
-                          ", but it is " + to_string(before.shape()) +
-                          ": the mapping's \"fan_in_fan_out\" says whether it is [in, out]");
+    throw DefinitionError("the adapters of '" + path + "' have shape " + to_string(change.shape()) +
+                          ", but the weight has shape " + to_string(before.shape()) +
+                          ": set \"fan_in_fan_out\" in the mapping if the weight is [in, out]");
   const double off = norm_of(numbers(*merged) - before - change),
                allowed = 1e-6 * norm_of(before) + 1e-4 * norm_of(change);
   if (!std::isfinite(allowed))
@@ -67,7 +67,7 @@ void check_merged(const Model& model, const Store& exported, const std::string& 
 const HuggingFaceMapping::Adapter& adapter_of(const HuggingFaceMapping& mapping, const Model& model) {
   if (!mapping.adapter)
     throw DefinitionError("the entry \"hugging_face\" of model '" + model.name() +
-                          "' has no \"adapter\", which it needs to be saved as one");
+                          "' has no \"adapter\": add it to save adapters");
   return *mapping.adapter;
 }
 }  // namespace
@@ -89,7 +89,7 @@ void save_adapter(const Model& model, const std::string& folder, const std::stri
   const double rank = number_of(model, adapter, "r"), alpha = number_of(model, adapter, "lora_alpha");
   const Store exported = model.exported_weights();
   Store named;
-  std::vector<std::string> names;  // of all weights but the adapters
+  std::vector<std::string> names;  // the names of all weights except the adapters
   std::set<std::string> adapted;
   for (const Store::Entry& entry : model.weights()) {
     const auto [path, word] = model::cut_last(entry.name);

@@ -25,7 +25,7 @@ class OpBinder {
   }
 
  private:
-  /// Arrays and literals fill inputs in order, then attributes in the op's order; strings are always attributes.
+  /// Arrays and literals fill inputs in order, then attributes in the op's order. Strings always fill attributes.
   void positional(const Arguments::Positional& argument) {
     const Value& value = argument.value;
     if (value.as<ModuleReference>() != nullptr)
@@ -41,7 +41,7 @@ class OpBinder {
       return;
     }
     while (!text && !value.as<Var>() && next_input_ < op_.inputs.size() && op_.inputs[next_input_].arity != Arity::one)
-      ++next_input_;  // an attribute follows: leaves out the remaining optional inputs
+      ++next_input_;  // a positional attribute ends the inputs: the remaining optional inputs are left out
     for (; next_attribute_ < op_.attributes.size(); ++next_attribute_) {
       const AttributeSpec& spec = op_.attributes[next_attribute_];
       if (call_.attributes.find(spec.name) != nullptr || (text && !takes_text(spec)) ||
@@ -54,7 +54,7 @@ class OpBinder {
                        "op '" + op_.name + "' cannot take " + describe(value) + " here: it takes " + signature()};
   }
 
-  /// The attribute "axis" of a reduction, from a pattern.
+  /// Sets the attribute "axis" of a reduction from a pattern.
   void axes(const std::string& pattern, std::size_t column) {
     if (inputs_[0].empty() || inputs_[0][0].is_literal())
       throw BindingError{column, "the names of axes follow their array: op '" + op_.name + "' takes " + signature()};

@@ -1,4 +1,4 @@
-// Binds the arguments of a call to the declared inputs of a block or function; checks dtypes and binds sizes.
+// Binds the arguments of a call to the declared inputs of a block or function. Checks dtypes and binds sizes.
 #include <algorithm>
 
 #include "joined.hpp"
@@ -20,8 +20,8 @@ bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
   return kind == name_of(dtype);
 }
 
-/// Compares the shape of `var` with the declared sizes, axis by axis. A size whose name is not yet known becomes a
-/// local; all other sizes are checked.
+/// Compares the shape of `var` with the declared sizes, axis by axis. If the name of a size is not yet known, the size
+/// becomes a local. Other sizes are checked.
 void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, Environment& environment) {
   const Shape& shape = var.shape();
   const auto ellipsis = std::find_if(input.dims.begin(), input.dims.end(),
@@ -86,7 +86,7 @@ void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, D
       throw Error("takes " + list_of(inputs) + ", not '" + each.name + "'" + did_you_mean(each.name, names));
     if (!environment.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
   }
-  const Values given = environment.locals;  // a copy: `check` adds sizes to the locals, which are not inputs
+  const Values given = environment.locals;  // a copy, because `check` adds sizes, which are not inputs, to the locals
   for (std::size_t i = 0; i < fixed; ++i) {
     const auto found = given.find(inputs[i].name);
     if (found == given.end()) throw Error("takes " + list_of(inputs) + ", but '" + inputs[i].name + "' is missing");

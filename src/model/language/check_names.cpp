@@ -1,4 +1,4 @@
-// Checks the names in every line of a definition, before a model is built from it.
+// Checks the names in every line of a definition before a model is built from the definition.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -18,8 +18,8 @@ class Checker {
  public:
   explicit Checker(const VisibleNames& names) : names_(names) {}
 
-  /// Checks a size or setting. It is evaluated without a tape, so that it may only use the first `parameters`
-  /// parameters, hyper-parameters and the names `more`.
+  /// Checks a size or setting. It is evaluated without a tape, so it may only use the first `parameters` parameters,
+  /// the hyper-parameters and the names `more`.
   void setting(const Line& line, const Names& more = {}, std::size_t parameters = all_parameters) {
     const VisibleNames visible = names_;
     const Names locals = std::exchange(locals_, more);
@@ -37,7 +37,7 @@ class Checker {
   }
 
   void computation(const std::vector<Input>& inputs, const Computation& computation) {
-    VisibleNames before = names_;  // those that have values before an input binds any size
+    VisibleNames before = names_;  // the names that have values before any input binds a size
     before.recording = false;
     check_sizes(inputs, computation, before);
     for (const Input& input : inputs) {
@@ -79,7 +79,7 @@ class Checker {
     for (const Keyword& each : expression.keywords) visit(each.value);
   }
 
-  /// For `np.exp`, whose prefix is no module, the error says what to call.
+  /// If the prefix is no module, as in `np.exp`, the error suggests what to call.
   void prefix(const Expression& callee) {
     const Expression& object = callee.children[0];
     if (object.form != Form::name || names_.ops->find(callee.text) == nullptr) return;
@@ -106,7 +106,7 @@ class Checker {
       for (const AttributeSpec& attribute : op.attributes)
         if (attribute.name == each.name) check(each.value, attribute);
     }
-    // The first text without a name is the value of the first attribute that takes texts.
+    // The first text without a name goes to the first attribute that accepts texts.
     const auto text = std::find_if(call.children.begin() + 1, call.children.end(),
                                    [](const Expression& each) { return each.form == Form::text; });
     const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(), takes_text);
@@ -125,7 +125,7 @@ void check_module(Checker& checker, const ModuleSpec& module) {
     if (*line) checker.setting(**line);
   if (module.choice) checker.setting(*module.choice, more);
   for (const auto& [name, line] : module.settings) {
-    // A plain name may refer to a given module; it is checked when modules are built.
+    // A plain name may refer to a supplied module. Building the modules checks it.
     if (line.value.form != Form::name) checker.setting(line, more);
   }
   for (const ModuleSpec& given : module.modules) check_module(checker, given);
@@ -143,7 +143,7 @@ void check_shared(Checker& checker, const Block& block) {
   for (const ModuleSpec& module : block.modules) check_module(checker, module);
 }
 
-/// A default may use the hyper-parameters of its file, and parameters of the blocks that have the modules.
+/// A default may use the hyper-parameters of its file and the parameters of the blocks that contain the modules.
 void check_defaults(const Definition& definition, const OpTable& ops) {
   Names parameters;
   for (const auto& block : definition.blocks)

@@ -15,7 +15,8 @@ void check_names_in(const Expression& expression, const std::vector<std::string>
     line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
                                      " (known: " + joined(names) + ")");
   }
-  const bool calls = expression.form == Form::call;  // the first child is the function's name, not a name of the data
+  // in a call, the first child is the function's name and not a name of the data
+  const bool calls = expression.form == Form::call;
   for (std::size_t i = calls ? 1 : 0; i < expression.children.size(); ++i)
     check_names_in(expression.children[i], names, line);
 }

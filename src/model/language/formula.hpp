@@ -1,4 +1,4 @@
-/// Expressions of the definition language over numbers that are not part of a definition, such as sizes of the data.
+/// Evaluates expressions of the definition language over numbers from outside a definition, such as sizes of the data.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace xtape::model {
 /// expression in errors: "hyper-parameter 'n_positions'".
 void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose);
 
-/// Evaluates the expression to a number, and returns it as text. Throws DefinitionError, also if the value is not a
-/// number.
+/// Evaluates the expression to a number and returns the number as text. Throws DefinitionError, also if the value is
+/// not a number.
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose);
 
 }  // namespace xtape::model

@@ -43,7 +43,7 @@ bool Interpreter::flag(const Line& line, const Environment& environment) {
 }
 
 Value Interpreter::visit(const Expression& expression, const At& at) {
-  constexpr std::size_t least_stack = 160 << 10;  // bytes that recording an op may need
+  constexpr std::size_t least_stack = 160 << 10;  // bytes of stack that recording an op may need
   if (stack_left() < least_stack)
     fail(at, expression.column, "expressions, modules and functions are nested too deeply for this thread's stack");
   Value value = value_of(expression, at);
@@ -95,7 +95,7 @@ Value Interpreter::value_of(const Expression& expression, const At& at) {
   }
 }
 
-/// Evaluates a condition, which must be known while recording.
+/// Evaluates a condition. It must be known at record time.
 bool Interpreter::holds(const Expression& condition, const At& at) {
   const Value value = visit(condition, at);
   if (const auto* flag = value.as<bool>()) return *flag;
@@ -107,7 +107,7 @@ bool Interpreter::holds(const Expression& condition, const At& at) {
 }
 
 /// Applies a chain of binary operators from left to right. `and` and `or` of flags evaluate the right side only if the
-/// left side does not decide.
+/// left side does not determine the result.
 Value Interpreter::chain(const Expression& expression, const At& at) {
   Value left = visit(expression.children[0], at);
   for (std::size_t i = 0; i < expression.operators.size(); ++i) {
@@ -130,7 +130,7 @@ VisibleNames Interpreter::names_in(const Environment& environment) const {
   const Module* module = environment.module;
   return {environment.home,
           module != nullptr ? module->block : nullptr,
-          module != nullptr ? module->parameters.size() : 0,  // those that are set so far
+          module != nullptr ? module->parameters.size() : 0,  // the parameters that are set so far
           tape_.has_value(),
           environment.in_function ? context_.definition.get() : nullptr,
           context_.ops};
@@ -212,8 +212,8 @@ Value Interpreter::attribute_of(const Value& object, const Expression& expressio
            did_you_mean(name, known));
 }
 
-/// The attribute of each of several modules, as a tuple. Modules that are left out, and attributes that are none, are
-/// skipped.
+/// Returns the attribute of each of several modules as a tuple. Skips modules that are left out and attributes that are
+/// none.
 Value Interpreter::attribute_of_each(const Tuple& objects, const Expression& expression, const At& at) {
   Tuple found;
   for (const Value& object : objects) {
@@ -225,7 +225,7 @@ Value Interpreter::attribute_of_each(const Tuple& objects, const Expression& exp
   return found;
 }
 
-/// The value that a line of the module assigned when the module was last applied.
+/// Returns the value that a line of the module assigned in the module's last application.
 Value Interpreter::assigned(const Module& module, const Expression& expression, const At& at) const {
   const auto values = applied_.find(&module);
   if (values == applied_.end())

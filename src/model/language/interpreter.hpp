@@ -1,4 +1,4 @@
-/// Evaluates lines of a definition: sizes, flags and texts at once, vars by recording ops on a tape.
+/// Evaluates lines of a definition. Computes sizes, flags and texts at once, and records ops on a tape for vars.
 #pragma once
 
 #include <map>
@@ -22,7 +22,7 @@ struct Environment {
   Values locals;                     ///< Inputs, sizes and assigned names.
 };
 
-/// The values of a call's arguments, with their columns in the line.
+/// The argument values of a call, with their columns in the line.
 struct Arguments {
   struct Positional {
     Value value;
@@ -39,20 +39,20 @@ struct Arguments {
 
 class Interpreter {
  public:
-  /// Without a tape, only expressions without vars can be evaluated. Keeps references to `context` and `root`.
+  /// If there is no tape, only expressions without vars can be evaluated. Keeps references to `context` and `root`.
   explicit Interpreter(const ModelContext& context, std::optional<Tape> tape = std::nullopt,
                        const Module* root = nullptr)
       : context_(context), tape_(std::move(tape)), root_(root) {}
 
   Value evaluate(const Line& line, const Environment& environment);
-  /// Evaluates a line that must have a value of this type. Throws DefinitionError for any other value.
+  /// Evaluates a line. Throws DefinitionError if the value does not have this type.
   std::int64_t integer(const Line& line, const Environment& environment);
   double number(const Line& line, const Environment& environment);
   bool flag(const Line& line, const Environment& environment);
-  /// Whether `name` has a value in `environment`, apart from weights, modules and pi.
+  /// Returns whether `name` has a value in `environment`. Weights, modules and pi do not count.
   bool knows(const std::string& name, const Environment& environment) const;
 
-  /// Throws DefinitionError if a name that a call of is_named has asked for is that of no module that asked.
+  /// Throws DefinitionError if a call of is_named has asked for a name that no calling module has.
   void check_asked_names() const;
 
   /// Records a function of the model. Throws ShapeError, DtypeError or Error if the arguments do not fit its inputs.
@@ -61,12 +61,13 @@ class Interpreter {
   RecordedLines recorded_lines() const;  ///< The lines of the functions recorded so far.
 
  private:
-  /// A line being evaluated, and the environment it is evaluated in.
+  /// A line to evaluate, and its environment.
   struct At {
     const Line& line;
     const Environment& environment;
   };
-  /// Evaluates an expression. Counts it, and the elements of its value, as steps; ModelOptions::max_steps limits these.
+  /// Evaluates an expression. Counts it, and the elements of its value, as steps. ModelOptions::max_steps limits the
+  /// number of steps.
   Value visit(const Expression& expression, const At& at);
   VisibleNames names_in(const Environment& environment) const;
   Value value_of(const Expression& expression, const At& at);
@@ -82,7 +83,8 @@ class Interpreter {
   Value require(const Expression& expression, const At& at);
   Value is_named(const Expression& expression, const At& at);
   std::string values_in(const Expression& expression, const At& at);
-  /// The module that a call of `scan` or `vmap` names first. Throws Error if it names none.
+  /// The module that a call of `scan` or `vmap` names as its first argument. given_module() throws Error if the first
+  /// argument is not a module.
   struct GivenModule {
     const Module& module;
     const ModuleSpec& spec;
@@ -102,7 +104,8 @@ class Interpreter {
   Value weight(const Weight& weight);
   Location location_of(const At& at) const;
   [[noreturn]] void fail(const At& at, std::size_t column, const std::string& message) const;
-  /// Runs `body`, which evaluates lines of another block or function, and adds the line `at` to errors of these.
+  /// Runs `body`, which evaluates lines of another block or function. Adds the calling line `at` to errors of these
+  /// lines.
   template <class Body>
   auto called(const At& at, const Body& body) {
     try {
@@ -111,7 +114,7 @@ class Interpreter {
       throw called_from(error, location_of(at), at.line.text);
     }
   }
-  /// Runs `body`, and adds the location and a caret to its errors. A DefinitionError already has both.
+  /// Runs `body`. Adds the location and a caret to errors that are not a DefinitionError, which already has both.
   template <class Body>
   auto guarded(const At& at, std::size_t column, const Body& body) {
     try {
@@ -128,18 +131,18 @@ class Interpreter {
   const Module* root_;
   std::int64_t steps_ = 0;
   std::vector<const Function*> calling_;
-  /// A name that calls of is_named ask for.
+  /// A name for which calls of is_named ask.
   struct AskedName {
-    const Line* line;  ///< The first line that asks, and the column of its call.
+    const Line* line;  ///< The first line that asks, and, below, the column of its call.
     std::size_t column;
-    bool found;  ///< Whether a module has the name.
+    bool found;  ///< Whether a calling module has the name.
   };
   std::map<std::string, AskedName> asked_names_;
-  std::set<std::string> asking_;  ///< The last words of the paths of modules that ask.
+  std::set<std::string> asking_;  ///< The last words of the paths of modules that call is_named.
   NamedVars updates_;  ///< The new values of weights, by path.
-  bool inside_ = false;  ///< Whether a scan, a vmap or a checkpoint is being recorded.
-  /// While it lives, the recording is inside one. Then the values of lines are those of a single step or example, so
-  /// they are forgotten at the end.
+  bool inside_ = false;  ///< Whether the recording is inside a scan, a vmap or a checkpoint.
+  /// Marks the recording as inside a scan, a vmap or a checkpoint during its lifetime. The values of lines then belong
+  /// to a single step or example, so the destructor discards them.
   struct Inside {
     explicit Inside(Interpreter& of) : interpreter(of), applied(of.applied_), before(of.inside_) { of.inside_ = true; }
     ~Inside() {
@@ -155,14 +158,16 @@ class Interpreter {
   std::map<const Module*, Values> applied_;   ///< The locals of each module's last application.
   std::map<const Module*, Value> returned_;   ///< The result of each module's last application.
   std::map<const Function*, Values> called_;  ///< The locals of each function's last call.
-  std::map<std::string, std::vector<std::string>> application_lines_;  ///< As in RecordedLines.
+  /// The lines of applications, as in RecordedLines.
+  std::map<std::string, std::vector<std::string>> application_lines_;
 };
 
-/// The value as one of a hyper-parameter: a number, a flag, a text, or a tuple of these. Empty for any other.
+/// Converts a value to a hyper-parameter value: a number, a flag, a text, or a tuple of these. Returns nothing for any
+/// other value.
 std::optional<Hyper::Value> hyper_value(const Value& value);
 
-/// Adds the declared inputs and the sizes that their types name to the locals of `environment`, with the values of the
-/// arguments. Throws ShapeError, DtypeError or Error if the arguments do not fit.
+/// Adds the declared inputs, and the sizes that their types name, to the locals of `environment`. Their values come
+/// from the arguments. Throws ShapeError, DtypeError or Error if the arguments do not fit.
 void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, Dtype model_dtype,
                  Interpreter& interpreter, Environment& environment);
 
@@ -170,14 +175,14 @@ struct OpCall {
   std::vector<Operand> operands;
   Attributes attributes;
 };
-/// An argument that does not fit the op, and its column.
+/// The error for an argument that does not fit the op, and its column.
 struct BindingError {
   std::size_t column;
   std::string message;
 };
-/// Whether the text, as an argument of `op`, names the axes of a reduction: "b t d -> b d".
+/// Returns whether the text, as an argument of `op`, names the axes of a reduction: "b t d -> b d".
 bool names_axes(const Op& op, const std::string& text);
-/// The axes of x that a pattern such as "b t d -> b d" reduces. Throws Error.
+/// Returns the axes of x that a pattern such as "b t d -> b d" reduces. Throws Error.
 Tuple reduction_axes(const std::string& pattern, const Var& x);
 /// Sorts the arguments of a call of `op` into operands and attributes. Throws BindingError.
 OpCall bind_op(const Op& op, const Arguments& arguments);

@@ -1,4 +1,4 @@
-// Calls in expressions: of modules, of the model's functions, of ops.
+// Calls in expressions: calls of modules, of the model's functions, and of ops.
 #include <algorithm>
 
 #include "caret.hpp"
@@ -9,7 +9,7 @@
 namespace xtape::model {
 
 namespace {
-/// Runs `body`, and adds the name of what is called to errors without a location.
+/// Runs `body`. Adds the name of the callee to errors without a location.
 template <class Body>
 auto named(const std::string& callee, const Body& body) {
   try {
@@ -80,7 +80,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   fail(at, callee.column, names.unknown_callee(name));
 }
 
-/// " (d_model = 8, heads = 3)": the numbers, texts and flags that the names of an expression mean.
+/// Returns " (d_model = 8, heads = 3)": the numbers, texts and flags to which the names in an expression refer.
 std::string Interpreter::values_in(const Expression& expression, const At& at) {
   std::vector<std::string> names, values;
   each_expression(expression, [&](const Expression& each) {
@@ -95,7 +95,8 @@ std::string Interpreter::values_in(const Expression& expression, const At& at) {
   return values.empty() ? "" : " (" + joined(values) + ")";
 }
 
-/// require(condition, 'message'): throws DefinitionError if the condition, known while recording, is false.
+/// require(condition, 'message') throws DefinitionError if the condition is false. The condition must be known at
+/// record time.
 Value Interpreter::require(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   const auto& given = arguments.positional;
@@ -127,14 +128,14 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     for (const auto& each : arguments.positional) list.push_back(describe(each.value));
     for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
     Location location = location_of(at);
-    location.source = nullptr;  // the line and its caret stand between the message and the operands
+    location.source = nullptr;  // without the source, the line and its caret come between the message and the operands
     model::fail(location, std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
                               "\n    called with (" + joined(list) + ")");
   }
 }
 
-/// Applies a repeated module in sequence: the n results of each repeat replace the first n arguments of the next one. A
-/// module that is left out returns its first argument.
+/// Applies a repeated module in sequence. The n results of each repeat replace the first n arguments of the next
+/// repeat. If a module is left out, its first argument is its result.
 Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
                                const At& at) {
   const ModuleList& list = *reference.list;
@@ -216,7 +217,7 @@ Value Interpreter::apply_block(const Module& module, const Arguments& arguments)
   return returned_[&module] = std::move(result);
 }
 
-/// One array, or a tuple of several.
+/// Returns one array, or a tuple of several arrays.
 Value Interpreter::apply_file_block(const Module& module, const Environment& environment) {
   Vars inputs;
   for (const Input& input : module.block->inputs) {
@@ -235,10 +236,10 @@ Value Interpreter::apply_file_block(const Module& module, const Environment& env
   return Tuple(outputs.begin(), outputs.end());
 }
 
-/// The new values of the block's weights, from the values of its lines. What reads the weights later in this recording,
-/// such as a second application, reads these.
+/// Sets the new values of the block's weights from the values of its lines. Later reads of the weights in this
+/// recording, such as in a second application, use the new values.
 void Interpreter::update_weights(const Module& module, const Environment& environment) {
-  NamedVars updates;  // taken over together, so that each is computed from the old values
+  NamedVars updates;  // applied together, so that each update is computed from the old values
   for (const auto& [name, line] : module.block->updates) {
     const Weight& weight = *module.find_weight(name);
     if (weight.path.empty()) continue;

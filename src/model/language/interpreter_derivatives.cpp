@@ -1,4 +1,4 @@
-// grad, jvp, hvp, jacobian and hessian of values, and vmap(module, x, …), which applies a module to each example.
+// The functions grad, jvp, hvp, jacobian and hessian, and vmap(module, x, …), which applies a module to each example.
 #include <algorithm>
 
 #include "language/interpreter.hpp"
@@ -10,7 +10,7 @@
 namespace xtape::model {
 
 namespace {
-/// The arguments of a call by the names of `names`, in their order; none where one is left out.
+/// Returns the arguments of a call in the order of `names`. An argument that is left out is none.
 std::vector<Value> by_name(const std::string& function, const Arguments& arguments,
                            const std::vector<std::string>& names, std::size_t required) {
   std::vector<Value> values(names.size());
@@ -47,7 +47,7 @@ Var array(const std::string& function, const std::string& name, const Value& val
   throw Error(function + ": '" + name + "' must be an array, not " + describe(value));
 }
 
-/// `vars` as a tuple if `like` is one.
+/// Returns `vars` as a tuple if `like` is a tuple.
 Value shaped(const Value& like, const Vars& vars) {
   std::size_t next = 0;
   return replace_vars(like, vars, next);
@@ -98,7 +98,7 @@ Value derivative_of(const std::string& name, const Arguments& arguments) {
                  jacobian_options(name, given[2], given[3]));
 }
 
-/// An axis, or none where there is none; a tuple of them.
+/// Reads an axis, or none for no axis, or a tuple of both.
 std::vector<std::optional<std::int64_t>> axes(const std::string& name, const Value& value) {
   const auto* tuple = value.as<Tuple>();
   std::vector<std::optional<std::int64_t>> found;
@@ -140,7 +140,8 @@ Value Interpreter::derivative(const std::string& name, const Expression& express
   return guarded(at, expression.column, [&] { return derivative_of(name, arguments); });
 }
 
-/// The arguments behind the module are those of one example, with their arrays mapped.
+/// Records the module for one example: the arguments after the module, with arrays mapped, become the arguments of this
+/// example.
 Value Interpreter::vmap_module(const Expression& expression, const At& at) {
   Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {

@@ -1,10 +1,10 @@
-// is_named(names): whether the module has one of these names.
+// is_named(names) tells whether the module has one of these names.
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
 
-/// True if the path of the module is one of the names, or ends with a dot and one of them.
+/// Returns true if the path of the module is one of the names, or ends with a dot and one of the names.
 Value Interpreter::is_named(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   Tuple names;

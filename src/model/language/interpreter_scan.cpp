@@ -9,7 +9,7 @@ namespace {
 struct ScanCall {
   Vars inputs;
   Vars init;
-  Tuple non_sequences;  ///< Passed to every step unchanged.
+  Tuple non_sequences;  ///< Arguments that every step receives unchanged.
   ScanOptions options;
 };
 
@@ -67,7 +67,7 @@ ScanCall scan_call(const Arguments& arguments) {
 }
 }  // namespace
 
-/// The last results of the cell are the next states, as many as there are states; the results before them are outputs.
+/// The cell must return the outputs first, followed by one next state for each state.
 Value Interpreter::scan_module(const Expression& expression, const At& at) {
   const Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {

@@ -1,4 +1,4 @@
-// The values inside a recording, by the paths of their modules and the names of their lines.
+// Collects the intermediate values of a recording under the paths of their modules and the names of their lines.
 #include <algorithm>
 #include <optional>
 
@@ -7,7 +7,8 @@
 namespace xtape::model {
 
 namespace {
-/// The node of a var of the tape; nothing if it belongs to a body, or is one of several nodes that became a body.
+/// Returns the node of a var of the tape. Returns nothing if the var belongs to a body, or if its node became part of a
+/// body.
 std::optional<std::int32_t> node_of(const Var& var, const Tape& tape) {
   try {
     if (var.tape() == tape) return var.id().node;

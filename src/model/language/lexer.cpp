@@ -38,7 +38,7 @@ class Lexer {
     if (c == '\'' || c == '"') return string();
     for (const char* symbol : {"...", "**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "@", "(", ")", "[",
                                "]", ",", ".", ":", "=", "<", ">",
-                               // Operators of other languages: the parser says what to write.
+                               // Operators of other languages, for which the parser suggests a replacement.
                                "&&", "||", "&", "|", "!", "^", "~", "?", ";", "{", "}"})
       if (text_.compare(at_, std::strlen(symbol), symbol) == 0) {
         const Token token{Token::Kind::symbol, symbol, at_};

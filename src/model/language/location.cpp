@@ -33,7 +33,7 @@ void fail(const Location& location, const std::string& text, std::size_t column,
 
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what) {
   const std::string from = "\n    from ", left_out = "\n    …";
-  constexpr int most = 8;  // the innermost ones, which are always named
+  constexpr int most = 8;  // the number of innermost callers that are always named
   std::string text = error.what();
   int callers = 0;
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + 1)) ++callers;

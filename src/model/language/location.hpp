@@ -12,9 +12,9 @@ namespace xtape::model {
 
 /// A source location.
 struct Location {
-  std::string file;                                  ///< As the user named it.
+  std::string file;                                  ///< The name that the user gave for the file.
   std::string owner;                                 ///< "block 'attention'", "function 'loss'", "hyper"; may be empty.
-  int line = 0;                                      ///< In the file, from 1; 0 if the text is not from a file.
+  int line = 0;  ///< The line in the file, from 1. 0 if the text is not from a file.
   std::shared_ptr<const JsonText> source = nullptr;  ///< The file's text; null if there is none.
   std::size_t begin = 0;                             ///< The byte offset in `source`.
 };
@@ -24,15 +24,15 @@ Location location_of(const JsonNode& node);
 /// "gpt2.json, block 'attention', line 24".
 std::string to_string(const Location& location);
 
-/// Throws a DefinitionError: the location and the message, then the line of the file with a caret.
+/// Throws a DefinitionError with the location and the message, followed by the line of the file with a caret.
 [[noreturn]] void fail(const Location& location, const std::string& message);
 
-/// Throws a DefinitionError: the location and the message, then `text` with a caret under byte `column`.
+/// Throws a DefinitionError with the location and the message, followed by `text` with a caret under byte `column`.
 [[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column,
                        const std::string& message);
 
-/// The error with one more caller of what it names, as its last line: "    from gpt2.json, function 'logits', line 60:
-/// x = h(x)", where `what` is "x = h(x)". A long chain keeps its first callers and its last one.
+/// Returns the error with one more caller appended as its last line: "    from gpt2.json, function 'logits', line 60: x
+/// = h(x)", where `what` is "x = h(x)". A long chain keeps its first callers and its last caller.
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
 
 }  // namespace xtape::model

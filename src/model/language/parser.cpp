@@ -14,7 +14,7 @@ namespace xtape::model {
 namespace {
 const std::string too_deep = "this is nested more than " + std::to_string(deepest) + " deep";
 
-/// What to write for what other languages write here; "" if nothing is known.
+/// Returns the hint for a symbol of another language, or "" if there is no hint.
 std::string instead_of(const Token& token) {
   static const std::map<std::string, const char*> known = {
       {"=", "'==' compares; 'name = expression' assigns, at the beginning of a line"},
@@ -76,12 +76,12 @@ class Parser {
   const Token& token() const { return tokens_[at_]; }
   const Token& take() { return tokens_[at_++]; }
   [[noreturn]] void fail(std::size_t column, const std::string& message) const { line_.fail(column, message); }
-  /// Throws: `found` stands where `wanted` belongs.
+  /// Throws the error that `found` is in a place where `wanted` is expected.
   [[noreturn]] void refuse(const Token& found, const std::string& wanted) const {
     const std::string received = found.kind == Token::Kind::end ? "the end of the line" : "'" + found.text + "'";
     fail(found.column, wanted + " belongs here, not " + received + instead_of(found));
   }
-  /// Skips the comma after an element of a list, unless the list ends here.
+  /// Skips the comma after an element of a list, unless the list ends at this element.
   void separate(const char* closing) {
     if (token().is(closing)) return;
     if (!token().is(",")) refuse(token(), "',' or '" + std::string(closing) + "'");
@@ -115,8 +115,8 @@ class Parser {
     if (expression.height > deepest) fail(expression.column, too_deep);
   }
 
-  /// Parses one expression, or several separated by commas, which are a tuple. Stops before the symbol `closing` or at
-  /// the end.
+  /// Parses one expression, or several expressions separated by commas, which form a tuple. Stops before the symbol
+  /// `closing` or at the end.
   Expression list(Token::Kind last, const char* closing) {
     const std::size_t column = token().column;
     Expression first = expression();
@@ -142,7 +142,7 @@ class Parser {
     return node(Form::condition, column, "", list_of(std::move(chosen), std::move(condition), expression()));
   }
 
-  /// Parses operands joined by operators of one precedence, which are left-associative.
+  /// Parses operands joined by left-associative operators of the same precedence.
   template <class Operand>
   Expression chain(std::initializer_list<const char*> symbols, const Operand& operand) {
     Expression first = operand();

@@ -1,4 +1,4 @@
-// sum(x, 'b t d -> b d'): the axes of a reduction by names.
+// Reductions over named axes: sum(x, 'b t d -> b d').
 #include <algorithm>
 #include <sstream>
 
@@ -17,7 +17,8 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Whether each name on the left is missing on the right, which has the rest in the same order.
+/// Returns for each name on the left whether it is missing on the right. The right side has the other names in the same
+/// order.
 std::vector<bool> reduced(const std::vector<std::string>& left, const std::vector<std::string>& right) {
   std::vector<bool> gone;
   std::size_t next = 0;

@@ -1,4 +1,4 @@
-/// The expression language of definitions: syntax trees of parsed lines.
+/// Syntax trees of lines in the expression language of definitions.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ enum class Form : std::uint8_t {
   none,
   name,
   tuple,
-  call,       ///< children: what is called, then the positional arguments; keywords.
+  call,       ///< children: the callee, then the positional arguments; keywords: the keyword arguments.
   attribute,  ///< children: the object; text: the attribute's name.
-  index,      ///< children: the object, then one per axis.
-  range,      ///< children: start, stop, step (each none where left out); only inside an index.
+  index,      ///< children: the object, then one child per axis.
+  range,      ///< children: start, stop, step, each none if left out; only inside an index.
   ellipsis,   ///< Only inside an index.
   star,       ///< children: the tuple whose elements become arguments; only inside a call.
   unary,      ///< text: "-" or "not".
@@ -28,8 +28,9 @@ enum class Form : std::uint8_t {
   binary      ///< children: two or more, joined from left to right by the operators between them.
 };
 
-/// The maximum nesting depth of expressions, and of modules, functions and files that use each other: the code that
-/// visits them is recursive. A chain of operators of one precedence is a single level above its operands.
+/// The maximum nesting depth of expressions, and of modules, functions and files that use each other. The code that
+/// visits them is recursive and needs a limit. A chain of operators of the same precedence is one level above its
+/// operands.
 inline constexpr int deepest = 200;
 
 struct Keyword;
@@ -41,9 +42,9 @@ struct Operator {
 
 struct Expression {
   Form form = Form::none;
-  std::size_t column = 0;  ///< The byte of the line that errors point at.
+  std::size_t column = 0;  ///< The byte of the line to which errors point.
   std::string text;
-  std::int64_t integer = 0;  ///< The value of an integer or, as 0 or 1, of a flag.
+  std::int64_t integer = 0;  ///< The value of an integer. For a flag, 0 or 1.
   double number = 0;
   int height = 1;  ///< The height of the tree, including this node.
   std::vector<Expression> children;
@@ -75,7 +76,7 @@ struct Line {
   }
 };
 
-/// Calls visit(expression) for the expression and all inside it.
+/// Calls visit(expression) for the expression and all expressions inside it.
 template <class Visit>
 void each_expression(const Expression& expression, const Visit& visit) {
   visit(expression);
@@ -83,7 +84,8 @@ void each_expression(const Expression& expression, const Visit& visit) {
   for (const Keyword& keyword : expression.keywords) each_expression(keyword.value, visit);
 }
 
-/// Parses "a, b = expression" or "expression" (`may_assign` false: only the latter). Throws DefinitionError.
+/// Parses "a, b = expression" or "expression". If `may_assign` is false, only the latter is valid. Throws
+/// DefinitionError.
 Line parse_line(const std::string& text, const Location& location, bool may_assign);
 
 inline bool is_call_of(const char* name, const Expression& expression) {

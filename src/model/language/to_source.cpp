@@ -48,7 +48,7 @@ std::string to_source(const Expression& expression) {
       return "*" + operand(children[0]);
     case Form::attribute: {
       const bool number =
-          children[0].form == Form::integer || children[0].form == Form::number;  // "2.x" would not parse
+          children[0].form == Form::integer || children[0].form == Form::number;  // for these, "2.x" would not parse
       return (number ? "(" + children[0].text + ")" : operand(children[0])) + "." + expression.text;
     }
     case Form::index:

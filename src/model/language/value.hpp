@@ -1,4 +1,4 @@
-/// The values of expressions: vars on a tape, and values that are known while recording.
+/// The values of expressions: vars on a tape, and values that are known at record time.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace xtape::model {
 struct Module;
 struct ModuleList;
 
-/// A reference to a module: to all of it, to one of its repeats (h[0]), or to the results of every repeat (h.all).
+/// A reference to a whole module, to one of its repeats (h[0]), or to the results of every repeat (h.all).
 struct ModuleReference {
   const ModuleList* list = nullptr;
   std::int64_t item = -1;  ///< The index of one repeat, or -1.
   bool every = false;      ///< h.all
 };
 
-/// The value `none`: a weight or module whose `when` is false, or an argument that is left out.
+/// The value `none`. It stands for a weight or module whose `when` is false, or for an argument that is left out.
 struct None {};
 
 struct Value;
@@ -45,29 +45,30 @@ struct Value {
 };
 using Values = std::map<std::string, Value>;
 
-/// The value in an error message: "float32 (2, 3)", "7", "'tanh'", "none". Long tuples and texts are truncated.
+/// Describes the value for error messages: "float32 (2, 3)", "7", "'tanh'", "none". Long tuples and texts are
+/// truncated.
 std::string describe(const Value& value);
 
-/// An array, number or flag as the operand of an op; nothing for any other value.
+/// Returns an array, number or flag as the operand of an op. Returns nothing for any other value.
 std::optional<Operand> operand_of(const Value& value);
 
-/// The number of elements of a tuple, including those of nested tuples; 0 for any other value. Throws Error if tuples
-/// are nested more than `deepest` deep.
+/// Returns the number of elements of a tuple, including those of nested tuples, or 0 for any other value. Throws Error
+/// if tuples are nested more than `deepest` levels deep.
 std::int64_t elements_of(const Value& value, int depth = 0);
 
 /// Appends the vars of a value, including those of nested tuples, to `vars`, in order.
 void collect_vars(const Value& value, Vars& vars);
-/// Returns the value with its vars replaced by those of `vars`, in order, from index `next` on. Advances `next`.
+/// Returns the value with its vars replaced, in order, by the elements of `vars` from index `next` on. Advances `next`.
 Value replace_vars(const Value& value, const Vars& vars, std::size_t& next);
 
-/// Applies a binary or unary operator. Throws Error, without a location.
+/// Applies a binary or unary operator. Throws Error without a location.
 Value binary(const std::string& symbol, const Value& a, const Value& b);
 Value unary(const std::string& symbol, const Value& a);
 /// Applies sqrt, exp, log, abs, floor, min or max to plain numbers. Throws Error.
 Value number_function(const std::string& name, const std::vector<Value>& arguments);
 bool is_number_function(const std::string& name);
 
-/// The elements of tuple[start:stop:step], as op `slice` takes them.
+/// Returns the elements of tuple[start:stop:step]. The arguments are those of the op `slice`.
 Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step);
 
 /// One axis of an index: an integer, a range, an ellipsis, or none (a new axis).
@@ -75,7 +76,7 @@ struct AxisIndex {
   enum class Kind : std::uint8_t { at, range, ellipsis, fresh };
   Kind kind = Kind::range;
   std::int64_t at = 0;
-  std::int64_t start, stop, step;  ///< A range, as op `slice` takes it.
+  std::int64_t start, stop, step;  ///< A range with the meaning of the op `slice`.
 };
 /// Records x[axes]. Throws Error.
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes);

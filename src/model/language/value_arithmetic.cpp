@@ -1,4 +1,4 @@
-// Operators and functions of values: plain numbers are computed while recording, vars record ops.
+// Operators and functions of values. Plain numbers are computed at once, and vars record ops.
 #include <algorithm>
 #include <cmath>
 #include <limits>

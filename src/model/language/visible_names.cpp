@@ -10,7 +10,7 @@ namespace xtape::model {
 
 namespace {
 const std::string training = "training", pi = "pi";
-/// Functions of values that are no ops: they record several calls.
+/// Functions that are not ops because they record several calls.
 const std::vector<std::string> derivatives = {"grad", "jvp", "hvp", "jacobian", "hessian"};
 
 template <class List>
@@ -65,7 +65,7 @@ std::string VisibleNames::unknown(const std::string& name, const std::vector<std
   const std::string meant = did_you_mean(name, known);
   const bool may_be_text = meant.empty() && !recording;
   return "unknown name '" + name + "'" + meant +
-         (may_be_text ? "; text has quotes of its own: \"'" + name + "'\"" : "");
+         (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {

@@ -1,4 +1,5 @@
-/// Name lookup for lines. Checking and recording a definition share it, so that both use the same order of scopes.
+/// Name lookup for lines. The check and the recording of a definition share it, so that both search the scopes in the
+/// same order.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace xtape::model {
 
-/// What a name refers to. Callers look up locals (inputs, sizes, assigned names) themselves, before anything else.
+/// The kinds of things to which a name can refer. Callers look up locals (inputs, sizes, assigned names) themselves
+/// first.
 enum class Meaning : std::uint8_t {
   unknown,
   parameter,
@@ -34,10 +36,10 @@ inline constexpr std::size_t all_parameters = std::numeric_limits<std::size_t>::
 struct VisibleNames {
   const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
   const Block* block = nullptr;      ///< Its parameters, weights and modules are visible; null in hyper-parameters.
-  /// How many of the block's parameters are visible: the default of a parameter may use the ones before it.
+  /// The number of visible parameters of the block. The default of a parameter may use only the parameters before it.
   std::size_t parameters = all_parameters;
   bool recording = true;                  ///< Weights, modules and `training` are visible; false in sizes and settings.
-  const Definition* functions = nullptr;  ///< Its functions can be called; null in blocks.
+  const Definition* functions = nullptr;  ///< Functions of this definition can be called. Null in blocks.
   const OpTable* ops = nullptr;
 
   Meaning of(const std::string& name) const;
@@ -45,19 +47,20 @@ struct VisibleNames {
   /// All names that `of` finds.
   std::vector<std::string> values() const;
 
-  // What is wrong, with the nearest name: in checks before a recording, and in the recording for what only it knows.
-  /// The error for a name that neither `of` finds nor the `locals` have.
+  // Error messages with the nearest name. Both the check before a recording and the recording use them.
+  /// Returns the error for a name that is neither in `locals` nor known to `of`.
   std::string unknown(const std::string& name, const std::vector<std::string>& locals) const;
   std::string unknown_callee(const std::string& name) const;
 };
 
-/// "; did you mean 'axis'?" or, if no name is near, all: "; it has x, axis, keepdims"; "" if there is none.
+/// Returns "; did you mean 'axis'?", or all names if no name is near: "; it has x, axis, keepdims". Returns "" if there
+/// are no names.
 std::string nearest_or_all(const std::string& name, const std::vector<std::string>& names);
-/// What is wrong with a keyword of a call of `op`; "" if nothing is.
+/// Returns the error for a keyword of a call of `op`, or "" if the keyword is valid.
 std::string wrong_keyword(const Op& op, const std::string& name);
-/// What is wrong with a text as a value of the attribute; "" if nothing is.
+/// Returns the error for a text as a value of the attribute, or "" if the text is valid.
 std::string wrong_text(const AttributeSpec& attribute, const std::string& text);
-/// Whether values of the attribute may be texts.
+/// Returns whether values of the attribute may be texts.
 bool takes_text(const AttributeSpec& attribute);
 
 }  // namespace xtape::model

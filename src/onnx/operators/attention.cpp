@@ -1,4 +1,4 @@
-// Attention and rotated positions.
+// Attention and rotary position embeddings.
 #include <cmath>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// x [b, t, heads * d] as [b, heads, t, d]; x of four axes stays.
+/// Returns x [b, t, heads * d] as [b, heads, t, d]. An x of four axes stays unchanged.
 Var in_heads(NodeCall& node, const Var& x, const std::string& heads_name) {
   if (x.rank() == 4) return x;
   const std::int64_t heads = node.integer(heads_name);
@@ -18,7 +18,7 @@ Var in_heads(NodeCall& node, const Var& x, const std::string& heads_name) {
   return transpose(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
 }
 
-/// Keys or values [b, kv, t, d], each repeated for the heads that share it: [b, heads, t, d].
+/// Repeats keys or values [b, kv, t, d] for the query heads that share them: [b, heads, t, d].
 Var for_heads(NodeCall& node, const Var& x, std::int64_t heads) {
   const std::int64_t own = x.size(1);
   if (own == heads) return x;
@@ -28,20 +28,21 @@ Var for_heads(NodeCall& node, const Var& x, std::int64_t heads) {
   return reshape(repeated, {x.size(0), heads, x.size(2), x.size(3)});
 }
 
-/// The mask as true where a query must not attend, or as numbers to add; for keys beyond its end, too.
+/// Applies the mask to the scores. A mask of bools is true where a query may attend. A mask of floats is added. Keys
+/// beyond the end of the mask are masked out.
 Var masked(NodeCall& node, const Var& scores, const Var& mask) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const std::int64_t missing = mask.rank() == 0 ? 0 : scores.size(-1) - mask.size(-1);
   if (missing < 0) node.fail("the mask has the shape " + to_string(mask.shape()) + ", for more keys than there are");
   std::vector<std::int64_t> before(mask.rank(), 0), after(mask.rank(), 0);
-  const bool pads = missing > 0 && mask.size(-1) != 1;  // a size of 1 is for all keys
+  const bool pads = missing > 0 && mask.size(-1) != 1;  // a size of 1 stands for all keys
   if (pads) after.back() = missing;
   if (mask.dtype() == Dtype::boolean)
     return masked_fill(scores, logical_not(pads ? pad(mask, before, after) : mask), -infinity);
   return scores + (pads ? pad(mask, before, after, -infinity) : mask);
 }
 
-/// softmax(q k' * scale + mask) v, with keys and values of earlier calls in front.
+/// softmax(q k' * scale + mask) v. Keys and values of earlier calls come first.
 Vars attention(NodeCall& node) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const std::size_t rank = node.at(0).rank();
@@ -58,7 +59,7 @@ Vars attention(NodeCall& node) {
   }
   const double scale = node.has("scale") ? node.real("scale") : 1 / std::sqrt(static_cast<double>(q.size(3)));
   const std::int64_t heads = q.size(1), mode = node.integer("qk_matmul_output_mode", 0);
-  Vars stages;  // the scores after each step, for the output that shows one
+  Vars stages;  // the scores after each step; one of them may be an output
   Var scores = matmul(q * scale, transpose(for_heads(node, k, heads), {0, 1, 3, 2}));  // [b, heads, t, keys]
   stages.push_back(scores);
   if (const double cap = node.real("softcap", 0); cap > 0) scores = tanh(scores / cap) * cap;
@@ -80,13 +81,15 @@ Vars attention(NodeCall& node) {
   return {y, k, v, stages[static_cast<std::size_t>(mode)]};
 }
 
-/// Angles of positions: rows [b, t] of a table [positions, d], or given as [b, t, d]; as [b, 1, t, d].
+/// Returns the angles of positions as [b, 1, t, d]. They are the rows [b, t] of a table [positions, d], or are given as
+/// [b, t, d].
 Var angles(NodeCall& node, std::size_t input) {
   const Var& given = node.at(input);
   return expand_dims(node.has(3) ? take(given, node.at(3), 0) : given, 1);
 }
 
-/// Rotates pairs of features of every head: the halves of a head or, interleaved, neighbours.
+/// Rotates pairs of features of every head. A pair has one feature from each half of the head or, if interleaved, two
+/// neighbouring features.
 Vars rotated(NodeCall& node) {
   const Var& given = node.at(0);
   const Var x = in_heads(node, given, "num_heads");  // [b, heads, t, d]

@@ -1,4 +1,4 @@
-// What is computed while recording.
+// Operators that are computed at record time.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ Vars constant_of_shape(NodeCall& node) {
   return {broadcast_to(reshape(node.tape().constant(node.array("value")), {}), shape)};
 }
 
-/// The sizes from `start` to `end`, as Python slices lists.
+/// Returns the sizes from `start` to `end`, with the rules of Python slices.
 Vars sizes(NodeCall& node) {
   const Shape& shape = node.at(0).shape();
   const auto rank = static_cast<std::int64_t>(shape.size());
@@ -48,7 +48,7 @@ Vars count(NodeCall& node) {
   return {node.tape().constant(count_of(node.at(0).shape()), Dtype::int64)};
 }
 
-/// start, start + delta … before limit.
+/// start, start + delta …, up to but without the limit.
 Vars range(NodeCall& node) {
   const double start = node.known_number(0), limit = node.known_number(1), step = node.known_number(2);
   const double count = std::max(0.0, std::ceil((limit - start) / step));
@@ -68,7 +68,7 @@ Vars eye_like(NodeCall& node) {
   return {tril(triu(ones, k), k)};
 }
 
-/// Windows of `size` angles: sums of cosines.
+/// Windows of length `size`, as sums of cosines.
 template <int kind>
 Vars window(NodeCall& node) {
   constexpr double factors[][3] = {{0.5, -0.5, 0}, {25.0 / 46, -21.0 / 46, 0}, {0.42, -0.5, 0.08}};

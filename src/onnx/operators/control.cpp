@@ -1,4 +1,4 @@
-// Nodes with graphs inside.
+// Operators with graphs inside.
 #include "operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
@@ -6,7 +6,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// The branch of a condition that is known.
+/// Records the branch that the condition selects. The condition must be known at record time.
 Vars branch(NodeCall& node) {
   const bool condition = node.known_integer(0) != 0;
   node.ignore("then_branch");
@@ -14,10 +14,12 @@ Vars branch(NodeCall& node) {
   return node.record(condition ? "then_branch" : "else_branch", {});
 }
 
-/// The body, recorded as often as it is known to run: from (step, condition, states) to (condition, states, outputs).
+/// Unrolls the body. The number of iterations must be known at record time. The body maps (step, condition, states) to
+/// (condition, states, outputs).
 Vars loop(NodeCall& node) {
   constexpr std::int64_t most = 1 << 12;
-  constexpr std::size_t most_nodes = 1 << 22;  // of the tape, because loops in loops multiply
+  // limit for the tape, because the numbers of iterations of nested loops multiply
+  constexpr std::size_t most_nodes = 1 << 22;
   const std::int64_t steps = node.has(0) ? node.known_integer(0) : open_end;
   bool goes_on = !node.has(1) || node.known_integer(1) != 0;
   Vars states;
@@ -42,7 +44,8 @@ Vars loop(NodeCall& node) {
   return states;
 }
 
-/// States, then inputs whose slices along the first axis go through the body; it gives states and outputs.
+/// The inputs are the states, then sequences whose slices along the first axis the body receives. The body returns
+/// states and outputs.
 Vars scanned(NodeCall& node) {
   if (node.opset() < 9) node.fail("versions before 9 are not supported");
   const std::int64_t count = node.integer("num_scan_inputs");

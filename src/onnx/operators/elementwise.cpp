@@ -14,7 +14,8 @@ Vars unary(NodeCall& node) {
   return {function(node.at(0))};
 }
 
-/// The second operand. Before version 7, with `broadcast`, its first axis is axis `axis` of the first operand.
+/// Returns the second operand. Before version 7, with `broadcast`, its first axis corresponds to axis `axis` of the
+/// first operand.
 Var second(NodeCall& node) {
   const Var& b = node.at(1);
   if (node.opset() >= 7 || node.integer("broadcast", 0) == 0 || !node.has("axis")) return b;
@@ -30,7 +31,7 @@ Vars binary(NodeCall& node) {
   return {function(node.at(0), second(node))};
 }
 
-/// An op of any number of operands, two at a time.
+/// An op of any number of operands, applied to two operands at a time.
 template <Var (*function)(const Operand&, const Operand&)>
 Vars several(NodeCall& node) {
   const Vars& operands = node.all();
@@ -52,7 +53,7 @@ Vars quotient(NodeCall& node) {
   return {down + cast(raised, down.dtype())};
 }
 
-/// With the sign of b, or with fmod of a.
+/// The result has the sign of b, or the sign of a with fmod.
 Vars remainder(NodeCall& node) {
   const Var &a = node.at(0), &b = node.at(1);
   return {node.integer("fmod", 0) == 0 ? mod(a, b) : sign(a) * mod(abs(a), abs(b))};
@@ -104,13 +105,14 @@ Vars shrunk(NodeCall& node) {
   return {where(less(x, -lambd), x + bias, where(greater(x, lambd), x - bias, zeros_like(x)))};
 }
 
-/// Shifts to the left would have to know how narrow the integers of the file are.
+/// Only shifts to the right are supported. Shifts to the left would depend on the width of the file's integers, which
+/// xtape does not keep.
 Vars shifted(NodeCall& node) {
   if (node.text("direction", "") != "RIGHT") node.fail("only shifts to the right are supported");
   return {bitwise_right_shift(node.at(0), node.at(1))};
 }
 
-/// The types narrower than xtape's integers wrap, as they do in the file.
+/// Wraps values of types that are narrower than xtape's integers, as the file requires.
 Var narrowed(const Var& x, Element element) {
   if (element == Element::uint8) return bitwise_and(x, 0xFF);
   if (element == Element::uint16) return bitwise_and(x, 0xFFFF);
@@ -121,11 +123,11 @@ Var narrowed(const Var& x, Element element) {
 
 Vars converted(NodeCall& node) {
   const std::int64_t element = node.integer("to");
-  node.ignore("saturate");  // of floats of 8 bits
+  node.ignore("saturate");  // applies only to 8-bit floats
   return {narrowed(cast(node.at(0), dtype_in(element, node.setting(), "the result")), static_cast<Element>(element))};
 }
 
-/// Before version 13, the axes from `axis` on are one.
+/// Before version 13, all axes from `axis` on are merged into one.
 template <Var (*function)(const Argument&, std::int64_t)>
 Vars along_axis(NodeCall& node) {
   const Var& x = node.at(0);
@@ -140,7 +142,7 @@ Vars along_axis(NodeCall& node) {
 Var hardmax(const Argument& x, std::int64_t axis) {
   const std::int64_t size = x.size(axis);
   const auto last = static_cast<std::size_t>(normal_axis(axis, x.rank()));
-  Axes order;  // that moves the last axis there
+  Axes order;  // the order that moves the last axis to `axis`
   for (std::size_t i = 0; i < x.rank(); ++i)
     order.push_back(static_cast<std::int64_t>(i < last ? i : i == last ? x.rank() - 1 : i - 1));
   return transpose(one_hot(argmax(x, axis), size, x.dtype()), order);

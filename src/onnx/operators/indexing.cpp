@@ -1,4 +1,4 @@
-// Indices, and losses by classes.
+// Operators with indices, and losses over classes.
 #include "operators.hpp"
 #include "visit.hpp"
 #include "xtape/ops.hpp"
@@ -7,7 +7,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// Negative indices count from the back.
+/// Converts negative indices, which count from the back.
 Var from_front(const Var& indices, std::int64_t size) {
   return where(less(indices, 0), indices + size, indices);
 }
@@ -24,7 +24,8 @@ Vars gathered_elements(NodeCall& node) {
   return {gather(x, axis, from_front(node.at(1), x.size(axis)))};
 }
 
-/// The slices whose condition is true, which must be known, as it decides the shape.
+/// Selects the slices whose condition is true. The condition must be known at record time, because it determines the
+/// shape.
 Vars compressed(NodeCall& node) {
   const bool flat = !node.has("axis");
   const Var x = flat ? reshape(node.at(0), {-1}) : node.at(0);
@@ -35,7 +36,8 @@ Vars compressed(NodeCall& node) {
   return {take(x, constant_integers(node.tape(), chosen), flat ? 0 : node.integer("axis"))};
 }
 
-/// The places of what is not zero, as columns; it must be known, as it decides the shape.
+/// Returns the places of the elements that are not zero, as columns. The input must be known at record time, because it
+/// determines the shape.
 Vars places(NodeCall& node) {
   const Array x = node.known(0);
   std::vector<Integers> found(x.shape().size());
@@ -53,7 +55,7 @@ Vars places(NodeCall& node) {
   return {stack(rows)};
 }
 
-/// The first `lengths[i]` steps of row i in reverse order.
+/// Reverses the first `lengths[i]` steps of row i.
 Vars reversed_sequences(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t time = node.integer("time_axis", 0), batch = node.integer("batch_axis", 1);
@@ -68,7 +70,7 @@ Vars one_hot_of(NodeCall& node) {
   const Var& given = node.at(0);
   const Var indices = is_integer(given.dtype()) ? given : cast(given, Dtype::int64);
   const std::int64_t classes = node.known_integer(1);
-  const Var& values = node.at(2);  // of elsewhere, and of the class
+  const Var& values = node.at(2);  // the value elsewhere, and the value at the class
   Axes order;
   const auto place = normal_axis(node.integer("axis", -1), indices.rank() + 1);
   for (std::size_t i = 0; i < indices.rank(); ++i) order.push_back(static_cast<std::int64_t>(i));
@@ -79,7 +81,7 @@ Vars one_hot_of(NodeCall& node) {
   return {where(chosen, two[1], two[0])};
 }
 
-/// The loss of logarithms of probabilities.
+/// Computes the loss from log-probabilities.
 Var class_loss(NodeCall& node, const Var& log_probabilities) {
   const std::string reduction = node.text("reduction", "mean");
   const std::int64_t ignored = node.integer("ignore_index", -100);

@@ -11,11 +11,11 @@
 namespace xtape::onnx {
 
 namespace {
-/// What pools have beyond spatial attributes.
+/// The attributes of pools beyond the spatial ones.
 struct Pool : Spatial {
   bool beyond = false;  // ceil_mode: the last window may reach beyond the end
-  Integers more = {};   // so far
-  /// Whether xtape's own pools have these windows.
+  Integers more = {};   // for each axis, the additional padding at the end
+  /// Returns whether xtape's own pools support these windows.
   bool plain() const {
     bool small = symmetric() && axes() <= 2;
     for (std::size_t i = 0; i < axes(); ++i) small = small && 2 * before[i] <= kernel[i];
@@ -29,7 +29,7 @@ Pool pool_of(NodeCall& node, const Var& x) {
   pool.beyond = node.integer("ceil_mode", 0) != 0;
   for (std::size_t i = 0; i < pool.axes(); ++i) {
     const std::int64_t whole = sizes[i] + pool.before[i] + pool.after[i] - pool.reach(i), left = whole % pool.stride[i];
-    // Not for a window that would begin beyond the input.
+    // A window that would begin beyond the input does not count.
     const bool more = pool.beyond && left > 0 && whole - left + pool.stride[i] < sizes[i] + pool.before[i];
     pool.more.push_back(more ? pool.stride[i] - left : 0);
   }
@@ -42,7 +42,7 @@ Axes last_axes(std::size_t count) {
   return axes;
 }
 
-/// Indices within the last two axes as those within x; with storage_order 1, columns come first.
+/// Converts indices within the last two axes to indices within x. If storage_order is 1, columns come first.
 Var whole_indices(NodeCall& node, const Var& x, Var indices) {
   const std::int64_t columns = x.size(-1), rows = x.rank() == 4 ? x.size(2) : 1;
   if (node.integer("storage_order", 0) != 0) indices = mod(indices, columns) * rows + floor_divide(indices, columns);
@@ -64,7 +64,7 @@ Vars max_pool(NodeCall& node) {
             ? max_pool1d_with_indices(x, pool.kernel, pool.stride, pool.before, pool.dilation, pool.beyond)
             : max_pool2d_with_indices(x, pool.kernel, pool.stride, pool.before, pool.dilation, pool.beyond);
     if (node.gives(1)) return {y, whole_indices(node, x, indices)};
-    node.ignore("storage_order");  // of indices
+    node.ignore("storage_order");  // applies only to indices
     return {y};
   }
   node.ignore("storage_order");
@@ -75,7 +75,7 @@ Vars max_pool(NodeCall& node) {
   return {max(windows_of(x, pool, least, pool.more), last_axes(pool.axes()))};
 }
 
-/// Sums of windows, divided by how many elements they have.
+/// The sum of each window, divided by its number of elements.
 Vars average_pool(NodeCall& node) {
   const Var& x = node.at(0);
   const Pool pool = pool_of(node, x);
@@ -119,18 +119,18 @@ Vars batch_normed(NodeCall& node) {
           var_before * momentum + variance(x, axes) * (1 - momentum)};
 }
 
-/// x as [outer, inner], where the inner axes begin at `axis`.
+/// Returns x as [outer, inner], where `axis` is the first inner axis.
 Var in_rows(const Var& x, std::size_t axis) {
   const Shape inner(x.shape().begin() + axis, x.shape().end());
   return reshape(x, {count_of(Shape(x.shape().begin(), x.shape().begin() + axis)), count_of(inner)});
 }
 
-/// Halves as float32, for formulas with squares, which float16 may not hold.
+/// Converts half-precision arrays to float32 for formulas with squares, which may overflow in float16.
 Var wide(const Var& x) {
   return is_half(x.dtype()) ? cast(x, Dtype::float32) : x;
 }
 
-/// Means and deviations are float32 for halves (stash_type).
+/// Means and deviations of half-precision inputs are float32 (stash_type).
 Vars layer_normed(NodeCall& node) {
   const Var &x = node.at(0), &weight = node.at(1);
   const std::size_t axis = normal_axis(node.integer("axis", -1), x.rank());
@@ -157,7 +157,7 @@ Vars rms_normed(NodeCall& node) {
   return {reshape(y, x.shape())};
 }
 
-/// Before version 21, weights and biases are those of groups.
+/// Before version 21, there is one weight and bias per group.
 Vars group_normed(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t groups = node.integer("num_groups");
@@ -186,7 +186,7 @@ Vars length_normed(NodeCall& node) {
   return {x / vector_norm(x, p, {node.integer("axis", -1)}, true)};
 }
 
-/// x / (bias + alpha / size * the sum of squares over `size` neighbouring channels) ** beta.
+/// x / (bias + alpha / size * s) ** beta, where s is the sum of squares over `size` neighbouring channels.
 Vars response_normed(NodeCall& node) {
   const Var x = wide(node.at(0));
   const std::int64_t size = node.integer("size");

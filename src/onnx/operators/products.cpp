@@ -1,4 +1,4 @@
-// Products of matrices, convolutions, and both of quantised arrays.
+// Matrix products and convolutions, also of quantised arrays.
 #include <algorithm>
 #include <limits>
 
@@ -27,7 +27,7 @@ Vars general_product(NodeCall& node) {
   return {product + (beta == 1 ? node.at(2) : node.at(2) * beta)};
 }
 
-/// `bias` [c] as [c, 1, …], for the channels of x.
+/// Returns `bias` [c] as [c, 1, …], to add it to the channels of x.
 Var with_bias(const Var& x, const Var& bias) {
   if (bias.empty()) return x;
   Shape shape = Shape::filled(x.rank() - 1, 1);
@@ -41,7 +41,7 @@ std::string letters(char first, std::size_t count) {
   return text;
 }
 
-/// x with axis `axis`, of channels, split into groups.
+/// Splits axis `axis` of x, the channels, into groups.
 Var grouped(const Var& x, std::size_t axis, std::int64_t groups) {
   Shape shape = x.shape();
   shape[axis] /= groups;
@@ -49,7 +49,7 @@ Var grouped(const Var& x, std::size_t axis, std::int64_t groups) {
   return reshape(x, shape);
 }
 
-/// The axes 1 and 2 as one.
+/// Merges axes 1 and 2.
 Var joined_groups(const Var& x) {
   Shape shape = x.shape();
   shape.erase(1);
@@ -88,7 +88,8 @@ Vars convolved(NodeCall& node) {
   return {convolution(node, node.at(0), node.at(1), node.optional(2))};
 }
 
-/// The adjoint: every element of x adds a window to the result, of which the paddings are then cut off.
+/// The adjoint of the convolution. Every element of x adds a window to the result. The paddings of the result are then
+/// cut off.
 Vars convolved_back(NodeCall& node) {
   const Var &x = node.at(0), &weight = node.at(1);
   const std::int64_t groups = node.integer("group", 1);
@@ -99,7 +100,8 @@ Vars convolved_back(NodeCall& node) {
   Integers wanted = node.integers("output_shape", Integers{});
   if (wanted.size() > at.axes()) wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(at.axes()));
   if (wanted.empty() && node.text("auto_pad", "NOTSET").rfind("SAME", 0) == 0)
-    for (std::size_t i = 0; i < at.axes(); ++i) wanted.push_back(sizes[i] * at.stride[i]);  // both below 2^31
+    // both factors are below 2^31
+    for (std::size_t i = 0; i < at.axes(); ++i) wanted.push_back(sizes[i] * at.stride[i]);
   const auto far = [](std::int64_t each) { return each < 0 || each > std::numeric_limits<std::int32_t>::max(); };
   if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) ||
       std::any_of(more.begin(), more.end(), far) || std::any_of(wanted.begin(), wanted.end(), far))
@@ -115,7 +117,7 @@ Vars convolved_back(NodeCall& node) {
       const std::int64_t total = std::max(whole + more[i] - wanted[i], std::int64_t{0});
       at.before[i] = node.text("auto_pad", "NOTSET") == "SAME_UPPER" ? total / 2 : total - total / 2;
       at.after[i] = total - at.before[i];
-      if (wanted[i] > whole + more[i]) at.after[i] = whole + more[i] - wanted[i];  // longer
+      if (wanted[i] > whole + more[i]) at.after[i] = whole + more[i] - wanted[i];  // extends the result
     }
     start.push_back(at.before[i]);
     stop.push_back(whole + more[i] - at.after[i]);
@@ -129,7 +131,8 @@ Vars convolved_back(NodeCall& node) {
   return {with_bias(y, node.optional(2))};
 }
 
-/// A scale or zero point: one number or, with `axis`, one for each index of that axis of an array of rank `rank`.
+/// Returns a scale or zero point: one number or, with `axis`, one number for each index of this axis of an array of
+/// rank `rank`.
 Var per_index(const Var& numbers, std::int64_t axis, std::size_t rank) {
   if (numbers.rank() == 0) return numbers;
   if (numbers.rank() != 1 || numbers.size(0) == 1) return reshape(numbers, {});
@@ -138,14 +141,14 @@ Var per_index(const Var& numbers, std::int64_t axis, std::size_t rank) {
   return reshape(numbers, shape);
 }
 
-/// Input x minus its zero point, in int32.
+/// Returns input x minus its zero point, in int32.
 Var from_zero(NodeCall& node, std::size_t x, std::size_t zero, std::int64_t axis) {
   const Var number = cast(node.at(x), Dtype::int32);
   return node.has(zero) ? number - per_index(node.at(zero), axis, number.rank()) : number;
 }
 
-/// x rounded and moved to its zero point, within the range of the zero point's type: int8, or uint8, which we have as
-/// int32; by default 0 of uint8.
+/// Rounds x, adds the zero point, and clips to the range of the zero point's type: int8, or uint8, which xtape holds as
+/// int32. The default zero point is 0 of type uint8.
 Var to_zero(NodeCall& node, const Var& x, std::size_t zero, std::int64_t axis = 0) {
   if (!node.has(zero)) return cast(clip(round(x), 0, 255), Dtype::int32);
   const Var& point = node.at(zero);
@@ -172,14 +175,15 @@ Vars dequantized(NodeCall& node) {
 Vars quantized(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t axis = node.integer("axis", 1);
-  node.ignore("saturate");  // of floats of 8 bits
-  // From that version on there is uint16, too, and both are int32 here.
+  node.ignore("saturate");  // applies only to 8-bit floats
+  // From version 21 on, zero points may also be uint16. xtape holds both uint8 and uint16 as int32 and cannot
+  // distinguish them.
   if (node.opset() >= 21 && node.has(2) && node.at(2).dtype() != Dtype::int8)
     node.fail("zero points must be int8 from version 21 on");
   return {to_zero(node, x / per_index(node.at(1), axis, x.rank()), 2, axis)};
 }
 
-/// The range of x, which has 0 in it, is that of uint8.
+/// Maps the range of x, extended to contain 0, to the range of uint8.
 Vars quantized_by_range(NodeCall& node) {
   const Var& x = node.at(0);
   const Var least = minimum(min(x), 0), scale = (maximum(max(x), 0) - least) / 255;
@@ -187,7 +191,8 @@ Vars quantized_by_range(NodeCall& node) {
   return {cast(clip(round(x / scale) + zero, 0, 255), Dtype::int32), scale, cast(zero, Dtype::int32)};
 }
 
-/// A product of quantised arrays a and b, whose scales are inputs 1 and 4, quantised again by inputs 6 and 7.
+/// Requantises a product of quantised arrays a and b. Inputs 1 and 4 are the scales of a and b. Inputs 6 and 7 are the
+/// scale and zero point of the result.
 Vars requantized(NodeCall& node, const Var& product, std::int64_t axis_a, std::int64_t axis_b) {
   const Var scale = per_index(node.at(1), axis_a, product.rank()) * per_index(node.at(4), axis_b, product.rank());
   return {to_zero(node, cast(product, scale.dtype()) * (scale / reshape(node.at(6), {})), 7)};

@@ -1,5 +1,5 @@
-// RNN, GRU and LSTM: x [steps, rows, features] by weights W [directions, gates * size, features], R [directions, gates
-// * size, size] and biases [directions, 2 * gates * size], those of W first.
+// RNN, GRU and LSTM. The input is x [steps, rows, features]. The weights are W [directions, gates * size, features] and
+// R [directions, gates * size, size]. The biases [directions, 2 * gates * size] have the part for W first.
 #include "operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
@@ -7,15 +7,16 @@
 namespace xtape::onnx {
 
 namespace {
-/// The weights of one direction. Weights are transposed, so that products need no other order.
+/// The weights of one direction. They are transposed for the products.
 struct Cells {
   std::int64_t gates = 0, size = 0;
   Var w, r, bias_w, bias_r;
-  Vars peepholes = {};  ///< [size] each: of the input, output and forget gates.
+  Vars peepholes = {};  ///< For the input, output and forget gates, [size] each.
   bool linear_before_reset = false;
 };
 
-/// The step from x W + the bias of W [rows, gates * size] and the states to the next states; the first is the output.
+/// Computes the next states from x W plus the bias of W [rows, gates * size] and the states. The first state is the
+/// output.
 using Step = Vars (*)(const Cells& cells, const Var& x, const Vars& states);
 
 Var gate(const Cells& cells, const Var& x, std::int64_t i) {
@@ -26,7 +27,7 @@ Vars step_of_rnn(const Cells& cells, const Var& x, const Vars& states) {
   return {tanh(x + matmul(states[0], cells.r) + cells.bias_r)};
 }
 
-/// Gates: update, reset, new.
+/// The order of gates is update, reset, new.
 Vars step_of_gru(const Cells& cells, const Var& x, const Vars& states) {
   const Var& h = states[0];
   const std::int64_t two = 2 * cells.size;
@@ -40,7 +41,7 @@ Vars step_of_gru(const Cells& cells, const Var& x, const Vars& states) {
   return {fresh + z * (h - fresh)};
 }
 
-/// Gates: input, output, forget, cell.
+/// The order of gates is input, output, forget, cell.
 Vars step_of_lstm(const Cells& cells, const Var& x, const Vars& states) {
   const Var &h = states[0], &c = states[1];
   const Var gates = x + matmul(h, cells.r) + cells.bias_r;
@@ -52,7 +53,7 @@ Vars step_of_lstm(const Cells& cells, const Var& x, const Vars& states) {
   return {sigmoid(peeped(1, next)) * tanh(next), next};
 }
 
-/// Slice i of the first axis, of this shape; for an empty var zeros of the dtype of x.
+/// Returns slice i of the first axis with this shape. For an empty var, returns zeros of the dtype of x.
 Var of_direction(const Var& all, std::int64_t i, const Shape& shape, const Var& x) {
   return all.empty() ? zeros(x.tape(), shape, x.dtype()) : reshape(slice(all, {i}, {i + 1}), shape);
 }

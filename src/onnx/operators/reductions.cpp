@@ -28,14 +28,14 @@ Var smallest(const Argument& x, const Axes& axes, bool keepdims) {
   return x.dtype() == Dtype::boolean ? all(x, axes, keepdims) : min(x, axes, keepdims);
 }
 
-/// Axes are an attribute or, in later versions, an input. The result has the type of x.
+/// The axes are an attribute or, in later versions, an input. The result has the type of x.
 template <Reduction function>
 Vars reduced(NodeCall& node) {
   const Var& x = node.at(0);
   const Integers axes = node.integers("axes", std::size_t{1}).value_or(Integers{});
   const bool keepdims = node.integer("keepdims", 1) != 0;
   const bool empty_means_none = node.integer("noop_with_empty_axes", 0) != 0;
-  // Over no axes: over a new one of size 1.
+  // A reduction over no axes reduces a new axis of size 1.
   if (axes.empty() && empty_means_none) return {cast(function(expand_dims(x, -1), {-1}, false), x.dtype())};
   return {cast(function(x, axes, keepdims), x.dtype())};
 }
@@ -49,7 +49,7 @@ Vars index_of(NodeCall& node) {
   return {x.size(axis) - 1 - function(flip(x, {axis}), axis, keepdims)};
 }
 
-/// Exclusive sums are the sums of what is moved by one.
+/// An exclusive sum is the running sum of the array shifted by one element.
 Vars running_sum(NodeCall& node) {
   Var x = node.at(0);
   const auto axis = static_cast<std::int64_t>(normal_axis(node.known_integer(1), x.rank()));

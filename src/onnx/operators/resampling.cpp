@@ -13,7 +13,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// What is the same for all axes of a Resize.
+/// The settings of a Resize that are the same for all axes.
 struct Resize {
   std::string mode, coordinates, nearest;
   double cubic = -0.75;
@@ -21,11 +21,12 @@ struct Resize {
 };
 struct ResizedAxis {
   std::int64_t in = 0, out = 0;
-  double scale = 1;           ///< The size of the result by that of the input, before the former is rounded.
+  /// The size of the result divided by the size of the input, before the size of the result is rounded.
+  double scale = 1;
   double start = 0, end = 1;  ///< The bounds of the region, for tf_crop_and_resize.
 };
 
-/// Where element `i` of the result is in the input, in elements.
+/// Returns the position of element `i` of the result in the input, in elements.
 double source_of(const std::string& coordinates, const ResizedAxis& axis, std::int64_t i) {
   const auto at = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
   const double whole = axis.scale * in;
@@ -37,7 +38,7 @@ double source_of(const std::string& coordinates, const ResizedAxis& axis, std::i
     return axis.out == 1 ? 0.5 * (axis.start + axis.end) * (in - 1)
                          : axis.start * (in - 1) + at * (axis.end - axis.start) * (in - 1) / (out - 1);
   const double half = (at + 0.5) / axis.scale - 0.5;
-  // The result, whose size is rounded, is centred on the input.
+  // The result has a rounded size and is centred on the input.
   if (coordinates == "half_pixel_symmetric") return in / 2 * (1 - out / whole) + half;
   return half;
 }
@@ -48,14 +49,14 @@ double rounded(const std::string& nearest, double x) {
   return nearest == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
 }
 
-/// The weights of the elements from floor(x) - 1 to floor(x) + 2, for x with fraction `t` (Keys, 1981).
+/// Returns the weights of the elements floor(x) - 1 to floor(x) + 2, where x has the fraction `t` (Keys, 1981).
 std::array<double, 4> cubic_weights(double t, double a) {
   const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
   const auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-/// The elements of the input that element `x` of an axis takes, and their weights.
+/// Returns the elements of an input axis that contribute to position `x`, with their weights.
 std::vector<std::pair<double, double>> taps_of(const Resize& resize, double x) {
   const double first = std::floor(x), t = x - first;
   if (resize.mode == "nearest") return {{rounded(resize.nearest, x), 1}};
@@ -64,7 +65,7 @@ std::vector<std::pair<double, double>> taps_of(const Resize& resize, double x) {
   return {{first - 1, weights[0]}, {first, weights[1]}, {first + 1, weights[2]}, {first + 2, weights[3]}};
 }
 
-/// x with axis k resampled: a sum of gathered slices by weights.
+/// Resamples axis k of x as a weighted sum of gathered slices.
 Var resized(const Var& x, std::size_t k, const ResizedAxis& axis, const Resize& resize) {
   const auto last = static_cast<double>(axis.in - 1);
   std::vector<Integers> places;
@@ -98,7 +99,7 @@ Var resized(const Var& x, std::size_t k, const ResizedAxis& axis, const Resize& 
   return total;
 }
 
-/// False where an element of tf_crop_and_resize comes from beyond the input.
+/// Returns false where tf_crop_and_resize takes an element from outside of the input.
 Var inside(Tape tape, const std::vector<ResizedAxis>& axes) {
   Var all = full(tape, Shape::filled(axes.size(), 1), 1, Dtype::boolean);
   for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -122,7 +123,7 @@ std::vector<double> numbers_of(const Array& array) {
   return numbers;
 }
 
-/// The size of an axis of `in` elements after scaling.
+/// Returns the size of an axis of `in` elements after scaling.
 std::int64_t scaled_size(NodeCall& node, std::int64_t in, double scale) {
   const double out = std::floor(static_cast<double>(in) * scale);
   if (!(scale > 0) || !(out < 0x1p62)) node.fail("scale " + std::to_string(scale) + " is not possible");
@@ -145,7 +146,7 @@ Var resize_all(NodeCall& node, const Resize& resize, std::vector<ResizedAxis> ax
 }
 
 Vars resize(NodeCall& node) {
-  const bool old = node.opset() < 11;  // without the attributes of coordinates
+  const bool old = node.opset() < 11;  // versions without the attributes of coordinates
   const Var& x = node.at(0);
   Resize how;
   how.mode = node.text("mode", "nearest");
@@ -164,7 +165,7 @@ Vars resize(NodeCall& node) {
   const std::size_t scales = old ? 1 : 2, sizes = 3;
   std::vector<double> roi, factors;
   if (!old && how.coordinates == "tf_crop_and_resize") roi = numbers_of(node.known(1));
-  if (!old && node.has(1)) node.known(1);  // it has no effect in other modes
+  if (!old && node.has(1)) node.known(1);  // the input has no effect in other modes
   if (node.has(scales)) factors = numbers_of(node.known(scales));
   const Integers wanted = node.has(sizes) ? node.known_integers(sizes) : Integers{};
   if ((wanted.empty() ? factors.size() : wanted.size()) != which.size())
@@ -195,7 +196,7 @@ Vars upsample(NodeCall& node) {
 
 Vars grid_sampled(NodeCall& node) {
   std::string mode = node.text("mode", "bilinear");
-  if (mode == "linear") mode = "bilinear";  // from version 20 on
+  if (mode == "linear") mode = "bilinear";  // the name from version 20 on
   return {grid_sample(node.at(0), node.at(1), mode, node.text("padding_mode", "zeros"),
                       node.integer("align_corners", 0) != 0)};
 }

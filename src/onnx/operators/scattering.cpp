@@ -1,4 +1,4 @@
-// Indices of several axes, scattering, and the largest elements.
+// Operators with indices of several axes, scattering, and the largest elements.
 #include "operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
@@ -7,7 +7,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// With `batch_dims`, the indices of the first axes are those of the result.
+/// With `batch_dims`, the first axes of the result are also the indices of the first axes of x.
 Vars gathered_places(NodeCall& node) {
   const Var& x = node.at(0);
   const Var& indices = node.at(1);
@@ -23,7 +23,7 @@ Vars gathered_places(NodeCall& node) {
   return {gather_nd(x, concat(columns, -1))};
 }
 
-/// The name of a reduction in xtape.
+/// Returns the name of a reduction in xtape.
 std::string reduction_of(NodeCall& node) {
   const std::string given = node.text("reduction", "none");
   for (const auto& [theirs, ours] :
@@ -42,7 +42,7 @@ Vars scattered_places(NodeCall& node) {
 
 Vars largest(NodeCall& node) {
   const std::int64_t k = node.has("k") ? node.integer("k") : node.known_integer(1);
-  node.ignore("sorted");  // they are, in any case
+  node.ignore("sorted");  // the results are always sorted
   const auto [values, indices] = top_k(node.at(0), k, node.integer("axis", -1), node.integer("largest", 1) != 0);
   return {values, indices};
 }

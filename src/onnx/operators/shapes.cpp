@@ -11,7 +11,7 @@ Shape shape_from(const Integers& sizes) {
   return Shape(sizes.begin(), sizes.end());
 }
 
-/// A size of 0 is that of the input, unless `allowzero`.
+/// A size of 0 means the size of the input, unless `allowzero` is set.
 Vars reshaped(NodeCall& node) {
   const Var& x = node.at(0);
   Shape shape = shape_from(node.known_integers(1));
@@ -38,7 +38,7 @@ Vars squeezed(NodeCall& node) {
   return {squeeze(node.at(0), node.integers("axes", std::size_t{1}).value_or(Integers{}))};
 }
 
-/// The axes are those of the result.
+/// The axes refer to the result.
 Vars unsqueezed(NodeCall& node) {
   Var x = node.at(0);
   auto axes = node.integers("axes", std::size_t{1});
@@ -50,7 +50,7 @@ Vars unsqueezed(NodeCall& node) {
   return {x};
 }
 
-/// Into the given sizes, or into as many equal parts as there are outputs, of which the last may be smaller.
+/// Splits into the given sizes, or into as many equal parts as there are outputs. The last part may be smaller.
 Vars parts(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t axis = node.integer("axis", 0), size = x.size(axis);
@@ -78,8 +78,8 @@ Vars sliced(NodeCall& node) {
     step[axis] = steps ? (*steps)[i] : 1;
     start[axis] = (*starts)[i];
     stop[axis] = (*ends)[i];
-    // Ends before the first element, however far, mean that a negative step takes it too. The largest integer means the
-    // end of the axis here, but no end to `slice`.
+    // An end before the first element means that a slice with a negative step includes the first element. The largest
+    // integer means the end of the axis here, but `slice` reads it as no end.
     if (step[axis] < 0 && stop[axis] == open_end)
       --stop[axis];
     else if (step[axis] < 0 && stop[axis] < -x.shape()[axis])
@@ -97,7 +97,7 @@ Vars tiled(NodeCall& node) {
   return {tile(node.at(0), node.known_integers(1))};
 }
 
-/// Negative numbers cut.
+/// Negative paddings cut off elements.
 Vars padded(NodeCall& node) {
   const Var& x = node.at(0);
   const std::string mode = node.text("mode", "constant");
@@ -121,12 +121,12 @@ Vars padded(NodeCall& node) {
     return {pad(cut, before, after, mode)};
   }
   if (!node.has(2)) return {pad(cut, before, after, node.real("value", 0))};
-  // The value may be any var: it fills where a padded array of true is false.
+  // The value may be any var. It fills the places where the padded array of true is false.
   const Var inside = pad(full(node.tape(), cut.shape(), 1, Dtype::boolean), before, after);
   return {where(inside, pad(cut, before, after), reshape(node.at(2), {}))};
 }
 
-/// [b, c, h, w] to [b, c / n², h n, w n], for blocks of n.
+/// Rearranges [b, c, h, w] to [b, c / n², h n, w n] for blocks of size n.
 Vars depth_to_space(NodeCall& node) {
   const NamedSizes block = {{"n", node.integer("blocksize")}, {"m", node.integer("blocksize")}};
   const bool columns_first = node.text("mode", "DCR") == "CRD";

@@ -15,7 +15,7 @@ Integers spatial_sizes(const Var& x) {
 }
 
 Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // so that products and sums do not overflow
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();  // keeps products and sums from overflowing
   const std::size_t axes = sizes.size();
   const auto taken = [&](const char* name, std::size_t wanted, const Integers& otherwise) {
     Integers list = node.integers(name, otherwise);

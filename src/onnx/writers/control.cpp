@@ -1,16 +1,16 @@
-// Dropout, and scans: ops with bodies that are graphs of their own.
+// Dropout and scans. The bodies of scans become graphs inside nodes.
 #include "scan.hpp"
 #include "writing.hpp"
 
 namespace xtape::onnx {
 
 namespace {
-/// The file is for inference.
+/// Dropout does nothing, because the file is for inference.
 Names dropout(const WriteCall& call) {
   return {call.inputs[0]};
 }
 
-/// The steps along the first axis, the first one first.
+/// Returns the value with its steps along the first axis, in the order in which the scan runs.
 std::string in_steps(const WriteCall& call, const std::string& value, std::int64_t axis, std::size_t rank, bool reverse,
                      bool back) {
   std::string steps = value;
@@ -48,7 +48,7 @@ Names scan(const WriteCall& call) {
   Names inputs(states + std::max<std::size_t>(sequences, 1)), operands = inputs;  // states, then slices
   for (std::size_t k = 0; k < given.size(); ++k) {
     if (k >= sequences + states) {
-      names[given[k]] = call.inputs[k];  // the graph inside sees the names outside
+      names[given[k]] = call.inputs[k];  // the graph inside a node can use the names outside
       continue;
     }
     const bool is_state = k >= sequences;
@@ -60,13 +60,13 @@ Names scan(const WriteCall& call) {
         is_state ? call.inputs[k]
                  : in_steps(call, call.inputs[k], form.input_axes[k], call.shape(k).size(), form.reverse, false);
   }
-  if (sequences == 0) {  // Scan counts its steps by a sequence
+  if (sequences == 0) {  // Scan needs a sequence to count its steps
     inputs[states] = shared.inside_bytes(shared.fresh("slice"), {Dtype::int64, {}});
     operands[states] = shared.constant(Array(Dtype::int64, {form.length}));
   }
   const std::vector<ValueId>& results = step.results();
   std::vector<ValueId> wanted(results.begin() + static_cast<std::ptrdiff_t>(stacked), results.end());
-  std::vector<std::size_t> outputs;  // of the call, after the states
+  std::vector<std::size_t> outputs;  // the outputs of the call after the states
   for (std::size_t k = 0; k < stacked; ++k)
     if (call.wanted[k]) {
       outputs.push_back(k);

@@ -14,23 +14,23 @@ Names numbers(const WriteCall& call) {
   return operands;
 }
 
-/// The operator of the row, of numbers; with the result in the dtype of the call.
+/// Applies the row's operator to the operands as numbers. Casts the result to the dtype of the call.
 Names of_numbers(const WriteCall& call) {
   const std::string y = call.add(call.row->name, numbers(call));
   return {call.cast(y, number_dtype(call.types[0].dtype), call.type().dtype)};
 }
 
-/// The same, of floats. Integers stay as they are.
+/// Applies the row's operator to floats. Integers stay unchanged.
 Names of_floats(const WriteCall& call) {
   return {is_floating(call.types[0].dtype) ? call.add(call.row->name, call.inputs) : call.inputs[0]};
 }
 
-/// Comparisons, whose result is bool.
+/// Writes comparisons. Their result is bool.
 Names compared(const WriteCall& call) {
   return {call.add(call.row->name, numbers(call))};
 }
 
-/// The operator of the row has the same operands.
+/// Writes the row's operator with the operands of the call.
 Names direct(const WriteCall& call) {
   return {call.add(call.row->name, call.inputs)};
 }
@@ -39,14 +39,14 @@ Names not_equal(const WriteCall& call) {
   return {call.add("Not", {call.add("Equal", numbers(call))})};
 }
 
-/// Whether the remainder has another sign than the divisor, so that the quotient was rounded up.
+/// Returns whether the remainder and the divisor have different signs. The quotient was then rounded up.
 std::string rounded_up(const WriteCall& call, const std::string& rest, const std::string& divisor,
                        const std::string& zero) {
   const std::string signs = call.add("Xor", {call.add("Less", {rest, zero}), call.add("Less", {divisor, zero})});
   return call.add("And", {signs, call.add("Not", {call.add("Equal", {rest, zero})})});
 }
 
-/// Integers are divided by 1 in place of 0, which gives 0 instead.
+/// Replaces a divisor of 0 by 1 in integer divisions. The result for a divisor of 0 is then set to 0.
 struct Divisor {
   std::string zero, is_zero, number;
   Divisor(const WriteCall& call, const std::string& b, Dtype dtype)
@@ -88,7 +88,8 @@ Names log_to_base(const WriteCall& call, double base) {
   return {call.add("Div", {call.add("Log", call.inputs), call.scalar(std::log(base), call.type().dtype)})};
 }
 
-/// log(u) * x / (u - 1) with u = 1 + x, whose rounding errors cancel (Kahan); x itself where u is 1 or infinite.
+/// log(u) * x / (u - 1) with u = 1 + x, so that the rounding errors cancel (Kahan). The result is x itself if u is 1 or
+/// infinite.
 Names log1p(const WriteCall& call) {
   const std::string& x = call.inputs[0];
   const std::string one = call.scalar(1, call.type().dtype), u = call.add("Add", {x, one});
@@ -105,7 +106,7 @@ Names expm1(const WriteCall& call) {
   return {call.add("Mul", {call.add("Tanh", {half}), more})};
 }
 
-/// The arc tangent of y / x, moved by pi where x is negative; 0 at the origin.
+/// The arc tangent of y / x, shifted by pi for negative x. The result at the origin is 0.
 Names atan2(const WriteCall& call) {
   const std::string &y = call.inputs[0], &x = call.inputs[1];
   const Dtype dtype = call.type().dtype;
@@ -117,7 +118,7 @@ Names atan2(const WriteCall& call) {
   return {call.add("Where", {origin, zero, call.add("Add", {angle, turn})})};
 }
 
-/// The larger number times sqrt(1 + ratio * ratio), which does not overflow on the way.
+/// The larger number times sqrt(1 + ratio * ratio). The intermediate values do not overflow.
 Names hypot(const WriteCall& call) {
   const Dtype dtype = call.type().dtype;
   const Names sizes = {call.add("Abs", {call.inputs[0]}), call.add("Abs", {call.inputs[1]})};

@@ -8,7 +8,7 @@ Names by_axis(const WriteCall& call) {
   return {call.add(call.row->name, call.inputs, {{"axis", call.axis()}})};
 }
 
-/// Indices below 0 count from the end. That the others are in range is not checked.
+/// Converts indices below 0, which count from the end. Does not check the range of the other indices.
 Names checked_indices(const WriteCall& call) {
   const std::string indices = call.cast(call.inputs[0], call.types[0].dtype, Dtype::int64);
   if (!call.flag("wrap")) return {indices};
@@ -29,7 +29,7 @@ Names scatter_elements(const WriteCall& call) {
                    {{"axis", call.axis()}, {"reduction", std::string(reduction_of(call))}})};
 }
 
-/// The axis of the slices comes first, and goes back afterwards.
+/// Moves the axis of the slices to the front for the operator, and back afterwards.
 Names scatter_slices(const WriteCall& call) {
   const auto rank = static_cast<std::int64_t>(call.shape().size());
   const auto indexed = static_cast<std::int64_t>(call.shape(1).size());
@@ -51,10 +51,10 @@ Names scatter_slices(const WriteCall& call) {
   return {call.transposed(y, back)};
 }
 
-/// Where a part is written over x, along each axis.
+/// The start and step of the written part along each axis of x.
 struct PartPlace {
   Integers start, step;
-  std::vector<std::size_t> shorter;  // the axes along which the part is not the whole x in order
+  std::vector<std::size_t> shorter;  // the axes along which the part is not all of x in order
 
   PartPlace(const WriteCall& call, const Shape& x, const Shape& part)
       : start(call.integers("start")), step(call.integers("step")) {
@@ -67,8 +67,8 @@ struct PartPlace {
   }
 };
 
-/// Between what is before and after it; or if it has steps, or is shorter along several axes, by the places of its
-/// elements in the flat array.
+/// Joins the slice of x before the part, the part, and the slice of x after it. If the part has steps, or is shorter
+/// along several axes, scatters its elements to their places in the flat array instead.
 Names update_slice(const WriteCall& call) {
   const Shape &x = call.shape(0), &part = call.shape(1);
   const PartPlace place(call, x, part);
@@ -101,7 +101,7 @@ Names update_slice(const WriteCall& call) {
   return {call.reshaped(y, x)};
 }
 
-/// x is written over the positions of each row that begin at its past; those beyond the capacity are dropped.
+/// Writes x to the positions of each row that begin at the row's past. Positions beyond the capacity are dropped.
 Names cache(const WriteCall& call) {
   if (call.inputs.size() < 3) return {};
   const Shape& state = call.shape(1);
@@ -125,11 +125,11 @@ Names cache(const WriteCall& call) {
   return {call.where(call.reshaped(inside, line), moved, call.inputs[1], call.type().dtype)};
 }
 
-/// How many of the sorted numbers are smaller than each value (or not larger), by comparing all with all.
+/// Compares each value with all sorted numbers and counts the numbers that are smaller (or not larger).
 Names searchsorted(const WriteCall& call) {
   const Shape& sorted = call.shape(0);
   Shape rows = sorted, values = call.shape(1);
-  if (sorted.size() > 1) rows.insert(sorted.size() - 1, 1);  // [..., 1, n] with [..., m, 1]
+  if (sorted.size() > 1) rows.insert(sorted.size() - 1, 1);  // [..., 1, n], to compare with [..., m, 1]
   values.push_back(1);
   const std::string before = call.add(call.flag("right") ? "LessOrEqual" : "Less",
                                       {call.reshaped(call.inputs[0], rows), call.reshaped(call.inputs[1], values)});

@@ -11,13 +11,13 @@
 namespace xtape::onnx {
 
 namespace {
-/// An equation of two operands as a matrix product: the letters of the axes that it runs over, those of its rows, of
-/// its columns, and those that are summed.
+/// An einsum equation of two operands as a matrix product. Contains the letters of the axes of the batch, the rows, the
+/// columns and the summed axes.
 struct MatrixProduct {
   std::string a, b, y, batch, rows, columns, summed;
   std::map<char, std::int64_t> sizes;
 
-  /// Nothing if the equation is something else.
+  /// Returns nothing if the equation is not a matrix product.
   static std::optional<MatrixProduct> of(const std::string& text, const Shape& a_shape, const Shape& b_shape) {
     const std::size_t comma = text.find(','), arrow = text.find("->");
     if (comma == std::string::npos || arrow == std::string::npos || comma > arrow) return std::nullopt;
@@ -26,7 +26,7 @@ struct MatrixProduct {
     const std::vector<std::pair<const std::string*, const Shape*>> operands = {{&form.a, &a_shape},
                                                                                {&form.b, &b_shape}};
     for (const auto& [letters, shape] : operands) {
-      if (letters->size() != shape->size()) return std::nullopt;  // also for ellipses and a third operand
+      if (letters->size() != shape->size()) return std::nullopt;  // also excludes ellipses and a third operand
       for (std::size_t i = 0; i < letters->size(); ++i) {
         const char letter = (*letters)[i];
         if (std::isalpha(static_cast<unsigned char>(letter)) == 0 || letters->find(letter) != i) return std::nullopt;
@@ -55,14 +55,14 @@ struct MatrixProduct {
   }
 };
 
-/// The value, whose axes are `from`, with its axes in another order.
+/// Returns the value, whose axes have the letters `from`, with its axes in another order.
 std::string reordered(const WriteCall& call, const std::string& value, const std::string& from, const std::string& to) {
   Integers axes;
   for (const char letter : to) axes.push_back(static_cast<std::int64_t>(from.find(letter)));
   return call.transposed(value, axes);
 }
 
-/// The value [batch…, first…, last…] with one axis in place of each group.
+/// Returns the value [batch…, first…, last…] with each group of axes merged into one axis.
 std::string as_matrices(const WriteCall& call, const MatrixProduct& form, const std::string& value,
                         const std::string& first, const std::string& last) {
   if (first.size() == 1 && last.size() == 1) return value;
@@ -79,7 +79,7 @@ Names einsum(const WriteCall& call) {
     return {call.add("Einsum", call.inputs, {{"equation", equation}})};
   const auto& [a, b, y, batch, rows, columns, summed, sizes] = *form;
   std::string left = reordered(call, call.inputs[0], a, batch + rows + summed);
-  // Without a batch, the rows of the first operand may have several axes.
+  // If there is no batch, the rows of the first operand may have several axes.
   const bool many_rows = batch.empty() && rows.size() > 1 && summed.size() == 1 && columns.size() == 1;
   if (!many_rows) left = as_matrices(call, *form, left, rows, summed);
   const std::string right =
@@ -129,7 +129,8 @@ Names rms_norm(const WriteCall& call) {
   return {call.add("RMSNormalization", call.inputs, {{"axis", -1}, {"epsilon", call.number("epsilon")}})};
 }
 
-/// int8 numbers with one scale, or one for each index of an axis; others are cast and multiplied.
+/// Uses DequantizeLinear for int8 numbers with one scale, or with one scale per index of a single axis. Casts and
+/// multiplies in all other cases.
 Names dequantize(const WriteCall& call) {
   const Shape &x = call.shape(0), &scale = call.shape(1);
   std::vector<std::size_t> long_axes;

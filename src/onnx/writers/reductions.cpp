@@ -1,4 +1,4 @@
-// Reductions, running sums, orders.
+// Reductions, running sums and sorting.
 #include <limits>
 
 #include "writing.hpp"
@@ -6,7 +6,8 @@
 namespace xtape::onnx {
 
 namespace {
-/// The reduction of the row over the axes of the call, of the operand in this dtype; cast to that of the call.
+/// Applies the row's reduction over the axes of the call to the operand in this dtype. Casts the result to the dtype of
+/// the call.
 Names reduced(const WriteCall& call, Dtype dtype) {
   const std::string x = call.cast(call.inputs[0], call.types[0].dtype, dtype);
   Integers axes = call.integers("axis");
@@ -48,7 +49,7 @@ Names top_k(const WriteCall& call) {
   return found;
 }
 
-/// softmax, whose rows of -inf are zeros and not NaN.
+/// A softmax for which rows of -inf give zeros instead of NaN.
 Names softmax(const WriteCall& call) {
   if (call.shape().empty()) return {};
   const Dtype dtype = call.type().dtype;

@@ -1,4 +1,4 @@
-// Shapes: the same elements in another order or place, and arrays of constant elements.
+// Ops that reorder, move or repeat elements, and arrays of constant elements.
 #include <algorithm>
 #include <limits>
 
@@ -25,9 +25,10 @@ Names broadcast(const WriteCall& call) {
   return {call.add("Expand", {call.inputs[0], call.list(Integers(shape.begin(), shape.end()))})};
 }
 
-constexpr std::int64_t before_all = std::numeric_limits<std::int64_t>::min() + 1;  // the end of a slice backwards
+// the end of a slice that goes backwards through the first element
+constexpr std::int64_t before_all = std::numeric_limits<std::int64_t>::min() + 1;
 
-/// x[start:stop:step]. Ends beyond the array mean what they mean in Python.
+/// x[start:stop:step]. As in Python, ends beyond the array are cut off.
 Names sliced(const WriteCall& call) {
   Integers start = call.integers("start"), stop = call.integers("stop"), step = call.integers("step"), axes;
   const std::size_t count = std::max({start.size(), stop.size(), step.size()});
@@ -52,7 +53,7 @@ Names flipped(const WriteCall& call) {
   return {call.add("Slice", {call.inputs[0], call.list(starts), call.list(ends), call.list(axes), call.list(steps)})};
 }
 
-/// The axes of the diagonal go to the end and become one, of which every (n + 1)th element is taken.
+/// Moves the two axes of the diagonal to the end, merges them, and takes every (n + 1)th element.
 Names diagonal(const WriteCall& call) {
   const std::int64_t a = call.axis("axis1"), b = call.axis("axis2"), n = call.shape()[static_cast<std::size_t>(a)];
   Integers axes;
@@ -69,7 +70,7 @@ Names diagonal(const WriteCall& call) {
   return {call.add("Slice", {x, call.list({0}), call.list({n * n}), call.list({last}), call.list({n + 1})})};
 }
 
-/// The elements of the windows by their indices along the axis, whose new axis then goes to the end.
+/// Gathers the elements of the windows by their indices along the axis. Then moves the new axis to the end.
 Names windows(const WriteCall& call) {
   const std::int64_t axis = call.axis(), size = call.integer("size"), stride = call.integer("stride"),
                      dilation = call.integer("dilation"), count = call.type().shape[static_cast<std::size_t>(axis)];
@@ -108,7 +109,7 @@ Names padded(const WriteCall& call) {
                     dtype)};
 }
 
-/// A row of indices, reshaped to lie along its axis and broadcast.
+/// Reshapes a row of indices to lie along the axis and broadcasts it.
 Names iota(const WriteCall& call) {
   const Shape& shape = call.type().shape;
   if (shape.empty()) return {call.scalar(0, call.type().dtype)};

@@ -1,4 +1,4 @@
-// Computes sums inside the op that computes their last term.
+// Lets the op that computes the last term of a sum also compute the sum.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -6,9 +6,9 @@
 namespace xtape {
 
 namespace {
-/// For each sum that an op can compute as it computes the last term: the node of that term; else -1. The term has no
-/// other use. Sums whose other operand is read after the sum are left out, because adding in place would need a copy of
-/// that operand.
+/// Returns, for each sum that an op can compute together with its last term, the node of this term, or else -1. The
+/// term must have no other use. If the other operand is read after the sum, the sum is left out, because adding in
+/// place would need a copy of the operand.
 std::vector<std::int32_t> absorbed_terms(const Program& program) {
   const Users users(program);
   const std::vector<std::int32_t> positions = program.positions();
@@ -49,7 +49,7 @@ void accumulate_pass(Program& program) {
         continue;
       }
     }
-    rewriter.keep(index);  // terms too, in case `accumulate` declines; else finish() removes them
+    rewriter.keep(index);  // keeps terms too, in case `accumulate` declines; finish() removes unused ones
   }
   rewriter.finish();
 }

@@ -12,15 +12,15 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t most_compared = 1024;  // bytes of constants that do not share memory
+constexpr std::size_t most_compared = 1024;  // limit in bytes for comparing constants that do not share memory
 
 std::uint64_t hash_of_constant(const Array& array) {
   if (array.bytes() > most_compared) return reinterpret_cast<std::uintptr_t>(array.data());
   return std::hash<std::string_view>()({static_cast<const char*>(array.data()), array.bytes()});
 }
 
-/// A hash of the call without its inputs. Calls that differ have different hashes, nearly always: thousands of
-/// different literals would else be compared with each other.
+/// Returns a hash of the call without its inputs. Different calls nearly always have different hashes. Otherwise
+/// thousands of different literals would be compared with each other.
 std::uint64_t hash_of(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
@@ -30,29 +30,30 @@ std::uint64_t hash_of(const Node& node, std::int32_t region) {
   return hash;
 }
 
-/// Whether a node may be equal to another one.
+/// Returns whether a node may equal another node.
 bool may_repeat(const Node& node) {
   return !node.body && (!node.op->is_source() || node.op == &constant_op());
 }
 
-/// Whether two constants share memory, or are small and equal.
+/// Returns whether two constants share memory, or are small and equal.
 bool equal_constants(const Array& a, const Array& b) {
   if (a.data() == b.data()) return true;
   return a.bytes() <= most_compared && a.dtype() == b.dtype() && a.shape() == b.shape() &&
          std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
-/// Whether two calls give the same results if their inputs are the same.
+/// Returns whether two calls compute the same results from the same inputs.
 bool equal_calls(const Node& a, const Node& b) {
   if (a.op != b.op || a.outputs != b.outputs || !same_attributes(a.attributes, b.attributes)) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
   return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }
 
-/// For each node, the first node that makes the same call; itself if there is none before it.
+/// Returns for each node the first node that makes the same call, or the node itself if there is no earlier one.
 std::vector<std::int32_t> first_equals(const Program& program) {
   std::vector<std::int32_t> first(program.tape.size());
-  // A hash table of the nodes that are kept: the first node of each chain, and per node the next one.
+  // A hash table of the nodes that are kept. `chains` contains the first node of each chain, `next` the next node after
+  // each node.
   std::vector<std::int32_t> chains(std::bit_ceil(program.order.size() + 1), -1), next(program.tape.size());
   std::vector<std::uint64_t> hashes(program.tape.size());
   const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };

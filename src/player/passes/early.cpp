@@ -7,7 +7,8 @@ namespace xtape {
 void early_pass(Program& program) {
   const auto is_early = [&](std::int32_t index) { return program.node(index).early; };
   if (std::ranges::none_of(program.order, is_early)) return;
-  std::vector<std::int32_t> follows = program.positions();  // per node: the place of the node that it follows, or its own
+  // per node: the position of the node that it follows, or its own position
+  std::vector<std::int32_t> follows = program.positions();
   for (const std::int32_t index : program.order) {
     if (!is_early(index)) continue;
     follows[index] = 0;

@@ -23,8 +23,9 @@ bool any_expands(const Program& program, Expand which) {
 }  // namespace
 
 namespace {
-/// The outputs of the node's expansion, recorded on the program's tape. The expansion itself records on a tape of its
-/// own, where nodes are in order and all that it can reach is what it is given: its inputs, and which are literals.
+/// Records the node's expansion on the program's tape and returns its outputs. The expansion function itself works on a
+/// separate tape with nodes in order. It can access only what it receives: its inputs, and whether each input is a
+/// literal.
 Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
   Tape apart = rewriter.tape().blank();
   const auto in_site = apart.in_site(node.site);

@@ -1,4 +1,4 @@
-// Constant folding: computes values that depend on constants only while planning.
+// Constant folding. Computes values that depend only on constants at planning time.
 #include <algorithm>
 #include <unordered_set>
 
@@ -7,12 +7,12 @@
 namespace xtape {
 
 namespace {
-/// Values with more elements than this (masks, positions, broadcasts) are cheaper to compute at every play than to
-/// keep.
+/// Larger values (masks, positions, broadcasts) are cheaper to compute at every play than to keep. The unit is
+/// elements.
 constexpr std::int64_t largest_folded = 4096;
 
-/// Whether a node is folded: its inputs are constant, and no output has more elements than all of its inputs together
-/// or `largest_folded`.
+/// Returns whether a node is folded. Its inputs must be constant. No output may have more elements than all inputs
+/// together, nor more than `largest_folded`.
 bool folds(const Program& program, const Node& node, const std::vector<bool>& constant) {
   if (node.op->is_source() || node.op->random || node.body) return false;
   if (node.inputs.empty() && count_of(node.outputs[0].shape) != 1) return false;
@@ -26,7 +26,7 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   return true;
 }
 
-/// The folded values that other nodes read or that are outputs.
+/// Returns the folded values that are outputs or that other nodes read.
 std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
   std::vector<ValueId> values;
   std::unordered_set<ValueId> seen;
@@ -41,7 +41,7 @@ std::vector<ValueId> taken_values(const Program& program, const std::vector<bool
   return values;
 }
 
-/// Computes `values` in one play, so that thousands of constants need one player.
+/// Computes `values` in one play, so that thousands of constants need only one player.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
   Copier copier(program.tape, program.tape.blank());

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-/// Applies the rules to the forward pass. Merges each fused call with the same call that `grad` recorded for its
+/// Applies the rules to the forward pass. Merges each fused call with the equal call that `grad` recorded for its
 /// gradient.
 class Fuse {
  public:
@@ -44,8 +44,8 @@ class Fuse {
   }
 
  private:
-  /// For a fused call that `grad` recorded, the fusion of the forward pass that it belongs to. The rule applies there,
-  /// or would apply if no value inside were read elsewhere.
+  /// The forward fusion that belongs to a fused call recorded by `grad`. The rule applies to the forward pass, or would
+  /// apply if no other node read a value inside.
   struct Twin {
     const Fusion* fusion = nullptr;
     bool open = false;  ///< The rule does not apply, so the call and its gradient are expanded.
@@ -65,11 +65,11 @@ class Fuse {
     };
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
-    for (const Fusion& fusion : fusions_.kept_open())  // the gradient of a call may be left without the call
+    for (const Fusion& fusion : fusions_.kept_open())  // the gradient of a call may exist without the call
       opened_.insert(program_.node(fusion.root).site.key);
   }
 
-  /// Whether an output of the call is read that is not an output of the root: a gradient.
+  /// Returns whether a node reads an output of the call that is not an output of the root, that is, a gradient.
   bool uses_gradients_of(std::int32_t index, const Fusion& fusion) {
     if (!users_) users_.emplace(program_);
     for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {
@@ -84,7 +84,7 @@ class Fuse {
     return !fusion.rule->gradients_beforehand || with_gradients_.count(&fusion) != 0;
   }
 
-  /// Whether `grad` fused a call whose forward pass is not fused.
+  /// Returns whether `grad` fused a call whose forward pass is not fused.
   bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
 
   void record(std::int32_t index) {
@@ -113,18 +113,18 @@ class Fuse {
   }
 
   Program& program_;
-  std::optional<Users> users_;  // for rules that compute gradients beforehand
+  std::optional<Users> users_;  // for rules that compute gradients in the forward pass
   Fusions fusions_;
   Rewriter rewriter_;
   std::vector<Twin> twins_;
-  std::unordered_set<std::uint64_t> opened_;  // keys of sites whose forward pass is not fused
+  std::unordered_set<std::uint64_t> opened_;  // keys of the sites whose forward pass is not fused
   std::unordered_set<const Fusion*> with_gradients_;
   std::unordered_map<const Fusion*, Vars> recorded_;
 };
 }  // namespace
 
 void fuse_pass(Program& program) {
-  program.compact();  // rules are looked for from the last node of the tape to the first
+  program.compact();  // the search for rules goes from the last node of the tape to the first
   Fuse(program).run();
 }
 

@@ -9,9 +9,10 @@
 namespace xtape {
 
 namespace {
-constexpr std::int32_t max_fused_ops = 64;  // nodes; the interior values of a tile of more would not fit in the cache
+// nodes; with more, the interior values of a tile would not fit in the cache
+constexpr std::int32_t max_fused_ops = 64;
 
-/// The groups of nodes that are fused, by number; -1 for nodes that are not elementwise.
+/// The groups of fused nodes, by number. The number is -1 for nodes that are not elementwise.
 class Groups {
  public:
   explicit Groups(const Program& program)
@@ -25,12 +26,13 @@ class Groups {
     for (std::size_t i = program.order.size(); i-- > 0;) place(program.order[i]);
   }
   std::int32_t of(std::int32_t node) const { return group_[node]; }
-  bool any() const { return groups_.size() < placed_; }  ///< Whether some group has two or more members.
+  bool any() const { return groups_.size() < placed_; }  ///< Returns whether a group has two or more members.
   std::int32_t size(std::int32_t group) const { return groups_[group].size; }
   std::int32_t root(std::int32_t group) const { return groups_[group].root; }    ///< The last member.
   std::int32_t first(std::int32_t group) const { return groups_[group].first; }  ///< The first member.
-  std::int32_t next(std::int32_t member) const { return next_[member]; }         ///< -1 after the last member.
-  /// Whether the value is an output of the program, or is read outside of its group.
+  /// The next member, or -1 after the last one.
+  std::int32_t next(std::int32_t member) const { return next_[member]; }
+  /// Returns whether the value is an output of the program or is read outside of its group.
   bool used_outside(ValueId id) const {
     const auto users = users_.of(id);
     return requested_[id] ||
@@ -42,8 +44,9 @@ class Groups {
     std::int32_t root, first, size;
   };
 
-  /// Assigns a node to a group. Called from the last node to the first. A group runs at the position of its last
-  /// member, the root, so a node may join the group of a user only if no user outside that group comes before the root.
+  /// Assigns a node to a group. The calls go from the last node to the first. A group runs at the position of its last
+  /// member, the root. A node may therefore join the group of a user only if all users outside of the group come after
+  /// the root.
   void place(std::int32_t index) {
     if (!program_.node(index).op->lowering.tile) return;
     ++placed_;
@@ -72,13 +75,14 @@ class Groups {
   Users users_;
   std::vector<std::int32_t> positions_;
   ValueTable<bool> requested_;
-  std::size_t placed_ = 0;           // nodes in groups
-  std::vector<std::int32_t> group_;  // per node
+  std::size_t placed_ = 0;           // number of nodes in groups
+  std::vector<std::int32_t> group_;  // per node: its group
   std::vector<std::int32_t> next_;   // per node: the next member of its group
   std::vector<Group> groups_;
 };
 
-/// Records groups, each as one node in place of its root. Equal groups share a body: twelve equal layers need one.
+/// Records each group as one node in place of its root. Equal groups share a body, so twelve equal layers need only
+/// one.
 class Recorder {
  public:
   Recorder(Program& program, const Groups& groups, Rewriter& rewriter)
@@ -101,7 +105,7 @@ class Recorder {
  private:
   static constexpr std::int32_t an_input = -1;
 
-  /// The types of the outputs of the fused node; the list of a member if it has the same.
+  /// Returns the types of the outputs of the fused node. Shares the list of a member that has the same types.
   SharedList<ValueType> types() const {
     const auto& first = program_.node(given_[0].node).outputs;
     if (given_.size() == 1 && first.size() == 1) return first;
@@ -110,8 +114,8 @@ class Recorder {
     return types;
   }
 
-  /// Sets the nodes and results of the group's body, and `inputs` to the values that it reads. The inputs of members
-  /// become values of the body.
+  /// Sets the nodes and results of the group's body, and sets `inputs` to the values that the body reads. The inputs of
+  /// members become values of the body.
   void lay_out(std::int32_t group, ValueIds& inputs) {
     nodes_.clear();
     inside_.clear();
@@ -139,10 +143,10 @@ class Recorder {
     }
   }
 
-  /// An equal body, or a new one of the members.
+  /// Returns an equal body, or a new body with the members.
   std::shared_ptr<const Tape> body(const ValueIds& inputs, const Site& site) {
     std::uint64_t hash = results_.size();
-    bool random = false;  // draws by its own site
+    bool random = false;  // the body draws random numbers by its own site
     for (const std::int32_t member : nodes_) {
       if (member == an_input) continue;
       const Node& node = program_.node(member);
@@ -172,7 +176,7 @@ class Recorder {
     return bodies_.emplace(hash, std::move(made))->second;
   }
 
-  /// Whether a body has the nodes and results that were laid out.
+  /// Returns whether a body has the nodes and results that were laid out.
   bool is_of(const Tape& body, const ValueIds& inputs) const {
     if (body.size() != nodes_.size() || body.results() != results_) return false;
     auto input = inputs.begin();
@@ -198,7 +202,7 @@ class Recorder {
   std::vector<std::int32_t> nodes_;                  // per node of the body: the member, or `an_input`
   std::vector<std::pair<ValueId, ValueId>> inside_;  // (value of the program, value of the body)
   std::vector<ValueId> given_;                       // values of the program that are outputs of the fused node
-  std::vector<ValueId> results_;                     // the same in the body
+  std::vector<ValueId> results_;                     // the corresponding values of the body
 };
 }  // namespace
 

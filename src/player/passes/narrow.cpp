@@ -1,4 +1,5 @@
-// Arrays of the storage dtypes, halves and int8: kernels read them where they can, else casts widen them.
+// Handles arrays of the storage dtypes bfloat16, float16 and int8. Kernels read such arrays directly if they can.
+// Otherwise casts widen them.
 #include <algorithm>
 
 #include "call_expansion.hpp"
@@ -9,7 +10,7 @@
 namespace xtape {
 
 namespace {
-/// Whether the player must cast what the node reads or writes.
+/// Returns whether the player must cast what the node reads or writes.
 bool must_widen(const Program& program, const Node& node) {
   if (node.op->is_source() || runs_on_any_dtype(*node.op)) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -18,7 +19,7 @@ bool must_widen(const Program& program, const Node& node) {
                      [](const ValueType& type) { return is_narrow(type.dtype); });
 }
 
-/// `attributes` for a call whose results are computed in a wider dtype.
+/// Returns `attributes` for a call whose results are computed in a wider dtype.
 Attributes widened(const Attributes& attributes) {
   Attributes wide = attributes;
   for (const auto& [name, value] : attributes.items())
@@ -26,7 +27,7 @@ Attributes widened(const Attributes& attributes) {
   return wide;
 }
 
-/// The narrow array that `var` is cast from to a wider dtype; else an empty var.
+/// Returns the narrow array from which `var` is cast to a wider dtype, or an empty var if there is none.
 Var narrow_source(const Var& var) {
   const Node& node = var.node();
   if (!node.op->lowering.casts || is_narrow(node.outputs[0].dtype)) return {};
@@ -34,13 +35,13 @@ Var narrow_source(const Var& var) {
   return is_narrow(source.dtype()) ? source : Var();
 }
 
-/// Whether the op moves elements of input 0 and nothing else.
+/// Returns whether the op only moves elements of input 0.
 bool moves(const Op& op) {
   return op.is_view() || (op.lowering.any_dtype && op.lowering.picks);
 }
 
-/// The call with an input that Lowering::scales describes replaced by the unscaled one, and the result scaled; empty if
-/// there is none.
+/// Replaces an input that Lowering::scales describes by the unscaled input, and scales the result instead. Returns an
+/// empty var if there is no such input.
 Var scaled_later(const Node& node, const Vars& inputs) {
   for (std::size_t k = 0; k < inputs.size() && node.op->scaled; ++k) {
     const Node& product = inputs[k].node();
@@ -85,12 +86,12 @@ void postpone_casts(Program& program) {
   });
 }
 
-/// The values that only products read, which round them to bfloat16.
+/// The values that only products read. Products round these factors to bfloat16.
 class Factors {
  public:
   explicit Factors(const Program& program) : program_(program), users_(program) {}
 
-  /// Whether the value is computed by an op and worth a smaller buffer.
+  /// Returns whether an op computes the value and a smaller buffer is worthwhile.
   bool stores(ValueId id) const {
     constexpr std::int64_t worth_it = 1 << 14;  // elements
     const Op& op = *program_.node(id.node).op;
@@ -106,7 +107,7 @@ class Factors {
     return !readers.empty() && std::find(outputs.begin(), outputs.end(), id) == outputs.end() &&
            std::all_of(readers.begin(), readers.end(), [&](std::int32_t reader) { return is_factor_of(reader, id); });
   }
-  /// Whether node `reader` reads the value only as a factor, or views it for such nodes.
+  /// Returns whether node `reader` reads the value only as a factor, or is a view that only such nodes read.
   bool is_factor_of(std::int32_t reader, ValueId id) const {
     const Node& node = program_.node(reader);
     if (node.op->is_view()) return only_factor({reader, 0});
@@ -121,7 +122,8 @@ class Factors {
   Users users_;
 };
 
-/// The value that `id` is cast from, if it is narrow and the cast only widens it to float32; else `id`.
+/// Returns the value from which `id` is cast, if it is narrow and the cast only widens it to float32. Otherwise returns
+/// `id`.
 ValueId before_widening(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   if (!node.op->lowering.casts || node.outputs[0].dtype != Dtype::float32) return id;

@@ -10,7 +10,7 @@ bool applies_rules(const Passes& passes) {
   return passes.fuse && !passes.expand;
 }
 
-/// The program to which rules are applied.
+/// Returns the program to which the rules apply.
 Program expanded(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   const Expand which = passes.expand ? (passes.unroll ? Expand::all : Expand::all_but_scans)
@@ -32,14 +32,14 @@ std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table,
 }
 
 namespace {
-/// With all rules applied.
+/// Returns the program with all rules applied.
 Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   Program program = expanded(tape, outputs, options);
   if (applies_rules(options.passes)) fuse_pass(program);
   return program;
 }
 
-/// The passes after the rules.
+/// Runs the passes after the rules.
 Program lowered(Program program, const PlayerOptions& options) {
   const Passes& passes = options.passes;
   scan_pass(program);
@@ -49,7 +49,7 @@ Program lowered(Program program, const PlayerOptions& options) {
   if (passes.fold) fold_pass(program);
   if (passes.common) common_pass(program);
   if (passes.accumulate) accumulate_pass(program);
-  // Other processors do not round factors, or read only float32 (the matrix unit).
+  // Other processors do not round factors, or their matrix unit reads only float32.
   const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;
   if (applies_rules(passes) && rounds) store_factors_pass(program);
   if (applies_rules(passes) && (narrow || rounds)) read_narrow_pass(program);

@@ -13,7 +13,7 @@ std::vector<std::int32_t> Program::positions() const {
 }
 
 namespace {
-/// The program on a tape of its own, to which place(copier, index) brings each node.
+/// Returns the program on its own tape. place(copier, index) copies or moves each node there.
 template <class Place>
 Program in_order(const Program& from, const Place& place) {
   Program to(from.tape);
@@ -56,7 +56,7 @@ void Program::compact() {
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
   Program whole(tape);
-  whole.tape = tape;  // shares the nodes of the caller's tape, which are only read
+  whole.tape = tape;  // shares the nodes of the caller's tape and only reads them
   whole.order.resize(tape.size());
   std::iota(whole.order.begin(), whole.order.end(), 0);
   whole.regions.assign(tape.size(), 0);
@@ -96,7 +96,7 @@ Users::Users(const Program& program) : slices_(program.tape, {}) {
   std::size_t end = 0;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
     for (Slice& slice : slices_.of(i)) {
-      slice.end = end;  // the beginning for now; the loop below advances it once per user
+      slice.end = end;  // initially the beginning; the loop below advances it once per user
       end += slice.count;
     }
   users_.resize(end);
@@ -121,20 +121,20 @@ void Rewriter::replace(ValueId old, const Var& fresh) {
   const ValueId id = fresh.id();
   if (id == old) return;
   now_[old] = id;
-  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
+  program_.origins.extend(program_.tape, {});  // new nodes have no origin yet
   Origin& origin = program_.origins[id];
   if (origin.node < 0) origin = program_.origins[old];
 }
 
 void Rewriter::close(std::int32_t index, std::int32_t region) {
   if (seen_ == program_.tape.size()) return;
-  program_.origins.extend(program_.tape, {});  // of new nodes: none yet
+  program_.origins.extend(program_.tape, {});  // new nodes have no origin yet
   const Origin whole = program_.origins[{index, 0}];
   const bool early = program_.node(index).early;
   for (; seen_ < program_.tape.size(); ++seen_) {
     const auto fresh = static_cast<std::int32_t>(seen_);
     for (Origin& origin : program_.origins.of(fresh))
-      if (origin.node < 0) origin = whole;  // computed on the way to its outputs
+      if (origin.node < 0) origin = whole;  // a value that is computed on the way to the outputs
     editable(program_.tape, fresh).early |= early;
     order_.push_back(fresh);
   }

@@ -1,4 +1,4 @@
-/// The program of a player: the nodes that it plays. Passes rewrite it in place.
+/// The program of a player: the nodes that the player runs. Passes rewrite it in place.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,50 @@
 
 namespace xtape {
 
-/// The node of the caller's tape that a value comes from. The value replaces an output of that node, or is computed on
-/// the way to one.
+/// The node of the caller's tape from which a value comes. The value replaces an output of this node, or is computed on
+/// the way to such a replacement.
 struct Origin {
   std::int32_t node = -1;
   const Op* op = nullptr;
 };
-std::string to_string(const Origin& origin);  ///< As in the printed tape of the caller: "#12 add".
+std::string to_string(const Origin& origin);  ///< The form of the caller's printed tape: "#12 add".
 
-/// A pass records new nodes at the end of the tape and changes `order`; the others keep their indices, until `compact`.
-/// So the tape may have nodes that are not in the program, and a node may read values of later indices.
+/// The nodes to play, on a tape. A pass appends new nodes to the tape and changes `order`. Existing nodes keep their
+/// indices until `compact`. The tape may therefore have nodes that are not in the program, and a node may read values
+/// of nodes with higher indices.
 struct Program {
-  /// An empty program, for nodes of `like` or their replacements.
+  /// Creates an empty program for nodes of `like` or their replacements.
   explicit Program(const Tape& like) : tape(like.blank()) {}
   Program(Program&&) = default;
   Program& operator=(Program&&) = default;
 
-  Tape tape;                                         ///< The tape of this program alone.
+  Tape tape;                                         ///< A tape that only this program uses.
   std::vector<std::int32_t> order;                   ///< The nodes, in the order in which they are played.
   std::vector<ValueId> outputs;                      ///< The outputs of the player, then those of the carries.
-  std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output); the input is {-1, 0} if nothing reads it.
-  std::vector<std::int32_t> regions;                 ///< Per node: 0, or the number of the body that it came from.
+  std::vector<std::pair<ValueId, ValueId>> carries;  ///< (input, output). The input is {-1, 0} if no node reads it.
+  std::vector<std::int32_t> regions;  ///< Per node: the number of the body from which it comes, or 0 for none.
   std::int32_t region_count = 1;
   ValueTable<Origin> origins;
 
   Var var(ValueId id) const { return tape.var(id); }
   const Node& node(std::int32_t index) const { return node_of(tape, index); }
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
-  /// Per node of the tape: its place in `order`; -1 for nodes that are not in the program.
+  /// Returns for each node of the tape its place in `order`, or -1 if the node is not in the program.
   std::vector<std::int32_t> positions() const;
-  /// The same program on a tape without other nodes, in order.
+  /// Returns the program on a new tape that has only its nodes, in order.
   Program copy() const;
-  /// Moves the program to a tape without other nodes, in order, unless its own is one. Nodes get new indices.
+  /// Moves the program to a new tape that has only its nodes, in order, unless its tape is already of this kind. Nodes
+  /// get new indices.
   void compact();
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Names the value's origin.
 };
 
-/// The program of the nodes of `tape`, copied, that `outputs` and the outputs of the carries need. Throws if a var
+/// Copies the nodes of `tape` that `outputs` and the outputs of the carries need into a program. Throws if a var
 /// belongs to another tape or a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
-/// The nodes of a program that use each value, in the order of the program, repeated for each use.
+/// For each value, the nodes of a program that use it, in the order of the program. A node with several uses occurs
+/// several times.
 class Users {
  public:
   explicit Users(const Program& program);
@@ -60,7 +63,7 @@ class Users {
     const Slice& slice = slices_[id];
     return {users_.data() + slice.end - slice.count, slice.count};
   }
-  /// The users of all outputs of a node.
+  /// Returns the users of all outputs of a node.
   std::span<const std::int32_t> of(std::int32_t node) const {
     const auto slices = slices_.of(node);
     if (slices.empty()) return {};
@@ -85,22 +88,22 @@ class Rewriter {
   }
 
   const Program& program() const { return program_; }
-  /// The program's tape, to record on.
+  /// Returns the program's tape, in order to record new nodes on it.
   Tape& tape() { return program_.tape; }
-  /// Keeps node `index`; its inputs become the values that replace them.
+  /// Keeps node `index`. Its inputs become their replacements (see now()).
   void keep(std::int32_t index);
-  /// Replaces value `old` by `fresh` in the nodes that are kept from now on, and as an output.
+  /// From now on, replaces value `old` by `fresh` in kept nodes and in the outputs.
   void replace(ValueId old, const Var& fresh);
-  /// The value that replaces a value of the program; itself if none does.
+  /// Returns the value that replaces a value of the program, or the value itself if nothing replaces it.
   ValueId now(ValueId old) const {
     const bool may_be_replaced = static_cast<std::size_t>(old.node) < now_.nodes() && now_[old].node >= 0;
     return may_be_replaced ? now_[old] : old;
   }
   Var var(ValueId old) const { return program_.var(now(old)); }
   Vars vars(std::span<const ValueId> old) const;
-  /// Adds the nodes recorded since the last call, in place of node `index` and in its region.
+  /// Inserts the nodes recorded since the last call in place of node `index`, in the same region.
   void close(std::int32_t index) { close(index, program_.regions[index]); }
-  /// The same in a new region, for nodes that come from a body.
+  /// Like close, but in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
   /// Ends the pass: drops the nodes that the outputs do not need.
   void finish();
@@ -109,9 +112,9 @@ class Rewriter {
   void close(std::int32_t index, std::int32_t region);
 
   Program& program_;
-  ValueTable<ValueId> now_;          // per value: what replaces it; its node is -1 if nothing does
-  std::vector<std::int32_t> order_;  // the program's next order
-  std::size_t seen_;                 // nodes of the tape that were there before, or are in `order_`
+  ValueTable<ValueId> now_;          // per value: its replacement; the node is -1 if there is none
+  std::vector<std::int32_t> order_;  // the new order of the program
+  std::size_t seen_;                 // the number of nodes that were on the tape before or are already in `order_`
 };
 
 }  // namespace xtape

@@ -1,5 +1,6 @@
-// Scans that compute values of other scans again. The gradient of a scan is a scan that reads values of the same step.
-// Instead of stacking the values of all steps, it can compute those of one step from the states before that step.
+// Scans that compute values of other scans again. The gradient of a scan is a scan that reads values of the same steps.
+// Instead of reading stacked values of all steps, the gradient scan can compute the values of one step from the states
+// before this step.
 #include <algorithm>
 #include <optional>
 
@@ -10,7 +11,8 @@
 namespace xtape {
 
 namespace {
-/// Where a scan takes an input of its body from: a slice along an axis at each step, or with axis -1 the same value.
+/// Where a scan takes an input of its body from: a slice along `axis` at each step. With axis -1, all steps take the
+/// same value.
 struct Source {
   ValueId value;
   std::int64_t axis = -1;
@@ -29,7 +31,7 @@ struct ScanNode {
 
   Source source(std::size_t k) const { return {node.inputs[k], k < form.sequences() ? form.input_axes[k] : -1}; }
   Source stacked(std::size_t k) const { return {{index, static_cast<std::int32_t>(k)}, form.output_axes[k]}; }
-  /// The stacked output that is this value of the body at every step; nothing if there is none.
+  /// Returns the stacked output that contains this value of the body at every step, or nothing if there is none.
   std::optional<std::size_t> output_of(ValueId value) const {
     const auto end = results.begin() + static_cast<std::ptrdiff_t>(form.stacked());
     const auto found = std::find(results.begin(), end, value);
@@ -41,7 +43,7 @@ struct ScanNode {
   const Node& node;
   const Tape& body;
   Stepping form;
-  std::vector<ValueId> given, results;  // of the body
+  std::vector<ValueId> given, results;  // inputs and results of the body
 };
 
 bool is_scan(const Node& node) {
@@ -52,7 +54,7 @@ bool is_cheap(const Op& op) {
   return runs_in_tiles(op) || op.is_view() || op.is_source();
 }
 
-/// The values of `writer` that only `reader` reads, and how it can compute them itself.
+/// The values of `writer` that only `reader` reads, and a way for `reader` to compute them.
 class Repetition {
  public:
   Repetition(const Program& program, const Users& users, ScanNode writer, const ScanNode& reader, RepeatSteps which)
@@ -68,17 +70,18 @@ class Repetition {
     possible_ = std::find(again_.begin(), again_.end(), true) != again_.end() && find_needed() && keeps_sums();
   }
 
-  /// Whether the values can be computed again and this needs less memory.
+  /// Returns whether the values can be computed again and this saves memory.
   bool possible() const { return possible_ && saved_ > 0; }
   bool repeats(const Source& source) const {
     return source.value.node == writer_.index && source.axis >= 0 &&
            again_[static_cast<std::size_t>(source.value.output)];
   }
-  /// What the step reads.
+  /// Returns the sources that the step reads.
   const std::vector<Source>& sources() const { return sources_; }
 
-  /// Records the step's computation of the values. They have a region of their own, in which the passes change nothing
-  /// for the sake of their users: so they have the same bits as those of `writer`. `inputs` are those of `sources`.
+  /// Records the step's computation of the values. The nodes have their own region, in which passes do not change
+  /// values because of their users. The values therefore have the same bits as the values of `writer`. `inputs` are the
+  /// values of sources().
   Vars record(const Vars& inputs) const {
     return checkpoint(
         [&](const Vars& given) {
@@ -93,7 +96,7 @@ class Repetition {
         },
         inputs);
   }
-  std::size_t place_of(const Source& source) const {  // in the result of `record`
+  std::size_t place_of(const Source& source) const {  // index in the result of `record`
     return static_cast<std::size_t>(std::count(again_.begin(), again_.begin() + source.value.output, true));
   }
 
@@ -112,7 +115,8 @@ class Repetition {
     return !op.is_source() && (which_ == RepeatSteps::all || is_cheap(op));
   }
 
-  /// From the values back to what is there at every step: what must be computed, and what the step reads for it.
+  /// Goes back from the values to the values that every step has. Finds the nodes that must be computed, and the values
+  /// that the step reads for them.
   bool find_needed() {
     std::vector<bool> wanted(needed_.size(), false);  // nodes
     for (std::size_t k = 0; k < again_.size(); ++k)
@@ -134,7 +138,8 @@ class Repetition {
     return true;
   }
 
-  /// Whether the step reads a value of the body, in place of computing it. Nothing if it can do neither.
+  /// Returns whether the step reads a value of the body (true) or computes it (false). Returns nothing if neither is
+  /// possible.
   std::optional<bool> reads(ValueId value) {
     const auto given = std::find(writer_.given.begin(), writer_.given.end(), value);
     const auto place = static_cast<std::size_t>(given - writer_.given.begin());
@@ -151,7 +156,7 @@ class Repetition {
       const bool computes = !is_input && (which_ == RepeatSteps::all || is_cheap(op) || (output && again_[*output]));
       if (computes) return false;
       if (!output) return std::nullopt;
-      saved_ -= bytes_of(*output);  // one more to stack
+      saved_ -= bytes_of(*output);  // one more value to stack
       used_[*output] = true;
       read(value, writer_.stacked(*output));
     }
@@ -167,8 +172,8 @@ class Repetition {
     return count_of(type.shape) * static_cast<std::int64_t>(size_of(type.dtype));
   }
 
-  /// The passes add to a value while they compute a product if the product has no other use, and then round once less.
-  /// So every product must have as many uses as before, both in the writer and where the values are computed again.
+  /// If a product has no other use, the passes compute it and add a value in one op, which rounds once less. To keep
+  /// the bits, every product must have as many uses as before, both in the writer and where it is computed again.
   bool keeps_sums() const {
     std::vector<ValueId> before, after, again;
     for (std::size_t k = 0; k < writer_.results.size(); ++k) {
@@ -206,15 +211,15 @@ class Repetition {
 
   ScanNode writer_;
   RepeatSteps which_;
-  std::vector<bool> again_, used_, was_used_;  // per stacked output of the writer; `used_` afterwards
-  std::vector<bool> needed_;                   // per node of its body: whether the reader computes it
-  std::vector<ValueId> read_;                  // values of its body
+  std::vector<bool> again_, used_, was_used_;  // per stacked output of the writer; `used_` is the state afterwards
+  std::vector<bool> needed_;                   // per node of the writer's body: whether the reader computes it
+  std::vector<ValueId> read_;                  // values of the writer's body
   std::vector<Source> sources_;                // of `read_`
   std::int64_t saved_ = 0;                     // bytes
   bool possible_ = false;
 };
 
-/// A scan that computes values of others again.
+/// A scan that computes values of other scans again.
 class RepeatingScan {
  public:
   RepeatingScan(const Program& program, const ScanNode& reader, const std::vector<Repetition>& parts)
@@ -292,7 +297,7 @@ class RepeatingScan {
   std::vector<std::pair<Source, Var>> inputs_;
 };
 
-/// How scan `index` computes values of other scans again. Steps that may not take place are left as they are.
+/// Returns how scan `index` computes values of other scans again. Leaves out scans whose steps may not take place.
 std::vector<Repetition> repetitions(const Program& program, const Users& users, const ScanNode& reader,
                                     const std::vector<bool>& changed, RepeatSteps which) {
   std::vector<Repetition> parts;

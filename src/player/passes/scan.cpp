@@ -1,4 +1,4 @@
-// Which outputs of scans, and which of their zeros, something reads.
+// Finds which outputs of scans, and which zeros in these outputs, are read.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -7,7 +7,7 @@
 namespace xtape {
 
 namespace {
-/// The same call with only those stacked outputs for which `used` is true.
+/// Returns the same call with only those stacked outputs for which `used` is true.
 Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
   const Tape& body = *node.body;
   auto kept = std::make_shared<Tape>(body.blank());
@@ -71,7 +71,8 @@ void scan_pass(Program& program) {
 }
 
 namespace {
-/// The sequence that says which steps of a conditional scan take place; its node is -1 if the player cannot know it.
+/// Returns the sequence of flags that says which steps of a conditional scan take place. Its node is -1 if the player
+/// cannot know the flags.
 ValueId flags_of(const Program& program, std::int32_t index, const Stepping& form) {
   const Node& node = program.node(index);
   const auto place = static_cast<std::size_t>(form.condition);

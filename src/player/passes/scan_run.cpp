@@ -1,4 +1,4 @@
-// Plays scans: the body is planned once and played step by step. The addresses of slices advance from step to step.
+// Plays scans: the body is planned once and played step by step. The addresses of slices advance with each step.
 #include <algorithm>
 #include <span>
 
@@ -14,24 +14,24 @@
 namespace xtape {
 
 namespace {
-/// A step of the body. The pointers of all steps are in one list, in the scan's scratch: a scan keeps nothing itself, so
-/// that several players may run it at once.
+/// A step of the body. The pointers of all steps form one list in the scratch of the scan. The scan itself keeps no
+/// state, so several players may run it at once.
 struct BodyStep {
   std::shared_ptr<const Kernel> kernel;
-  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of its first pointers
+  std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of the first pointers of each kind
   Site site;
 };
 
-/// What a step does: a loop of a kernel that consists of loops, or a call of another kernel.
+/// A call within a step: a loop, if the kernel consists of loops, or else a call of the kernel.
 struct BodyCall {
   void (*plain)(const Tile&) = nullptr;  // the loop, if it is a plain function
   const TileFunction* loop = nullptr;    // any other loop
   std::size_t in = 0, out = 0;           // indices of its first pointers
   std::int64_t count = 0;
-  std::size_t step = 0;  // of another kernel
+  std::size_t step = 0;  // for a call of a kernel: the index of the step
 };
 
-/// An operand whose address advances.
+/// An operand whose address advances with each step.
 struct MovingOperand {
   std::size_t index;
   std::int64_t stride;
@@ -39,9 +39,9 @@ struct MovingOperand {
 
 /// Copies a state into the body's memory before the first step, and out of it after the last one.
 struct StateCopies {
-  std::size_t input = 0, output = 0;  // of the scan
+  std::size_t input = 0, output = 0;  // indices of the scan's input and output
   StepOperand before, after;              // in the body's memory; `before` is set only if the body reads the state
-  CopyFunction enter, leave, skip;            // `skip` copies from input to output, if no step takes place
+  CopyFunction enter, leave, skip;            // `skip` copies from the input to the output if no step takes place
 };
 
 class ScanRun {
@@ -83,7 +83,7 @@ class ScanRun {
   }
 
  private:
-  /// Before the first step that takes place.
+  /// Runs before the first step that takes place.
   void begin(const KernelArguments& arguments) const {
     for (const StateCopies& state : states_)
       if (state.enter) state.enter(arguments.in[state.input], address(state.before, arguments));
@@ -100,8 +100,8 @@ class ScanRun {
       pointers[each.index] = static_cast<std::byte*>(pointers[each.index]) + each.stride * steps;
   }
 
-  /// The number of steps from `step` on that do not take place. States stay then: if the condition is one, all others
-  /// do not either.
+  /// Returns how many steps from `step` on do not take place. The states then stay unchanged. If the condition is a
+  /// state, no later step takes place either.
   std::int64_t skipped_from(std::int64_t step, bool begun, const KernelArguments& arguments) const {
     if (form_.condition < 0) return 0;
     const auto place = static_cast<std::size_t>(form_.condition);
@@ -116,7 +116,7 @@ class ScanRun {
     return end - step;
   }
 
-  /// What the loops are given: the same at each step, because `pointers` stay where they are.
+  /// Returns the arguments of the loops. They are the same at each step, because `pointers` do not move.
   Tile* tiles_in(void** pointers, const KernelArguments& arguments) const {
     auto* const tiles = reinterpret_cast<Tile*>(address(tiles_, arguments));
     for (std::size_t i = 0; i < calls_.size(); ++i)
@@ -145,7 +145,7 @@ class ScanRun {
     }
   }
 
-  /// The layout of one slice of a stacked array; its offset is that of the array.
+  /// Returns the layout of one slice of a stacked array. Its offset is the offset of the array.
   static Layout slice_of(const Layout& layout, std::int64_t axis) {
     Layout slice = layout;
     slice.shape.erase(static_cast<std::size_t>(axis));
@@ -198,7 +198,7 @@ class ScanRun {
     for (std::size_t j = 0; j < static_cast<std::size_t>(form_.states); ++j) add_state(call, planned, j);
   }
 
-  /// Adds the next external memory. Steps start at its beginning, or in reverse at its end.
+  /// Adds the next external memory. Steps go forward from its beginning, or in reverse order from its end.
   void add_external(StepOperand::From from, std::size_t number, std::int64_t stride, Dtype dtype) {
     const std::int64_t bytes = stride * static_cast<std::int64_t>(size_of(dtype));
     StepOperand operand{from, number, nullptr, 0, bytes};
@@ -209,7 +209,7 @@ class ScanRun {
     external_.push_back(operand);
   }
 
-  /// For the output whose memory was added last.
+  /// Adds zeros for the output whose memory was added last.
   void add_zeros(const Layout& slice, Dtype dtype, int threads) {
     Layout one = slice;
     one.offset = 0;
@@ -219,7 +219,7 @@ class ScanRun {
     zeros_.push_back({external_.back(), slice.contiguous() ? bytes : 0, fill});
   }
 
-  /// Allocates `bytes` of the scan's scratch.
+  /// Allocates `bytes` bytes of the scan's scratch.
   StepOperand own(std::size_t bytes) {
     StepOperand operand;
     operand.offset = static_cast<std::int64_t>(scratch_bytes_);
@@ -227,7 +227,8 @@ class ScanRun {
     return operand;
   }
 
-  /// Locates the body's buffers. Those that it writes, except external ones, are in the scratch of the scan.
+  /// Locates the body's buffers. The buffers that the body writes are in the scratch of the scan, except for external
+  /// buffers.
   void place_buffers(const PlannedProgram& planned) {
     own(planned.arena_bytes);
     for (const Buffer& buffer : planned.buffers) {
@@ -309,18 +310,18 @@ class ScanRun {
   std::vector<StepOperand> external_;  // by index
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
-  std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // whose loops are called
-  std::vector<BodyStep> first_steps_;  // that run before the first step only
+  std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
+  std::vector<BodyStep> first_steps_;  // the steps that run only before the first step
   std::vector<BodyStep> steps_;
-  std::vector<BodyCall> calls_;        // of one step, in order
-  std::vector<StepOperand> operands_;  // of all steps
-  StepOperand pointers_;               // where their addresses at the current step are
-  StepOperand tiles_;                  // where the arguments of loops are
+  std::vector<BodyCall> calls_;        // the calls of one step, in order
+  std::vector<StepOperand> operands_;  // the operands of all steps
+  StepOperand pointers_;               // the location of the operands' addresses at the current step
+  StepOperand tiles_;                  // the location of the loops' arguments
   std::vector<MovingOperand> moving_;
   std::vector<StateCopies> states_;
-  std::vector<StepZeros> zeros_;         // of stacked outputs that need them
+  std::vector<StepZeros> zeros_;         // for the stacked outputs that need zeros
   std::size_t scratch_bytes_ = 0;
-  Cost cost_, first_cost_;  // of one step, and of `first_steps_`
+  Cost cost_, first_cost_;  // the cost of one step, and of `first_steps_`
 };
 }  // namespace
 

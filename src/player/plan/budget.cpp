@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// The buffers of a schedule in the arena.
+/// The arena buffers of a schedule.
 struct ArenaBuffers {
   std::vector<int> of_instance;  ///< Per instance.
   std::vector<int> of_scratch;   ///< Per execution; -1: none.
@@ -36,7 +36,7 @@ struct ArenaBuffers {
   }
 };
 
-/// The steps of a plan, and the arenas that ways to play them need.
+/// The steps of a plan, and the arena sizes of the ways to play them.
 class Budget {
  public:
   explicit Budget(const PlannedProgram& planned)
@@ -59,7 +59,7 @@ class Budget {
     return {arena + outside_, arena, seconds_ + way.seconds,
             static_cast<std::int64_t>(made.executions.size() - graph_.steps.size())};
   }
-  /// The schedule of the first of these ways that keeps to the limit.
+  /// Returns the schedule of the first of these ways that keeps to the limit.
   std::optional<Schedule> fitting(const std::vector<Way>& ways, std::size_t memory) {
     if (memory < outside_) return std::nullopt;
     const std::size_t room = memory - outside_;
@@ -69,7 +69,7 @@ class Budget {
     return std::nullopt;
   }
 
-  /// Says what the way with the least memory needs.
+  /// Reports what the way with the least memory needs.
   [[noreturn]] void too_small(const std::vector<Way>& ways, std::size_t memory) {
     const Way* smallest = nullptr;
     std::size_t least = 0;
@@ -94,7 +94,7 @@ class Budget {
   static std::string exact_text(std::size_t bytes) {
     return bytes < 1024 ? bytes_text(bytes) : bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)";
   }
-  /// The smallest arena found; at least the first that is at most `enough`.
+  /// Returns the smallest arena found. Stops at the first arena of at most `enough` bytes.
   std::size_t arena_of(const Schedule& schedule, std::size_t enough) const {
     return assign_offsets(ArenaBuffers(graph_, schedule).lifetimes, true, enough).total;
   }
@@ -106,7 +106,7 @@ class Budget {
   double seconds_ = 0;
 };
 
-/// Replaces the steps of a plan by those of a schedule, and its buffers in the arena by new ones.
+/// Replaces the steps of a plan by the steps of a schedule, and its arena buffers by new buffers.
 class Rewriting {
  public:
   Rewriting(PlannedProgram& planned, const StepGraph& graph, const Schedule& schedule)
@@ -202,7 +202,7 @@ std::vector<MemoryPoint> memory_curve(const PlannedProgram& planned) {
   std::vector<MemoryPoint> curve;
   for (const Way& way : find_ways(budget.graph())) {
     MemoryPoint point = budget.point(way);
-    if (way.choices.empty() && planned.arena_bytes < point.arena_bytes) {  // the plan as it is
+    if (way.choices.empty() && planned.arena_bytes < point.arena_bytes) {  // the plan without any repetition
       point.bytes -= point.arena_bytes - planned.arena_bytes;
       point.arena_bytes = planned.arena_bytes;
     }

@@ -6,7 +6,7 @@ namespace xtape {
 
 namespace {
 
-/// The number of elements in memory. Elements that a stride of 0 repeats count once.
+/// Returns the number of elements in memory. Elements that a stride of 0 repeats count once.
 double elements(const Layout& layout) {
   double count = 1;
   for (std::size_t axis = 0; axis < layout.shape.size(); ++axis)

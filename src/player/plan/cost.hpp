@@ -6,8 +6,8 @@
 namespace xtape {
 
 struct Cost {
-  double flops = 0;  ///< For products only: a multiplication and an addition for each term.
-  double bytes = 0;  ///< Read and written; every element of an operand or result counts once.
+  double flops = 0;  ///< Only for products: two operations per term, a multiplication and an addition.
+  double bytes = 0;  ///< Bytes read and written. Every element of an operand or result counts once.
 
   Cost& operator+=(const Cost& other) {
     flops += other.flops;
@@ -16,13 +16,13 @@ struct Cost {
   }
 };
 
-/// The time that this takes on a processor of our days, by the roofline model: for comparing plans. Fixed constants,
-/// because plans must not depend on measurements.
+/// Predicts the time of a step on a current processor by the roofline model, in order to compare plans. The constants
+/// are fixed, because plans must not depend on measurements.
 double predicted_seconds(const Cost& cost);
 
-/// The cost of a kernel on these operands. For a scan, make_stepped computes it from the body instead.
+/// Returns the cost of a kernel on these operands. For a scan, make_stepped computes the cost from the body instead.
 Cost cost_of(const KernelCall& call);
-/// The cost of a copy from the layout `from` to an array of `type`.
+/// Returns the cost of a copy from the layout `from` to an array of `type`.
 Cost cost_of_copy(const ValueType& type, const Layout& from);
 
 }  // namespace xtape

@@ -11,8 +11,8 @@
 namespace xtape {
 
 namespace {
-/// Whether the kernel depends on more than what equal calls have in common: random numbers depend on the site, and the
-/// zeros of a scan on what reads them.
+/// Returns whether the kernel depends on more than what equal calls have in common. Random numbers depend on the site,
+/// and the zeros of a scan depend on its readers.
 bool is_single(const Op& op, const Tape* body) {
   if (op.random || op.lowering.steps) return true;
   const auto size = static_cast<std::int32_t>(body == nullptr ? 0 : body->size());

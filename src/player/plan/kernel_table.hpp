@@ -1,4 +1,4 @@
-/// The kernels of a plan: equal calls share one.
+/// The kernels of a plan. Equal calls share a kernel.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace xtape {
 
-/// A kernel, and what a run of it costs.
+/// A kernel, and the cost of one run.
 struct SharedKernel {
   std::shared_ptr<const Kernel> kernel;
   Cost cost;
 };
 
-/// A call for which a kernel is looked for, with the layouts of its operands, whose offsets are 0. Kept for its memory.
+/// A call that needs a kernel. The layouts of its operands have offset 0. The object is reused to save allocations.
 struct PlacedCall {
   const Node* node = nullptr;
   std::vector<ValueType> inputs;
@@ -28,13 +28,13 @@ struct PlacedCall {
   KernelCall kernel_call() const;
 };
 
-/// Makes the kernels of twelve equal layers once. The nodes of the calls must outlive the table, and all calls have one
-/// number of threads, one precision and one seed.
+/// Creates kernels once for equal calls, for example for the calls of twelve equal layers. The nodes of the calls must
+/// outlive the table. All calls must have the same number of threads, precision and seed.
 class KernelTable {
  public:
-  /// The kernel of an equal call; null if there is none.
+  /// Returns the kernel of an equal call, or null if there is none.
   const SharedKernel* find(const PlacedCall& call) const;
-  /// Keeps the kernel for equal calls, unless it can serve this one only.
+  /// Stores the kernel for equal calls, unless it can serve only this call.
   void add(const KernelCall& call, const SharedKernel& kernel);
 
  private:

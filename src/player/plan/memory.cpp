@@ -72,7 +72,7 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
   return static_cast<std::size_t>(bytes);
 }
 
-/// Reserves `bytes`, aligned to a huge page if they are more than that. Returns whether it succeeded.
+/// Reserves `bytes`. Aligns them to a huge page if they are larger than one. Returns whether it succeeded.
 bool Arena::reserve(std::size_t bytes) {
   const std::size_t alignment = bytes < huge_page ? page() : huge_page;
   const std::size_t wanted = rounded_up(bytes, alignment) + alignment;
@@ -107,7 +107,7 @@ void Arena::grow(std::size_t bytes) {
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
                       ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
-  // Whole huge pages only: a huge page for the remainder would be resident to its end.
+  // Uses whole huge pages only. A huge page for the remainder would be resident to its end.
   madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
 }
@@ -180,7 +180,8 @@ class Gaps {
     by_size_.erase({bytes, offset});
   }
 
-  std::pmr::unsynchronized_pool_resource entries_;  // their memory: a plan adds and removes one for each buffer
+  // memory of the two sets below, because a plan adds and removes one entry for each buffer
+  std::pmr::unsynchronized_pool_resource entries_;
   std::pmr::map<std::size_t, std::size_t> by_offset_{&entries_};
   std::pmr::set<std::pair<std::size_t, std::size_t>> by_size_{&entries_};  // (bytes, offset)
   std::size_t total_ = 0;
@@ -196,12 +197,12 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
     return lifetimes[a].bytes > lifetimes[b].bytes;
   });
   Gaps gaps;
-  std::vector<std::size_t> ending = order;  // in the order in which they end: by last step, then as they were placed
+  std::vector<std::size_t> ending = order;  // by last step; buffers with the same last step in the order of placement
   std::stable_sort(ending.begin(), ending.end(),
                    [&](std::size_t a, std::size_t b) { return lifetimes[a].last < lifetimes[b].last; });
   auto ended = ending.begin();
   for (std::size_t i : order) {
-    // A buffer never ends before it is placed, so those that have ended are placed.
+    // A buffer never ends before it is placed, so all buffers that have ended are placed.
     for (; reuse && lifetimes[*ended].last < lifetimes[i].first; ++ended)
       if (lifetimes[*ended].bytes > 0) gaps.give_back(offsets.of[*ended], rounded_up(lifetimes[*ended].bytes, 64));
     if (lifetimes[i].bytes > 0) offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
@@ -215,8 +216,8 @@ struct Span {
   int first, last;
 };
 
-/// Buffers at their offsets. Those that take the same bytes one after the other are a shelf, so that a search looks at
-/// many at once: a plan has few sizes.
+/// Buffers at their offsets. Buffers that take the same bytes one after the other form a shelf. A plan has few sizes,
+/// so a search examines many buffers at once.
 class Shelves {
  public:
   /// Places a buffer at the lowest offset that is free throughout its life.
@@ -234,8 +235,8 @@ class Shelves {
  private:
   struct Shelf {
     std::size_t begin, end;  // in the arena
-    Span whole;              // from the first step of a buffer to the last
-    std::uint32_t spans;     // the number of its list of spans; 0: it holds one buffer
+    Span whole;              // from the first step to the last step of all its buffers
+    std::uint32_t spans;     // the index of its list of spans; 0 if it holds a single buffer
   };
 
   static bool ends_before(const Span& span, int step) { return span.last < step; }
@@ -265,10 +266,10 @@ class Shelves {
   }
 
   std::vector<Shelf> shelves_;            // by begin, then by end
-  std::vector<std::vector<Span>> spans_{{}};  // of shelves with several buffers, in order
+  std::vector<std::vector<Span>> spans_{{}};  // per shelf with several buffers, in order of steps
 };
 
-/// Places buffers in this order, each at the lowest offset that is free throughout its life.
+/// Places the buffers in this order. Each gets the lowest offset that is free throughout its life.
 Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vector<std::size_t>& order) {
   Offsets offsets;
   offsets.of.assign(lifetimes.size(), 0);
@@ -301,7 +302,7 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough) {
   constexpr double most_pairs = 2e7;
   constexpr int most_tries = 200;
-  constexpr double most_bytes = 0x1p62;  // of larger arenas, which no machine has, the sums could overflow
+  constexpr double most_bytes = 0x1p62;  // for larger arenas, which no machine has, the sums could overflow
   Offsets best = best_fit(lifetimes, reuse);
   double all_bytes = 0;
   for (const Lifetime& lifetime : lifetimes) all_bytes += static_cast<double>(lifetime.bytes) + 64;

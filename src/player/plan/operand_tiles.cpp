@@ -58,7 +58,8 @@ OperandTiles::OperandTiles(const Layout& layout, const Shape& shape, std::size_t
   uniform_ = std::all_of(layout_.strides.begin(), layout_.strides.end(), [](std::int64_t s) { return s == 0; }) ||
              count_of(shape) == 1;
   dense_ = !uniform_ && layout_.shape.size() == 1 && layout_.strides[0] == 1;
-  if (layout_.strides.back() != 0 && layout_.strides.back() != 1) {  // no runs: add an axis of size 1 as one
+  // no runs: add an axis of size 1 as the axis of runs
+  if (layout_.strides.back() != 0 && layout_.strides.back() != 1) {
     layout_.shape.push_back(1);
     layout_.strides.push_back(1);
   }

@@ -31,7 +31,8 @@ void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& mem
   }
   const std::less<const std::byte*> before;
   std::sort(ranges.begin(), ranges.end(), [&](const Range& a, const Range& b) { return before(a.begin, b.begin); });
-  const Range* furthest = nullptr;  // of the ranges so far, the one that ends last; and the same of those written
+  // among all ranges so far, the range that ends last; `written` is the last among the written ranges
+  const Range* furthest = nullptr;
   const Range* written = nullptr;
   for (const Range& range : ranges) {
     const Range* other = is_written(*range.buffer) ? furthest : written;

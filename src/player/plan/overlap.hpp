@@ -1,4 +1,4 @@
-/// Arrays that share memory by mistake.
+/// Detects arrays that share memory by mistake.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace xtape {
 
-/// Throws Error if memory that a plan writes (outputs, carries, fed inputs) is also that of another buffer. `memory` is a
-/// player's, as PlannedProgram::memory; arrays may be empty.
+/// Throws Error if memory that a plan writes (outputs, carries, fed inputs) overlaps the memory of another buffer.
+/// `memory` is the player's, in the order of PlannedProgram::memory. Its arrays may be empty.
 void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& memory);
 
 }  // namespace xtape

@@ -11,12 +11,12 @@
 
 namespace xtape {
 
-/// One parameter in one form.
+/// One parameter in one packed form.
 class PackedWeight {
  public:
   PackedWeight(const std::atomic<std::uint64_t>& changes, std::size_t bytes);
 
-  /// The memory; calls prepare(memory) first if the parameters have changed since the last call.
+  /// Returns the memory. First calls prepare(memory) if the parameters have changed since the last call.
   template <class Prepare>
   void* memory(const Prepare& prepare) {
     const std::uint64_t now = changes_;
@@ -34,13 +34,13 @@ class PackedWeight {
   const std::atomic<std::uint64_t>& changes_;
   Array memory_;
   std::mutex packing_;
-  std::atomic<std::uint64_t> packed_{0};  // the value of `changes_` when it was packed
+  std::atomic<std::uint64_t> packed_{0};  // the value of `changes_` at the last packing
 };
 
 class PackedWeights {
  public:
-  /// What a kernel prepares in `bytes` bytes. `form` is Kernel::prepared_form and the addresses of the parameters that
-  /// the kernel reads. Throws Error if memory runs out.
+  /// Returns the packed weight that a kernel prepares in `bytes` bytes. `form` consists of Kernel::prepared_form and
+  /// the addresses of the parameters that the kernel reads. Throws Error if memory runs out.
   std::shared_ptr<PackedWeight> of(const std::string& form, std::size_t bytes);
   void repack() { ++changes_; }
 

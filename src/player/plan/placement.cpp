@@ -62,7 +62,8 @@ void Placements::find_last_uses() {
       const ValueId id{index, k};
       last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
     }
-    const bool passes_on = node.op->is_view() || node.op->lowering.parts;  // its readers read this input through it
+    // the readers of this node read the input through it
+    const bool passes_on = node.op->is_view() || node.op->lowering.parts;
     const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
     for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);
   }
@@ -117,14 +118,14 @@ Placement Placements::make_copy_of(ValueId id, BufferKind kind) {
   return {buffer, Layout::dense(type.shape)};
 }
 
-/// Whether the producer of a value that has no placement yet can write it with this layout.
+/// Returns whether the producer of a value without a placement can write the value with this layout.
 bool Placements::takes_place(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (of(id) || requested(id) || producer.op->is_source()) return false;
   return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
 }
 
-/// From the last node to the first, so that a value is placed before the inputs that are written within it.
+/// Goes from the last node to the first, so that a value is placed before the inputs that are written within it.
 void Placements::place_backwards() {
   find_copied_views();
   for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
@@ -147,8 +148,9 @@ void Placements::place_parts(std::int32_t index) {
 /// copy.
 void Placements::find_copied_views() {
   copied_view_.assign(program_.tape.size(), false);
-  std::vector<Layout> layouts;                        // of the views
-  std::vector<std::size_t> number(program_.tape.size());  // per node: its place in `layouts`, if it is a view
+  std::vector<Layout> layouts;                        // the layouts of the views
+  // per node: the index of its layout in `layouts`, if the node is a view
+  std::vector<std::size_t> number(program_.tape.size());
   for (std::size_t i = 0; i < program_.tape.size(); ++i) {
     const Node& node = program_.node(static_cast<std::int32_t>(i));
     if (!node.op->is_view() || !node.op->lowering.view) continue;
@@ -163,7 +165,7 @@ void Placements::find_copied_views() {
   }
 }
 
-/// If strides cannot express the view of a dense array, places the array with another layout, for which they can.
+/// If strides over a dense array cannot express the view, places the array with another layout for which strides can.
 void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
@@ -179,8 +181,9 @@ void Placements::place_view_input(std::int32_t index) {
   if (layout && takes_place(input, *layout) && takes_parts(input, *layout)) set(input, {of(output).buffer, *layout});
 }
 
-/// Whether a value that consists of parts gains by this layout: if none of them can be written with it, but all of them
-/// into a dense array, then one copy of that array is faster than a copy of each part with gaps.
+/// Returns whether a value that consists of parts gains by this layout. It does not gain if no part can be written with
+/// this layout, but all parts can be written into a dense array. One copy of the dense array is then faster than a copy
+/// of each part with gaps.
 bool Placements::takes_parts(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (!producer.op->lowering.parts || layout.contiguous()) return true;
@@ -193,12 +196,12 @@ bool Placements::takes_parts(ValueId id, const Layout& layout) const {
 // Over inputs -------------------------------------------------------------------------------------------------------
 
 namespace {
-/// For fused elementwise ops: the inputs that the first result may overwrite, tile by tile. No op after the one that
-/// writes the result may read such an input.
+/// For fused elementwise ops, finds the inputs that the first result may overwrite tile by tile. Only inputs that no op
+/// reads after the result is written may be overwritten.
 void find_overwritable_in_fused(const Tape& body, std::vector<std::size_t>& inputs) {
   const std::int32_t writer = body.results()[0].node, size = static_cast<std::int32_t>(body.size());
   const auto& written = node_of(body, writer).outputs;
-  if (written.size() > 1) return;  // it may read inputs after it has written the result
+  if (written.size() > 1) return;  // the op may read inputs after it has written the result
   std::size_t k = 0;
   for (std::int32_t i = 0; i < size; ++i) {
     const Node& node = node_of(body, i);
@@ -216,7 +219,7 @@ void find_overwritable(const Node& node, std::vector<std::size_t>& inputs) {
   inputs.clear();
   if (node.op->lowering.tiles_body) return find_overwritable_in_fused(*node.body, inputs);
   if (runs_in_tiles(*node.op)) {
-    if (node.outputs.size() > 1) return;  // it may read inputs after it has written the output
+    if (node.outputs.size() > 1) return;  // the op may read inputs after it has written the output
     for (std::size_t i = 0; i < node.inputs.size(); ++i) inputs.push_back(i);
   } else {
     for (int i : node.op->lowering.overwrites)
@@ -240,7 +243,7 @@ bool Placements::may_overwrite(std::int32_t index, std::size_t input, const Valu
   if (held.kind == BufferKind::carry)
     return std::any_of(program_.carries.begin(), program_.carries.end(), [&](const auto& carry) {
       if (carry.second != ValueId{index, 0} || carry.first.node < 0) return false;
-      const Placement& state = of(carry.first);  // empty if that input comes later
+      const Placement& state = of(carry.first);  // empty if the input of the carry comes later
       return state && resolved(state.buffer) == buffer;
     });
   return held.kind == BufferKind::arena;
@@ -262,7 +265,7 @@ int Placements::place_over_input(std::int32_t index) {
     if (own && carry) continue;
     if (!own && (carry || !requested(output))) {
       set(output, {taken, Layout::dense(node.outputs[0].shape)});
-    } else {  // the placement of the output is fixed: move the input there
+    } else {  // the placement of the output is fixed, so move the input there
       const Placement placement = own ? own : make(output);
       const int target = resolved(placement.buffer);
       if (buffer_last_[target] > last_use(output)) continue;

@@ -1,5 +1,5 @@
-/// The placement of values in buffers. Views become layouts over the buffers of other values, inputs of a concat are
-/// written within its output, and ops overwrite inputs that are not read again. Private to planning.
+/// The placement of values in buffers. Views become layouts over the buffers of other values. The inputs of a concat
+/// are written within its output. Ops overwrite inputs that are not read again. Private to planning.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ struct Placement {
   Layout layout;
   explicit operator bool() const { return buffer >= 0; }
 };
-/// Whether two placements have the same elements. Strides of axes of size 1 do not matter.
+/// Returns whether two placements have the same elements. Strides of axes of size 1 do not matter.
 bool same_elements(const Placement& a, const Placement& b);
 
-/// The bytes of a dense array of this type.
+/// Returns the number of bytes of a dense array of this type.
 std::size_t bytes_of(const ValueType& type);
 
 class Placements {
@@ -28,20 +28,21 @@ class Placements {
   const Placement& of(ValueId id) const { return places_[id]; }
   void set(ValueId id, const Placement& placement);
   bool requested(ValueId id) const;  ///< Whether the value is an output of the program.
-  /// The last node that reads a value, also through views; the number of nodes if the value is an output.
+  /// Returns the last node that reads a value, also through views, or the number of nodes if the value is an output.
   std::int32_t last_use(ValueId id) const { return last_[id]; }
   /// Places a value in a new dense buffer.
   Placement make(ValueId id);
-  /// A new dense buffer for a copy of a value: in the arena, or of its own (`output`).
+  /// Creates a dense buffer for a copy of a value. `kind` places the buffer in the arena or gives it its own memory
+  /// (`output`).
   Placement make_copy_of(ValueId id, BufferKind kind);
   int make_buffer(ValueId of, Buffer::Role role, BufferKind kind, std::size_t bytes);
-  /// A new buffer for the caller's memory `number` (ExternalBuffers).
+  /// Creates a buffer for item `number` of the caller's memory (ExternalBuffers).
   int make_external(int number);
-  /// The caller's memory of output `k`.
+  /// Returns the caller's memory of output `k`.
   const Placement& external_output(std::size_t k) const { return external_outputs_[k]; }
-  /// The buffer into which a buffer was merged; itself if it was not.
+  /// Returns the buffer into which a buffer was merged, or the buffer itself if it was not merged.
   int resolved(int buffer) const;
-  /// Places output 0 of the node over one of its inputs, if that is allowed. Returns the index of the input, or -1.
+  /// Places output 0 of the node over one of its inputs, if this is allowed. Returns the index of the input, or -1.
   int place_over_input(std::int32_t index);
 
   std::vector<Buffer> buffers;
@@ -63,17 +64,18 @@ class Placements {
   ValueTable<Placement> places_;
   ValueTable<std::int32_t> last_;
   ValueTable<bool> requested_;
-  std::vector<bool> copied_view_;          // per node: a view that strides over a dense array cannot express
+  std::vector<bool> copied_view_;  // per node: whether it is a view that strides over a dense array cannot express
   std::vector<std::int32_t> buffer_last_;  // per buffer: the last node that reads a value in it
   std::vector<int> merged_into_;
   std::vector<Placement> external_outputs_;
-  std::vector<std::size_t> overwritable_;  // inputs of one node; kept for its memory
+  std::vector<std::size_t> overwritable_;  // inputs of one node; reused to save allocations
 };
 
-/// Sets `inputs` to those over which the op of a node can write its output 0, if their layouts and later uses allow it.
+/// Sets `inputs` to the inputs of a node that its op can overwrite with output 0. Layouts and later uses restrict the
+/// choice.
 void find_overwritable(const Node& node, std::vector<std::size_t>& inputs);
 
-/// The call of a node, as the functions of its op receive it.
+/// Returns the call of a node in the form that the functions of its op receive.
 OpCall call_of(const Program& program, const Node& node);
 
 }  // namespace xtape

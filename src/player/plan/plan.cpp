@@ -55,7 +55,7 @@ std::string PlannedProgram::types_text(const PlannedStep& step) const {
 }
 
 namespace {
-constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy splits more of them over threads
+constexpr std::int64_t copied_by_loop = 64;  // elements; make_copy distributes larger copies over threads
 
 class Planner {
  public:
@@ -156,8 +156,8 @@ class Planner {
             layout.contiguous() ? count_of(layout.shape) : 0};
   }
 
-  /// The value as a dense array: its own placement, or a copy, which is made once. A copy of what stays the same from
-  /// play to play is made before the first one, and has memory of its own.
+  /// Returns the placement of the value as a dense array: its own placement, or a copy. Each value is copied once. If
+  /// the value stays the same between plays, the copy is made before the first play and has its own memory.
   const Placement& contiguous(ValueId id, std::int32_t index) {
     const Placement& place = places_.of(id);
     if (place.layout.contiguous()) return place;
@@ -194,7 +194,7 @@ class Planner {
     const Placement target = places_.of(output);
     std::optional<Layout> source;
     if (node.op->lowering.unview) source = node.op->lowering.unview(call, target.layout);
-    if (source) {  // copy the input so that the view of the copy is the output
+    if (source) {  // copy the input, so that the view of the copy is the output
       add_copy(index, node.inputs[0], input, {target.buffer, *source});
       return;
     }
@@ -250,7 +250,7 @@ class Planner {
     add_step(std::move(step), in_, out_);
   }
 
-  /// The kernel of `call_`, for equal calls too.
+  /// Creates the kernel of `call_`. Equal calls share the kernel.
   SharedKernel make_shared_kernel(std::int32_t index, const Node& node) {
     KernelCall call = call_.kernel_call();
     call.threads = threads_;
@@ -266,7 +266,7 @@ class Planner {
     return shared;
   }
 
-  /// What is hashed must not depend on what the memory was before.
+  /// Hashes must not depend on the previous contents of the memory.
   std::vector<bool> zeros_of(std::int32_t index) {
     if (options_.digests) return std::vector<bool>(program_.node(index).outputs.size(), true);
     if (!users_) users_.emplace(program_);
@@ -284,7 +284,8 @@ class Planner {
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 
-  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Others get a copy.
+  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Other outputs get a
+  /// copy.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
@@ -317,7 +318,7 @@ class Planner {
     });
   }
 
-  /// Copies the outputs of carries to the states at the end, unless an op has written them there.
+  /// Copies the outputs of carries to the states at the end, unless an op has written the outputs there directly.
   void plan_carries() {
     const std::size_t first = program_.outputs.size() - program_.carries.size();
     for (std::size_t i = 0; i < program_.carries.size(); ++i) {
@@ -359,9 +360,9 @@ class Planner {
     if (step.scratch >= 0) touch(step.scratch);
   }
 
-  /// Lays out the memory, within the limit if there is one.
+  /// Lays out the memory. Keeps to the limit if there is one.
   void keep_to_limit() {
-    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // other players have it already
+    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // memory that other players already have
     if (options_.memory == 0) return lay_out_memory(shared);
     const std::size_t outside = bytes_outside(result_);
     const std::size_t room = options_.memory - std::min(options_.memory, outside);
@@ -375,7 +376,7 @@ class Planner {
     lay_out_memory(room);
   }
 
-  /// Tries to keep the arena small, until it takes at most `enough` bytes.
+  /// Tries several layouts to keep the arena small. Stops when the arena takes at most `enough` bytes.
   void lay_out_memory(std::size_t enough) {
     const Offsets offsets = assign_offsets(lifetimes(), options_.passes.reuse, enough);
     auto offset = offsets.of.begin();
@@ -390,7 +391,7 @@ class Planner {
       if (in_arena(buffer)) lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
     return lifetimes;
   }
-  /// Others are elsewhere, merged into another, or never touched.
+  /// Buffers outside of the arena have other memory, are merged into another buffer, or are never used.
   static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
 
   PlannedProgram result_;
@@ -404,7 +405,7 @@ class Planner {
   std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
   PlacedCall call_;                  // of the step being planned
-  std::vector<BufferRef> in_, out_;  // the same
+  std::vector<BufferRef> in_, out_;  // the operands of the step being planned
 };
 }  // namespace
 

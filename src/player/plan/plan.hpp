@@ -1,4 +1,4 @@
-/// Plans a program: turns it into steps over buffers.
+/// Plans a program: converts it to steps over buffers.
 #pragma once
 
 #include <memory>
@@ -16,28 +16,30 @@ enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input
 const char* name_of(BufferKind kind);
 
 struct Buffer {
-  enum class Role : std::uint8_t { value, copy, output, scratch };  ///< For the value, or for the step of its node.
+  /// The role for the value `of`, or for the step of its node.
+  enum class Role : std::uint8_t { value, copy, output, scratch };
 
-  ValueId of;  ///< What it is named after: a value of the program. None for the caller's memory.
+  ValueId of;  ///< The value of the program that names the buffer. Empty for the caller's memory.
   Role role = Role::value;
   BufferKind kind = BufferKind::arena;
   std::size_t bytes = 0;
-  int first = -1;          ///< First step that reads or writes it; -1 if none does.
-  int last = -1;           ///< Last step that reads or writes it.
+  int first = -1;          ///< The first step that reads or writes the buffer, or -1 if there is none.
+  int last = -1;           ///< The last step that reads or writes the buffer.
   std::size_t offset = 0;  ///< In the arena.
-  /// Outside of the arena: the index in PlannedProgram::memory; for kind external, that of the caller's memory.
+  /// For a buffer outside of the arena: its index in PlannedProgram::memory. For kind external: its index in the
+  /// caller's memory.
   int number = -1;
-  /// Whether PlannedProgram::memory has a place for it.
+  /// Returns whether PlannedProgram::memory has an entry for the buffer.
   bool is_held() const { return number >= 0 && kind != BufferKind::external; }
-  /// Whether it takes memory: parameters and carries always do, others if a step uses them.
+  /// Returns whether the buffer takes memory. Parameters and carries always do. Other buffers do if a step uses them.
   bool counts() const { return first >= 0 || kind == BufferKind::parameter || kind == BufferKind::carry; }
 };
 
-/// The caller's memory that a plan reads and writes in place. The offsets of the layouts are 0.
+/// The caller's memory that a plan reads and writes in place. The layouts have offset 0.
 struct ExternalBuffers {
-  std::vector<std::pair<std::string, Layout>> inputs;  ///< The inputs that are stored there, with their names.
-  std::vector<bool> fixed;                             ///< Per input: whether it keeps its values from play to play.
-  std::vector<Layout> outputs;                         ///< For the first outputs; numbered after the inputs.
+  std::vector<std::pair<std::string, Layout>> inputs;  ///< The inputs in the caller's memory, with their names.
+  std::vector<bool> fixed;                             ///< Per input: whether it keeps its values between plays.
+  std::vector<Layout> outputs;                         ///< For the first outputs. They are numbered after the inputs.
 };
 
 /// A location in a buffer.
@@ -47,19 +49,22 @@ struct BufferRef {
   std::int64_t dense_elements = 0;  ///< The number of elements if they are contiguous, else 0.
 };
 
-/// The name of a node's step: the name of its op, or for fused elementwise ops the names of all of them, "exp+mul".
+/// Returns the name of a node's step: the name of its op, or the names of all ops of fused elementwise ops, such as
+/// "exp+mul".
 std::string step_name(const Node& node);
 
-/// A kernel or a copy, on slices of PlannedProgram::operands.
+/// A kernel or a copy. Its operands are slices of PlannedProgram::operands.
 struct PlannedStep {
-  std::int32_t node = -1;                ///< The node of the program that it computes, or for which it copies.
-  ValueId copied;                        ///< For a copy: the value; else none.
+  std::int32_t node = -1;  ///< The node of the program that the step computes, or that needs the copy.
+  ValueId copied;                        ///< The value that a copy step copies. Empty for other steps.
   std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
-  std::size_t first = 0;                 ///< Index of the first operand. Inputs are followed by outputs.
+  std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.
   std::uint32_t inputs = 0, outputs = 0;
-  int scratch = -1;                      ///< The buffer of its scratch memory; -1 if it needs none.
-  bool once = false;   ///< In a scan: computes the same at each step, so it runs before the first one only.
-  bool again = false;  ///< Has run before, and runs again because its results were not kept (budget.hpp).
+  int scratch = -1;                      ///< The buffer of the scratch memory, or -1 if the step needs none.
+  /// In a scan: whether the result is the same at each step of the scan. The planned step then runs only once, before
+  /// the first step of the scan.
+  bool once = false;
+  bool again = false;  ///< The step has run before. It runs again because its results were not kept (budget.hpp).
   Cost cost;
 
   bool is_copy() const { return copied.node >= 0; }
@@ -83,34 +88,35 @@ struct PlannedProgram {
   explicit PlannedProgram(Program planned) : program(std::make_shared<const Program>(std::move(planned))) {}
 
   std::shared_ptr<const Program> program;
-  bool in_place = true;  ///< Passes::in_place
+  bool in_place = true;  ///< The value of Passes::in_place.
   std::vector<Buffer> buffers;
-  /// What buffers outside of the arena hold: constants, parameters, and carries that have memory. Empty arrays stand for
-  /// the memory that each player has for itself.
+  /// The contents of buffers outside of the arena: constants, parameters, and carries that have memory. Empty arrays
+  /// stand for memory that each player allocates for itself.
   std::vector<Array> memory;
   std::vector<PlannedStep> steps;
   std::vector<BufferRef> operands;     ///< The operands of all steps.
-  ValueTable<Layout> layouts;          ///< The results of kernels, for PlayerOptions::digests. Their offsets are 0.
+  /// The layouts of the results of kernels, for PlayerOptions::digests. They have offset 0.
+  ValueTable<Layout> layouts;
   std::vector<PlannedOutput> outputs;  ///< In the order of the program's outputs.
   std::vector<PlannedInput> inputs;    ///< The inputs that must be fed.
-  std::vector<int> carried;            ///< Per carry: the buffer of its input; -1 if nothing reads it.
+  std::vector<int> carried;            ///< Per carry: the buffer of its input, or -1 if no step reads the input.
   std::size_t arena_bytes = 0;
 
   std::span<const BufferRef> in(const PlannedStep& step) const { return {operands.data() + step.first, step.inputs}; }
   std::span<const BufferRef> out(const PlannedStep& step) const {
     return {operands.data() + step.first + step.inputs, step.outputs};
   }
-  /// Both.
+  /// Texts for people. The plan does not store them.
   std::span<BufferRef> of(const PlannedStep& step) {
     return {operands.data() + step.first, std::size_t{step.inputs} + step.outputs};
   }
 
-  // For people: nothing of it is kept.
+  // Returns the plan in readable form. The result keeps no reference to this object.
 
   std::string name_of(const Buffer& buffer) const;
-  std::string name_of(const PlannedStep& step) const;  ///< As step_name(); "copy".
+  std::string name_of(const PlannedStep& step) const;  ///< step_name() of the step, or "copy".
   const Site& site_of(const PlannedStep& step) const { return program->node(step.node).site; }
-  /// The types of its outputs.
+  /// Returns the types of the step's outputs.
   std::span<const ValueType> types_of(const PlannedStep& step) const {
     if (step.is_copy()) return {&program->tape.type(step.copied), 1};
     return program->node(step.node).outputs.get();
@@ -118,8 +124,8 @@ struct PlannedProgram {
   std::string types_text(const PlannedStep& step) const;  ///< "float32 (2, 3), int64 ()".
 };
 
-/// The steps and the layout of the memory. Throws Error if the plan needs more memory than this process can use
-/// (shortage.hpp) or than PlayerOptions::memory (budget.hpp), or if an op cannot be played.
+/// Plans the steps and the layout of the memory. Throws Error if the plan needs more memory than this process can use
+/// (shortage.hpp) or than PlayerOptions::memory allows (budget.hpp), or if an op cannot be played.
 PlannedProgram plan(Program program, const PlayerOptions& options, int threads,
                     const ExternalBuffers& outside = {});
 

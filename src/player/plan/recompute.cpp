@@ -1,10 +1,10 @@
 // Searches for ways to play a plan in less memory.
 //
 // The search starts from the plan that keeps everything, and lowers its peak in a series of targets. To meet a target,
-// it looks at the contents that are kept across the peak but not used there. For each it tries to compute the content
-// again before its next use, in several variants: with its inputs kept for that, or computed again too. It takes the
-// variant with the largest ratio of memory above the target, summed over steps, to time. At the end it takes choices
-// back that the target does not need.
+// it examines the contents that are kept across the peak but not used there. For each such content it tries several
+// ways to compute the content again before its next use: with the inputs kept, or with the inputs computed again too.
+// It takes the variant with the largest ratio of freed memory to time, where freed memory is the memory above the
+// target, summed over steps. At the end it takes back choices that the target does not need.
 #include "plan/recompute.hpp"
 
 #include <algorithm>
@@ -18,7 +18,8 @@ class Search {
  public:
   explicit Search(const StepGraph& graph) : graph_(graph), scheduler_(graph), choices_(graph), graph_size_(1) {
     for (const StepUse& use : graph.steps) graph_size_ += use.reads.size() + use.writes.size();
-    // The effort, in operands of schedules: 3e8 take about a second. Small graphs need less, large ones more.
+    // The limit of the effort, in operands of schedules. 3e8 operands take about a second. Small graphs need less
+    // effort, large ones more.
     const double size = 2 * static_cast<double>(graph_size_);
     most_work_ = std::max(std::min(size * 8e4, 3e8), size * 2e3);
     scheduler_.make(choices_, now_);
@@ -29,7 +30,8 @@ class Search {
     const std::size_t top = now_.peak, bottom = least_peak();
     const std::size_t count = levels();
     for (std::size_t level = 1; level <= count; ++level) lower_peak_to(top - (top - bottom) / count * level);
-    for (std::size_t start = 1; start <= fresh_starts; ++start) {  // without the choices made for higher targets
+    // each start ignores the choices made for higher targets
+    for (std::size_t start = 1; start <= fresh_starts; ++start) {
       choices_ = Recomputations(graph_);
       scheduler_.make(choices_, now_);
       peak_only_ = start % 2 == 0;
@@ -48,7 +50,7 @@ class Search {
 
   std::size_t levels() const { return graph_.steps.size() < 1000 ? 32 : 8; }
 
-  /// What the step with the largest operands needs: no way has a lower peak.
+  /// Returns what the step with the largest operands needs. No way has a lower peak.
   std::size_t least_peak() const {
     std::size_t most = 0;
     for (const StepUse& use : graph_.steps) {
@@ -67,7 +69,7 @@ class Search {
     return content.in_arena ? content.bytes : 0;
   }
 
-  /// The bytes above the target, summed over the steps; or of the highest step only.
+  /// Returns the bytes above the target: the sum over the steps, or only the highest step.
   double excess(const Schedule& schedule, std::size_t target) const {
     if (peak_only_) return static_cast<double>(schedule.peak) - static_cast<double>(target);
     double sum = 0;
@@ -76,21 +78,22 @@ class Search {
     return sum;
   }
 
-  /// Adds the present way, if it is possible, to those found.
+  /// Adds the current way to the ways found, if it is possible.
   void record_way() {
     if (now_.possible) found_.push_back({now_.peak, now_.seconds, choices_.list()});
   }
 
-  /// A content that is kept across the peak, and the step that uses it next.
+  /// A content that is kept across the peak, and the next step that uses it.
   struct Candidate {
     Recomputation choice;
-    double most = 0;  // an estimate of the largest ratio that it can have
+    double most = 0;  // an estimate of the largest ratio that the candidate can reach
   };
 
   std::vector<Candidate> candidates(std::size_t target) {
     const int peak = now_.peak_at;
     const int stage = now_.executions[peak].stage;
-    std::vector<int> before(now_.instances.size(), -1), after(now_.instances.size(), -1);  // the uses next to the peak
+    // the uses next to the peak, on either side
+    std::vector<int> before(now_.instances.size(), -1), after(now_.instances.size(), -1);
     for (std::size_t e = 0; e < now_.executions.size(); ++e)
       for (int u = now_.executions[e].first_use; u < now_.executions[e].end_use; ++u) {
         const int instance = now_.uses[u].instance;
@@ -100,7 +103,7 @@ class Search {
         else if (after[instance] < 0)
           after[instance] = static_cast<int>(e);
       }
-    std::vector<std::size_t> above(now_.peaks.size() + 1, 0);  // steps above the target, before each
+    std::vector<std::size_t> above(now_.peaks.size() + 1, 0);  // per step: the number of earlier steps above the target
     for (std::size_t s = 0; s < now_.peaks.size(); ++s) above[s + 1] = above[s] + (now_.peaks[s] > target ? 1 : 0);
     std::vector<Candidate> list;
     for (std::size_t i = 0; i < now_.instances.size(); ++i) {
@@ -130,14 +133,14 @@ class Search {
     return sum;
   }
 
-  /// Looks for faster ways with at most this peak, until neither measure of the excess gives one.
+  /// Searches for faster ways with at most this peak, until neither measure of the excess yields one.
   void refine(const Way& way, bool pairs) {
     Way best = way;
     for (int failed = 0; failed < 2;) failed = refine_once(way.peak, best, pairs) ? 0 : failed + 1;
   }
 
-  /// Takes back one choice, or with `pairs` two, and meets the peak with others. Returns whether this gives a faster
-  /// way, which becomes the best.
+  /// Takes back one choice (two with `pairs`) and meets the peak with other choices. Returns whether this way is
+  /// faster. A faster way becomes `best`.
   bool refine_once(std::size_t limit, Way& best, bool pairs) {
     peak_only_ = !peak_only_;
     const std::vector<Recomputation> all = by_seconds(best.choices);
@@ -150,7 +153,7 @@ class Search {
     return false;
   }
 
-  /// Whether there is a faster way without the banned choices, which becomes the best.
+  /// Returns whether there is a faster way without the banned choices. A faster way becomes `best`.
   bool improves(std::size_t limit, Way& best) {
     choices_ = Recomputations(graph_);
     flip(best.choices);
@@ -181,9 +184,9 @@ class Search {
     return choices;
   }
 
-  /// The choices to flip: that the content is computed again, and those of its inputs that are not there too, `depth`
-  /// levels deep. With `keep`, these inputs then stay for their next uses. With `together`, all results of a step are
-  /// computed again with one of them.
+  /// Collects the choices to flip: the recomputation of the content, and of its missing inputs, up to `depth` levels
+  /// deep. With `keep`, these inputs then stay for their next uses. With `together`, all results of a step are computed
+  /// again if one of them is.
   void variant(Recomputation choice, int depth, bool keep, bool together, std::vector<Recomputation>& flips) const {
     if (choices_.has(choice) || std::any_of(flips.begin(), flips.end(), [&](const Recomputation& each) {
           return each.step == choice.step && each.content == choice.content;
@@ -224,13 +227,14 @@ class Search {
     take_back(std::max(target, now_.peak));
   }
 
-  /// Recomputations to flip together, and the memory above the target that this frees, by the time that it takes.
+  /// Recomputations to flip together, and their ratio: the memory above the target that they free, divided by the time
+  /// that they take.
   struct Move {
     std::vector<Recomputation> flips;
     double ratio = 0;
   };
 
-  /// Tries the flips. Returns the ratio; 0 if they do not lower the peak.
+  /// Tries the flips. Returns their ratio, or 0 if they do not lower the peak.
   double ratio_of(const std::vector<Recomputation>& flips, std::size_t target, double before) {
     flip(flips);
     make_trial();
@@ -240,7 +244,7 @@ class Search {
     return (before - excess(trial_, target)) / std::max(trial_.seconds - now_.seconds, tiny);
   }
 
-  /// The best variant for a candidate.
+  /// Returns the best variant for a candidate.
   Move best_move(const Candidate& candidate, std::size_t target, double before) {
     find_available(candidate.choice.step);
     Move best;
@@ -251,14 +255,14 @@ class Search {
         for (const int depth : {0, 1, 2, 1000}) {
           flips.clear();
           variant(candidate.choice, depth, keep, together, flips);
-          if (flips.size() == last) continue;  // as the variant before
+          if (flips.size() == last) continue;  // the same flips as for the variant before
           last = flips.size();
           if (const double ratio = ratio_of(flips, target, before); ratio > best.ratio) best = {flips, ratio};
         }
     return best;
   }
 
-  /// Makes the best move, and others that are nearly as good. Returns whether there is one.
+  /// Makes the best move and other moves that are nearly as good. Returns whether there is any.
   bool improve(std::size_t target) {
     constexpr double nearly = 0.95, hopeful = 1.3;
     const double before = excess(now_, target);
@@ -271,7 +275,7 @@ class Search {
       best = std::max(best, moves.back().ratio);
       ratios_[{candidate.choice.step, candidate.choice.content}] = hopeful * moves.back().ratio;
     }
-    if (best == 0 && estimated) {  // perhaps the estimates are too old
+    if (best == 0 && estimated) {  // the estimates may be too old
       ratios_.clear();
       return improve(target);
     }
@@ -288,7 +292,7 @@ class Search {
     return !first;
   }
 
-  /// Takes back choices that the limit does not need, the slowest first.
+  /// Takes back choices that the limit does not need, slowest first.
   void take_back(std::size_t limit) {
     for (const Recomputation& each : by_seconds(choices_.list())) {
       if (work_ > most_work_) break;
@@ -307,7 +311,7 @@ class Search {
     work_ += static_cast<double>(graph_size_ + trial_.uses.size());
   }
 
-  /// Forgets the ways that are not faster than all with a lower peak.
+  /// Removes a way unless it is faster than all ways with a lower peak.
   void keep_best() {
     std::stable_sort(found_.begin(), found_.end(), [](const Way& a, const Way& b) {
       return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak < b.peak;
@@ -324,9 +328,10 @@ class Search {
   Recomputations choices_;
   Schedule now_, trial_;
   bool peak_only_ = false;
-  std::map<std::pair<int, int>, double> ratios_;  // by step and content: about as large as they can be now
+  std::map<std::pair<int, int>, double> ratios_;  // by step and content: an upper estimate of the ratio
   std::vector<char> is_available_;
-  std::array<Recomputation, 2> banned_{Recomputation{-1, -1}, Recomputation{-1, -1}};  // not to be made
+  // choices that the search must not make
+  std::array<Recomputation, 2> banned_{Recomputation{-1, -1}, Recomputation{-1, -1}};
   std::vector<Way> found_;
   std::size_t graph_size_;
   double work_ = 0, most_work_ = 0;
@@ -345,7 +350,7 @@ void KnownWays::add(const StepGraph& graph, std::vector<Way> ways) {
   if (known.size() > most) known.pop_back();
 }
 
-/// All that decides which choices are possible.
+/// Returns everything in the graph that determines which choices are possible.
 std::vector<int> KnownWays::structure_of(const StepGraph& graph) {
   std::vector<int> structure{static_cast<int>(graph.steps.size())};
   for (const StepUse& use : graph.steps)

@@ -1,4 +1,4 @@
-/// Which steps of a plan run again so that it needs less memory.
+/// Chooses which steps of a plan run again so that the plan needs less memory.
 #pragma once
 
 #include <map>
@@ -9,22 +9,22 @@ namespace xtape {
 
 /// A way to play a plan.
 struct Way {
-  std::size_t peak = 0;  ///< Schedule::peak.
-  double seconds = 0;    ///< Schedule::seconds.
+  std::size_t peak = 0;  ///< The peak of the schedule (Schedule::peak).
+  double seconds = 0;    ///< The predicted time (Schedule::seconds).
   std::vector<Recomputation> choices;
 };
 
-/// Ways from the fastest, which repeats nothing, to the one with the lowest peak: each is slower than the one before it
-/// and has a lower peak. They depend on nothing but the graph.
+/// Returns ways from the fastest, which repeats nothing, to the one with the lowest peak. Each way is slower than the
+/// one before it and has a lower peak. The ways depend only on the graph.
 std::vector<Way> find_ways(const StepGraph& graph);
 
-/// The ways found for the graphs of one arena's players. Training steps for batches of other shapes have the same steps
-/// on other sizes, and what saves memory in one of them saves it in the others. Searching again would take most of the
-/// time of planning.
+/// Stores the ways found for the graphs of the players of one arena. Training steps for batches of different shapes
+/// have the same steps on different sizes, and the same choices save memory in all of them. Searching again would take
+/// most of the planning time.
 class KnownWays {
  public:
-  /// What was found for graphs of this structure: one set for each search, the latest first. Their choices are possible
-  /// in this graph; what they cost was measured in others.
+  /// Returns the ways found for graphs of this structure, one set for each search, the latest first. Their choices are
+  /// possible in this graph. Their costs were measured in other graphs.
   const std::vector<std::vector<Way>>& of(const StepGraph& graph) { return ways_[structure_of(graph)]; }
   void add(const StepGraph& graph, std::vector<Way> ways);
   std::int64_t searches() const { return searches_; }  ///< How often ways were added.

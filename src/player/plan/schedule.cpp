@@ -12,11 +12,11 @@ void add_once(std::vector<int>& list, int item) {
   if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
 }
 
-/// Whether the operand of this type fills its buffer.
+/// Returns whether the operand of this type fills its buffer.
 bool fills(const BufferRef& ref, const Buffer& buffer, Dtype dtype) {
   return ref.byte_offset == 0 && static_cast<std::size_t>(ref.dense_elements) * size_of(dtype) == buffer.bytes;
 }
-/// The inputs of a step that its first output may overwrite as far as the op and the types matter.
+/// Returns the inputs of a step that its first output may overwrite, as far as the op and the types allow it.
 std::vector<std::size_t> inputs_to_take(const PlannedProgram& planned, const PlannedStep& step) {
   std::vector<std::size_t> inputs;
   if (!planned.in_place || step.is_copy()) return inputs;
@@ -77,7 +77,7 @@ StepGraph::StepGraph(const PlannedProgram& planned) {
       const int content = use.in[k];
       const Content &from = contents[content],
                     &to = contents[use.out[0]];
-      const auto filled = [&](const BufferRef& ref) {  // the types have the same size
+      const auto filled = [&](const BufferRef& ref) {  // both types have the same element size
         return fills(ref, planned.buffers[ref.buffer], types[0].dtype);
       };
       if (from.in_arena && to.in_arena && filled(in[k]) && filled(out[0]) &&
@@ -157,14 +157,15 @@ void Scheduler::make(const Recomputations& choices, Schedule& schedule) {
   measure(schedule);
 }
 
-/// Whether the content can be kept until the step.
+/// Returns whether the content can be kept until the step.
 bool Scheduler::need(int content, int step) {
   const Content& needed = graph_.contents[content];
   if (needed.in_arena) kept_[content] = 1;
   return needed.in_arena || step <= needed.until;
 }
 
-/// From the last step to the first: finds what must be kept for each, and what is computed again for it.
+/// Goes from the last step to the first. Finds the contents that must be kept for each step, and the contents that are
+/// computed again for it.
 bool Scheduler::find_repeats(const Recomputations& choices, Schedule& schedule) {
   kept_.assign(graph_.contents.size(), 0);
   wanted_.assign(graph_.contents.size(), -1);
@@ -214,7 +215,7 @@ void Scheduler::run(int step, int stage, Schedule& schedule) {
       instance = static_cast<int>(schedule.instances.size());
       schedule.instances.push_back({c, now, now, -1});
       if (wanted) present_[c] = instance;
-    } else if (content.in_arena) {  // a further part
+    } else if (content.in_arena) {  // another writer adds a part of the content
       instance = present_[c];
       schedule.instances[instance].last = now;
     }
@@ -224,7 +225,7 @@ void Scheduler::run(int step, int stage, Schedule& schedule) {
   schedule.executions.push_back(execution);
 }
 
-/// Lets results take the memory of operands, and finds the bytes in use.
+/// Lets results reuse the memory of operands, and computes the bytes in use.
 void Scheduler::measure(Schedule& schedule) {
   const std::size_t count = schedule.executions.size();
   change_.assign(count + 1, 0);

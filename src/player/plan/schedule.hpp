@@ -1,7 +1,7 @@
-/// The order of a plan's steps if some of them run again: what it costs, and what it needs of the arena.
+/// The order in which a plan's steps run if some of them run again, with its time and its need of arena memory.
 ///
-/// Steps keep their order. Before a step, earlier ones may run again to compute contents that were not kept for it.
-/// A step that runs again has the same kernel, so the bits are the same.
+/// Steps keep their order. Before a step, earlier steps may run again to compute contents that were not kept. A
+/// repeated step uses the same kernel, so its results have the same bits.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,24 @@
 
 namespace xtape {
 
-/// What a buffer holds from a step that writes it until a step overwrites all of it.
+/// The content of a buffer, from the step that writes it until a step overwrites it completely.
 struct Content {
   int buffer = -1;
   std::size_t bytes = 0;     ///< Rounded up to 64, as in the arena.
-  bool in_arena = false;     ///< Others take no memory of the arena.
+  bool in_arena = false;     ///< Contents outside of the arena take no memory there.
   bool repeatable = true;    ///< False if a step reads it before all its writers have run.
-  std::vector<int> writers;  ///< In order; several if each writes a part. None: it is there before the first step.
-  int until = std::numeric_limits<int>::max();  ///< The step that overwrites it. Later it must be computed again.
+  /// In order; several if each writes a part. Empty if the content exists before the first step.
+  std::vector<int> writers;
+  /// The step that overwrites the content. Later uses must compute it again.
+  int until = std::numeric_limits<int>::max();
 };
 
-/// A step, by the contents that it uses.
+/// A step, described by the contents that it uses.
 struct StepUse {
   std::vector<int> in, out;  ///< The contents of its operands and results, in order.
-  std::vector<int> reads;    ///< Each content of `in` once, and those of which it writes a further part.
+  std::vector<int> reads;    ///< Each content of `in` once, and each content to which the step adds a further part.
   std::vector<int> writes;   ///< Each content of `out` once.
-  std::vector<int> takes;    ///< Contents whose memory the first result may take if nothing reads them later.
+  std::vector<int> takes;    ///< Contents whose memory the first result may reuse if no later step reads them.
   std::size_t scratch = 0;
   double seconds = 0;  ///< Predicted.
 };
@@ -38,7 +40,7 @@ struct StepGraph {
   std::vector<StepUse> steps;
 };
 
-/// Before step `step`, `content` is computed again if it is needed from there on, and until then it is not kept.
+/// The choice not to keep `content` until `step`, and to compute it again before `step` if it is needed from there on.
 struct Recomputation {
   int step = 0, content = 0;
 };
@@ -47,11 +49,12 @@ class Recomputations {
  public:
   Recomputations(const StepGraph& graph) : graph_(&graph), at_(graph.steps.size()) {}
   bool has(Recomputation choice) const;
-  void flip(Recomputation choice);  ///< Adds or removes it.
-  /// The contents chosen before a step, the last written first: none of them is computed from a later one.
+  void flip(Recomputation choice);  ///< Adds the choice, or removes it if it is there.
+  /// Returns the contents chosen before a step, in the reverse of the order of writing. No content in the list is
+  /// computed from a later one.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
-  /// The first choice of this content after `step`; its content is -1 if there is none.
+  /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
   Recomputation next(int content, int step) const;
 
  private:
@@ -59,38 +62,38 @@ class Recomputations {
   std::vector<std::vector<int>> at_;
 };
 
-/// A run of a step: the first one, or one more before the step `stage`.
+/// One run of a step: the first run, or a repetition before the step `stage`.
 struct Execution {
   int step = 0, stage = 0;
   int first_use = 0, end_use = 0;  ///< Indices in Schedule::uses.
 };
 
-/// A content in memory, from execution `first` to execution `last`. Contents outside of the arena have one only where a
-/// repeated step computes them for nothing.
+/// A content in memory, from execution `first` to execution `last`. A content outside of the arena has an instance only
+/// where a repeated step computes it without need.
 struct Instance {
   int content = 0;
   int first = 0, last = 0;
-  int taken = -1;  ///< The instance whose memory it takes.
+  int taken = -1;  ///< The instance whose memory this one reuses.
 };
 
 struct Use {
-  int instance = 0;  ///< -1: the plan's own buffer outside of the arena.
+  int instance = 0;  ///< -1 stands for the plan's own buffer outside of the arena
   int content = 0;
   bool writes = false;
 };
 
 struct Schedule {
-  bool possible = false;           ///< Whether every content that is needed is there or can be computed.
-  double seconds = 0;              ///< Predicted, of steps that run again.
-  std::size_t peak = 0;            ///< The most bytes of the arena in use at once; gaps between buffers come on top.
-  int peak_at = 0;                 ///< The execution.
-  std::vector<std::size_t> peaks;  ///< Per step: the most while it and the steps repeated for it run.
+  bool possible = false;           ///< Whether every needed content is available or can be computed.
+  double seconds = 0;              ///< The predicted time of the repeated steps.
+  std::size_t peak = 0;  ///< The largest number of arena bytes in use at once, without the gaps between buffers.
+  int peak_at = 0;                 ///< The execution with the peak.
+  std::vector<std::size_t> peaks;  ///< Per step: the largest number of bytes while the step and its repetitions run.
   std::vector<Execution> executions;
   std::vector<Instance> instances;
   std::vector<Use> uses;
 };
 
-/// Works out schedules. Keeps its memory, because searches make thousands.
+/// Computes schedules. Keeps its memory, because searches compute thousands of schedules.
 class Scheduler {
  public:
   explicit Scheduler(const StepGraph& graph);
@@ -103,13 +106,13 @@ class Scheduler {
   void measure(Schedule& schedule);
 
   const StepGraph& graph_;
-  std::vector<char> kept_;                     // per content: whether it must be there before the step being looked at
-  std::vector<int> repeated_for_;              // per step: the last step that it was repeated for
-  std::vector<int> wanted_;                    // per content: the same
+  std::vector<char> kept_;                     // per content: whether it must be available before the current step
+  std::vector<int> repeated_for_;              // per step: the last step for which it was repeated
+  std::vector<int> wanted_;                    // per content: the last step for which it was wanted
   std::vector<int> repeats_, wishes_;          // the steps and contents of all stages, from the last stage to the first
   std::vector<int> repeats_end_, wishes_end_;  // per stage
   std::vector<int> present_;                   // per content: its instance
-  std::vector<std::int64_t> change_;           // of the bytes in use, per execution
+  std::vector<std::int64_t> change_;           // per execution: the change of the bytes in use
 };
 
 }  // namespace xtape

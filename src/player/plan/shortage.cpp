@@ -5,7 +5,7 @@
 namespace xtape {
 
 namespace {
-/// The largest number of bytes of an operand: 2^47, the user address space of today's processors.
+/// The limit of bytes of an operand: 2^47, the user address space of current processors.
 constexpr std::int64_t most_counted = std::int64_t{1} << 47;
 
 std::string at_place(const Site& site) {
@@ -29,13 +29,13 @@ bool writes(const PlannedProgram& planned, const PlannedStep& step, int buffer) 
          std::any_of(out.begin(), out.end(), [&](const BufferRef& ref) { return ref.buffer == buffer; });
 }
 
-/// Whether the plan itself allocates the buffer's memory.
+/// Returns whether the plan itself allocates the memory of the buffer.
 bool is_own(const Buffer& buffer) {
   return buffer.first >= 0 &&
          (buffer.kind == BufferKind::arena || buffer.kind == BufferKind::output || buffer.kind == BufferKind::input);
 }
 
-/// The part of a message that names the largest buffer of the plan.
+/// Returns the part of a message that names the largest buffer of the plan.
 std::string largest_of(const PlannedProgram& planned) {
   const Buffer* largest = nullptr;
   for (const Buffer& buffer : planned.buffers)

@@ -7,22 +7,24 @@
 
 namespace xtape {
 
-/// Throws Error, naming the node's op and source location, if an array of `type` alone takes more memory than `most`,
-/// which is memory_limit(): what this process can use.
+/// Throws Error if an array of `type` alone takes more memory than `most`. The message names the node's op and source
+/// location. `most` is memory_limit(), the memory that this process can use.
 void require_memory(const Node& node, const ValueType& type, std::size_t most);
 
-/// The same for an operand that may repeat elements and so take less memory than its type suggests: throws Error if the
-/// bytes of `type` exceed every address space. Kernels can therefore compute small multiples of this number in 64 bits.
+/// The corresponding check for an operand that may repeat elements and so take less memory than its type suggests.
+/// Throws Error if the bytes of `type` exceed every address space. Kernels can therefore compute small multiples of
+/// this number of bytes in 64 bits.
 void require_countable(const Node& node, const ValueType& type);
 
-/// Throws Error, naming the op of the largest buffer, if the plan's buffers take more memory than this process can use.
+/// Throws Error if the plan's buffers take more memory than this process can use. The message names the op of the
+/// largest buffer.
 void require_memory(const PlannedProgram& planned);
 
-/// A step for messages: "tanh -> float32 (2, 3) at …".
+/// Describes a step for messages: "tanh -> float32 (2, 3) at …".
 std::string described(const PlannedProgram& planned, const PlannedStep& step);
 
-/// Throws Error for a plan whose memory could not be allocated, naming the op of the largest buffer. `why` is the
-/// reason.
+/// Throws Error for a plan whose memory could not be allocated. The message names the op of the largest buffer and the
+/// reason `why`.
 [[noreturn]] void out_of_memory(const PlannedProgram& planned, const std::string& why);
 
 }  // namespace xtape

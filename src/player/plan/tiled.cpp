@@ -1,4 +1,4 @@
-// The kernel of fused elementwise ops. All ops run on one tile, then on the next, so that interior values stay in
+// The kernel of fused elementwise ops. All ops run on one tile, then on the next tile, so that interior values stay in
 // cache.
 #include <algorithm>
 #include <memory>
@@ -13,30 +13,32 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t largest_tile = 2048;  // elements
-constexpr std::int64_t shortest_tile = 512;  // elements; with fewer, the calls of loops cost more than the cache saves
-constexpr std::int64_t cache_bytes = 32768;  // of the first-level cache
+// elements; in shorter tiles, calling the loops costs more than the cache saves
+constexpr std::int64_t shortest_tile = 512;
+constexpr std::int64_t cache_bytes = 32768;  // size of the first-level cache
 constexpr std::int64_t shortest_row = 128;   // elements; shorter rows are gathered into full tiles
-constexpr std::int64_t gathered_by_offsets = 32;   // elements; runs of more are copied faster than by a list of offsets
-constexpr std::int64_t elements_a_thread = 16384;  // fewer are not worth another thread
-constexpr std::int64_t drawn_at_a_time = 16;       // random numbers; tiles of random ops begin at multiples of this
+// elements; longer runs are faster to copy run by run than by a list of offsets
+constexpr std::int64_t gathered_by_offsets = 32;
+constexpr std::int64_t elements_a_thread = 16384;  // fewer elements are not worth another thread
+constexpr std::int64_t drawn_at_a_time = 16;  // random numbers; tiles of random ops begin at multiples of this number
 
-/// One of the fused ops. Its operands are the numbers of pointers: inputs, then outputs.
+/// One of the fused ops. Its operands are indices of pointers: first the inputs, then the outputs.
 struct Member {
   TileFunction run;
   std::size_t in = 0, out = 0, end = 0;  // in TiledProgram::operands
 };
 
-/// A tile has a list of pointers: to the external operands, the slots and the results.
+/// The program of a tile. A list of pointers refers to the external operands, the slots and the results.
 struct TiledProgram {
   std::vector<OperandTiles> externals;
-  std::vector<std::int32_t> external_slots;  // per external; -1 if it is never copied
+  std::vector<std::int32_t> external_slots;  // per external: its slot, or -1 if it is never copied
   std::vector<Member> members;
-  std::vector<std::int32_t> operands;     // of all members
-  std::vector<std::size_t> result_bytes;  // per result, of an element
+  std::vector<std::int32_t> operands;     // operands of all members
+  std::vector<std::size_t> result_bytes;  // per result: the bytes of an element
   std::size_t most_operands = 1;
   std::size_t slots = 0;
-  std::int64_t count = 0;  // elements of an output
-  std::int64_t row = 0;    // tiles do not cross multiples of this
+  std::int64_t count = 0;  // number of elements of an output
+  std::int64_t row = 0;    // tiles do not cross multiples of this number of elements
   std::int64_t tile = 0;   // elements of a full tile
   int threads = 1;
 
@@ -45,7 +47,8 @@ struct TiledProgram {
   std::size_t thread_bytes() const {
     return slots * slot_bytes() + whole_lines((pointers() + most_operands) * sizeof(void*));
   }
-  /// Whether all elements of an operand are one that is copied to each place of a tile. A single one is read in place.
+  /// Returns whether all elements of an operand are the same one, which is copied to each place of a tile. If an
+  /// operand has only one element, it is read in place.
   bool fills(const OperandTiles& operand) const { return operand.uniform() && count > 1; }
 };
 
@@ -69,7 +72,7 @@ void run_tile(const TiledProgram& program, const KernelArguments& arguments, voi
   }
 }
 
-/// Computes the elements [begin, end) in the scratch memory of `worker`.
+/// Computes the elements [begin, end) with the scratch memory of `worker`.
 void run_tiles(const TiledProgram& program, const KernelArguments& arguments, std::int64_t begin, std::int64_t end,
                std::int64_t worker) {
   char* slots = static_cast<char*>(arguments.scratch) + static_cast<std::size_t>(worker) * program.thread_bytes();
@@ -89,7 +92,7 @@ void run_tiles(const TiledProgram& program, const KernelArguments& arguments, st
   }
 }
 
-/// Allocates scratch slots. A slot is returned after the last read of its value.
+/// Allocates scratch slots. A slot becomes free after the last read of its value.
 class SlotPool {
  public:
   std::int32_t take() {
@@ -119,7 +122,7 @@ TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node
   return tile;
 }
 
-/// A body that contains only the call.
+/// Returns a body that contains only the call.
 Tape body_of_one(const KernelCall& call) {
   Tape body;
   Node node;
@@ -136,7 +139,7 @@ Tape body_of_one(const KernelCall& call) {
   return body;
 }
 
-/// For each value of the body, the last node that reads it; its own node if none does.
+/// Returns for each value of the body the last node that reads it, or the value's own node if there is none.
 std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
   std::vector<std::vector<std::size_t>> last(body.size());
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -148,10 +151,11 @@ std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
 }
 
 void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
-  // Values in slots have the numbers from `first_slot` on. Results follow the slots, whose number is known at the end.
+  // Values in slots have numbers from `first_slot` on. The numbers of results follow. They are known only at the end,
+  // when the number of slots is known.
   const auto first_slot = static_cast<std::int32_t>(program.externals.size());
   const auto last = last_reads(body);
-  std::vector<std::vector<std::int32_t>> places(body.size());  // a result k is ~k until then
+  std::vector<std::vector<std::int32_t>> places(body.size());  // until then, ~k stands for result k
   std::int32_t externals = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Node& node = body.node(i);
@@ -175,7 +179,7 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     member.end = program.operands.size();
     program.most_operands = std::max(program.most_operands, member.end - member.in);
     program.members.push_back(std::move(member));
-    std::vector<std::int32_t> dead;  // each slot once, although an op may read a value twice
+    std::vector<std::int32_t> dead;  // contains each slot once, although an op may read a value twice
     const auto note = [&](ValueId id) {
       const std::int32_t place = places[id.node][id.output];
       if (place >= first_slot && last[id.node][id.output] == i && std::find(dead.begin(), dead.end(), place) == dead.end())
@@ -191,14 +195,15 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     if (place < 0) place = first_slot + pool.count() + ~place;
 }
 
-/// The elements of a tile whose operands fit in the first-level cache, if that leaves tiles of a good length.
+/// Returns the number of elements of a tile whose operands fit in the first-level cache, if such tiles are not too
+/// short.
 std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) {
   std::size_t widest = 1;
   for (const ValueType& type : call.inputs) widest = std::max(widest, size_of(type.dtype));
   const auto bytes = static_cast<std::int64_t>(program.pointers() * widest);
   return std::clamp(cache_bytes / bytes / 64 * 64, shortest_tile, largest_tile);
 }
-/// The operand that a member names by its number.
+/// Returns the operand to which a member refers by its number.
 LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number) {
   const auto externals = static_cast<std::int32_t>(program.externals.size());
   const auto slots = static_cast<std::int32_t>(program.slots);
@@ -209,7 +214,7 @@ LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number)
   return {-1, static_cast<std::size_t>(slot) * program.slot_bytes()};
 }
 
-/// The loop that writes all elements of an operand side by side.
+/// Returns the loop that writes all elements of an operand densely.
 TileFunction gather_of(const OperandTiles& operand, std::int64_t count) {
   if (operand.uniform()) return fill_loop(operand.bytes());
   if (count > gathered_by_offsets)
@@ -219,7 +224,7 @@ TileFunction gather_of(const OperandTiles& operand, std::int64_t count) {
   return gather_loop(operand.bytes(), std::move(offsets));
 }
 
-/// The loops of a program of one tile, for one thread.
+/// Returns the loops of a program of a single tile, for one thread.
 LoopKernel loops_of(const TiledProgram& program) {
   LoopKernel kernel;
   kernel.inputs = static_cast<std::int32_t>(program.externals.size());

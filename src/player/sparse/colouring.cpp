@@ -15,7 +15,7 @@ std::string at(const SparsityPattern& pattern, std::size_t i) {
   return "(" + std::to_string(pattern.rows[i]) + ", " + std::to_string(pattern.columns[i]) + ")";
 }
 
-/// 0 … count - 1, those with the longest lists first.
+/// Returns 0 … count - 1, sorted by the length of their lists, the longest first.
 std::vector<std::int64_t> longest_first(const Adjacency& lists) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(lists.count()));
   std::iota(order.begin(), order.end(), 0);
@@ -24,7 +24,7 @@ std::vector<std::int64_t> longest_first(const Adjacency& lists) {
   return order;
 }
 
-/// The colours that a vertex may not get.
+/// The colours that the current vertex may not get.
 class Forbidden {
  public:
   void start(std::int64_t vertex) { vertex_ = vertex; }
@@ -40,11 +40,12 @@ class Forbidden {
   }
 
  private:
-  std::vector<std::int64_t> by_;  // per colour: the last vertex that may not get it
+  std::vector<std::int64_t> by_;  // per colour: the last vertex for which the colour is forbidden
   std::int64_t vertex_ = -1;
 };
 
-/// The colours of the columns of a matrix, of which `columns` gives the rows and `rows` the columns.
+/// Returns the colours of the columns of a matrix. `columns` lists the columns of each row, `rows` the rows of each
+/// column.
 std::vector<std::int64_t> coloured(const Adjacency& columns, const Adjacency& rows) {
   std::vector<std::int64_t> colours(static_cast<std::size_t>(columns.count()), uncoloured);
   Forbidden forbidden;
@@ -57,8 +58,9 @@ std::vector<std::int64_t> coloured(const Adjacency& columns, const Adjacency& ro
   return colours;
 }
 
-/// A star colouring in progress. Two neighbours get different colours, and no path of four vertices has only two. So
-/// the vertices of two colours form stars: a hub whose neighbours, the spokes, have one colour.
+/// A star colouring in progress. Neighbours get different colours, and every path of four vertices has at least three
+/// colours. The vertices of any two colours therefore form stars: a hub whose neighbours, the spokes, all have the
+/// other colour.
 class StarColouring {
  public:
   explicit StarColouring(const Adjacency& graph)
@@ -89,7 +91,7 @@ class StarColouring {
       const std::int64_t colour = colours_[near];
       if (near == vertex || colour == uncoloured) continue;
       forbidden_.add(colour);
-      // vertex - near - hub - another spoke of the hub
+      // path: vertex - near - hub - another spoke of the hub
       for (const std::int64_t hub : hubs_[near]) forbidden_.add(colours_[hub]);
       Spoke& first = first_spoke(vertex, colour);
       if (first.vertex < 0) {
@@ -100,7 +102,7 @@ class StarColouring {
       first.has_others = true;
       repeated_.push_back(near);
     }
-    // any - near - vertex - another neighbour of near's colour
+    // path: any - near - vertex - another neighbour with the colour of near
     for (const std::int64_t near : repeated_)
       for (const std::int64_t any : graph_.of(near)) forbidden_.add(colours_[any]);
   }
@@ -123,8 +125,8 @@ class StarColouring {
   const Adjacency& graph_;
   std::vector<std::int64_t> colours_;
   std::vector<std::vector<std::int64_t>> hubs_;     // per vertex: the hubs of the stars in which it is a spoke
-  std::unordered_map<std::uint64_t, Spoke> first_;  // per vertex and colour: the first neighbour of this colour
-  std::vector<std::int64_t> repeated_;              // the neighbours of a vertex whose colours others of them have too
+  std::unordered_map<std::uint64_t, Spoke> first_;  // per vertex and colour: the first neighbour with this colour
+  std::vector<std::int64_t> repeated_;  // the neighbours of a vertex that share their colour with another neighbour
   Forbidden forbidden_;
 };
 }  // namespace
@@ -177,7 +179,7 @@ SparsityPattern symmetrised(const SparsityPattern& pattern) {
   std::vector<std::int64_t> rows = pattern.rows, columns = pattern.columns;
   rows.insert(rows.end(), pattern.columns.begin(), pattern.columns.end());
   columns.insert(columns.end(), pattern.rows.begin(), pattern.rows.end());
-  // Columns come before rows, so each list of columns is sorted.
+  // Within each row the columns are in ascending order, so each list is sorted.
   const Adjacency by_column(columns, rows, pattern.shape[0]);
   rows.clear();
   columns.clear();

@@ -1,4 +1,4 @@
-/// Patterns as graphs, for colourings.
+/// Represents patterns as graphs and colours these graphs.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,15 @@
 
 namespace xtape {
 
-/// Throws ShapeError unless the shape has two sizes, and Error, which begins with `what`, if the lists differ in length
-/// or an element is outside of the shape or given twice.
+/// Throws ShapeError if the shape does not have two sizes. Throws Error if the lists differ in length, or an element is
+/// outside of the shape or occurs twice. The text of the Error begins with `what`.
 void check_pattern(const SparsityPattern& pattern, const std::string& what);
 
-/// Lists of numbers, one after the other in memory.
+/// Lists of numbers, stored one after the other.
 class Adjacency {
  public:
-  /// Per number in 0 … count - 1 of `from`: the numbers of `to` at the same places, in their order.
+  /// Creates a list for each number in 0 … count - 1: the entries of `to` at the places where `from` has this number,
+  /// in order.
   Adjacency(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to, std::int64_t count);
   std::span<const std::int64_t> of(std::int64_t k) const {
     return {to_.data() + begins_[k], begins_[k + 1] - begins_[k]};
@@ -30,10 +31,10 @@ class Adjacency {
   std::vector<std::int64_t> to_;
 };
 
-/// The number of colours.
+/// Returns the number of colours.
 std::int64_t colours_in(const std::vector<std::int64_t>& colours);
 
-/// The pattern with (j, i) for each (i, j) of a square pattern, sorted.
+/// Adds (j, i) for each (i, j) of a square pattern and sorts the result.
 SparsityPattern symmetrised(const SparsityPattern& pattern);
 
 }  // namespace xtape

@@ -10,7 +10,7 @@
 namespace xtape {
 
 namespace {
-/// How many nodes a call with a body is when it is expanded; the largest number if they cannot be counted.
+/// Returns the number of nodes of the expansion of a call with a body, or the largest number if they cannot be counted.
 std::int64_t nodes_in(const DependenceCall& call) {
   const Node& node = call.node;
   if (!node.body) return 0;
@@ -94,9 +94,10 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
   const auto& attributes = call.node.attributes;
   const auto& gradients_of = attributes.get<std::vector<std::int64_t>>("gradients_of");
   const auto values = static_cast<std::size_t>(attributes.get<std::int64_t>("values"));
-  auto cotangent = values + static_cast<std::size_t>(attributes.get<std::int64_t>("inputs"));  // its place in the body
+  // the index of the first cotangent among the inputs of the body
+  auto cotangent = values + static_cast<std::size_t>(attributes.get<std::int64_t>("inputs"));
 
-  std::vector<std::int64_t> begins;  // per value: the place of its first element among the elements of all values
+  std::vector<std::int64_t> begins;  // per value: the index of its first element among the elements of all values
   std::int64_t total = 0;
   for (std::size_t k = 0; k < values; ++k) {
     begins.push_back(total);
@@ -112,7 +113,7 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
   }
   const std::vector<Dependence> gradients = inside.run(body.results());
 
-  // Per set of cotangents: what the elements depend on whose gradients read this set.
+  // Maps each set of cotangents to the dependences of the elements whose gradients read this set.
   std::map<IndexSets::Id, std::vector<IndexSets::Id>> readers;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Dependence& given = call.given[gradients_of[i]];

@@ -1,4 +1,4 @@
-// The rules that play a call on numbers of elements.
+// The rules that play a call on the indices of elements instead of the elements.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace xtape {
 
 namespace {
-/// The numbers first + 1, first + 2 …: float64 holds them exactly, and 0 stands for no element.
+/// Returns the numbers first + 1, first + 2 … as float64, which represents them exactly. 0 stands for no element.
 Array numbers_from(std::int64_t first, const Shape& shape) {
   Array numbers(Dtype::float64, shape);
   for (std::int64_t i = 0; i < numbers.count(); ++i) numbers.as<double>()[i] = static_cast<double>(first + i + 1);
@@ -22,7 +22,7 @@ Array negated(const Array& numbers) {
   return negative;
 }
 
-/// A player of exactly these calls.
+/// Returns a player that runs exactly these calls.
 Player plain_player(const Tape& tape, const Vars& outputs) {
   PlayerOptions options;
   options.passes = Passes::reference();
@@ -33,14 +33,14 @@ Player plain_player(const Tape& tape, const Vars& outputs) {
 
 bool moves_elements(const Op& op) {
   const OpTable& table = builtin_ops();
-  // Their kernels compute with fewer dtypes, so no trait says it.
+  // These ops only move elements, but do not have the trait `any_dtype`, because their kernels support fewer dtypes.
   static const std::array<const Op*, 4> choices{&table.at("where"), &table.at("masked_fill"), &table.at("tril"),
                                                 &table.at("triu")};
   if (std::find(choices.begin(), choices.end(), &op) != choices.end()) return true;
   return op.lowering.parts || (op.lowering.any_dtype && !op.lowering.tile);
 }
 
-/// Reads the map off the layout of a view, without a play.
+/// Reads the map from the layout of a view. Plays nothing.
 Dependences through_view(const DependenceCall& call) {
   const std::vector<std::int64_t> places =
       places_of(*call.node.op->lowering.view(call.recorded(), Layout::dense(call.inputs[0].shape)));
@@ -50,7 +50,7 @@ Dependences through_view(const DependenceCall& call) {
   return std::vector<Dependence>{std::make_shared<const std::vector<IndexSets::Id>>(std::move(ids))};
 }
 
-/// The op whose gradient shows where elements contribute; null if the call is of another kind.
+/// Returns the op whose gradient shows to which places elements contribute, or null if the call is of another kind.
 const Op* sum_like(const Op& op) {
   const OpTable& table = builtin_ops();
   static const std::array<const Op*, 2> extremes{&table.at("max"), &table.at("min")};
@@ -67,7 +67,7 @@ Dependences through_moves(const DependenceCall& call) {
   Tape apart = call.tape.blank();
   Vars inputs;
   std::vector<Array> numbers, opposites;
-  std::vector<IndexSets::Id> sets;  // by number
+  std::vector<IndexSets::Id> sets;  // by element number
   Vars numbered;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto& [dtype, shape] = call.inputs[i];
@@ -99,7 +99,7 @@ Dependences through_moves(const DependenceCall& call) {
   std::vector<Dependence> results;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     std::vector<IndexSets::Id> ids(static_cast<std::size_t>(found[k].count()), IndexSets::none);
-    // What does not change its sign is no element but a constant, such as the value of a pad.
+    // A number whose sign does not change is a constant, such as the value of a pad, and not the number of an element.
     for (std::size_t i = 0; i < ids.size(); ++i)
       if (const double number = found[k].as<double>()[i]; number > 0 && opposite[k].as<double>()[i] == -number)
         ids[i] = sets[static_cast<std::size_t>(number) - 1];

@@ -1,4 +1,4 @@
-// The rules for elementwise ops, for products and running sums, and for calls of which nothing is known.
+// The rules for elementwise ops, products, running sums, and calls about which nothing is known.
 #include <algorithm>
 
 #include "equation.hpp"
@@ -14,7 +14,7 @@ Dependence shared(Ids&& ids) {
   return std::make_shared<const Ids>(std::move(ids));
 }
 
-/// ids[i] becomes its union with more[places[i]].
+/// Replaces ids[i] by its union with more[places[i]].
 void unite(IndexSets& sets, Ids& ids, const Ids& more, const std::vector<std::int64_t>& places) {
   IndexSets::Id last = IndexSets::none, last_more = IndexSets::none, together = IndexSets::none;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -28,7 +28,8 @@ void unite(IndexSets& sets, Ids& ids, const Ids& more, const std::vector<std::in
   }
 }
 
-/// The strides of `letters` in a dense array of `shape` whose axes are `of`; 0 for letters that it lacks.
+/// Returns the strides of `letters` in a dense array of `shape`, whose axes have the letters `of`. The stride of a
+/// letter that the array lacks is 0.
 Strides strides_of(const std::string& letters, const std::string& of, const Shape& shape) {
   const Strides dense = dense_strides(shape);
   Strides strides = Strides::filled(letters.size(), 0);
@@ -37,7 +38,7 @@ Strides strides_of(const std::string& letters, const std::string& of, const Shap
   return strides;
 }
 
-/// One of two factors, and the result.
+/// One of the two factors of a product, and the result.
 struct Product {
   std::string letters, other, result;  ///< The labels of the axes.
   std::vector<std::int64_t> sizes;     ///< The size of each letter.
@@ -52,10 +53,11 @@ struct Product {
   }
 };
 
-/// The most terms that are looked at one by one, to leave out those that are 0.
+/// Up to this number of terms, the rule examines each term and ignores terms that are 0.
 constexpr std::int64_t most_terms = std::int64_t{1} << 26;
 
-/// What the result depends on by this factor if all terms count: the union over the letters that the result lacks.
+/// Returns how the result depends on this factor if all terms count: the union over the letters that are not in the
+/// result.
 Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
   std::string kept;
   for (const char letter : product.letters)
@@ -69,7 +71,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
   return result;
 }
 
-/// The same without the terms in which the other factor is 0.
+/// Like the function above, but ignores terms in which the other factor is 0.
 Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std::vector<bool>& zeros) {
   std::string rest;  // the letters that the other factor lacks
   for (const char letter : product.letters + product.result)
@@ -147,7 +149,7 @@ Dependences through_elements(const DependenceCall& call) {
   };
   for (std::size_t i = 0; i < call.given.size(); ++i) {
     if (!call.given[i]) continue;
-    // A product with a constant 0, as in a mask, depends on nothing.
+    // The product with a constant 0, as in a mask, depends on no input.
     if (const Array* factor = &op == &builtin_ops().at("mul") ? call.known(1 - i) : nullptr) {
       const std::vector<bool> zeros = zeros_of(*factor);
       const auto places = broadcast(i), factors = broadcast(1 - i);

@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// The most indices that all sets may have together: 4 GiB.
+/// The limit of indices in all sets together: 4 GiB.
 }  // namespace
 
 IndexSets::IndexSets(std::int64_t count) : table_(64, none) {

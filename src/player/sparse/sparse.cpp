@@ -1,4 +1,5 @@
-// Sparse Jacobians and Hessians: the pattern, its colours, the sums of the columns of each colour, and their elements.
+// Sparse Jacobians and Hessians. Finds the pattern and its colours, computes the sum of the columns of each colour, and
+// extracts the elements from the sums.
 #include "xtape/sparse.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace xtape {
 
 namespace {
-/// The most nodes of bodies that a walk goes through.
+/// The limit of nodes in bodies that one walk visits.
 constexpr std::int64_t most_nodes = 1000000;
 
 void check_vars(const Var& output, const Var& input, const std::string& what) {
@@ -42,7 +43,7 @@ SparsityPattern found_pattern(const Var& output, const Var& input) {
   return pattern;
 }
 
-/// The pattern that was given, checked, or the one that `find` finds.
+/// Returns the given pattern after a check, or else the pattern that `find` finds.
 template <class Find>
 SparsityPattern wanted_pattern(const SparseOptions& options, const Shape& shape, const std::string& what,
                                const Find& find) {
@@ -56,7 +57,7 @@ SparsityPattern wanted_pattern(const SparseOptions& options, const Shape& shape,
   return *options.pattern;
 }
 
-/// Per colour, an array like `like` with ones where its elements have the colour: [colours, …].
+/// Returns one array like `like` per colour, with ones at the elements of this colour: [colours, …].
 Var seeds(const Var& like, const std::vector<std::int64_t>& colours) {
   Shape shape = like.shape();
   shape.insert(0, colours_in(colours));
@@ -69,7 +70,7 @@ Var seeds(const Var& like, const std::vector<std::int64_t>& colours) {
   return tape.constant(ones);
 }
 
-/// The elements of `sums` at these places of its row-major order.
+/// Returns the elements of `sums` at these places in row-major order.
 Var taken(const Var& sums, const std::vector<std::int64_t>& places) {
   Array indices(Dtype::int64, {static_cast<std::int64_t>(places.size())});
   std::copy(places.begin(), places.end(), indices.as<std::int64_t>());
@@ -95,13 +96,15 @@ struct Colouring {
   std::vector<std::int64_t> colours;
 };
 
-/// The colouring of columns or rows that `mode` wants, or that has fewer colours.
+/// Returns the colouring of columns or rows, as `mode` requires. If `mode` leaves the choice open, returns the
+/// colouring with fewer colours.
 Colouring colouring_of(const SparsityPattern& pattern, JacobianMode mode) {
   const auto of_columns = [&] { return Colouring{true, colour_columns(pattern)}; };
   const auto of_rows = [&] { return Colouring{false, colour_rows(pattern)}; };
   if (mode == JacobianMode::forward) return of_columns();
   if (mode == JacobianMode::reverse) return of_rows();
-  // The columns of a row all differ, so the longest row is the least number of colours of columns.
+  // The columns in one row all have different colours, so the longest row is a lower bound for the number of colours of
+  // columns.
   const auto least_columns = Adjacency(pattern.rows, pattern.columns, pattern.shape[0]).most();
   const auto least_rows = Adjacency(pattern.columns, pattern.rows, pattern.shape[1]).most();
   const bool columns_first = least_columns <= least_rows;
@@ -112,8 +115,8 @@ Colouring colouring_of(const SparsityPattern& pattern, JacobianMode mode) {
   return static_cast<std::size_t>(colours_in(second.colours)) < count ? second : first;
 }
 
-/// Per element of `pattern`, its place in the sums of a symmetric matrix's columns [colours, n]: its own, unless a
-/// column of the same colour has an element in its row; then that of its mirror image.
+/// Returns, for each element of `pattern`, its place in the column sums of a symmetric matrix [colours, n]. If another
+/// column of the same colour has an element in the same row, the result is the place of the mirror image instead.
 std::vector<std::int64_t> symmetric_places(const SparsityPattern& pattern, const std::vector<std::int64_t>& colours) {
   const std::int64_t n = pattern.shape[0];
   const SparsityPattern both = symmetrised(pattern);
