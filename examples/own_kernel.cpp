@@ -67,6 +67,8 @@ const Op slope_op = [] {
 }();
 
 int main() {
+  OpTable table = builtin_ops();  // before the tape, because it must outlive the tape
+  for (const Op* op : {&slope_op, &jvp_op, &vjp_op}) table.add(*op);
   const auto f = [](const Var& y) { return apply(slope_op, {y})[0]; };
   const bool right = gradcheck([&](const Vars& y) { return Vars{f(y[0])}; }, {std::vector<double>{1, 2, 3}}).passed;
 
@@ -88,5 +90,10 @@ int main() {
   Player player(tape, {forward, off});
   player.play({{start, {1, 1, 1}}});
   std::cout << "d end[0] / d start[0] = " << player.view(forward)(0, 0) << '\n';
-  return right && player.scalar(off) < 1e-9 ? 0 : 1;
+
+  tape.set_ops(table);
+  tape.save("lorenz", {{"jacobian", forward}});
+  const SavedTape saved = Tape::load("lorenz", {}, &table);
+  const double again = evaluate(saved.outputs.at("jacobian"), {{saved.inputs.at("start"), {1, 1, 1}}})(0, 0);
+  return right && player.scalar(off) < 1e-9 && std::abs(again - player.view(forward)(0, 0)) < 1e-9 ? 0 : 1;
 }

@@ -20,8 +20,9 @@ class ArrayOrNumber {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   ArrayOrNumber(T number) : number_(Literal(number)) {}  // NOLINT: converts by intent
-  template <class T, class = std::enable_if_t<!std::is_arithmetic<std::decay_t<T>>::value &&
-                                              std::is_convertible<T&&, ArrayView>::value>,
+  template <class T,
+            class = std::enable_if_t<!std::is_arithmetic<std::decay_t<T>>::value &&
+                                     std::is_convertible<T&&, ArrayView>::value>,
             class = void>
   ArrayOrNumber(T&& array) : array_(std::forward<T>(array)) {}  // NOLINT: converts by intent
 

@@ -37,7 +37,7 @@ struct GenerateOptions {
   /// The most tokens that the model reads at once. When this context is full, the older half is dropped.
   std::int64_t context = 1024;
   std::int32_t end_token = -1;  ///< Generation ends after this token. -1: none.
-  Sampling sampling;
+  Sampling sampling = {};
   /// `generate` calls this function with each new token. Returning true ends the generation.
   std::function<bool(std::int32_t)> each;
   std::int64_t samples = 1;  ///< For generate_batch: the number of continuations per prompt.

@@ -150,7 +150,7 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options = {});
 struct NodeError {
   std::string node;  ///< "#12 add", as in the printed tape.
   std::string op;
-  std::string module;  ///< "h.0.attn". Empty outside definitions.
+  std::string module;  ///< Scope::path: "h.0.attn".
   std::string site;
   std::string type;
   std::int64_t elements = 0;

@@ -124,6 +124,8 @@ class Optimizer {
 ///
 ///   EarlyStopping stop(weights, 5);
 ///   do { … } while (!stop(validation_loss));
+///
+/// To continue from a checkpoint, save `state`, and assign its arrays later.
 class EarlyStopping {
  public:
   /// The object shares the memory of `weights`. The training ends after `patience` evaluations in a row without a new
@@ -137,6 +139,9 @@ class EarlyStopping {
   void restore();
   double best() const;                   ///< The lowest loss. Infinite before the first evaluation.
   std::int64_t best_evaluation() const;  ///< The number of the best evaluation, from 0. -1 before the first.
+  /// Returns the state, which shares its memory with this object: the best weights, "best.NAME", the lowest loss,
+  /// "loss", float64 (), and the numbers of evaluations and of the best one, "evaluations", int64 [2].
+  Store state() const;
 
  private:
   struct Data;

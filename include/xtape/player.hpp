@@ -55,9 +55,9 @@ struct PlayerOptions {
   int threads = 0;  ///< 0 means omp_get_max_threads(). Results do not depend on the number of threads.
   std::uint64_t seed = 0;                    ///< Determines the numbers of all random ops.
   Precision precision = Precision::float32;  ///< The precision of products of float32 arrays.
-  Passes passes;
-  std::vector<Carry> carries;                  ///< The carried states. Tape::states() returns those of caches.
-  std::shared_ptr<Arena> arena;                ///< Null: the player has its own arena.
+  Passes passes = {};
+  std::vector<Carry> carries = {};                  ///< The carried states. Tape::states() returns those of caches.
+  std::shared_ptr<Arena> arena = {};                ///< Null: the player has its own arena.
   std::shared_ptr<PackedWeights> packed = {};  ///< Null: products pack parameters at every play.
   /// The most bytes of the plan (Plan::peak_bytes). 0 means no limit. To stay below the limit, the plan recomputes
   /// results instead of keeping them, with as little recomputation as the predicted times allow. The bits of results do
@@ -94,8 +94,9 @@ struct Feed {
             class = void>
   Feed(const Var& /*input*/, const T& /*values*/) {
     static_assert(std::is_convertible<T, ArrayView>::value,
-                  "feed an input with an Array, an xtensor array, a number, a list of numbers, or a std::vector or "
-                  "std::span of float, double, int, int64_t or int8_t; std::vector<bool> has no array");
+                  "feed an input with an Array, an xtensor array, a vector or matrix of Eigen (of an expression its "
+                  "eval()), a number, a list of numbers, or a std::vector or std::span of float, double, int, int64_t "
+                  "or int8_t; std::vector<bool> has no array");
   }
   Var var;
   ArrayView values;
@@ -111,7 +112,7 @@ struct Plan {
     std::string op;  ///< "einsum"; "add+gelu" for fused elementwise ops; "copy".
     std::string site;
     std::string outputs;  ///< The types of the outputs.
-    std::string module;   ///< The path of the module: "h.0.attn". Empty outside definitions.
+    std::string module;   ///< Scope::path: "h.0.attn".
     double flops = 0;     ///< For matrix products, also inside scans: 2 for each term of each sum.
     /// Bytes read and written. Each element of an operand or result counts once; in scans, once per step.
     double bytes = 0;
@@ -309,8 +310,7 @@ Array evaluate(const Var& var, const std::vector<Feed>& feeds = {}, Caller calle
 /// Returns the value of `var` as an xtensor array. Errors of `evaluate` propagate. Throws DtypeError if T is not the
 /// element type.
 template <class T>
-typename XtensorOf<T>::type value(const Var& var, const std::vector<Feed>& feeds = {},
-                                  Caller caller = Caller::here()) {
+typename XtensorOf<T>::type value(const Var& var, const std::vector<Feed>& feeds = {}, Caller caller = Caller::here()) {
   return evaluate(var, feeds, caller).to<T>();
 }
 

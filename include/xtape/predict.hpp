@@ -19,7 +19,7 @@ struct PredictorOptions {
   std::int64_t capacity = 32;
   std::int64_t limit = 0;    ///< The most positions of a row. 0: no limit.
   std::size_t players = 32;  ///< The most players to keep of each kind. The least recently used player is dropped.
-  std::optional<PlayerOptions> player;  ///< The options of players. Empty: those of the model. Carries are ignored.
+  std::optional<PlayerOptions> player = {};  ///< The options of players. Empty: those of the model. Carries are ignored.
 };
 
 /// Plays one function of a model in mode predict. The function takes the next tokens [rows, t] of each row, and any

@@ -16,7 +16,7 @@ struct ScanOptions {
   /// The valid steps of padded sequences: bool, [b, t] with axis 1. Its shape without the axis of the steps must be the
   /// leading sizes of every state and of every step's outputs. A step that is not valid leaves the states unchanged,
   /// and its outputs are zeros. If empty, all steps are valid.
-  Var valid;
+  Var valid = {};
   /// Gradient checkpointing for long scans. The gradient keeps only the states before every k-th step, and recomputes
   /// the values of one segment of k steps at a time (Chen et al., 2016, Training deep nets with sublinear memory cost).
   /// It then needs the memory of T / k states and of the values of k steps, instead of the values of all T steps.

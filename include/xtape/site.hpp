@@ -33,7 +33,7 @@ std::string to_string(const Caller& caller);  ///< "train.cpp, line 12", without
 
 /// A module of a model, or a part of a program, that records nodes.
 struct Scope {
-  std::string path;   ///< The module's path: "h.0.attn". Empty outside definitions.
+  std::string path;   ///< The path of the module of a definition, or of Parameters in nn: "h.0.attn". Else empty.
   std::string where;  ///< For errors: "gpt2.json, block 'attention'". If empty, errors give the program's line.
   /// If the lines of sites refer to a copy of the file in `where`: for each line of the copy, the line of the original.
   std::map<std::int32_t, std::int32_t> lines = {};

@@ -209,7 +209,7 @@ class Tape {
   /// The table whose rules `grad`, `scan` and players of this tape apply. Null means builtin_ops(). The table must
   /// outlive the tape and its players.
   const OpTable* ops() const;
-  void set_ops(const OpTable& table);
+  void set_ops(const OpTable& table);  ///< The table must contain all ops of the tape, if the tape is to be saved.
   std::size_t size() const;  ///< The number of nodes.
   // These functions throw HandleError if there is no such node or value. References are valid as long as the node is on
   // the tape.

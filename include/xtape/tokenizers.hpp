@@ -192,7 +192,7 @@ struct TypedTokens {
 };
 
 /// A tokenizer.json in the format of Hugging Face's tokenizers: byte-level BPE (Llama 3, GPT-2), character-level BPE
-/// (Llama 2, Gemma), Unigram (T5) or WordPiece (BERT), with normalizers, pre-tokenizers, decoders and templates. encode
+/// (Llama 2, Gemma), Unigram (T5), WordPiece (BERT) or WordLevel, with normalizers, pre-tokenizers, decoders and templates. encode
 /// recognises tokens that the file adds to the vocabulary, but not special tokens. Byte-level BPE without a normalizer
 /// encodes any bytes.
 class PublishedTokenizer : public Tokenizer {

@@ -88,8 +88,8 @@ struct UpdatePart {
 
 /// Options of a Trainer.
 struct TrainerOptions {
-  OptimizerOptions optimizer;  ///< The optimizer of weights that no group matches.
-  ScheduleOptions schedule;
+  OptimizerOptions optimizer = {};  ///< The optimizer of weights that no group matches.
+  ScheduleOptions schedule = {};
   /// Micro-batches per update, 1 to 1,048,576. The update equals an update on all micro-batches at once.
   std::int64_t accumulate = 1;
   /// The number of parts that the rows of a batch are split into. The parts are summed in a fixed order. So the bits of
@@ -98,7 +98,7 @@ struct TrainerOptions {
   std::int64_t shards = 1;
   /// The other processes ("ranks") that train with this one. Null means none. All ranks must make the same calls with
   /// the same model, batches and options, and get the same results. There are at most as many ranks as shards.
-  std::shared_ptr<Communicator> communicator;
+  std::shared_ptr<Communicator> communicator = {};
   /// The precision of matrix products in updates. Weights and moments stay float32.
   Precision precision = Precision::float32;
   double clip = 0;  ///< The global norm to which gradients are clipped. 0 means no clipping.
@@ -120,7 +120,7 @@ struct TrainerOptions {
   std::string capsule, failed_play;
   /// Patterns of weight names, in which `*` matches anything. Only one of both lists may be given. Weights that match
   /// `frozen`, or do not match `trainable`, stay unchanged. They have no gradients and no moments.
-  std::vector<std::string> frozen, trainable;
+  std::vector<std::string> frozen = {}, trainable = {};
   /// Groups of weights with settings other than those of `optimizer`. The first group that matches a weight applies.
   /// The rates of groups are factors of the schedule's rate. The global norm covers all weights.
   std::vector<OptimizerGroup> groups = {};
@@ -258,11 +258,11 @@ struct TokenizerSettings {
   std::string kind = "character";  ///< "character", "words", "sentencepiece", "gpt2" or "saved".
   bool joint = false;              ///< For pairs: one tokenizer for both sides instead of one for each.
   CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
-  WordOptions words;
-  std::string vocabulary;  ///< For "words": a file with one word per line, used instead of the training split.
-  SentencePieceOptions pieces;
+  WordOptions words = {};
+  std::string vocabulary = {};  ///< For "words": a file with one word per line, used instead of the training split.
+  SentencePieceOptions pieces = {};
   std::string vocab, merges;  ///< For "gpt2": the two files.
-  Gpt2Options gpt2;
+  Gpt2Options gpt2 = {};
   std::string path;  ///< For "saved": the argument of load_tokenizer.
 };
 

@@ -279,10 +279,10 @@ class JsonReader {
   JsonNumbers numbers_;
   // the numbers that are not finite, by the byte at which they begin
   std::unordered_map<std::size_t, double> infinities_;
-  std::string hidden_;                                  // the text with strings in place of these numbers
+  std::string hidden_;  // the text with strings in place of these numbers
   // bytes: the first byte of the text; the last byte read; the first byte of the current token
   std::size_t begin_ = 0, last_ = 0, mark_ = 0;
-  bool marking_ = true;                          // whether the next token has not begun yet
+  bool marking_ = true;  // whether the next token has not begun yet
   std::vector<Level> levels_;
   std::vector<JsonText::Place> begins_;
 };

@@ -18,7 +18,9 @@ inline const char* unit_of(const Recipe::Data& data) {
 
 /// Adds --set key=value, which can be repeated.
 inline void add_settings(CLI::App& command, std::vector<std::string>& set) {
-  command.add_option("--set", set, "Change the recipe: key=value, such as optimizer.weight_decay=0; one --set for each key")
+  command
+      .add_option("--set", set,
+                  "Change the recipe: key=value, such as optimizer.weight_decay=0; one --set for each key")
       ->allow_extra_args(false);
 }
 

@@ -252,7 +252,7 @@ class Shadow {
   const Program program_;
   const Users users_;
   const Store& rounded_;
-  Tape tape_;                           // contains the play and its shadows
+  Tape tape_;  // contains the play and its shadows
   // on tape_; the error, if any, is the difference of the value in float64 and the value
   ValueTable<Var> values_, errors_;
   ValueTable<std::int64_t> output_of_;  // the index of the play's output, or -1

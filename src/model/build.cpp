@@ -115,8 +115,7 @@ class Builder {
     if (!spec.when || interpreter_.flag(*spec.when, environment(context))) {
       const std::int64_t count = list.repeated ? interpreter_.integer(*spec.repeat, environment(context)) : 1;
       if (count < 0)
-        spec.repeat->fail(spec.repeat->value.column,
-                          "a module repeats 0 or more times, not " + std::to_string(count));
+        spec.repeat->fail(spec.repeat->value.column, "a module repeats 0 or more times, not " + std::to_string(count));
       if (count > 100000) spec.repeat->fail(spec.repeat->value.column, "a module repeats at most 100000 times");
       for (std::int64_t i = 0; i < count; ++i) {
         Context inner = context;

@@ -53,7 +53,7 @@ struct WeightSpec {
   Location location;
   std::vector<Line> shape;
   std::string init;
-  std::optional<Line> choice;                          ///< Overrides `init`. The value is the initialiser's name.
+  std::optional<Line> choice;  ///< Overrides `init`. The value is the initialiser's name.
   /// Settings of the initialiser. With a `choice`, settings of any initialiser.
   std::vector<std::pair<std::string, Line>> settings;
   std::optional<Line> when;                            ///< If false, the model does not have the weight.

@@ -121,7 +121,7 @@ class ScanStep {
   std::unordered_map<ValueId, Var> outers_;
   std::vector<std::pair<ValueId, Var>> states_;
   ValueId condition_{-1, 0};
-  std::vector<bool> varies_;  // per node, up to the last node that was queried
+  std::vector<bool> varies_;    // per node, up to the last node that was queried
   std::optional<Draws> draws_;  // the draws of the outer tape
 };
 

@@ -36,6 +36,8 @@ struct Step::Data {
         groups(with_rates(the_groups, the_options.schedule)),
         options(the_options),
         optimizer(weights, groups, options.player.threads) {
+    if (options.schedule.epochs > 0 && options.schedule.steps == 0)
+      throw Error("Step: set the steps of the schedule, not its epochs: a Step does not know how long an epoch is");
     if (!(options.schedule.rate > 0)) throw Error("Step: the rate of the schedule must be above 0");
     rate_at(options.schedule, 1);  // throws if an option is out of range
     if (!(options.clip >= 0)) throw Error("Step: clip must be at least 0 (0: gradients are not clipped)");
@@ -57,8 +59,9 @@ struct Step::Data {
     unused.allow_unused = true;
     const Vars found = grad(results[0], by, unused);
     if (std::all_of(found.begin(), found.end(), [](const Var& gradient) { return gradient.empty(); }))
-      throw Error("Step: the loss depends on none of the weights that existed when the Step was made: make all weights "
-                  "before it, as parameters of a tape, not constants");
+      throw Error(
+          "Step: the loss depends on none of the weights that existed when the Step was made: make all weights "
+          "before it, as parameters of a tape, not constants");
     Vars outputs = results;
     for (std::size_t i = 0, next = 0; i < weights.size(); ++i) outputs.push_back(is_frozen(i) ? Var() : found[next++]);
     return outputs;

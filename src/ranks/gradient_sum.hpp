@@ -30,7 +30,7 @@ class GradientSum {
   /// Sums piece `index`, which this rank owns, over all shards. Writes the sum to place(index).
   void sum(std::size_t index);
   void* place(std::size_t index) const { return slot(0) + layout_.piece_at[index]; }
-  std::size_t bytes() const;         ///< The total memory for gradients.
+  std::size_t bytes() const;  ///< The total memory for gradients.
   /// The part of `bytes()` that is not resident yet, because nothing was written there.
   std::size_t absent_bytes() const;
 

@@ -1,10 +1,9 @@
-#include "csv_lines.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <limits>
 #include <set>
 
+#include "csv_lines.hpp"
 #include "fields.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
@@ -46,7 +45,9 @@ class CsvReader {
   CsvTable table() {
     CsvTable table;
     table.rows = static_cast<std::int64_t>(numbers_.size());
-    const std::vector<std::string> wanted = options_.columns.empty() ? names_ : options_.columns;
+    std::vector<std::string> wanted = options_.columns.empty() ? names_ : options_.columns;
+    for (const std::string& name : options_.labels)
+      if (!holds(wanted, name)) wanted.push_back(name);
     require_memory_left(numbers_.size() * wanted.size() * size_of(options_.dtype), "the numbers of " + path_);
     for (const std::string& name : wanted) {
       const bool label = holds(options_.labels, name);
@@ -101,6 +102,15 @@ class CsvReader {
       for (const std::string& name : *list) place_of(name);
   }
 
+  /// Returns a hint if the only column seems to be several with another character between them.
+  std::string other_separator() const {
+    for (const char other : {';', '\t', ',', '|'})
+      if (names_.size() == 1 && other != options_.separator && lines_[0].find(other) != std::string::npos)
+        return std::string("; is the character between the fields '") + (other == '\t' ? "\\t" : std::string(1, other)) +
+               "'?";
+    return "";
+  }
+
   std::size_t place_of(const std::string& name) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
@@ -108,17 +118,17 @@ class CsvReader {
       const std::vector<std::string> some(names_.begin(),
                                           names_.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names_)));
       throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined(some) +
-                      (some.size() < names_.size() ? ", …)" : ")"));
+                      (some.size() < names_.size() ? ", …)" : ")") + other_separator());
     }
     return static_cast<std::size_t>(found - names_.begin());
   }
 
   /// Returns a label. An empty field is an error, unless `missing` is set. It then stays empty and gets the index -1.
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
-    if (!trimmed(field).empty()) return field;
+    if (const std::string text = trimmed(field); !text.empty()) return text;
     if (!options_.missing)
-      fail(numbers_[row], "column '" + column +
-                              "': the label is empty; remove the row, or set `missing`, which makes its index -1");
+      fail(numbers_[row],
+           "column '" + column + "': the label is empty; remove the row, or set `missing`, which makes its index -1");
     return "";
   }
 
@@ -128,7 +138,7 @@ class CsvReader {
       fail(numbers_[row], "column '" + column + "': " + message);
     };
     if (is_missing(field)) {
-      if (!options_.missing) fail_here("the value is missing; remove the row, or set `missing`, which reads it as NaN");
+      if (!options_.missing) fail_here("the value is missing; remove the row or fill it in (`missing` reads it as NaN)");
     } else {
       try {
         number = to.dtype() == Dtype::float64 ? number_of<double>(field) : number_of<float>(field);

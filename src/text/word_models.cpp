@@ -113,6 +113,23 @@ std::unique_ptr<WordModel> read_word_pieces(const JsonNode& model) {
       std::move(vocabulary), unknown, text_of(model, "continuing_subword_prefix", "##"),
       limited ? model.at("max_input_chars_per_word").integer(0, std::numeric_limits<std::int32_t>::max()) : 100);
 }
+
+/// A model whose pieces are whole words.
+class WordLevel : public WordModel {
+ public:
+  using WordModel::WordModel;
+  Tokens tokens_of_word(std::string_view word) const override {
+    const std::int32_t token = vocabulary().token_of(word);
+    if (token < 0 && unknown() < 0) throw Error("the vocabulary has no word '" + std::string(word) + "'");
+    return {token < 0 ? unknown() : token};
+  }
+};
+
+std::unique_ptr<WordModel> read_words(const JsonNode& model) {
+  Vocabulary vocabulary(read_pieces(model.at("vocab"), false));
+  const std::int32_t unknown = unknown_of(model, vocabulary);
+  return std::make_unique<WordLevel>(std::move(vocabulary), unknown);
+}
 }  // namespace
 
 std::unique_ptr<WordModel> read_model(const JsonNode& model, bool by_bytes) {
@@ -122,7 +139,8 @@ std::unique_ptr<WordModel> read_model(const JsonNode& model, bool by_bytes) {
   if (by_bytes) model.fail("with the pre-tokenizer \"ByteLevel\" the model must be BPE, not " + type);
   if (type == "Unigram") return read_unigrams(model);
   if (type == "WordPiece") return read_word_pieces(model);
-  refuse_type(model, "the model", "BPE, Unigram, WordPiece");
+  if (type == "WordLevel") return read_words(model);
+  refuse_type(model, "the model", "BPE, Unigram, WordLevel, WordPiece");
 }
 
 }  // namespace xtape

@@ -15,7 +15,7 @@ struct Measured {
   std::int64_t step = 0;
   /// The numbers with their keys. Values that were not finite are left out.
   std::vector<std::pair<std::string, double>> numbers;
-  const double* find(const std::string& key) const;     ///< Returns null if there is no number with this key.
+  const double* find(const std::string& key) const;  ///< Returns null if there is no number with this key.
   /// For a line of statistics: for each module, the numbers by key. NaN stands for a number that was not finite.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
 };

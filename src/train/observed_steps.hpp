@@ -10,7 +10,7 @@ namespace xtape::train {
 /// The vars of a module's statistics, each a scalar. A var is empty if the module has nothing to measure.
 struct ModuleNotes {
   std::string module;
-  Var largest, mean, zeros;                             // of the result of the module
+  Var largest, mean, zeros;  // of the result of the module
   // of the gradient of the sum of losses with respect to the result
   Var gradient_largest, gradient_mean, gradient_zeros;
   Var saturated, masked_rows;

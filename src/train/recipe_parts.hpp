@@ -6,7 +6,7 @@
 
 namespace xtape::train {
 
-inline constexpr std::int64_t longest_row = 1 << 24;         ///< The maximum row length in a recipe, in tokens.
+inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
 inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
 inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for the path "-".
 

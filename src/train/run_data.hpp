@@ -50,7 +50,7 @@ class Texts {
     Images images;
     ArrayRows arrays;
     std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
-    std::vector<Part> parts;   // in order
+    std::vector<Part> parts;  // in order
     std::size_t skipped = 0;  // number of rows at the beginning of the parts that belong to another split
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);

@@ -21,8 +21,8 @@ inline std::size_t above(std::size_t a, std::size_t b) {
 class TrainingMemory {
  public:
   /// `later` is the number of bytes of moments and gradients that become resident with the first update. The
-  /// constructor adds a reserve for threads and files, whose memory also becomes resident then. `grown` is the growth of
-  /// the process by the first plan. `one_shape` is true if all plans of updates are for batches of the same shape.
+  /// constructor adds a reserve for threads and files, whose memory also becomes resident then. `grown` is the growth
+  /// of the process by the first plan. `one_shape` is true if all plans of updates are for batches of the same shape.
   TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
   /// Plans the largest step with plan(bytes), which takes at most `bytes`. Repeats this until the plan fits beside the
   /// other needs of the process. `counted` is memory that plans count but that exists without them. Throws MemoryError,

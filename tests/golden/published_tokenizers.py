@@ -97,17 +97,24 @@ def clip(lines):
     return t
 
 
+def word_level(lines):
+    t = Tokenizer(models.WordLevel(unk_token="<unk>"))
+    t.pre_tokenizer = p.Whitespace()
+    t.train_from_iterator(lines, trainers.WordLevelTrainer(vocab_size=200, special_tokens=["<unk>"], show_progress=False))
+    return t
+
+
 def main():
     lines = []
     for name in ("train.de.gz", "train.en.gz"):
         with gzip.open(os.path.join(sys.argv[1], name), "rt") as file:
             lines += [next(file).strip() for _ in range(300)]
     os.makedirs(FOLDER, exist_ok=True)
-    words = {}
-    for make in (bert, unigram, llama2, metaspace, byte_level, clip):
-        save(make.__name__, make(lines), words)
+    found = {}
+    for make in (bert, unigram, llama2, metaspace, byte_level, clip, word_level):
+        save(make.__name__, make(lines), found)
     with open(os.path.join(FOLDER, "words.json"), "w") as file:
-        json.dump(words, file, ensure_ascii=True, separators=(",", ":"))
+        json.dump(found, file, ensure_ascii=True, separators=(",", ":"))
         file.write("\n")
 
 

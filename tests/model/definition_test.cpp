@@ -81,8 +81,9 @@ TEST_CASE("a repeated module threads its first argument; .all gives every result
 
 TEST_CASE("a module that repeats 0 times passes its first argument on, and -1 times is an error") {
   const auto with = [&](const std::string& count) {
-    return Model::parse(definition(scale, R"("p": {"block": "scale", "repeat": "n"})", function("f", "p(x)"), "\"n\": " + count),
-                        in_float64());
+    return Model::parse(
+        definition(scale, R"("p": {"block": "scale", "repeat": "n"})", function("f", "p(x)"), "\"n\": " + count),
+        in_float64());
   };
   CHECK(with("0").weights().size() == 0);
   CHECK(same(played(with("0"))[0], x));

@@ -101,6 +101,7 @@ TEST_CASE("a config that asks for what the definition cannot do is refused, with
         "config.json, line 14: 'model_type' is \"llama\", and " + gpt2 + " is for \"gpt2\"");
   holds(complaint("activation_function", "quick_gelu"),
         "'activation_function' is \"quick_gelu\"; the definition supports gelu_new, gelu_pytorch_tanh, gelu, relu");
+  CHECK(complaint("add_cross_attention", nullptr) == "");  // off, as false is
   holds(complaint("add_cross_attention", true), "'add_cross_attention' is true, but " + gpt2 + " supports only false");
   holds(complaint("n_layer", nlohmann::json::array({1})), "is an integer, and cannot be (1,)");
   holds(complaint("n_layer", 2.5), "hyper-parameter 'n_layer'");

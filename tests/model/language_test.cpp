@@ -382,8 +382,7 @@ TEST_CASE("text without quotes, misspelt keys and files, and blocks of former ve
   const auto module = [](const std::string& rest) { return R"({"block": "linear", "in": 2, )" + rest + "}"; };
   const std::string norm = "norm.json", padding = "padding.json";
   const std::vector<std::array<std::string, 3>> mistakes = {
-      {norm, module(R"("out": 2, "init": "normal")"),
-       "unknown name 'normal'; write text in quotes: \"'normal'\""},
+      {norm, module(R"("out": 2, "init": "normal")"), "unknown name 'normal'; write text in quotes: \"'normal'\""},
       {norm, module(R"("out": 2, "zero": 3)"),
        "'linear' has no parameter 'zero'; it has in, out, with_bias, init, std"},
       {norm, R"({"blok": "linear"})", "the key \"block\" is missing; is 'blok' misspelt?"},

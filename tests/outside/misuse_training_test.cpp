@@ -120,6 +120,7 @@ std::vector<Row> rows_of_optimizers(World& w) {
        }},
       {"EarlyStopping::restore", "moved", gone, [=] { stopping()->restore(); }},
       {"EarlyStopping::best", "moved", gone, [=] { static_cast<void>(stopping()->best()); }},
+      {"EarlyStopping::state", "moved", gone, [=] { static_cast<void>(stopping()->state()); }},
       {"EarlyStopping::best_evaluation", "moved", gone, [=] { static_cast<void>(stopping()->best_evaluation()); }},
       {"Step::Step", "an empty var", "", [&w] { CHECK_THROWS_AS(Step(Var(), w.weights, AdamW{}), HandleError); }},
       {"Step::Step", "no results", "the objective has no result", [&w] { Step(Vars(), w.weights, AdamW{}); }},

@@ -22,7 +22,7 @@ struct Ranks {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<std::string>> messages;  ///< By sender and receiver.
-  std::size_t sent_bytes = 0;  ///< The bytes of all messages.
+  std::size_t sent_bytes = 0;                                       ///< The bytes of all messages.
   int waiting = 0;
   std::int64_t barriers = 0;
   std::vector<std::shared_ptr<std::byte>> parts;

@@ -174,7 +174,8 @@ TEST_CASE("steps refuse what is not finite, and wrong arguments") {
   CHECK_THROWS_WITH_AS(step({rows.x, rows.y}), doctest::Contains("takes feeds of its inputs"), Error);
   CHECK_THROWS_AS(step({{x, rows.y}, {y, rows.y}}), ShapeError);
   CHECK_THROWS_WITH_AS(Step(mean(square(x)), linear.weights, AdamW{}),
-                       doctest::Contains("the loss depends on none of the weights that existed when the Step was made"), Error);
+                       doctest::Contains("the loss depends on none of the weights that existed when the Step was made"),
+                       Error);
   CHECK_THROWS_WITH_AS(Step(mean(square(linear(x))), linear.weights, Frozen{}),
                        doctest::Contains("all weights are frozen"), Error);
   CHECK_THROWS_AS(Step(square(linear(x)), linear.weights, AdamW{}), ShapeError);
@@ -203,6 +204,40 @@ TEST_CASE("a step continues from the state of its optimiser with the same bits")
   for (int i = 0; i < 3; ++i) after({rows.x, rows.y});
   CHECK(same(straight.weights, first.weights));
   CHECK(after.rate() == whole.rate());
+}
+
+TEST_CASE("early stopping continues from its state") {
+  const double losses[] = {3, 1, 2, 1.5, 4, 5};
+  Store weights;
+  Array w = weights.add("w", Array(Dtype::float32, {}));
+  EarlyStopping first(weights, 3);
+  for (int i = 0; i < 3; ++i) {
+    *w.as<float>() = static_cast<float>(i);
+    CHECK_FALSE(first(losses[i]));
+  }
+  EarlyStopping second(weights, 3);
+  for (const Store::Entry& entry : second.state()) Array(entry.value).assign(first.state().at(entry.name));
+  CHECK(second.best() == 1);
+  *w.as<float>() = 9;
+  CHECK_FALSE(second(losses[3]));
+  CHECK(second(losses[4]));
+  CHECK(second.best_evaluation() == 1);
+  CHECK(*w.as<float>() == 1);
+  const Store::Entry* best = nullptr;
+  const Store state = first.state();
+  for (const Store::Entry& entry : state)
+    if (entry.name == "best.w") best = &entry;
+  REQUIRE(best != nullptr);
+  CHECK(best->value() == 1);
+}
+
+TEST_CASE("a schedule of a step has steps, not epochs") {
+  Linear linear;
+  StepOptions options;
+  options.schedule.kind = ScheduleOptions::Kind::cosine;
+  options.schedule.epochs = 3;
+  CHECK_THROWS_WITH_AS(Step([&](Var x) { return mean(linear(x)); }, linear.weights, Sgd{}, options),
+                       doctest::Contains("set the steps of the schedule, not its epochs"), Error);
 }
 
 TEST_CASE("early stopping restores the weights of the best evaluation") {

@@ -89,7 +89,7 @@ Run begun(const TrainArguments& arguments) {
           ? ranks::RankGroup(ranks(arguments.ranks)).all_gather(default_directory(recipe.name)).front()
           : arguments.out;
   if (is_first_rank() && path_exists(out))
-    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it" : " already exists"));
+    throw WrongInput(out + (is_run(out) ? " is a run already: use --resume to continue it, or choose another folder" : " already exists"));
   Run run = Run::create(recipe, out, ranks(arguments.ranks));
   if (is_first_rank() && !recipe.from.empty()) warn_of_folder({recipe.from, recipe.adapter}, recipe.definition);
   return run;
@@ -130,7 +130,8 @@ std::string interruption() {
 void print_labels(const std::vector<std::string>& labels) {
   constexpr std::size_t most = 20;
   if (labels.empty()) return;
-  const std::vector<std::string> some(labels.begin(), labels.begin() + std::min<std::ptrdiff_t>(most, std::ssize(labels)));
+  const std::vector<std::string> some(labels.begin(),
+                                      labels.begin() + std::min<std::ptrdiff_t>(most, std::ssize(labels)));
   std::cerr << labels.size() << (labels.size() == 1 ? " label: " : " labels: ") << joined(some)
             << (labels.size() > most ? ", …" : "") << std::endl;
 }

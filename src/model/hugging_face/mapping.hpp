@@ -61,7 +61,7 @@ struct HuggingFaceMapping {
   std::vector<std::pair<std::string, std::string>>
       names;                                ///< Names of modules in the definition and in the folder; see tensor_name.
   std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.
-  std::vector<std::string> skip;  ///< Patterns of tensors, without the prefix, that need not be weights.
+  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that need not be weights.
   std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and their current form.
   std::vector<Tie> ties;
   std::optional<Adapter> adapter;

@@ -154,8 +154,10 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
   if (type != mapping.model_type)
     config.at("model_type")
         .fail("'model_type' is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
+  const auto is_off = [](const Json& value) { return value.is_null() || value == false; };
   for (const auto& [key, value] : mapping.config)
-    if (const auto found = model::find_key(config, key); found && found->json() != value)
+    if (const auto found = model::find_key(config, key);
+        found && found->json() != value && !(is_off(found->json()) && is_off(value)))
       found->fail("'" + key + "' is " + found->json().dump() + ", but " + definition + " supports only " +
                   value.dump());
 }

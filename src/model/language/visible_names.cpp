@@ -64,8 +64,7 @@ std::string VisibleNames::unknown(const std::string& name, const std::vector<std
   known.insert(known.end(), {"true", "false", "none", "inf"});
   const std::string meant = did_you_mean(name, known);
   const bool may_be_text = meant.empty() && !recording;
-  return "unknown name '" + name + "'" + meant +
-         (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
+  return "unknown name '" + name + "'" + meant + (may_be_text ? "; write text in quotes: \"'" + name + "'\"" : "");
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {

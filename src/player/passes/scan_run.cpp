@@ -39,9 +39,9 @@ struct MovingOperand {
 
 /// Copies a state into the body's memory before the first step, and out of it after the last one.
 struct StateCopies {
-  std::size_t input = 0, output = 0;  // indices of the scan's input and output
+  std::size_t input = 0, output = 0;      // indices of the scan's input and output
   StepOperand before, after;              // in the body's memory; `before` is set only if the body reads the state
-  CopyFunction enter, leave, skip;            // `skip` copies from the input to the output if no step takes place
+  CopyFunction enter, leave, skip;        // `skip` copies from the input to the output if no step takes place
 };
 
 class ScanRun {
@@ -311,7 +311,7 @@ class ScanRun {
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
-  std::vector<BodyStep> first_steps_;  // the steps that run only before the first step
+  std::vector<BodyStep> first_steps_;                        // the steps that run only before the first step
   std::vector<BodyStep> steps_;
   std::vector<BodyCall> calls_;        // the calls of one step, in order
   std::vector<StepOperand> operands_;  // the operands of all steps
@@ -319,7 +319,7 @@ class ScanRun {
   StepOperand tiles_;                  // the location of the loops' arguments
   std::vector<MovingOperand> moving_;
   std::vector<StateCopies> states_;
-  std::vector<StepZeros> zeros_;         // for the stacked outputs that need zeros
+  std::vector<StepZeros> zeros_;  // for the stacked outputs that need zeros
   std::size_t scratch_bytes_ = 0;
   Cost cost_, first_cost_;  // the cost of one step, and of `first_steps_`
 };

@@ -148,7 +148,7 @@ void Placements::place_parts(std::int32_t index) {
 /// copy.
 void Placements::find_copied_views() {
   copied_view_.assign(program_.tape.size(), false);
-  std::vector<Layout> layouts;                        // the layouts of the views
+  std::vector<Layout> layouts;  // the layouts of the views
   // per node: the index of its layout in `layouts`, if the node is a view
   std::vector<std::size_t> number(program_.tape.size());
   for (std::size_t i = 0; i < program_.tape.size(); ++i) {

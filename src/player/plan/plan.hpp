@@ -55,12 +55,12 @@ std::string step_name(const Node& node);
 
 /// A kernel or a copy. Its operands are slices of PlannedProgram::operands.
 struct PlannedStep {
-  std::int32_t node = -1;  ///< The node of the program that the step computes, or that needs the copy.
+  std::int32_t node = -1;                ///< The node of the program that the step computes, or that needs the copy.
   ValueId copied;                        ///< The value that a copy step copies. Empty for other steps.
   std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
   std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.
   std::uint32_t inputs = 0, outputs = 0;
-  int scratch = -1;                      ///< The buffer of the scratch memory, or -1 if the step needs none.
+  int scratch = -1;  ///< The buffer of the scratch memory, or -1 if the step needs none.
   /// In a scan: whether the result is the same at each step of the scan. The planned step then runs only once, before
   /// the first step of the scan.
   bool once = false;

@@ -83,10 +83,10 @@ struct Use {
 };
 
 struct Schedule {
-  bool possible = false;           ///< Whether every needed content is available or can be computed.
-  double seconds = 0;              ///< The predicted time of the repeated steps.
-  std::size_t peak = 0;  ///< The largest number of arena bytes in use at once, without the gaps between buffers.
-  int peak_at = 0;                 ///< The execution with the peak.
+  bool possible = false;  ///< Whether every needed content is available or can be computed.
+  double seconds = 0;     ///< The predicted time of the repeated steps.
+  std::size_t peak = 0;   ///< The largest number of arena bytes in use at once, without the gaps between buffers.
+  int peak_at = 0;        ///< The execution with the peak.
   std::vector<std::size_t> peaks;  ///< Per step: the largest number of bytes while the step and its repetitions run.
   std::vector<Execution> executions;
   std::vector<Instance> instances;

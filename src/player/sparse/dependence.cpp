@@ -108,7 +108,8 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
   for (std::size_t k = 0; k < values; ++k) {
     if (!is_floating(call.node.outputs[k].dtype)) continue;
     std::vector<IndexSets::Id> own;
-    for (std::int64_t i = 0; i < count_of(call.node.outputs[k].shape); ++i) own.push_back(of_cotangents.single(begins[k] + i));
+    for (std::int64_t i = 0; i < count_of(call.node.outputs[k].shape); ++i)
+      own.push_back(of_cotangents.single(begins[k] + i));
     inside.set(body.inputs()[cotangent++], std::make_shared<const std::vector<IndexSets::Id>>(std::move(own)));
   }
   const std::vector<Dependence> gradients = inside.run(body.results());

@@ -30,7 +30,7 @@ class IndexSets {
   Id interned(std::span<const std::int32_t> set);
   void grow();
 
-  std::vector<std::int32_t> indices_;           // the indices of all sets, one set after the other
+  std::vector<std::int32_t> indices_;      // the indices of all sets, one set after the other
   std::vector<std::size_t> begins_{0, 0};  // per set: the index of its first entry; at the end: the end of the last set
   std::vector<std::uint64_t> hashes_{0};        // per set
   std::vector<Id> table_;                       // open addressing by hash; `none` where empty
