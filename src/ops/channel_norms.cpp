@@ -96,8 +96,8 @@ const Op& instance_norm_op() {
 const Op& batch_norm_op() {
   static const Op entry = norm(
       {"batch_norm",
-       R"((x - mean) / sqrt(variance + epsilon) * weight + bias: the norm with given statistics, for evaluation. x is
-           [b, c, ...]; the other inputs have one number per channel.)",
+       R"((x - mean) / sqrt(variance + epsilon) * weight + bias: the norm with given statistics, for evaluation. The
+           input x is [b, c, ...]; the other inputs have one number per channel.)",
        by_given,
        {"mean", "variance"},
        {"y"}});

@@ -190,7 +190,7 @@ const ComposedRow loss_rows[] = {
        {"eps", "The lower bound of the variance.", 1e-6}}}},
     {"poisson_nll_loss",
      "input target",
-     "With log_input: exp(input) - target * input. Otherwise: input - target * log(input + eps).",
+     "exp(input) - target * input if log_input is true, else input - target * log(input + eps).",
      expand_poisson_nll,
      {{{"log_input", "If true, inputs are logarithms of rates.", 1, AttributeType::boolean},
        {"full", "If true, adds Stirling's approximation of log(target!) where target > 1.", 0, AttributeType::boolean},
@@ -199,8 +199,8 @@ const ComposedRow loss_rows[] = {
 const ComposedRow triplet_rows[] = {
     {"triplet_margin_loss",
      "anchor positive negative",
-     "maximum(0, |anchor - positive| - |anchor - negative| + margin) (Balntas et al., 2016). |a - b| is the norm of a "
-     "- b + eps of order p along the last axis.",
+     "maximum(0, |anchor - positive| - |anchor - negative| + margin) (Balntas et al., 2016). Here |a - b| is the norm "
+     "of a - b + eps of order p along the last axis.",
      expand_triplet,
      {{{"margin", "The least difference of the distances that has no loss.", 1},
        {"p", "The order of the norm, above 0.", 2},

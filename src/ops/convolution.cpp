@@ -291,10 +291,11 @@ const Op& conv_op() {
         "conv",
         R"(Convolution of x [b, c, ...] with weight [o, c / groups, ...] (Fukushima, 1980; LeCun et al., 1989): y[b, o,
            i] is the sum over c and k of x[b, c, i * stride + k * dilation - padding] * weight[o, c, k], plus bias[o].
-           i and k are the indices along one to three spatial axes. As in PyTorch, the weight is not flipped. The bias is
-           recorded as an addition. In float32 with stride 1, Winograd's algorithm computes windows of 3 x 3, or of 3 or
-           more along one axis, if there are at least 16 channels and at least 40 tiles of 2 x 2 results (of 2 along one
-           axis). An infinity or NaN in x may then also affect results of the same example outside of its windows.)");
+           Here i and k are the indices along one to three spatial axes. As in PyTorch, the weight is not flipped. The
+           bias is recorded as an addition. In float32 with stride 1, Winograd's algorithm computes windows of 3 x 3, or
+           of 3 or more along one axis, if there are at least 16 channels and at least 40 tiles of 2 x 2 results (of 2
+           along one axis). An infinity or NaN in x may then also affect results of the same example outside of its
+           windows.)");
     op.attributes.push_back(
         {"same", AttributeType::boolean,
          "If true, pads so that the result is as large as x, and ignores `padding`. Needs stride 1.", false});

@@ -134,11 +134,11 @@ const Op& cross_entropy_op() {
       .name = "cross_entropy",
       .doc =
           R"(The sum of the losses -sum_c q_c log softmax(logits)_c over all targets other than `ignore`, and the int64
-           number of these targets. `sum` / `count` is the mean loss. logits are [..., classes] and targets integers
-           [...]. The target distribution q gives the target 1 - label_smoothing. It spreads the rest evenly over all
-           classes (Szegedy et al., 2016; as in PyTorch), except for the class smoothing_excludes. Keeps log sum
-           exp(logits) of every row for the gradient (0 where the target is ignored or all logits are -inf). A target
-           that is neither a class nor `ignore` is an error when played.)",
+           number of these targets. The mean loss is `sum` / `count`. The logits are [..., classes] and the targets
+           integers [...]. The target distribution q gives the target 1 - label_smoothing. It spreads the rest evenly
+           over all classes (Szegedy et al., 2016; as in PyTorch), except for the class smoothing_excludes. Keeps log
+           sum exp(logits) of every row for the gradient (0 where the target is ignored or all logits are -inf). A
+           target that is neither a class nor `ignore` is an error when played.)",
       .inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}},
       .outputs = {"sum", "count", "logsumexp"},
       .results = 2,

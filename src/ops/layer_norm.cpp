@@ -104,9 +104,9 @@ const Op& layer_norm_op() {
   static const Op entry{
       .name = "layer_norm",
       .doc = R"(y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x
-           along its last axis (Ba et al., 2016). weight and bias have one element for each index of this axis. The
-           bias, or both, can be omitted. Keeps the mean and rstd = 1 / sqrt(variance + epsilon) of every row for the
-           gradient.)",
+           along its last axis (Ba et al., 2016). The weight and the bias have one element for each index of this axis.
+           The bias, or both, can be omitted. Keeps the mean and rstd = 1 / sqrt(variance + epsilon) of every row for
+           the gradient.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},

@@ -114,7 +114,7 @@ Vars expand_quantile(const ExpandCall& call) {
 }
 
 constexpr AttributeRow sorted_axis{"axis", "The axis that is sorted.", -1, AttributeType::integer},
-    descending_flag{"descending", "Whether the largest element comes first.", 0, AttributeType::boolean};
+    descending_flag{"descending", "If true, the largest element comes first.", 0, AttributeType::boolean};
 
 const ComposedRow pair_rows[] = {
     {"sort",

@@ -159,7 +159,7 @@ std::vector<AttributeSpec> pool_attributes(AttributeSpec last) {
            "The distance between windows: one number, or one per axis. An empty list means kernel_size.", Integers{}},
           {"padding", AttributeType::integers,
            "The number of elements added at each end of an axis: one number, or one per axis.", Integers{0}},
-          {"ceil_mode", AttributeType::boolean, "Whether the last window may reach beyond the end.", false},
+          {"ceil_mode", AttributeType::boolean, "If true, the last window may reach beyond the end.", false},
           std::move(last)};
 }
 
