@@ -275,8 +275,8 @@ Op convolution(const char* name, const char* doc) {
       {"stride", AttributeType::integers, "The distance between neighbouring windows; one number, or one per axis.",
        one},
       {"padding", AttributeType::integers,
-       "The numbers of zeros at both ends of each spatial axis; or first the numbers before all axes, then the numbers "
-       "after them.",
+       "The number of zeros at both ends of an axis: one number, or one per spatial axis. A list with two numbers per "
+       "axis has first the numbers before all axes, then the numbers after them.",
        Integers{0}},
       {"dilation", AttributeType::integers, "The distance between neighbouring elements of a window.", one},
       {"groups", AttributeType::integer, "The channels are cut into this many groups, which do not mix.",

@@ -202,7 +202,7 @@ const Op& causal_mask_op() {
       "positions. With a window, position i sees only the positions i - window + 1 … i. t is the size of the argument "
       "along `axis`; the values of the argument are not used. Recorded as a comparison of iotas. In mode predict, if "
       "the argument has a past, returns bool [b, 1, t, capacity], for queries at the positions past[row], past[row] + "
-      "1 … and for cached keys. It also masks positions that a cache does not hold yet.",
+      "1 … and for cached keys. The mask is also true at positions that a cache does not hold yet.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },

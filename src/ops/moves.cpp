@@ -78,18 +78,18 @@ const ComposedRow roll_rows[] = {{"roll", "=x",
                                   expand_roll}};
 const ComposedRow repeat_rows[] = {
     {"repeat_interleave", "=x", "x with each slice along `axis` repeated `repeats` times in a row.", expand_repeat}};
-const ComposedRow border_rows[] = {
-    {"reflection_pad", "=x",
-     "x with before[i] and after[i] elements added at the two ends of axis i. They mirror x at its outermost element, "
-     "which is not repeated.",
-     expand_border<Border::reflect>},
-    {"replication_pad", "=x",
-     "x with before[i] and after[i] elements added at the two ends of axis i. They repeat the outermost element.",
-     expand_border<Border::replicate>},
-    {"circular_pad", "=x",
-     "x with before[i] and after[i] elements added at the two ends of axis i. They are copies of the elements at the "
-     "opposite end.",
-     expand_border<Border::circular>}};
+const ComposedRow border_rows[] = {{"reflection_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements mirror x at its outermost element, which is not repeated.",
+                                    expand_border<Border::reflect>},
+                                   {"replication_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements repeat the outermost element.",
+                                    expand_border<Border::replicate>},
+                                   {"circular_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements are copies of the elements at the opposite end.",
+                                    expand_border<Border::circular>}};
 
 std::vector<ValueType> roll_type(const OpCall& call) {
   const Counts &shifts = call.integers("shifts"), &axes = call.integers("axis");

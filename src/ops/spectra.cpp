@@ -161,9 +161,10 @@ const Op& pinv_op() {
           R"(The pseudoinverse [..., n, m] of A [..., m, n], computed by svd. The gradient assumes constant rank (Golub
            and Pereyra, 1973). It is also exact for equal singular values.)",
       .inputs = {{"a", Accept::floating}},
-      .attributes =
-          {{"rtol", AttributeType::number,
-            "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.", -1.0}},
+      .attributes = {{"rtol", AttributeType::number,
+                      "Singular values up to rtol times the largest one count as 0. A negative rtol means max(m, n) "
+                      "times the machine epsilon of the dtype.",
+                      -1.0}},
       .shape =
           [](const OpCall& call) {
             const Shape &a = call.shape(0), batch = batch_of(a, "a", false);
