@@ -53,7 +53,7 @@ const ComposedRow activation_rows[] = {
      "x",
      "x where x > 0, else alpha * (exp(x) - 1) (Clevert et al., 2015).",
      [](const ExpandCall& call) { return Vars{exponential_unit(call.inputs[0], number_of(call, "alpha"), 1)}; },
-     {{{"alpha", "The limit for small x is -alpha.", 1}}}},
+     {{{"alpha", "The limit for x towards -inf is -alpha.", 1}}}},
     {"selu", "x",
      "1.0507… times elu with alpha 1.6732…, which keeps mean 0 and variance 1 from layer to layer (Klambauer et al., "
      "2017).",
@@ -65,7 +65,7 @@ const ComposedRow activation_rows[] = {
        const double alpha = number_of(call, "alpha");
        return Vars{exponential_unit(call.inputs[0], alpha, alpha)};
      },
-     {{{"alpha", "The limit for small x is -alpha; not 0.", 1}}}},
+     {{{"alpha", "The limit for x towards -inf is -alpha. Must not be 0.", 1}}}},
     {"leaky_relu",
      "x",
      "x where x > 0, else negative_slope * x (Maas et al., 2013).",
@@ -102,12 +102,12 @@ const ComposedRow activation_rows[] = {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, abs(x) <= number_of(call, "lambd"), 0)};
      },
-     {{{"lambd", "What is not larger becomes 0.", 0.5}}}},
+     {{{"lambd", "Elements with |x| <= lambd become 0.", 0.5}}}},
     {"softshrink",
      "x",
      "x - lambd where x > lambd, x + lambd where x < -lambd, else 0.",
      expand_softshrink,
-     {{{"lambd", "How far x moves towards 0.", 0.5}}}},
+     {{{"lambd", "The distance by which x moves towards 0.", 0.5}}}},
     {"threshold",
      "x",
      "x where x > threshold, else `value`. NaN stays NaN.",
@@ -115,14 +115,13 @@ const ComposedRow activation_rows[] = {
        const Var& x = call.inputs[0];
        return Vars{masked_fill(x, x <= number_of(call, "threshold"), number_of(call, "value"))};
      },
-     {{{"threshold", "What is not larger becomes `value`.", 0}, {"value", "What it becomes.", 0}}}},
+     {{{"threshold", "Elements that are not larger become `value`.", 0}, {"value", "The replacement.", 0}}}},
 };
 
-const ComposedRow prelu_row[] = {
-    {"prelu", "x weight",
-     "x where x > 0, else weight * x (He et al., 2015). The weight has one element, or one for each index of axis 1 of "
-     "x.",
-     expand_prelu}};
+const ComposedRow prelu_row[] = {{"prelu", "x weight",
+                                  "x where x > 0, else weight * x (He et al., 2015). The weight has a single element, "
+                                  "or one element for each index of axis 1 of x.",
+                                  expand_prelu}};
 const ComposedRow glu_row[] = {
     {"glu",
      "x",

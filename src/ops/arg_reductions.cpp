@@ -16,10 +16,11 @@ void refuse_bool(const OpCall& call) {
 const Op& argmax_op() {
   static const Op entry{
       .name = "argmax",
-      .doc = R"(The int64 index of the largest element along `axis`, the first of several. NaN counts as the largest.)",
+      .doc = R"(The int64 index of the largest element along `axis`. Ties give the first index. NaN counts as the
+           largest.)",
       .inputs = {{"x"}},
       .attributes = {{"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
-                     {"keepdims", AttributeType::boolean, "Whether the axis stays, with size 1.", false}},
+                     {"keepdims", AttributeType::boolean, "If true, the axis stays with size 1.", false}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);
@@ -42,14 +43,16 @@ const Op& argmax_op() {
 const Op& top_k_op() {
   static const Op entry{
       .name = "top_k",
-      .doc = R"(The first k elements along `axis` in descending order, or in ascending order unless `largest`, and their
-           int64 indices. Equal elements keep their order; NaN counts as the largest. The gradient is the cotangent of
-           the values at their indices, and 0 elsewhere.)",
+      .doc = R"(The k largest elements along `axis` in descending order, and their int64 indices. If `largest` is false,
+           the k smallest elements in ascending order. Equal elements keep their order; NaN counts as the largest. The
+           gradient is the cotangent of the values at their indices, and 0 elsewhere.)",
       .inputs = {{"x"}},
       .outputs = {"values", "indices"},
-      .attributes = {{"k", AttributeType::integer, "How many elements, from 0 to the size of the axis.", std::nullopt},
+      .attributes = {{"k", AttributeType::integer, "The number of elements, from 0 to the size of the axis.",
+                      std::nullopt},
                      {"axis", AttributeType::integer, "The axis that is searched.", std::int64_t{-1}},
-                     {"largest", AttributeType::boolean, "Whether the largest elements come first.", true}},
+                     {"largest", AttributeType::boolean,
+                      "If true, selects the largest elements; if false, the smallest.", true}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         refuse_bool(call);
         Shape shape = call.shape(0);

@@ -118,10 +118,10 @@ const Op& pow_op() {
   static const Op entry = [] {
     Op op = binary(
         "pow",
-        "a ** b. The gradient for a is b * a ** (b - 1), and 0 where b is 0. The gradient for b is a ** b * log(a), "
-        "and 0 where a is 0 and b is not negative. If b is a float constant of shape (), such as a literal, an "
-        "exponent of 1 records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. Integers wrap; an "
-        "integer to a negative power is rounded towards 0, and 0 to a negative power is 0.",
+        "a ** b. The gradient with respect to a is b * a ** (b - 1), and 0 where b is 0. The gradient with respect to "
+        "b is a ** b * log(a), and 0 where a is 0 and b is not negative. If b is a float constant of shape (), such as "
+        "a literal, an exponent of 1 records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
+        "Integers wrap; an integer to a negative power is rounded towards 0, and 0 to a negative power is 0.",
         [](const GradientCall& call) {
           const Var g = call.cotangent();
           const Var &a = call.inputs[0], &b = call.inputs[1];

@@ -125,8 +125,8 @@ Vars batch_heads(const BatchCall& call) {
 const Op& attention_grad_op() {
   static const Op entry{
       .name = "attention_grad",
-      .doc = R"(The gradients of attention for q, k and v, given these and the cotangent dy of the output. The weights
-           are computed again, block by block.)",
+      .doc = R"(The gradients of attention with respect to q, k and v, given q, k, v and the cotangent dy of the output.
+           The weights are computed again, block by block.)",
       .inputs = {{"q", Accept::floating},
                  {"k", Accept::floating},
                  {"v", Accept::floating},
@@ -166,11 +166,11 @@ const Op& attention_op() {
   static const Op entry{
       .name = "attention",
       .doc =
-          R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head, with the two products given
-           by the equations. It is computed block by block: the array of all scores is never stored, and
-           keys that are masked for all queries of a block are skipped. A query whose keys are all masked
-           gives zeros. The mask is true where a key is hidden and broadcasts to the scores; it may be
-           left out. Programs record the separate ops, which a rule replaces by this one.)",
+          R"(y = dropout(softmax(masked_fill(scale * q k', mask, -inf))) v for every head. The equations `scores` and
+           `outputs` define the two products. The op works block by block: it never stores the array of all scores, and
+           it skips keys that are masked for all queries of a block. A query whose keys are all masked gives zeros. The
+           mask is optional; it is true where a key is hidden, and it broadcasts to the scores. Programs record the
+           separate ops. A rule replaces them by this op.)",
       .inputs = {{"q", Accept::floating}, {"k", Accept::floating}, {"v", Accept::floating}, mask_input},
       .attributes = attributes(),
       .shape =

@@ -73,17 +73,17 @@ const Op& batch_norm_grad_op() {
   static const Op entry{
       .name = "batch_norm_grad",
       .doc =
-          R"(The gradient of batch_norm_training by its first output. With xhat = (x - mean) * rstd and g = dy *
-           weight: dx = rstd * (g - mean(g) - xhat * mean(g * xhat)), the means over all axes but that of the channels; dweight =
-           sum(dy * xhat) and dbias = sum(dy) over the same axes. dweight is given if weight is, dbias if
-           `bias` is true.)",
+          R"(The gradient of batch_norm_training, given the cotangent of its first output. With xhat = (x - mean) * rstd
+           and g = dy * weight, dx = rstd * (g - mean(g) - xhat * mean(g * xhat)), dweight = sum(dy * xhat) and dbias =
+           sum(dy). The means and sums run over all axes except the axis of the channels. The op returns dweight if
+           there is a weight, and dbias if `bias` is true.)",
       .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"mean", Accept::floating},
                  {"rstd", Accept::floating},
                  {"weight", Accept::floating, Arity::optional}},
       .outputs = {"dx", "dweight", "dbias"},
-      .attributes = {{"bias", AttributeType::boolean, "Whether dbias is computed.", false}},
+      .attributes = {{"bias", AttributeType::boolean, "If true, dbias is computed.", false}},
       .shape = batch_norm_grad_shape,
       .expand = expand_batch_norm_grad,
       .lowering = {.kernel = kernel_by_name, .overwrites = {0, 1}}};
@@ -103,9 +103,9 @@ const Op& batch_norm_training_op() {
   static const Op entry{
       .name = "batch_norm_training",
       .doc =
-          R"(batch_norm with the mean and the biased variance of x over all axes but that of the
-           channels (Ioffe and Szegedy, 2015). Also gives what running averages are made from: the mean and the unbiased
-           variance. Keeps rstd = 1 / sqrt(variance + epsilon) of every channel for the gradient.)",
+          R"(batch_norm with the mean and the biased variance of x over all axes except the axis of the channels (Ioffe
+           and Szegedy, 2015). Also returns the mean and the unbiased variance, for running averages. Keeps rstd = 1 /
+           sqrt(variance + epsilon) of every channel for the gradient.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},

@@ -11,8 +11,8 @@ const Op& broadcast_to_op() {
   static const Op entry{
       .name = "broadcast_to",
       .doc =
-          R"(x broadcast to `shape` as in NumPy: counted from the back, axes of size 1 and missing axes are repeated to
-           the size in `shape`. A view: nothing is copied.)",
+          R"(x broadcast to `shape` as in NumPy. Axes are aligned from the last one; axes of size 1 and missing axes are
+           repeated to the size in `shape`. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The shape of the result.", std::nullopt}},
       .shape =

@@ -73,11 +73,16 @@ Op norm(const Norm& given) {
 
 const Op& group_norm_op() {
   static const Op entry = [] {
-    Op op = norm({"group_norm",
-      R"(The channels of x [b, c, ...] are cut into groups; each group of each example is brought to
-           mean 0 and variance 1, times weight plus bias, one number of each for a channel. Recorded as
-           layer_norm.)", grouped, {}, {"y"}});
-    op.attributes.push_back({"groups", AttributeType::integer, "How many; they divide the channels.", std::nullopt});
+    Op op = norm(
+        {"group_norm",
+         R"(The channels of x [b, c, ...] are cut into groups. Each group of each example is normalised to mean 0 and
+           variance 1. The result is multiplied by the weight, and the bias is added; both have one number per channel.
+           Recorded as layer_norm.)",
+         grouped,
+         {},
+         {"y"}});
+    op.attributes.push_back({"groups", AttributeType::integer,
+                             "The number of groups, which must divide the number of channels.", std::nullopt});
     return op;
   }();
   return entry;
@@ -89,11 +94,13 @@ const Op& instance_norm_op() {
   return entry;
 }
 const Op& batch_norm_op() {
-  static const Op entry =
-      norm({"batch_norm",
-      R"((x - mean) / sqrt(variance + epsilon) * weight + bias, where all but x [b, c, ...] have one
-           number for each channel: the norm with given statistics, for evaluation.)", by_given,
-            {"mean", "variance"}, {"y"}});
+  static const Op entry = norm(
+      {"batch_norm",
+       R"((x - mean) / sqrt(variance + epsilon) * weight + bias: the norm with given statistics, for evaluation. The
+           input x is [b, c, ...]; the other inputs have one number per channel.)",
+       by_given,
+       {"mean", "variance"},
+       {"y"}});
   return entry;
 }
 }  // namespace

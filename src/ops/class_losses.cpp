@@ -46,21 +46,20 @@ Vars expand_cross_entropy_loss(const ExpandCall& call) {
 
 constexpr AttributeRow ignored_target{"ignore_index", "Targets with this value have loss 0 and weight 0.", -100,
                                       AttributeType::integer};
-constexpr AttributeRow of_classes{"axis", "The axis of the classes; 1 means 0 for an input of one axis.", 1,
+constexpr AttributeRow of_classes{"axis", "The axis of the classes. For an input with one axis, 1 means axis 0.", 1,
                                   AttributeType::integer};
 const ComposedRow class_rows[] = {
     {"nll_loss",
      "input #target weight?",
-     "-weight[target] * input[target], for logarithms of probabilities [b, classes, ...] and targets [b, ...]. The "
-     "mean "
-     "divides by the sum of the weights. A target that is neither a class nor ignore_index is an error when played.",
+     "-weight[target] * input[target], for log-probabilities [b, classes, ...] and targets [b, ...]. Reduction 'mean' "
+     "divides by the sum of the weights of the targets. A target that is neither a class nor ignore_index is an error "
+     "when played.",
      expand_nll,
      {{ignored_target, of_classes}}},
     {"cross_entropy_loss",
      "input #target weight?",
-     "nll_loss of log_softmax(input), times 1 - label_smoothing, plus label_smoothing / classes times the sum of "
-     "-weight "
-     "* log_softmax(input) over all classes.",
+     "(1 - label_smoothing) * nll_loss(log_softmax(input), target), plus label_smoothing / classes times the sum of "
+     "-weight * log_softmax(input) over all classes.",
      expand_cross_entropy_loss,
      {{ignored_target,
        of_classes,

@@ -155,19 +155,18 @@ const ComposedRow loss_rows[] = {
      "input target",
      "d ** 2 / 2 where d = |input - target| <= delta, else delta * (d - delta / 2) (Huber, 1964).",
      expand_huber,
-     {{{"delta", "Where the loss becomes linear, above 0.", 1}}}},
+     {{{"delta", "The distance d from which on the loss is linear; above 0.", 1}}}},
     {"smooth_l1_loss",
      "input target",
      "d ** 2 / (2 * beta) where d = |input - target| < beta, else d - beta / 2 (Girshick, 2015).",
      expand_smooth_l1,
-     {{{"beta", "Where the loss becomes linear, at least 0.", 1}}}},
+     {{{"beta", "The distance d from which on the loss is linear; at least 0.", 1}}}},
     {"kl_div",
      "input target",
-     "target * (log(target) - input), 0 where target is 0; or exp(target) * (target - input) with log_target. "
-     "Reduction "
-     "'batchmean' divides the sum by the size of the first axis.",
+     "target * (log(target) - input), and 0 where target is 0. With log_target: exp(target) * (target - input). "
+     "Reduction 'batchmean' divides the sum by the size of the first axis.",
      expand_kl_div,
-     {{{"log_target", "Whether targets are logarithms of probabilities, as inputs are.", 0, AttributeType::boolean}}}},
+     {{{"log_target", "If true, targets are log-probabilities, like inputs.", 0, AttributeType::boolean}}}},
     {"binary_cross_entropy_with_logits", "input target weight? pos_weight?",
      "-(pos_weight * target * log(s) + (1 - target) * log(1 - s)) * weight, where s = sigmoid(input), without "
      "overflow.",
@@ -176,45 +175,45 @@ const ComposedRow loss_rows[] = {
      "input target",
      "input where target is 1, maximum(0, margin - input) where it is -1.",
      expand_hinge_embedding,
-     {{{"margin", "What inputs of target -1 should exceed.", 1}}}},
+     {{{"margin", "The least input for target -1 that has no loss.", 1}}}},
     {"margin_ranking_loss",
      "input1 input2 target",
      "maximum(0, -target * (input1 - input2) + margin).",
      expand_margin_ranking,
-     {{{"margin", "By how much one input should exceed the other.", 0}}}},
+     {{{"margin", "The least difference of the inputs that has no loss.", 0}}}},
     {"gaussian_nll_loss",
      "input target var",
-     "(log(v) + (input - target) ** 2 / v) / 2, where v = maximum(var, eps) (Nix and Weigend, 1994). The gradient of "
-     "var "
-     "passes the maximum.",
+     "(log(v) + (input - target) ** 2 / v) / 2, where v = maximum(var, eps) (Nix and Weigend, 1994). The gradient with "
+     "respect to var ignores the maximum.",
      expand_gaussian_nll,
-     {{{"full", "Whether to add log(2 pi) / 2.", 0, AttributeType::boolean}, {"eps", "The least variance.", 1e-6}}}},
+     {{{"full", "If true, adds log(2 pi) / 2.", 0, AttributeType::boolean},
+       {"eps", "The lower bound of the variance.", 1e-6}}}},
     {"poisson_nll_loss",
      "input target",
-     "exp(input) - target * input with log_input, else input - target * log(input + eps).",
+     "exp(input) - target * input if log_input is true, else input - target * log(input + eps).",
      expand_poisson_nll,
-     {{{"log_input", "Whether inputs are logarithms of rates.", 1, AttributeType::boolean},
-       {"full", "Whether to add Stirling's approximation of log(target!) where target > 1.", 0, AttributeType::boolean},
+     {{{"log_input", "If true, inputs are logarithms of rates.", 1, AttributeType::boolean},
+       {"full", "If true, adds Stirling's approximation of log(target!) where target > 1.", 0, AttributeType::boolean},
        {"eps", "Added to rates in the logarithm.", 1e-8}}}},
 };
 const ComposedRow triplet_rows[] = {
     {"triplet_margin_loss",
      "anchor positive negative",
-     "maximum(0, |anchor - positive| - |anchor - negative| + margin), with norms of order p over the last axis, of "
-     "differences plus eps (Balntas et al., 2016).",
+     "maximum(0, |anchor - positive| - |anchor - negative| + margin) (Balntas et al., 2016). Here |a - b| is the norm "
+     "of a - b + eps of order p along the last axis.",
      expand_triplet,
-     {{{"margin", "By how much the negative should be farther than the positive.", 1},
+     {{{"margin", "The least difference of the distances that has no loss.", 1},
        {"p", "The order of the norm, above 0.", 2},
-       {"eps", "Added to differences.", 1e-6},
-       {"swap", "Whether |positive - negative| counts where it is smaller than |anchor - negative|.", 0,
+       {"eps", "Added to each element of a difference.", 1e-6},
+       {"swap", "If true, |positive - negative| replaces |anchor - negative| where it is smaller.", 0,
         AttributeType::boolean}}}}};
 const ComposedRow cosine_rows[] = {
     {"cosine_similarity",
      "x1 x2",
-     "The inner product along `axis` divided by the product of the norms, each at least eps.",
+     "The inner product along `axis`, divided by the product of the two norms. A norm below eps counts as eps.",
      expand_cosine,
-     {{{"axis", "The axis of the vectors, which is dropped.", 1, AttributeType::integer},
-       {"eps", "The least norm.", 1e-8}}}}};
+     {{{"axis", "The axis of the vectors. The result lacks it.", 1, AttributeType::integer},
+       {"eps", "The lower bound of each norm.", 1e-8}}}}};
 
 std::vector<ValueType> elementwise_loss(const OpCall& call) {
   return loss_type(call, broadcast_inputs(call));

@@ -66,21 +66,21 @@ constexpr AttributeRow correction{
 const ComposedRow float_rows[] = {
     {"std",
      "x",
-     "The standard deviation, the square root of var. The gradient is 0 where it is 0.",
+     "The standard deviation, the square root of var. Where the result is 0, the gradient is 0.",
      expand_std,
      {{correction}}},
     {"vector_norm",
      "x",
-     "sum(|x| ** p) ** (1 / p). For p inf the largest, for -inf the smallest |x|; for 0 the number of elements that "
-     "are not 0. The gradient at 0 is 0.",
+     "sum(|x| ** p) ** (1 / p). For p = inf, the result is the largest |x|; for p = -inf, the smallest |x|; for p = 0, "
+     "the number of nonzero elements. The gradient at 0 is 0.",
      expand_vector_norm,
-     {{{"p", "The order.", 2}}}},
-    {"nansum", "x", "The sum of the elements that are not NaN, which get no gradient.", expand_nansum},
+     {{{"p", "The order of the norm.", 2}}}},
+    {"nansum", "x", "The sum of the elements that are not NaN. NaN elements get no gradient.", expand_nansum},
     {"nanmean", "x", "The mean of the elements that are not NaN; NaN if there are none.", expand_nanmean},
 };
 const ComposedRow count_rows[] = {{"count_nonzero",
                                    "=x",
-                                   "The int64 number of elements that are not 0, or are true.",
+                                   "The int64 number of elements that are not 0, or, for bool, that are true.",
                                    [](const ExpandCall& call) {
                                      const Var& x = call.inputs[0];
                                      const Var counted = x.dtype() == Dtype::boolean ? x : x != 0;
@@ -91,10 +91,10 @@ const ComposedRow count_rows[] = {{"count_nonzero",
 const ComposedRow argmin_rows[] = {
     {"argmin",
      "=x",
-     "The int64 index of the smallest element along `axis`, the first of several. NaN counts as the smallest.",
+     "The int64 index of the smallest element along `axis`. Ties give the first index. NaN counts as the smallest.",
      expand_argmin,
      {{{"axis", "The axis that is searched.", -1, AttributeType::integer},
-       {"keepdims", "Whether the axis stays, with size 1.", 0, AttributeType::boolean}}},
+       {"keepdims", "If true, the axis stays with size 1.", 0, AttributeType::boolean}}},
      false}};
 
 std::vector<ValueType> reduced_to(const OpCall& call, Dtype dtype) {

@@ -49,7 +49,7 @@ Kernel copies_to(const KernelCall& call, const std::vector<Layout>& parts) {
 const Op& concat_op() {
   static const Op entry{
       .name = "concat",
-      .doc = "Joins arrays along an existing axis. All their other sizes must be equal.",
+      .doc = "Joins arrays along an existing axis. Their sizes along all other axes must be equal.",
       .inputs = {{"xs", Accept::value, Arity::many}},
       .attributes = {{"axis", AttributeType::integer, "The axis along which the arrays are joined.", std::int64_t{0}}},
       .shape =
@@ -136,7 +136,7 @@ const Op& split_op() {
   static const Op entry{
       .name = "split",
       .doc =
-          R"(Splits x along `axis` into parts of the given sizes, which must add up to the size of x there. The parts
+          R"(Splits x along `axis` into parts of the given sizes, which must add up to the size of this axis. The parts
            are views: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"sizes", AttributeType::integers, "The sizes of the parts along the axis.", std::nullopt},
@@ -183,7 +183,7 @@ const Op& split_op() {
 const Op& unstack_op() {
   static const Op entry{
       .name = "unstack",
-      .doc = "The slices of x along `axis`, without that axis, each an output. Views: nothing is copied.",
+      .doc = "The slices of x along `axis`, without this axis. Each slice is an output. Views: nothing is copied.",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axis", AttributeType::integer, "The axis of the slices.", std::int64_t{0}}},
       .shape =

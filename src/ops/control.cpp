@@ -40,8 +40,8 @@ Kernel watch_kernel(const KernelCall& call) {
 const Op& watch_op() {
   static const Op entry{
       .name = "watch",
-      .doc = R"(x itself. A play throws an error, which names the line and the first index, if an element of `condition`
-           is false. The check takes place only if the result is used.)",
+      .doc = R"(x itself. Playing throws an error if an element of `condition` is false. The error names the line and
+           the first index. The check takes place only if the result is used.)",
       .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
       .gradient =
@@ -136,17 +136,16 @@ Vars batch_cache(const BatchCall& call) {
 const Op& cache_op() {
   static const Op entry{
       .name = "cache",
-      .doc = R"(For a model that reads its input piece by piece: stores the present piece after the earlier ones and
-           returns them all. x [b, t, …] is written over the positions past[row] … past[row] + t - 1 of
-           `state` [b, capacity, …], and the result is the whole state. Positions beyond the capacity are
-           dropped. Definitions call it with x alone. In mode predict, if x has a past, the state is then
-           an input that the op adds to the tape and players carry from play to play. Otherwise the
-           result is x itself, and nothing is recorded. `past` is int64 [b].)",
+      .doc = R"(Stores the current piece of the input after the earlier pieces and returns all pieces, for models that
+           read their input piece by piece. Writes x [b, t, …] to the positions past[row] … past[row] + t - 1 of `state`
+           [b, capacity, …], and returns the whole state. Positions beyond the capacity are dropped. Definitions pass x
+           alone. In mode predict, if x has a past, the op then adds the state to the tape as an input, which players
+           carry from play to play. Otherwise the result is x itself, and nothing is recorded. `past` is int64 [b].)",
       .inputs = {{"x", Accept::any},
                  {"state", Accept::any, Arity::optional},
                  {"past", Accept::integer, Arity::optional}},
       .attributes = {{"axis", AttributeType::integer,
-                      "The axis along which the pieces follow one another, other than 0, the axis of the rows.",
+                      "The axis along which the pieces follow one another. It must not be 0, the axis of the rows.",
                       std::int64_t{1}}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");

@@ -275,7 +275,9 @@ Op convolution(const char* name, const char* doc) {
       {"stride", AttributeType::integers, "The distance between neighbouring windows; one number, or one per axis.",
        one},
       {"padding", AttributeType::integers,
-       "The zeros at both ends of each spatial axis; or those before all axes, then those after.", Integers{0}},
+       "The number of zeros at both ends of an axis: one number, or one per spatial axis. A list with two numbers per "
+       "axis has first the numbers before all axes, then the numbers after them.",
+       Integers{0}},
       {"dilation", AttributeType::integers, "The distance between neighbouring elements of a window.", one},
       {"groups", AttributeType::integer, "The channels are cut into this many groups, which do not mix.",
        std::int64_t{1}}};
@@ -285,18 +287,22 @@ Op convolution(const char* name, const char* doc) {
 
 const Op& conv_op() {
   static const Op entry = [] {
-    Op op = convolution("conv",
-      R"(Convolution of x [b, c, ...] by weight [o, c / groups, ...] (Fukushima, 1980; LeCun et al.,
-           1989): y[b, o, i] = sum over c and k of x[b, c, i * stride + k * dilation - padding] * weight[o, c, k],
-           plus bias[o], for one to three spatial axes i and k. As in PyTorch, the weight is not turned around. The
-           bias is recorded as an addition. In float32, windows of 3 x 3, or of 3 or more along one axis, with
-           stride 1, at least 16 channels and at least 40 tiles of 2 x 2 results (or of 2) are computed by Winograd's
-           algorithm; an infinite number or NaN in x may then reach results beside its windows, within its example.)");
-    op.attributes.push_back({"same", AttributeType::boolean,
-                             "Pads so that the result is as large as x, instead of `padding`; for stride 1.", false});
+    Op op = convolution(
+        "conv",
+        R"(Convolution of x [b, c, ...] with weight [o, c / groups, ...] (Fukushima, 1980; LeCun et al., 1989): y[b, o,
+           i] is the sum over c and k of x[b, c, i * stride + k * dilation - padding] * weight[o, c, k], plus bias[o].
+           Here i and k are the indices along one to three spatial axes. As in PyTorch, the weight is not flipped. The
+           bias is recorded as an addition. In float32 with stride 1, Winograd's algorithm computes windows of 3 x 3, or
+           of 3 or more along one axis, if there are at least 16 channels and at least 40 tiles of 2 x 2 results (of 2
+           along one axis). An infinity or NaN in x may then also affect results of the same example outside of its
+           windows.)");
+    op.attributes.push_back(
+        {"same", AttributeType::boolean,
+         "If true, pads so that the result is as large as x, and ignores `padding`. Needs stride 1.", false});
     op.attributes.push_back({"padding_mode", AttributeType::text,
-                             "What is added: \"zeros\"; or, recorded as a call of its own, elements of x by "
-                             "\"reflect\", \"replicate\" or \"circular\".", std::string("zeros")});
+                             "The padding elements: \"zeros\", or elements of x by \"reflect\", \"replicate\" or "
+                             "\"circular\", which is recorded as a separate pad.",
+                             std::string("zeros")});
     op.shape = conv_shape;
     op.gradient = conv_gradient;
     op.expand = expand_conv;
@@ -307,12 +313,14 @@ const Op& conv_op() {
 
 const Op& conv_transpose_op() {
   static const Op entry = [] {
-    Op op = convolution("conv_transpose",
-      R"(Transposed convolution, the adjoint of conv by x: of x [b, c, ...] and weight [c, o /
-           groups, ...], y[b, o, j] is the sum of x[b, c, i] * weight[c, o, k] over c and all i and k with i *
-           stride + k * dilation - padding = j, plus bias[o].)");
+    Op op = convolution(
+        "conv_transpose",
+        R"(Transposed convolution, the adjoint of conv with respect to x. For x [b, c, ...] and weight [c, o / groups,
+           ...], y[b, o, j] is the sum of x[b, c, i] * weight[c, o, k] over c and all i and k with i * stride + k *
+           dilation - padding = j, plus bias[o].)");
     op.attributes.push_back({"output_padding", AttributeType::integers,
-                             "Further elements at the end of each spatial axis of the result.", Integers{0}});
+                             "The numbers of additional elements at the end of each spatial axis of the result.",
+                             Integers{0}});
     op.shape = transpose_shape;
     op.gradient = transpose_gradient;
     op.expand = expand_transpose;

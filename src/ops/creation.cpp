@@ -72,7 +72,8 @@ const Op& full_op() {
   static const Op entry = [] {
     Op op = filling("full", "An array with `value` everywhere.",
                     [](const Attributes& attributes) { return attributes.number("value"); });
-    op.attributes.insert(op.attributes.begin() + 1, {"value", AttributeType::element, "The value.", std::nullopt});
+    op.attributes.insert(op.attributes.begin() + 1,
+                         {"value", AttributeType::element, "The value of all elements.", std::nullopt});
     op.shape = [](const OpCall& call) {
       call.element("value", call.get<Dtype>("dtype"));
       return typed_shape(call);
@@ -144,7 +145,8 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
   op.name = name;
   op.doc = doc;
   op.inputs = {{"tokens", Accept::any}};
-  op.attributes = {{"axis", AttributeType::integer, "The axis of the argument that is counted.", std::int64_t{-1}}};
+  op.attributes = {
+      {"axis", AttributeType::integer, "The axis of the argument that has the positions.", std::int64_t{-1}}};
   op.attributes.insert(op.attributes.end(), more.begin(), more.end());
   op.shape = [type](const OpCall& call) -> std::vector<ValueType> {
     return {type(call.shape(0)[normal_axis(call.integer("axis"), call.shape(0).size())])};
@@ -169,18 +171,18 @@ Op of_length(const char* name, const char* doc, std::function<ValueType(std::int
 }
 
 const Op& positions_op() {
-  static const Op entry = of_length(
-      "positions",
-      "int64 [t]: 0, 1, 2 … t - 1, where t is the size of the argument along `axis`. The values of the argument are "
-      "not used. Recorded as iota. In mode predict, if the argument has a past: int64 [b, t] with past[row], "
-      "past[row] + 1 … in each row.",
-      [](std::int64_t t) {
-        return ValueType{Dtype::int64, {t}};
-      },
-      {[](const Tape& tape, std::int64_t t, const Attributes&) { return iota(tape, {t}); },
-       [](const Var& past, std::int64_t t, const Attributes&) {
-         return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
-       }});
+  static const Op entry =
+      of_length("positions",
+                "Returns int64 [t]: 0, 1, 2 … t - 1, where t is the size of the argument along `axis`. The values of "
+                "the argument are not used. Recorded as iota. In mode predict, if the argument has a past, returns "
+                "int64 [b, t], with past[row], past[row] + 1 … in each row.",
+                [](std::int64_t t) {
+                  return ValueType{Dtype::int64, {t}};
+                },
+                {[](const Tape& tape, std::int64_t t, const Attributes&) { return iota(tape, {t}); },
+                 [](const Var& past, std::int64_t t, const Attributes&) {
+                   return reshape(past, {past.size(0), 1}) + iota(past.tape(), {1, t}, 1);
+                 }});
   return entry;
 }
 
@@ -196,11 +198,11 @@ Var hidden_keys(const Var& keys, const Var& queries, const Attributes& attribute
 const Op& causal_mask_op() {
   static const Op entry = of_length(
       "causal_mask",
-      "bool [t, t], true where the second index is larger than the first: each position is kept from seeing later "
-      "ones. With a window, position i sees i - window + 1 … i only. t is the size of the argument along `axis`; its "
-      "values are not used. Recorded as a comparison of iotas. "
-      "In mode predict, if the argument has a past: bool [b, 1, t, capacity], for queries at the positions past[row], "
-      "past[row] + 1 … and cached keys. Positions that a cache does not hold yet are masked too.",
+      "Returns bool [t, t], true where the second index is larger than the first: a position cannot see later "
+      "positions. With a window, position i sees only the positions i - window + 1 … i. t is the size of the argument "
+      "along `axis`; the values of the argument are not used. Recorded as a comparison of iotas. In mode predict, if "
+      "the argument has a past, returns bool [b, 1, t, capacity], for queries at the positions past[row], past[row] + "
+      "1 … and for cached keys. The mask is also true at positions that a cache does not hold yet.",
       [](std::int64_t t) {
         return ValueType{Dtype::boolean, {t, t}};
       },
@@ -212,7 +214,8 @@ const Op& causal_mask_op() {
          const Var queries = reshape(past, {past.size(0), 1, 1, 1}) + iota(tape, {1, 1, t, 1}, 2);
          return hidden_keys(iota(tape, {1, 1, 1, tape.capacity()}, 3), queries, attributes);
        }},
-      {{"window", AttributeType::integer, "How many positions each sees, itself included; 0: all before it.",
+      {{"window", AttributeType::integer,
+        "The number of positions that a position sees, including itself. 0 means itself and all earlier positions.",
         std::int64_t{0}}});
   return entry;
 }

@@ -111,10 +111,10 @@ Vars expand_crf_decode(const ExpandCall& call) {
 }
 
 /// This text is appended to every doc.
-#define XTAPE_FIELD                                                                                                    \
-  " The score of tags y of emissions [b, t, n] is the sum of emissions[y_i], of transitions [n, n] from y_i to y_i+1," \
-  " and of start_transitions and end_transitions [n] (0 if missing) of the first and the last tag. Where the mask"     \
-  " [b, t] is false, a step is left out."
+#define XTAPE_FIELD                                                                                                   \
+  " For emissions [b, t, n], the score of tags y is the sum of the emissions of y_i, the transitions [n, n] from y_i" \
+  " to y_i+1, the start_transitions [n] of the first tag and the end_transitions [n] of the last tag. Missing"        \
+  " transitions count as 0. Steps at which the mask [b, t] is false are ignored."
 
 const ComposedRow crf_score_rows[] = {
     {"crf_score", "emissions #tags transitions !mask? start_transitions? end_transitions?",
@@ -128,13 +128,13 @@ const ComposedRow crf_loss_rows[] = {
      expand_crf_loss}};
 const ComposedRow crf_partition_rows[] = {
     {"crf_log_partition", "emissions transitions !mask? start_transitions? end_transitions?",
-     "log sum exp, [b], of the scores of all tags in a conditional random field (Lafferty et al., 2001)." XTAPE_FIELD
-     " The gradient by emissions is the probability of each tag at each step.",
+     "log sum exp [b] of the scores of all tag sequences in a conditional random field (Lafferty et al., "
+     "2001)." XTAPE_FIELD " The gradient with respect to emissions is the probability of each tag at each step.",
      expand_crf_log_partition}};
 const ComposedRow crf_decode_rows[] = {
     {"crf_decode", "emissions transitions !mask? start_transitions? end_transitions?",
-     "The tags with the highest score in a conditional random field, int64 [b, t], 0 where the mask is false, and this "
-     "score [b] (Viterbi, 1967)." XTAPE_FIELD,
+     "Returns the tags int64 [b, t] with the highest score in a conditional random field, and this score [b] (Viterbi, "
+     "1967). Tags are 0 where the mask is false." XTAPE_FIELD,
      expand_crf_decode}};
 #undef XTAPE_FIELD
 

@@ -9,12 +9,13 @@
 namespace xtape {
 
 std::vector<AttributeSpec> loss_attributes() {
-  return {{"ignore", AttributeType::integer, "Targets with this value have no loss and are not counted.",
-           std::int64_t{-100}},
-          {"label_smoothing", AttributeType::number,
-           "The probability that is spread evenly over the classes, in [0, 1].", 0.0},
-          {"smoothing_excludes", AttributeType::integer,
-           "A class that gets none of the spread probability (the padding); -1 for no such class.", std::int64_t{-1}}};
+  return {
+      {"ignore", AttributeType::integer, "Targets with this value have no loss and are not counted.",
+       std::int64_t{-100}},
+      {"label_smoothing", AttributeType::number, "The probability that is spread evenly over the classes, in [0, 1].",
+       0.0},
+      {"smoothing_excludes", AttributeType::integer,
+       "A class that gets none of the spread probability, such as the padding; -1 for no class.", std::int64_t{-1}}};
 }
 
 void check_loss(const OpCall& call, const Shape& logits, std::size_t targets) {
@@ -108,8 +109,8 @@ Vars expand_cross_entropy_grad(const ExpandCall& call) {
 const Op& cross_entropy_grad_op() {
   static const Op entry{
       .name = "cross_entropy_grad",
-      .doc = R"(The gradient of cross_entropy for the logits: dlogits = dsum * (exp(logits - logsumexp) - q), where q is
-           the target distribution. Rows whose target is ignored get zeros.)",
+      .doc = R"(The gradient of cross_entropy with respect to the logits: dlogits = dsum * (exp(logits - logsumexp) -
+           q), where q is the target distribution. Rows whose target is ignored get zeros.)",
       .inputs = {{"logits", Accept::floating},
                  {"targets", Accept::integer},
                  {"logsumexp", Accept::floating},
@@ -132,13 +133,12 @@ const Op& cross_entropy_op() {
   static const Op entry{
       .name = "cross_entropy",
       .doc =
-          R"(The sum of the losses -sum_c q_c log softmax(logits)_c over all targets other than `ignore`, and the number
-           of those targets (int64). Their quotient is the mean loss. logits are [..., classes] and
-           targets integers [...]. The target distribution q has 1 - label_smoothing on the target; the
-           rest is spread evenly over all classes (Szegedy et al., 2016; as in PyTorch), or over all but
-           smoothing_excludes. Keeps log sum exp(logits) of every row for the gradient (0 where the
-           target is ignored or all logits are -inf). A target that is neither a class nor `ignore` is an
-           error when played.)",
+          R"(The sum of the losses -sum_c q_c log softmax(logits)_c over all targets other than `ignore`, and the int64
+           number of these targets. The mean loss is `sum` / `count`. The logits are [..., classes] and the targets
+           integers [...]. The target distribution q gives the target 1 - label_smoothing. It spreads the rest evenly
+           over all classes (Szegedy et al., 2016; as in PyTorch), except for the class smoothing_excludes. Keeps log
+           sum exp(logits) of every row for the gradient (0 where the target is ignored or all logits are -inf). A
+           target that is neither a class nor `ignore` is an error when played.)",
       .inputs = {{"logits", Accept::floating}, {"targets", Accept::integer}},
       .outputs = {"sum", "count", "logsumexp"},
       .results = 2,

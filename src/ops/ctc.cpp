@@ -71,15 +71,16 @@ Vars expand_ctc(const ExpandCall& call) {
 const ComposedRow ctc_rows[] = {
     {"ctc_loss",
      "log_probs #targets #input_lengths #target_lengths",
-     "-log of the probability of all alignments of targets [b, s] with log_probs [t, b, classes], logarithms of "
-     "probabilities (Graves et al., 2006): each step has a class; equal neighbours become one, then blanks are left "
-     "out. input_lengths and target_lengths [b] say how many steps and targets count. Without b everywhere, for one "
-     "sequence. inf, with gradient 0, without an alignment. The mean is that of the losses divided by "
-     "maximum(target_lengths, 1). A length that is too long, or a target that is the blank or no class, is an error "
-     "when played.",
+     "The negative logarithm of the probability of targets [b, s], for log-probabilities log_probs [t, b, classes] "
+     "(Graves et al., 2006). This probability is the sum over all alignments of the targets. An alignment gives each "
+     "step a class; merging equal neighbours and then removing blanks yields the targets. input_lengths and "
+     "target_lengths [b] are the numbers of steps and targets that count. For a single sequence, the axis b can be "
+     "omitted in all inputs. If there is no alignment, the loss is inf with gradient 0. Reduction 'mean' divides each "
+     "loss by maximum(target_lengths, 1) before it takes the mean. A length that is too long, or a target that is the "
+     "blank or no class, is an error when played.",
      expand_ctc,
      {{{"blank", "The class of the blank.", 0, AttributeType::integer},
-       {"zero_infinity", "Whether losses of inf become 0.", 0, AttributeType::boolean}}}}};
+       {"zero_infinity", "If true, losses of inf become 0.", 0, AttributeType::boolean}}}}};
 
 std::vector<ValueType> ctc_type(const OpCall& call) {
   const Shape& shape = call.shape(0);

@@ -10,14 +10,14 @@ namespace {
 const Op& cumsum_op() {
   static const Op entry{
       .name = "cumsum",
-      .doc = R"(The running sums along `axis`: each element is the sum of the elements up to and including its own; with
-           `reverse`, of its own and all later ones. float32 is summed in double, float64 with
-           compensation, integers and bool as int64. The gradient is the cumsum of the cotangent in the
-           other direction.)",
+      .doc = R"(The running sums along `axis`: each element is the sum of the elements up to and including its own
+           place. With `reverse`, it is the sum of the elements from its own place to the end. float32 is summed in
+           double, float64 with compensation, integers and bool as int64. The gradient is the cumsum of the cotangent in
+           the other direction.)",
       .inputs = {{"x"}},
       .attributes = {{"axis", AttributeType::integer, "The axis along which the elements are summed.",
                       std::int64_t{-1}},
-                     {"reverse", AttributeType::boolean, "Whether the sums run from the end.", false}},
+                     {"reverse", AttributeType::boolean, "If true, the sums run from the end.", false}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         normal_axis(call.integer("axis"), call.shape(0).size());
         return {{is_floating(call.dtype(0)) ? call.dtype(0) : Dtype::int64, call.shape(0)}};

@@ -9,9 +9,9 @@ const Op& dequantize_op() {
   static const Op entry{
       .name = "dequantize",
       .doc =
-          R"(x * scale, where x is int8 and the scale a float array that broadcasts to the shape of x, such as a number
-           for each output channel of a weight. The result has the dtype of the scale. Where a product or
-           `take` reads the result, it reads the int8 numbers themselves, and its result is scaled.)",
+          R"(x * scale, where x is int8 and the scale is a float array that broadcasts to the shape of x. For example, a
+           weight has one scale for each output channel. The result has the dtype of the scale. A product or `take` of
+           the result reads the int8 numbers themselves, and scales its own result.)",
       .inputs = {{"x", Accept::any}, {"scale", Accept::any}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         if (call.dtype(0) != Dtype::int8) throw DtypeError("x must be int8, got " + to_string(call.inputs[0]));

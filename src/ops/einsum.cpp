@@ -224,10 +224,10 @@ Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, cons
 
 const AttributeSpec equation_attribute{
     "equation", AttributeType::text,
-    "A letter for every axis of every operand, commas between operands, and after '->' the axes of the result. '...' "
-    "covers any number of axes without letters. Without '->' the result has the axes of '...', then the letters that "
-    "occur once, in alphabetical order. Axes may also be named by words with spaces between them: 'b query d, b key d "
-    "-> b query key'.",
+    "A letter for every axis of every operand, with commas between operands. The axes of the result follow after '->'. "
+    "'...' covers any number of axes without letters. Without '->' the result has the axes of '...', then the letters "
+    "that occur once, in alphabetical order. Axes may also be named by words with spaces between them: 'b query d, b "
+    "key d -> b query key'.",
     std::nullopt};
 
 double product_flops(const OpCall& call) {
@@ -245,11 +245,10 @@ const Op& einsum_op() {
   static const Op entry{
       .name = "einsum",
       .doc = R"(Sum of products over labelled axes: y[result] is the product of the operands, x1[...] * x2[...] * ...,
-           summed over all labels that the result lacks. A label that occurs twice in one operand takes
-           its diagonal. Sizes of 1 broadcast only inside '...'. The result has the dtype of the
-           operands; integers wrap, and bool is refused. Takes any number of operands and multiplies two
-           at a time, the cheapest pair first, as matrix products that read strided operands in place
-           where possible.)",
+           summed over all labels that the result lacks. A label that occurs twice in one operand takes its diagonal.
+           Sizes of 1 broadcast only inside '...'. The result has the dtype of the operands; integers wrap, and bool is
+           refused. Takes any number of operands and multiplies two at a time, the cheapest pair first. The products are
+           matrix products, which read strided operands in place where possible.)",
       .inputs = {{"operands", Accept::value, Arity::many}},
       .attributes = {equation_attribute},
       .shape =
@@ -284,8 +283,8 @@ const Op& einsum_add_op() {
   static const Op entry{
       .name = "einsum_add",
       .doc = R"(addend + einsum(equation, a, b). The product is added in place if nothing reads the addend later. Every
-           label of an operand must also be in the other operand or in the result, and none may occur
-           twice in an operand.)",
+           label of an operand must also be in the other operand or in the result, and no label may occur twice in an
+           operand.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}, {"addend", Accept::value}},
       .attributes = {equation_attribute},
       .shape =

@@ -37,8 +37,7 @@ Kernel linear_algebra_kernel(const KernelCall& call) {
 }
 AttributeSpec check_attribute(const char* refused) {
   return {"check", AttributeType::boolean,
-          std::string("Whether a play throws Error for a matrix that is ") + refused +
-              "; else the result is NaN or infinite.",
+          std::string("If true, playing throws Error for ") + refused + ". If false, the result is NaN or infinite.",
           true};
 }
 
@@ -90,10 +89,10 @@ Var solved(const Var& a, const Var& b, bool upper, bool transposed, bool unit) {
 const Op& cholesky_op() {
   static const Op entry{
       .name = "cholesky",
-      .doc = R"(The lower triangular L with L Lᵀ = A, for positive definite matrices A [..., n, n], which stand for
-           (A + Aᵀ) / 2. By LAPACK's potrf; gradient by Murray (2016).)",
+      .doc = R"(The lower triangular L with L Lᵀ = (A + Aᵀ) / 2, for positive definite matrices A [..., n, n]. Computed
+           by LAPACK's potrf; gradient by Murray (2016).)",
       .inputs = {{"a", Accept::floating}},
-      .attributes = {check_attribute("not positive definite")},
+      .attributes = {check_attribute("a matrix that is not positive definite")},
       .shape =
           [](const OpCall& call) {
             batch_of(call.shape(0), "a", true);
@@ -117,12 +116,12 @@ const Op& triangular_solve_op() {
   static const Op entry{
       .name = "triangular_solve",
       .doc = R"(X with A X = B, for triangular matrices A [..., n, n] and B [..., n, k]. The other triangle of A is not
-           read. A has the batch of B, or none.)",
+           read. A has the same batch as B, or no batch.)",
       .inputs = {{"a", Accept::floating}, {"b", Accept::floating}},
-      .attributes = {flag("upper", "Whether A is upper triangular; else it is lower triangular."),
-                     flag("transposed", "Whether Aᵀ X = B is solved."),
-                     flag("unit_diagonal", "Whether the diagonal of A is taken to be 1, and not read."),
-                     check_attribute("singular")},
+      .attributes = {flag("upper", "If true, A is upper triangular; if false, lower triangular."),
+                     flag("transposed", "If true, solves Aᵀ X = B."),
+                     flag("unit_diagonal", "If true, the diagonal of A counts as 1 and is not read."),
+                     check_attribute("a singular matrix")},
       .shape =
           [](const OpCall& call) {
             check_system(call.shape(0), call.shape(1));
@@ -156,12 +155,12 @@ const Op& lu_op() {
   static const Op entry{
       .name = "lu",
       .doc =
-          R"(A[..., permutation[i], j] = (L U)[..., i, j] for square matrices A [..., n, n]. L has ones on its diagonal
-           and is in the lower triangle of lu, U in the upper one; sign is that of the determinant: -1, 0 or 1. By
-           LAPACK's getrf. The gradient is NaN where U is singular.)",
+          R"(A[..., permutation[i], j] = (L U)[..., i, j] for square matrices A [..., n, n]. L is the lower triangle of
+           lu with ones on its diagonal, and U is the upper triangle of lu. sign is the sign of the determinant: -1, 0
+           or 1. Computed by LAPACK's getrf. The gradient is NaN where U is singular.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"lu", "permutation", "sign"},
-      .attributes = {check_attribute("singular")},
+      .attributes = {check_attribute("a singular matrix")},
       .shape =
           [](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
@@ -188,13 +187,13 @@ const Op& lu_solve_op() {
   static const Op entry{
       .name = "lu_solve",
       .doc =
-          R"(X with A X = B, for A [..., n, n], B [..., n, k], and the results of lu for A. The gradient is that of the
-           equation, for a and b: it solves the transposed system with the same factors.)",
+          R"(X with A X = B, for A [..., n, n], B [..., n, k], and the results of lu for A. The gradients with respect
+           to a and b are those of the equation. They solve the transposed system with the same factors.)",
       .inputs = {{"a", Accept::floating},
                  {"b", Accept::floating},
                  {"lu", Accept::floating},
                  {"permutation", Accept::integer}},
-      .attributes = {flag("transposed", "Whether Aᵀ X = B is solved.")},
+      .attributes = {flag("transposed", "If true, solves Aᵀ X = B.")},
       .shape =
           [](const OpCall& call) {
             const Shape& a = call.shape(0);

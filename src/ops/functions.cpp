@@ -203,9 +203,8 @@ const Op& gelu_op() {
   static const Op entry = [] {
     Op op = function(
         "gelu",
-        "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + "
-        "erf(x / sqrt(2))). With 'tanh' it is an approximation of that, x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 "
-        "* x ** 3))).",
+        "The Gaussian error linear unit (Hendrycks and Gimpel, 2016). With approximate 'none' it is x / 2 * (1 + erf(x "
+        "/ sqrt(2))). With 'tanh' it is the approximation x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))).",
 
         [](const GradientCall& call) {
           return apply(gelu_grad_op(), {call.inputs[0], call.cotangent()}, call.attributes());

@@ -71,11 +71,11 @@ const Op& gammaincinv_op() {
   return entry;
 }
 const Op& poisson_quantile_op() {
-  static const Op entry = of_two(
-      "poisson_quantile", "p rate", poisson_quantile,
-      "The smallest whole number k with a probability of at least p that a Poisson variable of this rate is at most k; "
-      "NaN unless p is in [0, 1] and the rate is not negative and finite. No gradient flows.",
-      nullptr);
+  static const Op entry =
+      of_two("poisson_quantile", "p rate", poisson_quantile,
+             "The smallest integer k for which a Poisson variable of this rate is at most k with probability at least "
+             "p. NaN if p is outside [0, 1], or if the rate is negative or infinite. No gradient flows.",
+             nullptr);
   return entry;
 }
 }  // namespace

@@ -19,11 +19,11 @@ const Op& checked_indices_op() {
   static const Op entry{
       .name = "checked_indices",
       .doc =
-          "The indices as int64; those below 0 count from the end. An index outside [-size, size), or without `wrap` "
-          "outside [0, size), is an error when played.",
+          "The indices as int64. With `wrap`, indices below 0 count from the end, and an index outside [-size, size) "
+          "is an error when played. Without `wrap`, an index outside [0, size) is an error when played.",
       .inputs = {{"indices", Accept::integer}},
       .attributes = {{"size", AttributeType::integer, "The size of the axis.", std::nullopt},
-                     {"wrap", AttributeType::boolean, "Whether indices below 0 count from the end.", true}},
+                     {"wrap", AttributeType::boolean, "If true, indices below 0 count from the end.", true}},
       .shape =
           [](const OpCall& call) {
             if (call.integer("size") < 0) throw ShapeError("size must be at least 0");
@@ -136,11 +136,11 @@ Op reduction_op(const char* name, const char* doc) {
 
 const Op& index_reduce_op() {
   static const Op entry = [] {
-    Op op = reduction_op("index_reduce",
-                         "x with the slices of `part` combined with those at the given indices along axis 0, in order: "
-                         "y[indices[i…]] is part[i…] for \"set\", or the product, largest or smallest of both. Equal "
-                         "elements share the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error "
-                         "when played.");
+    Op op = reduction_op(
+        "index_reduce",
+        "Combines the slices of `part`, in order, with the slices of x at the given indices along axis 0. "
+        "y[indices[i…]] becomes part[i…] for \"set\", or the product, maximum or minimum of both. Equal elements share "
+        "the gradient of \"amax\" and \"amin\". Indices outside [0, size) are an error when played.");
     op.shape = [](const OpCall& call) {
       require_recorded(call);
       const Shape& x = call.shape(0);
@@ -161,8 +161,8 @@ const Op& scatter_elements_op() {
   static const Op entry = [] {
     Op op =
         reduction_op("scatter_elements",
-                     "The same as index_reduce, element by element: for axis 1 of three, y[a, indices[a, b, c], c] is "
-                     "combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
+                     "Works like index_reduce, element by element. With axis 1 of three axes, y[a, indices[a, b, c], "
+                     "c] is combined with part[a, b, c]. The indices must have the sizes of x except along the axis.");
     op.attributes.push_back({"axis", AttributeType::integer, "The axis of x that is indexed.", std::int64_t{0}});
     op.shape = [](const OpCall& call) {
       require_recorded(call);

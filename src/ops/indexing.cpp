@@ -92,9 +92,9 @@ Vars batch_take(const BatchCall& call) {
 const Op& take_op() {
   static const Op entry{
       .name = "take",
-      .doc = R"(The slices of x with the given indices along `axis`; in the result the axis is replaced by the axes of
-           the indices. With axis 0, y[i…] = x[indices[i…]], as in an embedding. Indices outside [0, size)
-           are an error when played.)",
+      .doc = R"(The slices of x with the given indices along `axis`. In the result, the axes of the indices replace this
+           axis. With axis 0, y[i…] = x[indices[i…]], as in an embedding. Indices outside [0, size) are an error when
+           played.)",
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
@@ -117,9 +117,9 @@ const Op& gather_op() {
   static const Op entry{
       .name = "gather",
       .doc =
-          R"(The elements of x with the given indices along `axis`, as torch.gather. For axis 1 of three, y[a, b, c] =
-           x[a, indices[a, b, c], c]. The indices must have the sizes of x except along the axis. Indices
-           outside [0, size) are an error when played.)",
+          R"(The elements of x with the given indices along `axis`, as torch.gather. With axis 1 of three axes, y[a, b,
+           c] = x[a, indices[a, b, c], c]. The indices must have the sizes of x except along the axis. Indices outside
+           [0, size) are an error when played.)",
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
@@ -164,11 +164,10 @@ std::vector<ValueType> as_x(const OpCall& call) {
 
 const Op& index_add_op() {
   static const Op entry = [] {
-    Op op = adjoint_op(
-        "index_add",
-        "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y is x with "
-        "y[indices[i…]] += part[i…]. For equal indices all slices are added, in order. Indices outside "
-        "[0, size) are an error when played.");
+    Op op = adjoint_op("index_add",
+                       "x with the slices of `part` added at the given indices, the adjoint of take. With axis 0, y "
+                       "starts as x, and then y[indices[i…]] += part[i…]. For equal indices all slices are added, in "
+                       "order. Indices outside [0, size) are an error when played.");
     op.shape = [](const OpCall& call) {
       require_part(call.shape(2), taken_shape(call.shape(0), call.shape(1), call.integer("axis")));
       return as_x(call);
@@ -188,9 +187,9 @@ const Op& index_add_op() {
 const Op& scatter_add_op() {
   static const Op entry = [] {
     Op op = adjoint_op("scatter_add",
-                       "x with the elements of `part` added at the given indices, the adjoint of gather. For axis 1 of "
-                       "three, y is x with y[a, indices[a, b, c], c] += part[a, b, c]. For equal indices all elements "
-                       "are added, in order. Indices outside [0, size) are an error when played.");
+                       "x with the elements of `part` added at the given indices, the adjoint of gather. With axis 1 "
+                       "of three axes, y starts as x, and then y[a, indices[a, b, c], c] += part[a, b, c]. For equal "
+                       "indices all elements are added, in order. Indices outside [0, size) are an error when played.");
     op.shape = [](const OpCall& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));
@@ -212,8 +211,8 @@ const Op& one_hot_op() {
   static const Op entry{
       .name = "one_hot",
       .doc =
-          R"([..., classes]: 1 at the class that each index gives, 0 elsewhere. An index outside [0, classes) gives only
-           zeros.)",
+          R"(Returns [..., classes]: along the new last axis, 1 at the index and 0 elsewhere. An index outside [0,
+           classes) gives only zeros.)",
       .inputs = {{"indices", Accept::integer}},
       .attributes = {{"classes", AttributeType::integer, "The size of the new last axis.", std::nullopt},
                      float_dtype_spec("The dtype of the result.")},

@@ -74,16 +74,17 @@ Vars batch_layer_norm_grad(const BatchCall& call) {
 const Op& layer_norm_grad_op() {
   static const Op entry{
       .name = "layer_norm_grad",
-      .doc = R"(The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - mean(g)
-           - xhat * mean(g * xhat)), the means along the last axis; dweight = sum(dy * xhat) and dbias =
-           sum(dy) over all other axes. dweight is given if weight is, dbias if `bias` is true.)",
+      .doc = R"(The gradient of layer_norm. With xhat = (x - mean) * rstd and g = dy * weight, dx = rstd * (g - mean(g)
+           - xhat * mean(g * xhat)), with the means along the last axis. dweight = sum(dy * xhat) and dbias = sum(dy),
+           with the sums over all other axes. The op returns dweight if there is a weight, and dbias if `bias` is
+           true.)",
       .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"mean", Accept::floating},
                  {"rstd", Accept::floating},
                  {"weight", Accept::floating, Arity::optional}},
       .outputs = {"dx", "dweight", "dbias"},
-      .attributes = {{"bias", AttributeType::boolean, "Whether dbias is computed.", false}},
+      .attributes = {{"bias", AttributeType::boolean, "If true, dbias is computed.", false}},
       .shape = layer_norm_grad_shape,
       .batch = batch_layer_norm_grad,
       .expand = expand_layer_norm_grad,
@@ -103,9 +104,9 @@ const Op& layer_norm_op() {
   static const Op entry{
       .name = "layer_norm",
       .doc = R"(y = (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the (biased) variance of x
-           along its last axis (Ba et al., 2016). weight and bias have one element for each index of that
-           axis; bias, or both, may be left out. Keeps the mean and rstd = 1 / sqrt(variance + epsilon) of
-           every row for the gradient.)",
+           along its last axis (Ba et al., 2016). The weight and the bias have one element for each index of this axis.
+           The bias, or both, can be omitted. Keeps the mean and rstd = 1 / sqrt(variance + epsilon) of every row for
+           the gradient.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating, Arity::optional},
                  {"bias", Accept::floating, Arity::optional}},

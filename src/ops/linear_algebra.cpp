@@ -141,18 +141,19 @@ struct Row {
 };
 
 std::vector<Row> rows() {
-  const AttributeSpec singular = check_attribute("singular");
+  const AttributeSpec singular = check_attribute("a singular matrix");
   const AttributeSpec rtol{"rtol", AttributeType::number, "As in pinv.", -1.0};
   return {
       {"solve",
-       "X with A X = B, for A [..., n, n] and B [..., n, k] or a vector [n]. Batches broadcast. By lu.",
+       "X with A X = B, for A [..., n, n] and B [..., n, k] or a vector [n]. Batches broadcast. Computed by lu.",
        {"a", "b"},
        {singular},
        record_solve_by_lu},
-      {"inv", "The inverse of A [..., n, n], by lu.", {"a"}, {singular}, record_inv},
-      {"det", "The determinants of A [..., n, n], from slogdet.", {"a"}, {}, record_det},
+      {"inv", "The inverse of A [..., n, n], computed by lu.", {"a"}, {singular}, record_inv},
+      {"det", "The determinants of A [..., n, n], computed by slogdet.", {"a"}, {}, record_det},
       {"slogdet",
-       "Sign and log |det A| of A [..., n, n], by lu; 0 and -inf for a singular matrix.",
+       "The sign of det A and log |det A|, for A [..., n, n], computed by lu. They are 0 and -inf for a singular "
+       "matrix.",
        {"a"},
        {},
        record_slogdet,
@@ -163,26 +164,27 @@ std::vector<Row> rows() {
        {singular},
        record_cholesky_solve},
       {"lstsq",
-       "X of least norm that minimises |A X - B|: pinv(A) B. B is [..., m, k] or a vector [m].",
+       "The minimum-norm X that minimises |A X - B|. X is pinv(A) B, and B is [..., m, k] or a vector [m].",
        {"a", "b"},
        {rtol},
        record_lstsq},
       {"matrix_rank",
-       "How many singular values of A [..., m, n] are larger than rtol times the largest.",
+       "The number of singular values of A [..., m, n] that are larger than rtol times the largest one.",
        {"a"},
        {rtol},
        record_matrix_rank,
        {"y"},
        false},
       {"matrix_norm",
-       "The norm of A [..., m, n]: 'fro', 'nuc' and '2' by singular values, '1' by columns, 'inf' by rows.",
+       "The norm of A [..., m, n]. 'fro' is the Frobenius norm. 'nuc' is the sum and '2' the maximum of the singular "
+       "values. '1' is the largest column sum and 'inf' the largest row sum of |A|.",
        {"a"},
        {{"ord", AttributeType::text, "fro, nuc, 1, 2 or inf.", "fro"}},
        record_matrix_norm},
       {"matrix_power",
-       "A [..., n, n] multiplied n times; its inverse for a negative n.",
+       "The matrix power A ** n of A [..., m, m]. For a negative n, it is the power -n of the inverse.",
        {"a"},
-       {{"n", AttributeType::integer, "The power.", std::nullopt}},
+       {{"n", AttributeType::integer, "The exponent.", std::nullopt}},
        record_matrix_power},
       {"trace", "The sum of the diagonal of A [..., m, n].", {"a"}, {}, record_trace},
       {"outer", "y[..., i, j] = a[..., i] * b[..., j].", {"a", "b"}, {}, record_outer},

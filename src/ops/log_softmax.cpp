@@ -18,7 +18,7 @@ const Op& log_softmax_grad_op() {
   static const Op entry = [] {
     Op op = along_axis_op(
         "log_softmax_grad",
-        "The gradient of log_softmax, from its output y: dx = dy - exp(y) * sum(dy), the sum along `axis`.",
+        "The gradient of log_softmax, given its output y: dx = dy - exp(y) * sum(dy), with the sum along `axis`.",
         {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {

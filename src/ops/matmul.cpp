@@ -38,8 +38,7 @@ const Op& matmul_op() {
   static const Op entry{
       .name = "matmul",
       .doc = R"(The matrix product, y[..., m, n] = sum_k a[..., m, k] * b[..., k, n], as in NumPy. Axes before the last
-           two broadcast. An operand with one axis is a vector: the result does not have its axis.
-           Recorded as an einsum.)",
+           two broadcast. An operand with one axis is a vector, whose axis the result lacks. Recorded as an einsum.)",
       .inputs = {{"a", Accept::value}, {"b", Accept::value}},
       .shape =
           [](const OpCall& call) {

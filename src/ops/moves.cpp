@@ -72,25 +72,24 @@ Vars expand_border(const ExpandCall& call) {
   return {x};
 }
 
-const ComposedRow roll_rows[] = {
-    {"roll", "=x",
-     "x with the elements moved by shifts[i] places along axis[i]; those that leave at the end come back at the start. "
-     "Without axes, x is moved as if it were flat.",
-     expand_roll}};
+const ComposedRow roll_rows[] = {{"roll", "=x",
+                                  "x with the elements moved by shifts[i] places along axis[i]; elements that leave at "
+                                  "the end come back at the start. Without axes, x moves as if it were flattened.",
+                                  expand_roll}};
 const ComposedRow repeat_rows[] = {
-    {"repeat_interleave", "=x", "Each slice of x along `axis`, `repeats` times in a row.", expand_repeat}};
-const ComposedRow border_rows[] = {
-    {"reflection_pad", "=x",
-     "x with before[i] and after[i] elements at the two ends of axis i: those of x, mirrored at the last element, "
-     "which is "
-     "not repeated.",
-     expand_border<Border::reflect>},
-    {"replication_pad", "=x",
-     "x with before[i] and after[i] elements at the two ends of axis i: the last one there, repeated.",
-     expand_border<Border::replicate>},
-    {"circular_pad", "=x",
-     "x with before[i] and after[i] elements at the two ends of axis i: those from the other end.",
-     expand_border<Border::circular>}};
+    {"repeat_interleave", "=x", "x with each slice along `axis` repeated `repeats` times in a row.", expand_repeat}};
+const ComposedRow border_rows[] = {{"reflection_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements mirror x at its outermost element, which is not repeated.",
+                                    expand_border<Border::reflect>},
+                                   {"replication_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements repeat the outermost element.",
+                                    expand_border<Border::replicate>},
+                                   {"circular_pad", "=x",
+                                    "x with before[i] and after[i] elements added at the two ends of axis i. The added "
+                                    "elements are copies of the elements at the opposite end.",
+                                    expand_border<Border::circular>}};
 
 std::vector<ValueType> roll_type(const OpCall& call) {
   const Counts &shifts = call.integers("shifts"), &axes = call.integers("axis");
@@ -180,9 +179,11 @@ void list_moves(OpTable& table) {
   const AttributeSpec before{"before", AttributeType::integers, "The number of elements before x, for each axis.",
                              std::nullopt},
       after{"after", AttributeType::integers, "The number of elements after x, for each axis.", std::nullopt},
-      shifts{"shifts", AttributeType::integers, "How many places each axis moves.", std::nullopt},
-      axes{"axis", AttributeType::integers, "The axes that move; empty: x as if it were flat.", Counts{}},
-      repeats{"repeats", AttributeType::integer, "How often each slice is repeated.", std::nullopt},
+      shifts{"shifts", AttributeType::integers, "The number of places by which each axis moves.", std::nullopt},
+      axes{"axis", AttributeType::integers,
+           "The axes that move. An empty list means that x moves as if it were flattened.", Counts{}},
+      repeats{"repeats", AttributeType::integer, "The number of times that each slice occurs in the result.",
+              std::nullopt},
       axis{"axis", AttributeType::integer, "The axis of x along which slices are repeated.", std::int64_t{0}};
   static const std::vector<std::vector<Op>> families{composed(roll_rows, roll_type, {shifts, axes}),
                                                      composed(repeat_rows, repeat_type, {repeats, axis}),

@@ -114,7 +114,7 @@ Vars expand_quantile(const ExpandCall& call) {
 }
 
 constexpr AttributeRow sorted_axis{"axis", "The axis that is sorted.", -1, AttributeType::integer},
-    descending_flag{"descending", "Whether the largest element comes first.", 0, AttributeType::boolean};
+    descending_flag{"descending", "If true, the largest element comes first.", 0, AttributeType::boolean};
 
 const ComposedRow pair_rows[] = {
     {"sort",
@@ -125,10 +125,10 @@ const ComposedRow pair_rows[] = {
      {{sorted_axis, descending_flag}}},
     {"kthvalue",
      "=x",
-     "The k-th smallest element along `axis` and its int64 index, of equal elements in their order. NaN counts as the "
+     "The k-th smallest element along `axis` and its int64 index. Equal elements keep their order; NaN counts as the "
      "largest.",
      expand_kthvalue,
-     {{sorted_axis, {"keepdims", "Whether the axis stays, with size 1.", 0, AttributeType::boolean}}}}};
+     {{sorted_axis, {"keepdims", "If true, the axis stays with size 1.", 0, AttributeType::boolean}}}}};
 const ComposedRow argsort_rows[] = {{"argsort",
                                    "=x",
                                    "The int64 indices of the elements along `axis` in ascending or descending order. "
@@ -138,14 +138,15 @@ const ComposedRow argsort_rows[] = {{"argsort",
                                    false}};
 const ComposedRow median_rows[] = {
     {"median", "=x",
-     "The middle element of those that are reduced, of an even number the lower one; NaN if there is a NaN. The "
-     "gradient goes to that element.",
+     "The median of the reduced elements: for an even number, the lower of the two middle elements. NaN if there is a "
+     "NaN. The gradient goes to the median element.",
      expand_median<false>},
     {"nanmedian", "=x", "The median of the elements that are not NaN; NaN if there are none.", expand_median<true>}};
 const ComposedRow quantile_rows[] = {
     {"quantile", "x q",
-     "The element at position q * (n - 1) of the n sorted ones, q in [0, 1], or one between two of them; NaN if there "
-     "is a NaN. A q [m] gives m results along a new first axis. A q outside [0, 1] is an error when played.",
+     "The element at position q * (n - 1) of the n sorted elements, with q in [0, 1]. `interpolation` determines the "
+     "result between two positions. NaN if there is a NaN. A q [m] gives m results along a new first axis. A q outside "
+     "[0, 1] is an error when played.",
      expand_quantile<false>},
     {"nanquantile", "x q", "The quantile of the elements that are not NaN; NaN if there are none.",
      expand_quantile<true>}};
@@ -214,12 +215,13 @@ void list_order(OpTable& table) {
   static const std::vector<std::vector<Op>> families = [] {
     std::vector<AttributeSpec> how = reduction_attributes();
     how.push_back({"interpolation", AttributeType::text,
-                   "What is between two elements: 'linear', 'lower', 'higher', 'nearest' or 'midpoint'.",
+                   "The method between two elements: 'linear', 'lower', 'higher', 'nearest' or 'midpoint'.",
                    std::string("linear")});
     std::vector<Op> pairs = composed(pair_rows, sorted_type);
     for (Op& op : pairs) op.outputs = {"values", "indices"};
-    pairs[1].attributes.insert(pairs[1].attributes.begin(), {"k", AttributeType::integer,
-                               "Which element, from 1 to the size of the axis.", std::nullopt});
+    pairs[1].attributes.insert(
+        pairs[1].attributes.begin(),
+        {"k", AttributeType::integer, "The rank of the element, from 1 to the size of the axis.", std::nullopt});
     return std::vector{pairs,
                        composed(argsort_rows, indices_type),
                        composed(median_rows, median_type, reduction_attributes()),

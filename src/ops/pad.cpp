@@ -76,9 +76,9 @@ Vars shifted(const Tape& tape, const Var& x, const Attributes& attributes) {
 const Op& shift_right_op() {
   static const Op entry{
       .name = "shift_right",
-      .doc = R"(x shifted by one along `axis`: the last slice is dropped and a slice of `value` is put first, so that a
-           decoder sees at each position the token before it. In mode predict it is x itself, since earlier
-           tokens are fed there. Recorded as slice and pad.)",
+      .doc = R"(x shifted by one along `axis`: the last slice is dropped and a slice of `value` is put first. A decoder
+           then sees, at each position, the token before it. In mode predict the result is x itself, because x then
+           already consists of the earlier tokens. Recorded as slice and pad.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"axis", AttributeType::integer, "The axis along which x is shifted.", std::int64_t{1}},
                      {"value", AttributeType::element, "The value of the first slice.", 0.0}},
@@ -144,8 +144,8 @@ const Op& tile_op() {
       .name = "tile",
       .doc = R"(x repeated repeats[i] times along axis i. Recorded as reshape and broadcast_to.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"repeats", AttributeType::integers, "For each axis, how often x is repeated; 1 keeps it.",
-                      std::nullopt}},
+      .attributes = {{"repeats", AttributeType::integers,
+                      "For each axis, the number of times that x occurs; 1 keeps it.", std::nullopt}},
       .shape =
           [](const OpCall& call) {
             return std::vector<ValueType>{{call.dtype(0), repeated(call.integers("repeats"), call.shape(0))}};

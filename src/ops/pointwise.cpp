@@ -39,13 +39,12 @@ Vars expand_lerp(const ExpandCall& call) {
 const ComposedRow pointwise_rows[] = {
     {"nan_to_num",
      "x",
-     "x with `nan` in place of NaN, `posinf` of inf and `neginf` of -inf. The last two are cut to the finite numbers "
-     "of "
-     "the dtype. No gradient flows to replaced elements.",
+     "x with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`. `posinf` and `neginf` are clipped to the "
+     "finite range of the dtype. No gradient flows to replaced elements.",
      expand_nan_to_num,
-     {{{"nan", "In place of NaN.", 0},
-       {"posinf", "In place of inf; inf for the greatest finite number.", infinity},
-       {"neginf", "In place of -inf; -inf for the least finite number.", -infinity}}}},
+     {{{"nan", "The replacement for NaN.", 0},
+       {"posinf", "The replacement for inf. inf means the greatest finite number.", infinity},
+       {"neginf", "The replacement for -inf. -inf means the least finite number.", -infinity}}}},
     {"lerp", "start end weight", "start + weight * (end - start), computed from the nearer end.", expand_lerp},
 };
 

@@ -155,10 +155,11 @@ Op pooling(const char* name, const char* doc, std::vector<AttributeSpec> attribu
 
 std::vector<AttributeSpec> pool_attributes(AttributeSpec last) {
   return {{"kernel_size", AttributeType::integers, "The size of a window along each of the last axes.", std::nullopt},
-          {"stride", AttributeType::integers, "The distance between windows: one number, or one per axis; by default "
-                                              "kernel_size.", Integers{}},
-          {"padding", AttributeType::integers, "The elements added at both ends of each axis.", Integers{0}},
-          {"ceil_mode", AttributeType::boolean, "Whether the last window may reach beyond the end.", false},
+          {"stride", AttributeType::integers,
+           "The distance between windows: one number, or one per axis. An empty list means kernel_size.", Integers{}},
+          {"padding", AttributeType::integers,
+           "The number of elements added at each end of an axis: one number, or one per axis.", Integers{0}},
+          {"ceil_mode", AttributeType::boolean, "If true, the last window may reach beyond the end.", false},
           std::move(last)};
 }
 
@@ -168,33 +169,37 @@ const AttributeSpec output_size{"output_size", AttributeType::integers,
 const Op& max_pool_op() {
   static const Op entry =
       pooling("max_pool",
-      R"(The largest element of each window that slides along the last axes, one for each number of
-           kernel_size. The first of equal ones gets the gradient. Padding is -inf. Recorded as windows, argmax and
-           gather.)",
+              R"(The largest element of each window. Windows slide along the last axes of x, one axis for each number of
+           kernel_size. If several elements of a window are equally large, the first of them gets the gradient. Padding
+           is -inf. Recorded as windows, argmax and gather.)",
               pool_attributes({"dilation", AttributeType::integers,
                                "The distance between neighbouring elements of a window.", Integers{1}}));
   return entry;
 }
 const Op& avg_pool_op() {
-  static const Op entry =
-      pooling("avg_pool",
-      R"(The mean of each window that slides along the last axes, one for each number of kernel_size.
+  static const Op entry = pooling(
+      "avg_pool",
+      R"(The mean of each window. Windows slide along the last axes of x, one axis for each number of kernel_size.
            Recorded as windows and sum.)",
-              pool_attributes({"count_include_pad", AttributeType::boolean, "Whether the zeros of `padding` count.",
-                               true}));
+      pool_attributes(
+          {"count_include_pad", AttributeType::boolean, "If true, the zeros of `padding` count in the mean.", true}));
   return entry;
 }
 const Op& adaptive_max_pool_op() {
-  static const Op entry = pooling("adaptive_max_pool",
-      R"(The largest element of each of output_size windows that cover an axis of n elements: window
-           i has the elements from floor(i * n / output_size) to ceil((i + 1) * n / output_size). The first of
-           equal ones gets the gradient.)", {output_size});
+  static const Op entry = pooling(
+      "adaptive_max_pool",
+      R"(The maxima of output_size windows that cover an axis of n elements. Window i contains the elements from floor(i
+           * n / output_size) up to, but not including, ceil((i + 1) * n / output_size). If several elements of a window
+           are equally large, the first of them gets the gradient.)",
+      {output_size});
   return entry;
 }
 const Op& adaptive_avg_pool_op() {
-  static const Op entry = pooling("adaptive_avg_pool",
-      R"(The mean of each of output_size windows that cover an axis of n elements: window i has the
-           elements from floor(i * n / output_size) to ceil((i + 1) * n / output_size).)", {output_size});
+  static const Op entry = pooling(
+      "adaptive_avg_pool",
+      R"(The means of output_size windows that cover an axis of n elements. Window i contains the elements from floor(i
+           * n / output_size) up to, but not including, ceil((i + 1) * n / output_size).)",
+      {output_size});
   return entry;
 }
 

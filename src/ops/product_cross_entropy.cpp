@@ -57,8 +57,8 @@ std::vector<AttributeSpec> projected_loss_attributes() {
   std::vector<AttributeSpec> attributes = loss_attributes();
   attributes.insert(attributes.begin(),
                     {"equation", AttributeType::text,
-                     "The einsum equation of the logits. The last axis of x is summed with one axis of the weight; the "
-                     "weight's other axis, the classes, is the last axis of the logits.",
+                     "The einsum equation of the logits. It sums the last axis of x with one axis of the weight. The "
+                     "other axis of the weight, the classes, is the last axis of the logits.",
                      std::nullopt});
   return attributes;
 }
@@ -137,9 +137,9 @@ const Op& product_cross_entropy_op() {
   static const Op entry{
       .name = "product_cross_entropy",
       .doc = R"(cross_entropy(einsum(equation, x, weight) + bias, targets), together with the gradients dx, dweight and
-           dbias of its sum, in one kernel. The kernel computes the logits of some rows at a time and keeps
-           none of them. bias may be left out. Programs record the separate ops, which a rule replaces by
-           this one where their gradients are used and there are many logits.)",
+           dbias of its sum, in one kernel. The kernel computes the logits of some rows at a time and keeps none of
+           them. The bias is optional. Programs record the separate ops. A rule replaces them by this op if their
+           gradients are used and there are many logits.)",
       .inputs = {{"x", Accept::floating},
                  {"weight", Accept::floating},
                  {"targets", Accept::integer},

@@ -113,9 +113,9 @@ Lowering ragged_lowering(Kernel (*make)(const KernelForm&)) {
 const Op& ragged_dot_op() {
   static const Op entry{
       .name = "ragged_dot",
-      .doc = R"(Products of groups of rows, each with its own matrix, as jax.lax.ragged_dot: x [m, k], whose rows are
-           sorted by group, times weights [g, k, n] gives y [m, n], y[i] = x[i] weights[j] for a row i of
-           group j. group_sizes [g] has the number of rows of each group; rows beyond their sum are 0. A
+      .doc = R"(Multiplies groups of rows, each by its own matrix, as jax.lax.ragged_dot. The rows of x [m, k] are
+           sorted by group. With weights [g, k, n], the result is y [m, n], where y[i] = x[i] weights[j] for a row i of
+           group j. group_sizes [g] has the number of rows of each group; rows of y beyond the sum of the sizes are 0. A
            size below 0, or a sum above m, is an error when played.)",
       .inputs = {{"x", Accept::floating}, {"weights", Accept::floating}, {"group_sizes", Accept::integer}},
       .shape = ragged_dot_shape,
@@ -134,10 +134,10 @@ const Op& ragged_dot_op() {
 const Op& ragged_dot_weights_op() {
   static const Op entry{
       .name = "ragged_dot_weights",
-      .doc = R"(The gradient of ragged_dot for its weights: x [m, k] and y [m, n], whose rows are sorted by group, give
-           [g, k, n], for each group the sum of x[i]' y[i] over its rows i. group_sizes [g] has the number of
-           rows of each group; rows beyond their sum do not count. A size below 0, or a sum above m, is an
-           error when played.)",
+      .doc = R"(The gradient of ragged_dot with respect to its weights. The rows of x [m, k] and y [m, n] are sorted by
+           group. The result is [g, k, n]: for each group, the sum of x[i]' y[i] over the rows i of the group.
+           group_sizes [g] has the number of rows of each group; rows beyond the sum of the sizes do not count. A size
+           below 0, or a sum above m, is an error when played.)",
       .inputs = {{"x", Accept::floating}, {"y", Accept::floating}, {"group_sizes", Accept::integer}},
       .outputs = {"weights"},
       .shape = ragged_dot_weights_shape,

@@ -59,7 +59,7 @@ const Op& categorical_op() {
       .name = "categorical",
       .doc =
           R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
-           row of -inf gives 0.)",
+           row of -inf gives index 0.)",
       .inputs = {{"logits", Accept::floating}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         Shape shape = call.shape(0);
@@ -79,7 +79,7 @@ const Op& dropout_op() {
   static const Op entry{
       .name = "dropout",
       .doc = R"(Each element of x becomes 0 with probability `rate`, else it is divided by 1 - rate (Srivastava et al.,
-           2014). Recorded only if the tape is in mode train and the rate is not 0; otherwise it is x itself.
+           2014). Recorded only if the tape is in mode train and the rate is not 0; otherwise the result is x itself.
            The gradient is dropout of the cotangent with the same random numbers.)",
       .inputs = {{"x", Accept::floating}},
       .attributes = {{"rate", AttributeType::number, "The probability that an element is dropped.", std::nullopt}},

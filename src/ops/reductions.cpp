@@ -36,9 +36,9 @@ Shape reduced_shape(const Shape& shape, const std::vector<bool>& reduced, bool k
 }
 
 std::vector<AttributeSpec> reduction_attributes() {
-  return {{"axis", AttributeType::integers, "The axes that are reduced; empty for all of them.",
+  return {{"axis", AttributeType::integers, "The axes to reduce. An empty list means all axes.",
            std::vector<std::int64_t>{}},
-          {"keepdims", AttributeType::boolean, "Whether reduced axes stay, with size 1.", false}};
+          {"keepdims", AttributeType::boolean, "If true, reduced axes stay with size 1.", false}};
 }
 
 std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& axis) {

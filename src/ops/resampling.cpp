@@ -142,26 +142,27 @@ Vars expand_grid_sample(const ExpandCall& call) {
   return {transpose(y, {0, 3, 1, 2})};
 }
 
-constexpr AttributeRow corners{"align_corners",
-                               "Whether the ends are the centres of the outermost elements, or their outer ends.", 0,
-                               AttributeType::boolean};
+constexpr AttributeRow corners{
+    "align_corners",
+    "If true, the ends are the centres of the outermost elements. If false, the ends are their outer edges.", 0,
+    AttributeType::boolean};
 const ComposedRow interpolate_rows[] = {
     {"interpolate",
      "x",
-     "x [b, c, ...] with the spatial axes resampled, one after the other, as torch.nn.functional.interpolate. Element "
-     "i "
-     "of the result is at (i + 0.5) * s - 0.5 of x, where s is the ratio of the sizes or 1 / scale_factor, or with "
-     "align_corners at i * (n - 1) / (m - 1) for sizes n and m; its neighbours are weighted by their distance. Mode "
-     "\"nearest\" takes the element at floor(i * s), \"nearest-exact\" that at floor((i + 0.5) * s).",
+     "Resamples the spatial axes of x [b, c, ...] one after the other, as torch.nn.functional.interpolate. Element i "
+     "of the result is at position (i + 0.5) * s - 0.5 of x, where s is the ratio of the sizes or 1 / scale_factor. "
+     "With align_corners it is at i * (n - 1) / (m - 1), where n and m are the sizes of x and of the result. The "
+     "neighbours of the position are weighted by their distance. Mode \"nearest\" takes the element at floor(i * s), "
+     "and \"nearest-exact\" the element at floor((i + 0.5) * s).",
      expand_interpolate,
-     {{{"scale_factor", "The size of the result by that of x; 0: `size` is given.", 0}, corners}}}};
-const ComposedRow grid_rows[] = {
-    {"grid_sample",
-     "x grid",
-     "x [b, c, h, w] at the points (x, y) of the grid [b, i, j, 2], which are -1 and 1 at the ends of the image "
-     "(Jaderberg et al., 2015): the four nearest elements weighted by their distance, or the nearest one.",
-     expand_grid_sample,
-     {{corners}}}};
+     {{{"scale_factor", "The size of the result divided by the size of x. 0 if `size` is given.", 0}, corners}}}};
+const ComposedRow grid_rows[] = {{"grid_sample",
+                                  "x grid",
+                                  "Samples x [b, c, h, w] at the points (x, y) of the grid [b, i, j, 2]. The "
+                                  "coordinates -1 and 1 are the ends of the image (Jaderberg et al., 2015). A sample "
+                                  "is the distance-weighted mean of the four nearest elements, or the nearest element.",
+                                  expand_grid_sample,
+                                  {{corners}}}};
 
 void require_word(const OpCall& call, const char* name, std::initializer_list<const char*> words) {
   std::string known;
@@ -215,14 +216,14 @@ Var grid_sample(const Argument& x, const Var& grid, const std::string& mode, con
 
 void list_resampling(OpTable& table) {
   const AttributeSpec size{"size", AttributeType::integers,
-                           "The sizes of the spatial axes; empty: `scale_factor` is given.",
+                           "The sizes of the spatial axes of the result. Empty if `scale_factor` is given.",
                            std::vector<std::int64_t>{}},
       mode{"mode", AttributeType::text,
            "\"nearest\", \"nearest-exact\", \"linear\", \"bilinear\", \"trilinear\" or \"bicubic\".",
            std::string("nearest")},
       sampling{"mode", AttributeType::text, "\"bilinear\" or \"nearest\".", std::string("bilinear")},
-      padding{"padding_mode", AttributeType::text, "What is beyond the image: \"zeros\", \"border\" or \"reflection\".",
-              std::string("zeros")};
+      padding{"padding_mode", AttributeType::text,
+              "The values beyond the image: \"zeros\", \"border\" or \"reflection\".", std::string("zeros")};
   static const std::vector<std::vector<Op>> families{composed(interpolate_rows, interpolate_type, {size, mode}),
                                                      composed(grid_rows, grid_type, {sampling, padding})};
   for (const auto& family : families)

@@ -119,8 +119,8 @@ TermId canonical_reshape(const CanonicalCall& call) {
 const Op& reshape_op() {
   static const Op entry{
       .name = "reshape",
-      .doc = R"(The elements of x in row-major order with another shape of as many elements. One size may be -1 and is
-           then computed from the others. A view if strides can express it.)",
+      .doc = R"(The elements of x, in row-major order, in another shape with equally many elements. One size may be -1
+           and is then computed from the others. A view if strides can express it.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"shape", AttributeType::integers, "The new sizes; one may be -1.", std::nullopt}},
       .shape =
@@ -173,7 +173,8 @@ const Op& squeeze_op() {
       .name = "squeeze",
       .doc = "x without axes of size 1. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis", AttributeType::integers, "The axes to drop, each of size 1; empty drops all of size 1.",
+      .attributes = {{"axis", AttributeType::integers,
+                      "The axes to drop, each of size 1. An empty list drops all axes of size 1.",
                       std::vector<std::int64_t>{}}},
       .shape =
           [](const OpCall& call) {

@@ -50,9 +50,9 @@ Vars batch_rms_norm_grad(const BatchCall& call) {
 const Op& rms_norm_grad_op() {
   static const Op entry{
       .name = "rms_norm_grad",
-      .doc = R"(The gradient of rms_norm. With xhat = x * rstd and g = dy * weight: dx = rstd * (g - xhat * mean(g *
-           xhat)), the mean along the last axis; dweight = sum(dy * xhat) over all other axes, given if
-           weight is.)",
+      .doc = R"(The gradient of rms_norm. With xhat = x * rstd and g = dy * weight, dx = rstd * (g - xhat * mean(g *
+           xhat)), with the mean along the last axis. dweight = sum(dy * xhat), with the sum over all other axes. The op
+           returns dweight if there is a weight.)",
       .inputs = {{"dy", Accept::floating},
                  {"x", Accept::floating},
                  {"rstd", Accept::floating},
@@ -82,9 +82,9 @@ Vars expand_rms_norm(const ExpandCall& call) {
 const Op& rms_norm_op() {
   static const Op entry{
       .name = "rms_norm",
-      .doc = R"(y = x / sqrt(mean(x^2) + epsilon) * weight, the mean along the last axis (Zhang and Sennrich, 2019).
-           weight has one element for each index of that axis and may be left out. Keeps rstd = 1 /
-           sqrt(mean(x^2) + epsilon) of every row for the gradient.)",
+      .doc = R"(y = x / sqrt(mean(x^2) + epsilon) * weight, with the mean along the last axis (Zhang and Sennrich,
+           2019). The optional weight has one element for each index of this axis. Keeps rstd = 1 / sqrt(mean(x^2) +
+           epsilon) of every row for the gradient.)",
       .inputs = {{"x", Accept::floating}, {"weight", Accept::floating, Arity::optional}},
       .outputs = {"y", "rstd"},
       .results = 1,

@@ -112,34 +112,32 @@ Vars expand_logcumsumexp(const ExpandCall& call) {
 
 constexpr AttributeRow along{"axis", "The axis along which the elements are combined.", -1, AttributeType::integer};
 
-const ComposedRow prod_rows[] = {
-    {"prod", "=x",
-     "The product over the axes, of halves that are multiplied until one element is left; int64 for integers and bool. "
-     "1 if there are no elements.",
-     expand_prod}};
+const ComposedRow prod_rows[] = {{"prod", "=x",
+                                  "The product over the axes; int64 for integers and bool, 1 over no elements. The two "
+                                  "halves of an axis are multiplied until one element is left.",
+                                  expand_prod}};
 const ComposedRow running_rows[] = {
     {"cumprod",
      "=x",
-     "The products of the elements up to and including each one; int64 for integers and bool.",
+     "The running products: each element is the product of the elements up to and including its own place; int64 for "
+     "integers and bool.",
      expand_cumprod,
      {{along}}},
     {"logcumsumexp",
      "x",
-     "log(cumsum(exp(x))), without overflow. -inf, with gradient 0, as long as all elements are.",
+     "log(cumsum(exp(x))), without overflow. While all elements so far are -inf, the result is -inf with gradient 0.",
      expand_logcumsumexp,
      {{along}}},
 };
 const ComposedRow index_rows[] = {
     {"cummax",
      "=x",
-     "The largest element up to and including each one, and its int64 index, the last of equal ones. NaN counts as the "
-     "largest.",
+     "The running maximum, and the int64 index of the maximum. Ties give the last index. NaN counts as the largest.",
      expand_cumulative<true>,
      {{along}}},
     {"cummin",
      "=x",
-     "The smallest element up to and including each one, and its int64 index, the last of equal ones. NaN counts as "
-     "the smallest.",
+     "The running minimum, and the int64 index of the minimum. Ties give the last index. NaN counts as the smallest.",
      expand_cumulative<false>,
      {{along}}},
 };

@@ -128,32 +128,34 @@ Vars expand_choice(const ExpandCall& call) {
 
 const ComposedRow randn_rows[] = {{"randn", "", "Standard normal numbers.", expand_randn, {}, false}};
 const ComposedRow randint_rows[] = {
-    {"randint", "", "int64 numbers, uniform over low … high - 1.", expand_randint, {}, false}};
+    {"randint", "", "Uniformly distributed int64 numbers from low to high - 1.", expand_randint, {}, false}};
 const ComposedRow randperm_rows[] = {
-    {"randperm", "", "0 … n - 1 in random order, int64 [n].", expand_randperm, {}, false}};
+    {"randperm", "", "The numbers 0 … n - 1 in random order, int64 [n].", expand_randperm, {}, false}};
 const ComposedRow sample_rows[] = {
-    {"normal", "mean std", "Normal numbers, mean + std * z with standard normal z.", expand_normal},
+    {"normal", "mean std", "Normally distributed numbers: mean + std * z with standard normal z.", expand_normal},
     {"truncated_normal",
      "mean std",
-     "Normal numbers under the condition that they are in [low, high].",
+     "Normally distributed numbers, conditioned on the range [low, high].",
      expand_truncated_normal,
      {{{"low", "The least number.", -2}, {"high", "The greatest number.", 2}}}},
-    {"exponential", "rate", "Exponential numbers, of density rate * exp(-rate y).", expand_exponential},
-    {"laplace", "loc scale", "Laplace numbers, of density exp(-|y - loc| / scale) / (2 scale).",
+    {"exponential", "rate", "Exponentially distributed numbers, with the density rate * exp(-rate y).",
+     expand_exponential},
+    {"laplace", "loc scale", "Laplace-distributed numbers, with the density exp(-|y - loc| / scale) / (2 scale).",
      expand_laplace},
     {"gamma", "concentration rate",
-     "Gamma numbers, of a density proportional to y ** (concentration - 1) * exp(-rate y).", expand_gamma},
-    {"beta", "a b", "Beta numbers, of a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).",
+     "Gamma-distributed numbers, with a density proportional to y ** (concentration - 1) * exp(-rate y).",
+     expand_gamma},
+    {"beta", "a b", "Beta-distributed numbers, with a density proportional to y ** (a - 1) * (1 - y) ** (b - 1).",
      expand_beta}};
 const ComposedRow poisson_rows[] = {{"poisson",
                                      "rate",
-                                     "Poisson numbers, whole and of the dtype of the rate. No gradient flows.",
+                                     "Poisson-distributed whole numbers, in the dtype of the rate. No gradient flows.",
                                      expand_poisson,
                                      {},
                                      false}};
 const ComposedRow multivariate_rows[] = {
     {"multivariate_normal", "mean covariance",
-     "Normal vectors [..., n] of these means and positive definite covariances [..., n, n].",
+     "Normally distributed vectors [..., n] with the given means and positive definite covariances [..., n, n].",
      expand_multivariate_normal}};
 constexpr AttributeRow slices{"axis", "The axis of the slices.", 0, AttributeType::integer};
 const ComposedRow permutation_rows[] = {
@@ -161,15 +163,15 @@ const ComposedRow permutation_rows[] = {
 const ComposedRow multinomial_rows[] = {
     {"multinomial",
      "weights",
-     "int64 [..., num_samples]: indices drawn with probabilities proportional to the weights [..., n]. Without "
-     "replacement an index is drawn once at most, one of weight 0 last.",
+     "Returns int64 [..., num_samples]: indices drawn with probabilities proportional to the weights [..., n]. Without "
+     "replacement, each index is drawn at most once, and indices of weight 0 are drawn last.",
      expand_multinomial,
      {},
      false}};
 const ComposedRow choice_rows[] = {
     {"choice",
      "=x weights?",
-     "num_samples slices of x along `axis`, drawn with equal probabilities or by weights [n], as multinomial draws.",
+     "Draws num_samples slices of x along `axis`, with equal probabilities or with the weights [n]. See multinomial.",
      expand_choice,
      {{slices}}}};
 
@@ -287,14 +289,15 @@ void list_samples(OpTable& table) {
       return AttributeSpec{name, AttributeType::integer, doc, std::nullopt};
     };
     const auto choosing = [&](bool initial) {
-      return std::vector{integer("num_samples", "How many are drawn."),
-                         AttributeSpec{"replacement", AttributeType::boolean, "Whether to draw one again.", initial}};
+      return std::vector{integer("num_samples", "The number of draws."),
+                         AttributeSpec{"replacement", AttributeType::boolean,
+                                       "If true, the same index can be drawn several times.", initial}};
     };
     std::vector<std::vector<Op>> all{
         composed(randn_rows, randn_type, {shape_spec(), float_dtype_spec("float32 or float64.")}),
         composed(randint_rows, randint_type,
-                 {shape_spec(), integer("low", "The least number."), integer("high", "Above the greatest number.")}),
-        composed(randperm_rows, randperm_type, {integer("n", "How many numbers.")}),
+                 {shape_spec(), integer("low", "The least number."), integer("high", "The greatest number plus 1.")}),
+        composed(randperm_rows, randperm_type, {integer("n", "The number of elements.")}),
         composed(sample_rows, samples_type),
         composed(poisson_rows, samples_type),
         composed(multivariate_rows, vectors_type),

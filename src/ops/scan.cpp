@@ -67,19 +67,20 @@ const Op& scan_op() {
   static const Op entry{
       .name = "scan",
       .doc = R"(Applies a body along an axis. Step i computes (outputs_i, states_i) from slice i of each sequence,
-           states_(i-1), and inputs that are the same at every step. The inputs are the sequences, the initial
-           states and those other inputs; the outputs are the stacked outputs and the final states.)",
+           states_(i-1), and inputs that are the same at every step. The inputs are the sequences, the initial states
+           and the inputs that stay the same; the outputs are the stacked outputs and the final states.)",
       .inputs = {{"xs", Accept::any, Arity::many}},
       .outputs = {"ys"},
-      .attributes = {{"input_axes", AttributeType::integers, "The axis of the steps in each sequence.", std::nullopt},
-                     {"output_axes", AttributeType::integers, "The same in each stacked output.", std::nullopt},
-                     {"states", AttributeType::integer, "The number of states.", std::nullopt},
-                     {"length", AttributeType::integer, "The number of steps.", std::nullopt},
-                     {"reverse", AttributeType::boolean, "Whether the last step comes first.", std::nullopt},
-                     {"condition", AttributeType::integer,
-                      "Which input of the body, a slice of a sequence or a state, says whether a step takes place; if "
-                      "not, the states stay and the outputs are zeros. -1: all steps do.",
-                      std::int64_t{-1}}},
+      .attributes =
+          {{"input_axes", AttributeType::integers, "The axis of the steps in each sequence.", std::nullopt},
+           {"output_axes", AttributeType::integers, "The axis of the steps in each stacked output.", std::nullopt},
+           {"states", AttributeType::integer, "The number of states.", std::nullopt},
+           {"length", AttributeType::integer, "The number of steps.", std::nullopt},
+           {"reverse", AttributeType::boolean, "If true, the last step comes first.", std::nullopt},
+           {"condition", AttributeType::integer,
+            "The input of the body, a slice of a sequence or a state, that determines whether a step takes place. If a "
+            "step does not take place, the states stay and the outputs are zeros. -1 means that all steps take place.",
+            std::int64_t{-1}}},
       .shape = scan_types,
       .gradient = scan_gradient,
       .tangent = scan_tangent,

@@ -78,8 +78,8 @@ constexpr AttributeRow axis_row{"axis", "The axis of x that is indexed.", 0, Att
 const ComposedRow take_along_rows[] = {
     {"take_along_axis",
      "=x #indices",
-     "The elements of x with the given indices along `axis`; the other axes of the two broadcast. For axis 1 of two, "
-     "y[a, b] = x[a, indices[a, b]]. Indices below 0 count from the end.",
+     "The elements of x with the given indices along `axis`. The other axes of x and of the indices broadcast. With "
+     "axis 1 of two axes, y[a, b] = x[a, indices[a, b]]. Indices below 0 count from the end.",
      expand_take_along_axis,
      {{axis_row}}}};
 const ComposedRow select_rows[] = {
@@ -94,20 +94,17 @@ const ComposedRow gather_nd_rows[] = {
      "indices[i…, k - 1]]. Indices below 0 count from the end.",
      expand_gather_nd}};
 const ComposedRow scatter_nd_rows[] = {{"scatter_nd", "=x #indices =part",
-                                        "x with the slices of `part` combined with those at the indices [..., k] of "
-                                        "its first k axes, as ONNX's ScatterND. "
-                                        "Indices below 0 count from the end.",
+                                        "Combines the slices of `part` with the slices of x at the indices [..., k] of "
+                                        "its first k axes, as ONNX's ScatterND. Indices below 0 count from the end.",
                                         expand_scatter_nd}};
 const ComposedRow scatter_rows[] = {
     {"scatter_reduce",
      "=x #indices =part",
-     "x with the elements of `part` combined with those at the indices along `axis`, as torch.scatter_reduce: for axis "
-     "1 "
-     "of two, y[a, indices[a, b]] is combined with part[a, b]. No axis of the indices but `axis` is longer than x's. "
-     "Indices below 0 count from the end.",
+     "Combines the elements of `part` with the elements of x at the indices along `axis`, as torch.scatter_reduce. "
+     "With axis 1 of two axes, y[a, indices[a, b]] is combined with part[a, b]. Except along `axis`, no axis of the "
+     "indices may be longer than the axis of x. Indices below 0 count from the end.",
      expand_scatter_reduce,
-     {{axis_row,
-       {"include_self", "Whether the elements of x that are indexed count, too.", 1, AttributeType::boolean}}}}};
+     {{axis_row, {"include_self", "If true, the indexed elements of x also count.", 1, AttributeType::boolean}}}}};
 
 /// Returns the attribute "reduce". Its default is the first of several words.
 AttributeSpec reduce_attribute(const char* initial) {

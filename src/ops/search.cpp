@@ -50,7 +50,7 @@ const ComposedRow histogram_rows[] = {
     {"histogram", "x edges weights?",
      "Returns int64 [n - 1]: the counts of the elements of x in the bins between the ascending edges [n]. With "
      "weights, returns the sum of the weights per bin. A bin contains its lower edge. The last bin also contains its "
-     "upper edge. Elements outside are left out.",
+     "upper edge. Elements outside of the bins do not count.",
      expand_histogram}};
 
 Dtype counting_dtype(const OpCall& call, std::size_t weights) {
@@ -93,8 +93,9 @@ Vars batch_searchsorted(const BatchCall& call) {
 const Op& searchsorted_op() {
   static const Op entry{
       .name = "searchsorted",
-      .doc = R"(int64: how many elements of the ascending row [n] are smaller than each value or, with `right`, not
-           larger. Rows [..., n] serve the values [..., m] with the same first axes. NaN counts as the largest.)",
+      .doc = R"(Returns int64: the insertion index of each value in an ascending row [n]. It is the number of elements <
+           value, or <= value with `right`. With rows [..., n], the values are [..., m] with the same leading axes. NaN
+           counts as the largest.)",
       .inputs = {{"sorted"}, {"values"}},
       .attributes = {{right_flag.name, right_flag.type, right_flag.doc, false}},
       .shape = places_type,

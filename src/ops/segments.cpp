@@ -88,42 +88,41 @@ Vars expand_masked_select(const ExpandCall& call) {
 const char* const inputs_of_numbers = "=data #segment_ids";
 const ComposedRow segment_rows[] = {
     {"segment_sum", inputs_of_numbers,
-     "The sums of the slices of data [n, ...] with the same number in segment_ids [n]; 0 of none.", expand_segment_sum},
+     "The sums of the slices of data [n, ...] with the same number in segment_ids [n]. An empty segment gives 0.",
+     expand_segment_sum},
     {"segment_prod", inputs_of_numbers,
-     "The products of the slices of data [n, ...] with the same number in segment_ids [n]; 1 of none.",
+     "The products of the slices of data [n, ...] with the same number in segment_ids [n]. An empty segment gives 1.",
      expand_segment_prod},
     {"segment_max", inputs_of_numbers,
-     "The largest elements of the slices of data [n, ...] with the same number in segment_ids [n]; -inf, or the least "
-     "integer, of none. Equal elements share the gradient.",
+     "The largest elements of the slices of data [n, ...] with the same number in segment_ids [n]. An empty segment "
+     "gives -inf or the least integer. Equal elements share the gradient.",
      expand_segment_extreme<true>},
     {"segment_min", inputs_of_numbers,
-     "The smallest elements of the slices of data [n, ...] with the same number in segment_ids [n]; inf, or the "
-     "greatest "
-     "integer, of none. Equal elements share the gradient.",
+     "The smallest elements of the slices of data [n, ...] with the same number in segment_ids [n]. An empty segment "
+     "gives inf or the greatest integer. Equal elements share the gradient.",
      expand_segment_extreme<false>},
 };
 const ComposedRow segment_mean_rows[] = {
     {"segment_mean", "data #segment_ids",
-     "The means of the slices of data [n, ...] with the same number in segment_ids [n]; 0 of none.",
+     "The means of the slices of data [n, ...] with the same number in segment_ids [n]. An empty segment gives 0.",
      expand_segment_mean}};
-const ComposedRow segment_softmax_rows[] = {{"segment_softmax", "data #segment_ids",
-                                             "exp(data) over its sum among the slices of data [n, ...] with the same "
-                                             "number in segment_ids [n], without overflow. "
-                                             "A segment of -inf gives zeros.",
-                                             expand_segment_softmax}};
+const ComposedRow segment_softmax_rows[] = {
+    {"segment_softmax", "data #segment_ids",
+     "exp(data) divided by its sum over the slices of data [n, ...] with the same number in segment_ids [n], without "
+     "overflow. A segment of -inf gives zeros.",
+     expand_segment_softmax}};
 const ComposedRow nonzero_rows[] = {
     {"nonzero_static",
      "=x",
-     "The int64 indices [size, rank] of the first `size` elements that are not 0, or are true, in row-major order. "
-     "Rows of "
-     "`fill_value` follow if there are fewer.",
+     "Returns int64 [size, rank]: the indices of the first `size` elements that are not 0, or, for bool, that are "
+     "true, in row-major order. If there are fewer elements, rows of `fill_value` fill the rest.",
      expand_nonzero,
      {{{"fill_value", "The index where there are no further elements.", -1, AttributeType::integer}}},
      false}};
 const ComposedRow masked_rows[] = {
     {"masked_select", "=x !mask",
-     "The first `size` elements of x, in row-major order, where the mask is true, which broadcasts to x. `fill_value` "
-     "follows if there are fewer.",
+     "The first `size` elements of x, in row-major order, at which the mask is true. The mask broadcasts to x. If "
+     "there are fewer elements, `fill_value` fills the rest.",
      expand_masked_select}};
 
 /// Returns the shape of data with one slice for each segment.

@@ -92,8 +92,8 @@ const Op& cast_op() {
       .name = "cast",
       .doc =
           R"(x converted to another dtype. A float becomes an integer by rounding towards 0; values out of range become
-           the nearest limit of the range, and NaN becomes 0. A number becomes true unless it is 0. A cast to
-           the dtype of x records nothing.)",
+           the nearest limit of the range, and NaN becomes 0. As a bool, a number is true unless it is 0. A cast to the
+           dtype of x records nothing.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"dtype", AttributeType::dtype, "The dtype of the result.", std::nullopt}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {

@@ -105,8 +105,8 @@ const Op& slice_op() {
       .name = "slice",
       .doc =
           R"(x[start:stop:step] along every axis, as in Python: negative indices count from the back, indices beyond the
-           end are limited to it, and steps may be negative. Axes beyond the lists stay whole. A view:
-           nothing is copied.)",
+           end are clipped to the end, and steps may be negative. Axes beyond the lists stay whole. A view: nothing is
+           copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes = {{"start", AttributeType::integers, "The first index along each axis.", std::nullopt},
                      {"stop", AttributeType::integers, "The index along each axis before which the slice ends.",
@@ -137,8 +137,8 @@ const Op& update_slice_op() {
   static const Op entry{
       .name = "update_slice",
       .doc =
-          R"(x with `part` written over the slice that begins at `start`, with steps of `step` and the shape of `part`.
-           Negative starts count from the back. The slice must lie inside x.)",
+          R"(x with `part` written over a slice. The slice begins at `start`, has steps of `step` and the shape of
+           `part`, and must lie inside x. Negative starts count from the back.)",
       .inputs = {{"x", Accept::value}, {"part", Accept::value}},
       .attributes = {{"start", AttributeType::integers, "The first index along each axis; 0 for axes beyond the list.",
                       std::nullopt},
@@ -206,7 +206,7 @@ const Op& flip_op() {
       .name = "flip",
       .doc = "x with the elements along the given axes in reverse order. A view: nothing is copied.",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axis", AttributeType::integers, "The axes to reverse; empty for all.",
+      .attributes = {{"axis", AttributeType::integers, "The axes to reverse. An empty list means all axes.",
                       std::vector<std::int64_t>{}}},
       .shape =
           [](const OpCall& call) {

@@ -23,8 +23,8 @@ Var expanded_softmax(const Var& x, std::int64_t axis) {
 const Op& softmax_grad_op() {
   static const Op entry = [] {
     Op op = along_axis_op("softmax_grad",
-                          "The gradient of softmax, from its output y: dx = y * (dy - sum(dy * y)), the sum along "
-                          "`axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
+                          "The gradient of softmax, given its output y: dx = y * (dy - sum(dy * y)), with the sum "
+                          "along `axis`. A row of zeros in y (a fully masked row of x) gives zeros.",
                           {{"y", Accept::floating}, {"dy", Accept::floating}});
     op.outputs = {"dx"};
     op.expand = [](const ExpandCall& call) {

@@ -24,7 +24,7 @@ struct SpecialRow {
 
 const SpecialRow special_rows[] = {
     {"round", [](double x) { return std::nearbyint(x); }, nullptr,
-     "The nearest whole number; of two equally near ones the even one. Integers stay as they are. No gradient flows."},
+     "The nearest whole number; ties go to the even number. Integers stay as they are. No gradient flows."},
     {"ceil", [](double x) { return std::ceil(x); }, nullptr,
      "The smallest whole number not below x, in the dtype of x. Integers stay as they are. No gradient flows."},
     {"trunc", [](double x) { return std::trunc(x); }, nullptr,
@@ -55,7 +55,7 @@ const SpecialRow special_rows[] = {
      "The logarithm of x to base 10; -inf at 0, NaN where x is negative."},
     {"erfc", [](double x) { return std::erfc(x); },
      [](const Var& x, const Var&) { return exp(-square(x)) * -M_2_SQRTPI; },
-     "1 - erf(x), accurate where that is tiny."},
+     "1 - erf(x), also accurate where the result is tiny."},
     {"erfinv", inverse_erf, [](const Var&, const Var& y) { return exp(square(y)) / M_2_SQRTPI; },
      "The inverse of erf; inf at 1, -inf at -1, NaN beyond."},
     {"lgamma", log_gamma, [](const Var& x, const Var&) { return digamma(x); },
@@ -120,8 +120,7 @@ const Op& hypot_op() {
   static const Op entry = [] {
     Op op = special(
         "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
-        "sqrt(a * a + b * b), which neither overflows nor underflows on the way. The gradient at (0, 0) "
-        "is NaN.");
+        "sqrt(a * a + b * b). The intermediate values neither overflow nor underflow. The gradient at (0, 0) is NaN.");
     op.gradient = [](const GradientCall& call) {
       const auto share = [&](std::size_t i) {
         return [&call, i] { return call.cotangent() * (call.inputs[i] / call.outputs[0]); };
@@ -165,15 +164,16 @@ const BitwiseRow bitwise_rows[] = {
     {"bitwise_and", [](std::int64_t a, std::int64_t b) { return a & b; }, "The bits that are set in both a and b."},
     {"bitwise_or", [](std::int64_t a, std::int64_t b) { return a | b; },
      "The bits that are set in a or b, or in both."},
-    {"bitwise_xor", [](std::int64_t a, std::int64_t b) { return a ^ b; }, "The bits that are set in one of a and b."},
+    {"bitwise_xor", [](std::int64_t a, std::int64_t b) { return a ^ b; },
+     "The bits that are set in exactly one of a and b."},
     {"bitwise_left_shift",
      [](std::int64_t a, std::int64_t b) {
        return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
      },
      "a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits."},
     {"bitwise_right_shift", [](std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); },
-     "The largest whole number not above a / 2 ** b; 0 or -1, the sign, where b is negative or at least the number of "
-     "bits."},
+     "floor(a / 2 ** b). If b is negative or at least the number of bits, the result is 0 for a >= 0 and -1 for a < "
+     "0."},
 };
 
 std::vector<ValueType> integer_type(const OpCall& call) {

@@ -60,8 +60,8 @@ const Op& qr_op() {
       .name = "qr",
       .doc =
           R"(A = Q R for A [..., m, n], with orthonormal columns Q [..., m, k] and upper triangular R [..., k, n], where
-           k = min(m, n). By LAPACK's geqrf, with its signs; gradient by Walter and Lehmann (2018) and Liao et al.
-           (2019), NaN or infinite where the first k columns are dependent.)",
+           k = min(m, n). Computed by LAPACK's geqrf, which determines the signs. The gradient (Walter and Lehmann,
+           2018; Liao et al., 2019) is NaN or infinite where the first k columns are linearly dependent.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"q", "r"},
       .shape = [](const OpCall& call) { return factor_types(call, false); },
@@ -89,12 +89,12 @@ const Op& eigh_op() {
   static const Op entry{
       .name = "eigh",
       .doc =
-          R"(A = V diag(w) Vᵀ: ascending eigenvalues w [..., n] and the vectors V [..., n, n], in columns, of A, that
-           stands for (A + Aᵀ) / 2. By LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ, F = 1 / (w_j - w_i):
-           NaN or infinite where two eigenvalues are equal. That through w alone has no such term.)",
+          R"(Ascending eigenvalues w [..., n] and eigenvectors V [..., n, n], in columns, with (A + Aᵀ) / 2 = V diag(w)
+           Vᵀ. Computed by LAPACK's syevd. The gradient through V is V (F * VᵀV̄) Vᵀ with F = 1 / (w_j - w_i). It is NaN
+           or infinite where two eigenvalues are equal. The gradient through w alone has no such term.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"w", "v"},
-      .attributes = {check_attribute("one for which LAPACK does not converge")},
+      .attributes = {check_attribute("a matrix for which LAPACK does not converge")},
       .shape =
           [](const OpCall& call) {
             const Shape batch = batch_of(call.shape(0), "a", true);
@@ -134,11 +134,11 @@ const Op& svd_op() {
   static const Op entry{
       .name = "svd",
       .doc = R"(A = U diag(s) Vh for A [..., m, n], with U [..., m, k], descending s [..., k] and Vh [..., k, n], where
-           k = min(m, n). By LAPACK's gesdd. The gradient through U and Vh divides by s_j² - s_i², and by s unless A is
-           square: NaN or infinite where this is 0. That through s alone is U S̄ Vh.)",
+           k = min(m, n). Computed by LAPACK's gesdd. The gradient through U and Vh divides by s_j² - s_i² and, unless A
+           is square, by s. It is NaN or infinite where a divisor is 0. The gradient through s alone is U S̄ Vh.)",
       .inputs = {{"a", Accept::floating}},
       .outputs = {"u", "s", "vh"},
-      .attributes = {check_attribute("one for which LAPACK does not converge")},
+      .attributes = {check_attribute("a matrix for which LAPACK does not converge")},
       .shape = [](const OpCall& call) { return factor_types(call, true); },
       .gradient = svd_gradient,
       .batch = batch_leading,
@@ -158,12 +158,13 @@ const Op& pinv_op() {
   static const Op entry{
       .name = "pinv",
       .doc =
-          R"(The pseudoinverse [..., n, m] of A [..., m, n], from its svd. The gradient is that for constant rank (Golub
-           and Pereyra, 1973), which is right for equal singular values too.)",
+          R"(The pseudoinverse [..., n, m] of A [..., m, n], computed by svd. The gradient assumes constant rank (Golub
+           and Pereyra, 1973). It is also exact for equal singular values.)",
       .inputs = {{"a", Accept::floating}},
-      .attributes =
-          {{"rtol", AttributeType::number,
-            "Singular values up to rtol times the largest count as 0. Negative: max(m, n) times the precision.", -1.0}},
+      .attributes = {{"rtol", AttributeType::number,
+                      "Singular values up to rtol times the largest one count as 0. A negative rtol means max(m, n) "
+                      "times the machine epsilon of the dtype.",
+                      -1.0}},
       .shape =
           [](const OpCall& call) {
             const Shape &a = call.shape(0), batch = batch_of(a, "a", false);

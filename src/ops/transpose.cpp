@@ -28,7 +28,8 @@ const Op& transpose_op() {
       .doc =
           R"(x with its axes in another order: axis i of the result is axis axes[i] of x. A view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
-      .attributes = {{"axes", AttributeType::integers, "Every axis of x once, in the new order; empty reverses them.",
+      .attributes = {{"axes", AttributeType::integers,
+                      "Every axis of x once, in the new order. An empty list reverses the axes.",
                       std::vector<std::int64_t>{}}},
       .shape =
           [](const OpCall& call) {

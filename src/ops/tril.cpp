@@ -22,7 +22,7 @@ Op triangle(const std::string& name, const std::string& side, const std::string&
            " diagonal, else 0.";
   op.inputs = {{"x", Accept::any}};
   op.attributes = {{"diagonal", AttributeType::integer,
-                    "The outermost diagonal that is kept: 0 is the main diagonal, positive ones are above it.",
+                    "The outermost diagonal that is kept: 0 is the main diagonal, positive numbers are above it.",
                     std::int64_t{0}}};
   op.shape = [](const OpCall& call) {
     if (call.shape(0).size() < 2)

@@ -41,8 +41,8 @@ const Op& windows_op() {
       .name = "windows",
       .doc =
           R"(Windows of `size` elements that slide along an axis, as torch.Tensor.unfold: y[..., i, ..., k] = x[..., i *
-           stride + k * dilation, ...], where i stands for the axis and k is a new last axis. A view:
-           nothing is copied.)",
+           stride + k * dilation, ...]. Here i is the index along the axis, and k the index along a new last axis. A
+           view: nothing is copied.)",
       .inputs = {{"x", Accept::any}},
       .attributes =
           slide_attributes("The axis of x along which windows slide.",
@@ -113,8 +113,8 @@ const Op& fold_op() {
   static const Op entry{
       .name = "fold",
       .doc = R"(The sum of overlapping windows, the adjoint of `windows`: y[..., j, ...] is the sum of x[..., i, ..., k]
-           over all i and k with i * stride + k * dilation = j, where i stands for the axis and k is the
-           last axis of x.)",
+           over all i and k with i * stride + k * dilation = j. Here i and j are indices along the axis, and k is the
+           index along the last axis of x.)",
       .inputs = {{"x", Accept::value}},
       .attributes =
           slide_attributes("The axis of the result along which the windows lie.",

@@ -90,14 +90,15 @@ const Op& winograd_conv_op() {
   static const Op entry{
       .name = "winograd_conv",
       .doc =
-          R"(conv of x [b, c, h, w] by a weight [o, c, 3, 3], or of x [b, c, l] by a weight [o, c, k] with k >= 3,
-           with stride 1, computed by Winograd's algorithm (Lavin and Gray, 2016). With `adjoint`, the weight is [c, o,
-           ...] and turned around. Float32 only.)",
+          R"(conv with stride 1 of x [b, c, h, w] and a weight [o, c, 3, 3], or of x [b, c, l] and a weight [o, c, k]
+           with k >= 3, computed by Winograd's algorithm (Lavin and Gray, 2016). With `adjoint`, the weight is [c, o,
+           ...] and flipped. Float32 only.)",
       .inputs = {{"x", Accept::floating}, {"weight", Accept::floating}},
       .attributes = {{"padding", AttributeType::integers,
-                      "The zeros before all spatial axes of x, then those after; negative numbers remove elements.",
+                      "The numbers of zeros before all spatial axes of x, then the numbers after them. Negative "
+                      "numbers remove elements.",
                       Integers{0, 0, 0, 0}},
-                     {"adjoint", AttributeType::boolean, "Whether the weight is turned around.", false}},
+                     {"adjoint", AttributeType::boolean, "If true, the weight is flipped.", false}},
       .shape = winograd_shape,
       .expand = expand_winograd,
       .lowering = {.kernel = kernel_by_name, .flops = winograd_flops}};
