@@ -86,7 +86,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
 
 void set_aside_after(const std::string& directory, std::int64_t step) {
   const std::vector<std::string> found = checkpoints(directory);
-  // Goes from the last to the first, so that at any time the remaining checkpoints are all checkpoints up to some step.
+  // Goes from the last checkpoint to the first. If the loop is interrupted, the remaining checkpoints have no gap.
   for (auto each = found.rbegin(); each != found.rend() && step_of_checkpoint(*each) > step; ++each) {
     const std::string name = *each + ".set-aside";
     std::string aside = name;

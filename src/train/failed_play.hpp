@@ -31,9 +31,10 @@ FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feed
 /// folder that cannot be written also gives a sentence.
 std::string save_failure(const FailedPlay& failed, const FailureFolders& folders);
 
-/// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of
-/// this rank, or null. All ranks call this function together. All texts name the failure of the first rank that has
-/// one. This rank saves its failure.
+/// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of the
+/// calling rank, or null. All ranks must call this function together. All texts name the failing call that the first
+/// such rank found. Only one rank saves its failed play to `folders`: the first rank that found a failing call, or, if
+/// no rank found one, the first rank that has a failed play.
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders);
 

@@ -8,7 +8,8 @@
 
 namespace xtape::train {
 
-/// The differences of updates in a private training. If the training is not private, there are none.
+/// What distinguishes the updates of a private training: the divisor of gradients, the noise and the privacy loss. If
+/// the training is not private, the divisor is the usual one, and there is no noise and no privacy loss.
 class Privacy {
  public:
   /// Throws Error if the options of a private training are out of range, or do not fit together or with the model or
@@ -24,7 +25,8 @@ class Privacy {
   std::optional<double> epsilon(std::int64_t updates) const;
   /// Returns the values that checkpoints keep.
   UpdatePrivacy of_updates() const;
-  /// Throws FileError if the updates of the checkpoint at `path` had different privacy settings.
+  /// Throws FileError if the training that wrote the checkpoint at `path` had other privacy settings. `state` is the
+  /// state in this checkpoint.
   void check(const std::string& path, const State& state) const;
 
  private:
