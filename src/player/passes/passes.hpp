@@ -7,8 +7,9 @@
 
 namespace xtape {
 
-/// The ops that are replaced by their expansions. `without_kernel`: ops that the player cannot run otherwise
-/// (checkpoint). `fused`: these ops, and the calls that `grad` fused. The others: all ops that have an expansion.
+/// The ops that are replaced by their expansions. `without_kernel` replaces only ops that have no kernel, such as
+/// checkpoint. `fused` also replaces the calls that `grad` fused. `all` replaces all ops that have an expansion.
+/// `all_but_scans` replaces the same ops, except for scans.
 enum class Expand : std::uint8_t { without_kernel, fused, all_but_scans, all };
 void expand_pass(Program& program, Expand which);
 /// Records the expansion of node `index` in place of the node.
@@ -27,11 +28,11 @@ std::vector<Plan::Fusion> notes_on_rules(Program& program);
 std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
                                          const PlayerOptions& options);
 
-/// What scans compute again instead of reading it from stacked outputs of other scans. `none`: nothing. `elementwise`:
-/// results of elementwise ops. `all`: all values that only the scan reads.
+/// The values that a scan computes again instead of reading them from stacked outputs of other scans. `none`: no
+/// values. `elementwise`: results of elementwise ops. `all`: all values that no other node reads.
 enum class RepeatSteps : std::uint8_t { none, elementwise, all };
 /// Lets scans compute values of the same step of other scans again, from the states before the step. The gradient of a
-/// scan then reads fewer stacked values. The results keep their bits. Returns whether there is such a scan.
+/// scan then reads fewer stacked values. The results keep their bits. Returns whether the pass has changed a scan.
 bool repeat_steps_pass(Program& program, RepeatSteps which);
 
 /// Removes unread outputs of scans. Most of them exist for the gradient.

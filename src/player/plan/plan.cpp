@@ -266,7 +266,8 @@ class Planner {
     return shared;
   }
 
-  /// Hashes must not depend on the previous contents of the memory.
+  /// Returns for each output whether the kernel must write zeros for steps that do not take place. With digests, always
+  /// returns true, because hashes must not depend on the previous contents of the memory.
   std::vector<bool> zeros_of(std::int32_t index) {
     if (options_.digests) return std::vector<bool>(program_.node(index).outputs.size(), true);
     if (!users_) users_.emplace(program_);
@@ -391,7 +392,8 @@ class Planner {
       if (in_arena(buffer)) lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
     return lifetimes;
   }
-  /// Buffers outside of the arena have other memory, are merged into another buffer, or are never used.
+  /// Returns whether the buffer takes memory of the arena. Every other buffer has other memory, is merged into another
+  /// buffer, or is never used.
   static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
 
   PlannedProgram result_;

@@ -16,7 +16,8 @@ enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input
 const char* name_of(BufferKind kind);
 
 struct Buffer {
-  /// The role for the value `of`, or for the step of its node.
+  /// What the buffer holds: the value `of`, a copy of this value, an output, or the scratch memory of the step that
+  /// computes `of`.
   enum class Role : std::uint8_t { value, copy, output, scratch };
 
   ValueId of;  ///< The value of the program that names the buffer. Empty for the caller's memory.
@@ -106,12 +107,12 @@ struct PlannedProgram {
   std::span<const BufferRef> out(const PlannedStep& step) const {
     return {operands.data() + step.first + step.inputs, step.outputs};
   }
-  /// Texts for people. The plan does not store them.
+  /// Returns the operands of the step: first the inputs, then the outputs.
   std::span<BufferRef> of(const PlannedStep& step) {
     return {operands.data() + step.first, std::size_t{step.inputs} + step.outputs};
   }
 
-  // Returns the plan in readable form. The result keeps no reference to this object.
+  // Texts for people. The plan does not store them.
 
   std::string name_of(const Buffer& buffer) const;
   std::string name_of(const PlannedStep& step) const;  ///< step_name() of the step, or "copy".

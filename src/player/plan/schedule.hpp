@@ -50,8 +50,8 @@ class Recomputations {
   Recomputations(const StepGraph& graph) : graph_(&graph), at_(graph.steps.size()) {}
   bool has(Recomputation choice) const;
   void flip(Recomputation choice);  ///< Adds the choice, or removes it if it is there.
-  /// Returns the contents chosen before a step, in the reverse of the order of writing. No content in the list is
-  /// computed from a later one.
+  /// Returns the contents that are computed again before a step. The content that is written last comes first. No
+  /// content in the list is computed from a later one.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
   /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
