@@ -133,8 +133,8 @@ class Interpreter {
   std::vector<const Function*> calling_;
   /// A name for which calls of is_named ask.
   struct AskedName {
-    const Line* line;  ///< The first line that asks, and, below, the column of its call.
-    std::size_t column;
+    const Line* line;    ///< The first line that asks.
+    std::size_t column;  ///< The column of the call of is_named in this line.
     bool found;  ///< Whether a calling module has the name.
   };
   std::map<std::string, AskedName> asked_names_;
