@@ -37,10 +37,10 @@ struct StepSplit {
   std::vector<BoundaryValue> boundary;  ///< In the order in which the other nodes first read them.
 };
 
-/// Splits `recording`. `wider` is the same function recorded for one more row, so the axis that grows is the axis of
-/// the rows. `longer` is the function recorded for another number of tokens per step and another capacity; a node whose
-/// shape differs there is not fixed. Throws DefinitionError if the three recordings do not have the same ops, or if a
-/// boundary value does not have a unique axis of rows.
+/// Splits `recording`. `wider` is the same function recorded for one more row. It shows which axis of a value is the
+/// axis of the rows. `longer` is the same function recorded for another number of tokens per step and another capacity.
+/// A node that has another shape in `longer` is not fixed. Throws DefinitionError if the three recordings do not have
+/// the same ops, or if a boundary value has several axes that could be the axis of the rows.
 StepSplit split(const Recording& recording, const Recording& wider, const Recording& longer);
 
 /// Returns the boundary values as vars on the tape of `recording`, named "fixed 0", "fixed 1" and so on. The axis of

@@ -28,8 +28,8 @@ std::string first_unlike_whole(const Traced& traced, std::int64_t cut);
 std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Array& others);
 
 std::vector<double> numbers_of(const ArrayView& view);  ///< The elements of an array of any dtype, row-major.
-/// Returns the absolute difference of two numbers: 0 if they are equal or both NaN, and otherwise infinity if the
-/// difference is not finite.
+/// Returns the absolute difference of two numbers. Equal numbers and two NaN have the difference 0. If the difference
+/// of other numbers is not finite, returns infinity.
 double distance(double a, double b);
 double greatest_finite(const std::vector<double>& numbers);  ///< The largest magnitude; 0 if no number is finite.
 

@@ -48,8 +48,8 @@ double log_moment_of_integer(double q, double sigma, double order) {
   return total;
 }
 
-/// Returns log A(order) for other orders: two series for the integrals on both sides of z0. The result is NaN or
-/// infinity if the series do not converge in double precision.
+/// Returns log A(order) for an order that is not an integer. Uses two series, for the integrals on both sides of z0.
+/// The result is NaN or infinity if the series do not converge in double precision.
 double log_moment_of_fraction(double q, double sigma, double order) {
   const double variance = sigma * sigma, z0 = variance * std::log(1 / q - 1) + 0.5;
   double left = -infinity, right = -infinity;
