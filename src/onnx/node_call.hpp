@@ -71,7 +71,7 @@ class NodeCall {
   std::vector<std::string> texts(const std::string& name);
   /// Records the graph of an attribute.
   Vars record(const std::string& name, const Vars& inputs);
-  /// For attributes that do not change the result.
+  /// Marks an attribute as read that does not change the result.
   void ignore(const std::string& name) { read_attributes_.insert(name); }
   /// Returns integers that are an attribute in older versions and an input in newer versions. Returns nothing if both
   /// are missing.
