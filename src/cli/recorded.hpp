@@ -23,8 +23,9 @@ struct RecordedOptions {
   std::string function, weights, mode = "eval";
   bool grad = false;
   InputSizes sizes;  ///< The sizes, for an ONNX model.
-  /// Replaces `weights`. Returns arrays; the arrays with the names of weights are taken. Either all weights are among
-  /// them, or none. If none, the weights keep their initial values.
+  /// If not empty, takes the place of the option `weights`. The function receives the weights of the model and returns
+  /// arrays. The arrays with the names of weights become the values of these weights. The result must have an array for
+  /// every weight or for none. If it has none, the weights keep their initial values.
   std::function<Store(const Store& weights)> weights_among;
 };
 /// Adds DEFINITION, --set, --dtype, --mode, --weights, --seed and --grad.

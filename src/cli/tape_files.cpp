@@ -43,7 +43,7 @@ Shape shape_for(const OnnxValue& input, const InputSizes& sizes) {
   return shape;
 }
 
-/// A name that no input has is probably mistyped.
+/// Throws WrongInput if no input has a dynamic dimension with one of the names. The name is then probably mistyped.
 void check_names(const OnnxModel& model, const NamedSizes& named) {
   std::vector<std::string> known;
   for (const OnnxValue& input : model.inputs())
