@@ -32,9 +32,9 @@ struct RecordedOptions {
 void add_recorded(CLI::App& command, RecordedOptions& options);
 
 /// Loads a tape from a file, or records the function on inputs that `inputs` creates on the tape. If requested, adds
-/// the gradients of the first output, which must be a scalar, with respect to every weight and every floating input, as
-/// outputs grad.NAME. With `zeros`, weights that no file sets stay zero. Throws WrongInput if options for definitions
-/// are given with another kind of file.
+/// outputs grad.NAME. They are the gradients of the first output with respect to every weight and every floating input.
+/// The first output must then be a scalar. With `zeros`, weights that no file sets stay zero. Throws WrongInput if
+/// options for definitions are given with another kind of file.
 using MakeInputs = std::function<NamedVars(const Model& model, Tape& tape)>;
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& inputs);

@@ -22,7 +22,8 @@ struct FailingNode {
 /// Returns the first node that alone makes the program fail: the program still fails if ones replace the NaN and
 /// infinities that all other nodes make (see made.hpp). If there is no such node and an output is not finite, returns
 /// the node of the first such output with its `chain`. If `given` is true, the program is the body of a call, and its
-/// parameters are the operands of this call. NaN and infinities in parameters then do not count as made by them.
+/// parameters are the operands of this call. NaN and infinities in a parameter then do not count as made by the
+/// parameter.
 std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given = false);
 
 /// A value that made a node fail, and the node that reads this value.

@@ -13,7 +13,7 @@ namespace xtape {
 namespace {
 constexpr std::array not_finite{Kind::nan, Kind::inf, Kind::minus_inf};
 
-/// A predicate of numbers. A judgement replaces the numbers for which it is true by ones.
+/// A predicate of numbers. A judgement replaces the numbers for which the predicate is true by ones.
 using Replaced = std::function<bool(double)>;
 
 /// Returns the predicates for the judgements of a kind. Each predicate is true for numbers in operands that can explain

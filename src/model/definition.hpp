@@ -151,7 +151,7 @@ struct Definition {
   /// Returns null if the model has no function of this name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
-  /// Returns the hint for an error about an unknown block, which says what to write instead.
+  /// Returns the hint for an error about an unknown block. The hint says what to write instead.
   std::string instead_of_block(const std::string& name) const;
 };
 

@@ -27,8 +27,8 @@ struct FailedPlay {
 /// out of memory, it finds no failure.
 FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feeds, std::uint64_t step);
 
-/// Writes the play to the folders. Returns one sentence about each folder, which is to be appended to an error. A
-/// folder that cannot be written also gives a sentence.
+/// Writes the play to the folders. Returns one sentence about each folder, also about a folder that cannot be written.
+/// Callers append the sentences to an error.
 std::string save_failure(const FailedPlay& failed, const FailureFolders& folders);
 
 /// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of the

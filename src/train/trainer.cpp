@@ -229,8 +229,8 @@ struct Trainer::Data {
     throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
   }
 
-  /// Throws TrainingError for an update that overflows without a failing call. Rank 0 saves its play, which produced
-  /// the gradients.
+  /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
+  /// update. The plays of the update have produced the gradients.
   [[noreturn]] void overflows(const UpdateError& error) {
     std::string text = error.what();
     if (group.rank() == 0)

@@ -24,9 +24,10 @@ class TrainingMemory {
   /// constructor adds a reserve for threads and files, whose memory also becomes resident then. `grown` is the growth
   /// of the process by the first plan. `one_shape` is true if all plans of updates are for batches of the same shape.
   TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
-  /// Plans the largest step with plan(bytes), which takes at most `bytes`. Repeats this until the plan fits beside the
-  /// other needs of the process. `counted` is the size of arrays that a plan counts as its own memory, although they
-  /// exist without the plan. Throws MemoryError if the limit is too low. The message states the minimal limit.
+  /// Calls plan(bytes), which must plan the largest step with at most `bytes` bytes. Repeats this until the plan fits
+  /// beside the other needs of the process. `counted` is the size of arrays that a plan counts as its own memory,
+  /// although they exist without the plan. Throws MemoryError if the limit is too low. The message states the minimal
+  /// limit.
   void settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan);
   /// Drops plans with drop() until there is room for another plan or no plan is left.
   void make_room(const std::function<bool()>& drop);

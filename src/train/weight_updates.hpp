@@ -20,7 +20,8 @@ class WeightUpdates {
   std::size_t numbers() const { return numbers_; }
   /// Adds a play to the `numbers` of its shard. If the recording does not update a weight, adds the weight's old value.
   void add(const Player& player, const NamedVars& updates, double* numbers) const;
-  /// Returns the first weight whose new value is not finite, given the sums over all shards, or "" if there is none.
+  /// Returns the name of the first weight whose new value is not finite, or "" if there is none. `sums` are the numbers
+  /// of add(), summed over all shards.
   std::string not_finite(const double* sums) const;
   void assign(const double* sums);
 

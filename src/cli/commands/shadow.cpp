@@ -153,7 +153,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
     Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
     RecordedPlay play = run.trainer().next_play();
     set_options(arguments.play, play);
-    play.outputs.resize(1);  // keeps only the loss, because gradients with respect to such weights are not computed
+    play.outputs.resize(1);  // keeps only the loss, because gradients with respect to rounded weights are not computed
     run.model().store_weights_as(dtype_named(arguments.weights));
     Tape tape;
     Store rounded;

@@ -11,8 +11,8 @@
 
 namespace xtape::model {
 
-/// Returns the value of a key, which may be null. Returns nullopt or nullptr if the key or an object that contains it
-/// is missing.
+/// Returns the value of a key. The value may be a JSON null. Returns nullopt or nullptr if the key, or an object that
+/// contains the key, is missing.
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 

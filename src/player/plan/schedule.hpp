@@ -69,7 +69,7 @@ struct Execution {
 };
 
 /// A content in memory, from execution `first` to execution `last`. A content outside of the arena has an instance only
-/// where a repeated step computes it without need.
+/// if a step that is repeated for the sake of another content computes it again.
 struct Instance {
   int content = 0;
   int first = 0, last = 0;
