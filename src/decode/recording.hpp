@@ -34,7 +34,7 @@ struct BoundaryValue {
 struct StepSplit {
   std::vector<bool> fixed;              ///< Per node: whether it depends on a fixed input but not on the step.
   std::vector<bool> needed;             ///< Per node: whether the result or a state depends on it.
-  std::vector<BoundaryValue> boundary;  ///< In the order in which the other nodes first read them.
+  std::vector<BoundaryValue> boundary;  ///< In the order in which nodes that are not fixed first read them.
 };
 
 /// Splits `recording`. `wider` is the same function recorded for one more row. It shows which axis of a value is the

@@ -13,7 +13,7 @@ struct Traced {
   const Model& model;
   std::string function;
   std::string stepped;      ///< The input to divide into pieces.
-  std::string tokens_size;  ///< The name in the signature of the length of this input.
+  std::string tokens_size;  ///< The named size that is the length of this input.
   NamedSizes sizes;         ///< The sizes of the whole input.
   NamedArrays inputs;       ///< The arrays of the whole input.
   double tolerance = 0;     ///< The allowed difference, relative to the largest magnitude of the same value.

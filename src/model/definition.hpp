@@ -99,7 +99,7 @@ struct Block {
   Index parameter_index, weight_index, module_index;
   std::vector<Input> inputs;
   Computation computation;
-  std::vector<std::pair<std::string, Line>> exports;  ///< Weights by the names that other programs use.
+  std::vector<std::pair<std::string, Line>> exports;  ///< Exported weights, by the names that other programs use.
   std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
   Renamed renamed;                                    ///< Old names of parameters.
   std::shared_ptr<const FileBlock> from_file;         ///< Records the block. Null for a block that lines describe.

@@ -95,7 +95,7 @@ std::vector<double> PrivacyAccountant::default_orders() {
 PrivacyAccountant::PrivacyAccountant(std::vector<double> orders)
     : orders_(orders.empty() ? default_orders() : std::move(orders)), divergences_(orders_.size(), 0) {
   for (const double order : orders_)
-    if (!(order > 1 && order <= most_summands))  // an integer order needs as many summands
+    if (!(order > 1 && order <= most_summands))  // the sum for an integer order has about `order` summands
       throw Error("privacy: orders must be above 1 and at most 2^20, got " + to_string(Literal(order)));
 }
 

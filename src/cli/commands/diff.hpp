@@ -11,7 +11,7 @@ namespace xtape::cli {
 struct DiffArguments {
   PlayArguments first;
   std::string second;
-  RecordedOptions recorded;  ///< For definitions: the function to record. If empty, the files are not definitions.
+  RecordedOptions recorded;  ///< The function to record of two definitions. The function is empty for other files.
   double tolerance = 1e-4;
 };
 

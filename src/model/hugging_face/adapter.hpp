@@ -14,8 +14,8 @@ namespace xtape::model {
 
 inline constexpr const char* adapter_config_file = "adapter_config.json";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
-inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names,
-inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< and their ends.
+inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names.
+inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< Ends of tensor names.
 
 /// Splits the last word off a name: "h.0.attn.weight" becomes "h.0.attn" and "weight".
 std::pair<std::string, std::string> cut_last(const std::string& name);

@@ -40,7 +40,8 @@ struct Buffer {
 struct ExternalBuffers {
   std::vector<std::pair<std::string, Layout>> inputs;  ///< The inputs in the caller's memory, with their names.
   std::vector<bool> fixed;                             ///< Per input: whether it keeps its values between plays.
-  std::vector<Layout> outputs;                         ///< For the first outputs. They are numbered after the inputs.
+  /// The layouts of the first outputs. The numbers of these outputs (make_external) follow the numbers of the inputs.
+  std::vector<Layout> outputs;
 };
 
 /// A location in a buffer.
@@ -58,7 +59,7 @@ std::string step_name(const Node& node);
 struct PlannedStep {
   std::int32_t node = -1;  ///< The node of the program that the step computes, or that needs the copy.
   ValueId copied;                        ///< The value that a copy step copies. Empty for other steps.
-  std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
+  std::shared_ptr<const Kernel> kernel;  ///< Equal calls share a kernel.
   std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.
   std::uint32_t inputs = 0, outputs = 0;
   int scratch = -1;                      ///< The buffer of the scratch memory, or -1 if the step needs none.

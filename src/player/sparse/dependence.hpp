@@ -23,7 +23,7 @@ using Dependence = std::shared_ptr<const std::vector<IndexSets::Id>>;
 struct DependenceCall {
   const Node& node;
   Tape tape;                      ///< The tape with the node.
-  std::vector<ValueType> inputs;  ///< Types.
+  std::vector<ValueType> inputs;  ///< The types of the inputs.
   std::vector<Dependence> given;  ///< Per input.
   std::vector<bool> read;  ///< Per output: whether its dependence is needed. Rules may leave out the other outputs.
   /// Returns the value of an input that depends only on constants, or null for any other input. Plays the value at the
