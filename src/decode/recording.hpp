@@ -47,8 +47,8 @@ StepSplit split(const Recording& recording, const Recording& wider, const Record
 /// the rows is first.
 NamedVars boundary_vars(Recording& recording, const StepSplit& split);
 
-/// Returns the nodes that are not fixed on a separate tape. They read the boundary values from `memory`, with the axis
-/// of the rows first.
+/// Returns a separate tape with the nodes that are not fixed. These nodes read the boundary values from `memory`, with
+/// the axis of the rows first.
 Recording rest_of(const Recording& recording, const StepSplit& split, const std::vector<Array>& memory);
 
 }  // namespace xtape::decode

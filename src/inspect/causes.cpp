@@ -95,7 +95,8 @@ class Replacements {
   const Causes& causes_;
 };
 
-/// Returns the nodes before `node` on which it depends, at most `most`, the nearest first.
+/// Returns `node` and nodes on which it depends, at most about `most` nodes. Prefers the nodes that are nearest to
+/// `node`.
 std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node, std::size_t most) {
   std::set<std::int32_t> found{node};
   std::vector<std::int32_t> queue{node};

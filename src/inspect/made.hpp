@@ -21,12 +21,13 @@ Kind kind_of(double number);
 using Kinds = std::vector<std::vector<Kind>>;
 Kinds kinds_of(const std::vector<Array>& arrays);
 bool all_finite(const Kinds& kinds);
-/// The first NaN element, or else the first inf, or else the first -inf.
+/// The position of an element in several arrays, and its kind.
 struct MarkedElement {
   std::size_t array = 0;
   std::int64_t element = 0;
   Kind kind = Kind::finite;
 };
+/// Returns the first NaN. If there is no NaN, returns the first inf. If there is no inf either, returns the first -inf.
 std::optional<MarkedElement> worst_of(const Kinds& kinds);
 
 /// How to judge an infinity that a call computes from an infinity of the other sign, as -x and abs(x) do. The call

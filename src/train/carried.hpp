@@ -40,7 +40,8 @@ std::string to_string(const std::vector<CarriedState>& states);
 std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
-/// Copies the states that the last play computed into `left`. Allocates only if `left` does not have these states.
+/// Copies the states that the last play has computed. `left` receives the copies. Allocates memory only if `left` does
+/// not already have arrays with the names, dtypes and shapes of the states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);
 
 }  // namespace xtape::train

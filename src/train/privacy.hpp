@@ -17,7 +17,7 @@ class Privacy {
   Privacy(const Model& model, const Batches& batches, const TrainerOptions& options);
 
   bool on() const { return options_.clip_norm > 0; }
-  /// Returns the divisor of sums of gradients if `count` targets count.
+  /// Returns the number by which sums of gradients are divided. `count` is the number of targets that count.
   double divisor(double count) const { return on() ? static_cast<double>(draws_.expected) : count; }
   /// Returns the noise of the update that follows `updates` earlier updates.
   GradientNoise noise(std::int64_t updates) const;

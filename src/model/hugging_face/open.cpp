@@ -106,8 +106,9 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   return overrides;
 }
 
-/// Returns the definition for the architecture that the config of a folder names, if the mapping of the definition at
-/// `path` lists it. Returns `path` if the mapping has only one architecture or the config names none.
+/// Returns the path of the definition that opens the architecture in `config`. The mapping of the definition at `path`
+/// lists architectures and their definitions. Returns `path` if it lists only one, or if the config has no
+/// architecture. Throws DefinitionError if it lists several, but not the one in the config.
 std::string definition_of_architecture(const JsonNode& config, const std::string& path) {
   const auto definition = model::read_definition(path);
   if (!definition->hugging_face || !config.has("architectures")) return path;

@@ -1,4 +1,4 @@
-// Constant folding. Computes values that depend only on constants at planning time.
+// Constant folding. Values that depend only on constants are computed at planning time.
 #include <algorithm>
 #include <unordered_set>
 

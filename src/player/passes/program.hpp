@@ -42,7 +42,7 @@ struct Program {
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
   /// Returns for each node of the tape its place in `order`, or -1 if the node is not in the program.
   std::vector<std::int32_t> positions() const;
-  /// Returns the program on a new tape that has only its nodes, in order.
+  /// Returns a copy of the program. The new tape has only the nodes of the program, in order.
   Program copy() const;
   /// Moves the program to a new tape that has only its nodes, in order, unless its tape is already of this kind. Nodes
   /// get new indices.
