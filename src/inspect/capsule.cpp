@@ -1,4 +1,4 @@
-// Extracts the smallest tape that fails from a failing tape.
+// Extracts from a failing tape the smallest tape that still fails.
 #include "call_expansion.hpp"
 #include "checksum.hpp"
 #include "describe.hpp"

@@ -17,9 +17,9 @@ struct Interruption {};
 void add_shared(Evaluator& evaluator, const std::vector<int>& ranks, ranks::RankGroup& group,
                 const std::function<Evaluator::Sums(std::size_t)>& play);
 
-/// Does what xtape::evaluate does. The evaluator keeps its plans for the next call. The ranks divide the batches. All
-/// ranks return the same result as a run on one process. `between` is called before every batch; an exception that it
-/// throws ends the evaluation and propagates.
+/// Does what xtape::evaluate does. The evaluator keeps its plans for the next call. Each rank plays some of the
+/// batches. All ranks return the same result as a single process. `between` is called before every batch; an exception
+/// that it throws ends the evaluation and propagates.
 Evaluation evaluate(Evaluator& evaluator, const Batches& batches, ranks::RankGroup& group,
                     const std::function<void()>& between = {});
 

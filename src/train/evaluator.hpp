@@ -10,9 +10,9 @@
 
 namespace xtape::train {
 
-/// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All functions are recorded on one
-/// tape, so that shared values are computed once. Each batch shape has its own tape. The function `loss` determines the
-/// carried states. The other functions receive them as inputs.
+/// Sums the results of the function `loss` over batches. Also sums those of `plain_loss` and `accuracy` if the model
+/// has these functions. For each batch shape, all functions are recorded on one tape, so that shared values are
+/// computed once. The function `loss` determines the carried states. The other functions receive them as inputs.
 class Evaluator {
  public:
   explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}

@@ -20,8 +20,8 @@ struct Predictions {
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels);
 
-/// Plays the functions of a run's model that read inputs without targets. `logits` gives the most likely label of each
-/// row and its probability. `predict` gives numbers. The run must outlive this object.
+/// Plays the functions `logits` and `predict` of a run's model, which read inputs without targets. `logits` gives the
+/// most likely label of each row and its probability. `predict` gives numbers. The run must outlive this object.
 class RowPredictor {
  public:
   /// Throws Error if the run's data has no rows to predict, or if the model has neither function.

@@ -36,9 +36,9 @@ class Privacy {
   std::uint64_t seed_;
 };
 
-/// Makes the loss of a recording and its gradients private. `gradients` become sums over rows of clipped gradients.
-/// Each of them is the gradient of the row's mean loss with respect to all `weights`, clipped as one vector. The loss
-/// becomes the sum of these means, and its count becomes the number of drawn rows.
+/// Makes the loss of a recording and its gradients private. For each row, the gradient of the row's mean loss with
+/// respect to all `weights` is clipped as one vector. `gradients` become the sums of these clipped gradients over the
+/// rows. The loss becomes the sum of the mean losses, and its count becomes the number of drawn rows.
 void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& weights, RecordedLoss& recorded,
                Vars& gradients);
 

@@ -58,7 +58,7 @@ class ShardPlays {
   /// there is no such play, returns the first play of this rank, without a capsule. If this rank has no plays, returns
   /// nothing.
   std::optional<FailedPlay> find_failure(std::uint64_t cursor);
-  /// Returns the training step of one shard of this batch. The overload without an argument uses the largest batch.
+  /// Returns the training step for a shard of the largest batch.
   TrainingStep& largest_step();
 
   /// Returns the carried states of all rows, gathered on rank 0. The result is empty on other ranks and if there are no

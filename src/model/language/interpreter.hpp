@@ -114,7 +114,7 @@ class Interpreter {
       throw called_from(error, location_of(at), at.line.text);
     }
   }
-  /// Runs `body`. Adds the location and a caret to errors that are not a DefinitionError, which already has both.
+  /// Runs `body`. Adds the location and a caret to errors. A DefinitionError already has both and stays unchanged.
   template <class Body>
   auto guarded(const At& at, std::size_t column, const Body& body) {
     try {

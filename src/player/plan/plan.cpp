@@ -285,8 +285,8 @@ class Planner {
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 
-  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Other outputs get a
-  /// copy.
+  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. An output that is stored
+  /// elsewhere is copied to a buffer of kind output.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];

@@ -195,8 +195,8 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     if (place < 0) place = first_slot + pool.count() + ~place;
 }
 
-/// Returns the number of elements of a tile whose operands fit in the first-level cache, if such tiles are not too
-/// short.
+/// Returns the number of elements of a tile whose operands fit in the first-level cache. The result is at least
+/// shortest_tile, even if the operands then do not fit, and at most largest_tile.
 std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) {
   std::size_t widest = 1;
   for (const ValueType& type : call.inputs) widest = std::max(widest, size_of(type.dtype));

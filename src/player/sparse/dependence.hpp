@@ -15,8 +15,8 @@
 
 namespace xtape {
 
-/// For each element of a value in row-major order, the set of input elements on which it depends. Null if the value
-/// depends on none.
+/// For each element of a value in row-major order, the set of input elements on which it depends. Null if no element of
+/// the value depends on an input element.
 using Dependence = std::shared_ptr<const std::vector<IndexSets::Id>>;
 
 /// A call whose inputs have dependences, for the rules below.
