@@ -20,7 +20,7 @@ auto as_layer(const Parameters& p, const Caller& caller, const Body& body) {
 /// that it already sets.
 Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out);
 
-/// Returns the parameter "bias" [size], initially zeros, or an empty var.
+/// If `with_bias`, returns the parameter "bias" [size], which is initially zero. Otherwise returns an empty var.
 inline Var bias_of(const Parameters& p, std::int64_t size, bool with_bias) {
   return with_bias ? p("bias", {size}, init::zeros()) : Var();
 }
