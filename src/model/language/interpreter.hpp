@@ -135,12 +135,12 @@ class Interpreter {
   struct AskedName {
     const Line* line;    ///< The first line that asks.
     std::size_t column;  ///< The column of the call of is_named in this line.
-    bool found;  ///< Whether a calling module has the name.
+    bool found;          ///< Whether a calling module has the name.
   };
   std::map<std::string, AskedName> asked_names_;
   std::set<std::string> asking_;  ///< The last words of the paths of modules that call is_named.
-  NamedVars updates_;  ///< The new values of weights, by path.
-  bool inside_ = false;  ///< Whether the recording is inside a scan, a vmap or a checkpoint.
+  NamedVars updates_;             ///< The new values of weights, by path.
+  bool inside_ = false;           ///< Whether the recording is inside a scan, a vmap or a checkpoint.
   /// Marks the recording as inside a scan, a vmap or a checkpoint during its lifetime. The values of lines then belong
   /// to a single step or example, so the destructor discards them.
   struct Inside {

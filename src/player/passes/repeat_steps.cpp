@@ -214,10 +214,10 @@ class Repetition {
   // Per stacked output of the writer: whether the reader computes it again; whether it is used, or the reader must read
   // it for the computation; whether it was used before.
   std::vector<bool> again_, used_, was_used_;
-  std::vector<bool> needed_;                   // per node of the writer's body: whether the reader computes it
-  std::vector<ValueId> read_;                  // values of the writer's body
-  std::vector<Source> sources_;                // of `read_`
-  std::int64_t saved_ = 0;                     // bytes
+  std::vector<bool> needed_;     // per node of the writer's body: whether the reader computes it
+  std::vector<ValueId> read_;    // values of the writer's body
+  std::vector<Source> sources_;  // of `read_`
+  std::int64_t saved_ = 0;       // bytes
   bool possible_ = false;
 };
 
