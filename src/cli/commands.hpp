@@ -42,8 +42,8 @@ class Interrupted : public Error {
 /// texts.
 inline constexpr const char* any_text = "STRING";
 
-/// Returns 2 for WrongInput and for errors of definitions, files, shapes and dtypes, the code of Interrupted for this
-/// error, and 1 for all others.
+/// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError and
+/// DtypeError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
 int exit_code(const std::exception& error);
 
 /// Calls `work` and turns each of its Errors into WrongInput.

@@ -90,7 +90,8 @@ Places places_of(const HeatMaps& maps) {
   return p;
 }
 
-/// Return a position in pixels as a fraction of the picture's width, or of its height from the bottom.
+/// x_at converts a horizontal position from pixels to a fraction of the picture's width. y_at converts a vertical
+/// position from pixels to a fraction of the picture's height, counted from the bottom.
 std::string x_at(const Places& p, double x) {
   return gnuplot_number(x / p.width);
 }

@@ -12,7 +12,7 @@
 namespace xtape::cli {
 
 namespace {
-/// Returns the kind of a JSON file. Recipes and definitions have these keys.
+/// Returns the kind of a JSON file. The keys of its object determine the kind.
 Kind kind_of_json(const std::string& path) {
   const JsonNode root(read_file(path), path, JsonErrors::file);
   if (root.has("digests")) return Kind::digests;

@@ -21,7 +21,8 @@ std::shared_ptr<Communicator> ranks(const RankArguments& arguments);
 bool is_first_rank();
 /// Releases the ranks. Afterwards each rank can end independently.
 void leave_ranks();
-/// With several ranks, prints the message unless another rank prints it, and ends all ranks with the exit code.
+/// Ends all ranks with the exit code. First prints the message, unless another rank of this host has printed an error.
+/// Does nothing if there is only one rank.
 void end_all_ranks(const std::string& message, int exit_code, bool names_rank);
 
 }  // namespace xtape::cli

@@ -23,17 +23,18 @@ struct RecordedOptions {
   std::string function, weights, mode = "eval";
   bool grad = false;
   InputSizes sizes;  ///< The sizes, for an ONNX model.
-  /// Replaces `weights`. Returns arrays; the arrays with the names of weights are taken. Either all weights are among
-  /// them, or none. If none, the weights keep their initial values.
+  /// If not empty, takes the place of the option `weights`. The function receives the weights of the model and returns
+  /// arrays. The arrays with the names of weights become the values of these weights. The result must have an array for
+  /// every weight or for none. If it has none, the weights keep their initial values.
   std::function<Store(const Store& weights)> weights_among;
 };
 /// Adds DEFINITION, --set, --dtype, --mode, --weights, --seed and --grad.
 void add_recorded(CLI::App& command, RecordedOptions& options);
 
 /// Loads a tape from a file, or records the function on inputs that `inputs` creates on the tape. If requested, adds
-/// the gradients of the first output, which must be a scalar, with respect to every weight and every floating input, as
-/// outputs grad.NAME. With `zeros`, weights that no file sets stay zero. Throws WrongInput if options for definitions
-/// are given with another kind of file.
+/// outputs grad.NAME. They are the gradients of the first output with respect to every weight and every floating input.
+/// The first output must then be a scalar. With `zeros`, weights that no file sets stay zero. Throws WrongInput if
+/// options for definitions are given with another kind of file.
 using MakeInputs = std::function<NamedVars(const Model& model, Tape& tape)>;
 RecordedTape recorded_tape(const CLI::App& command, const RecordedOptions& options, bool zeros,
                            const MakeInputs& inputs);

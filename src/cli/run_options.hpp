@@ -11,7 +11,7 @@
 
 namespace xtape::cli {
 
-/// Returns the plural name of the unit that reports of trainings and evaluations count.
+/// Returns the plural name of what is counted in reports of trainings and evaluations.
 inline const char* unit_of(const Recipe::Data& data) {
   return data.has_images() ? "images" : data.has_arrays() ? "rows" : "tokens";
 }

@@ -43,7 +43,8 @@ Shape shape_for(const OnnxValue& input, const InputSizes& sizes) {
   return shape;
 }
 
-/// A name that no input has is probably mistyped.
+/// Throws WrongInput if one of the names is not the name of a dynamic dimension of any input. The name is then probably
+/// mistyped.
 void check_names(const OnnxModel& model, const NamedSizes& named) {
   std::vector<std::string> known;
   for (const OnnxValue& input : model.inputs())

@@ -196,7 +196,7 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
     for (std::int64_t sample = 0; sample < options.samples; ++sample) {
       rows.push_back(
           {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
-      constexpr std::int64_t most_reserved = 1 << 16;  // because `tokens` may be huge to mean no limit
+      constexpr std::int64_t most_reserved = 1 << 16;  // a limit, because a huge `tokens` may stand for no limit
       rows.back().all.reserve(prompt.size() +
                               static_cast<std::size_t>(std::clamp<std::int64_t>(options.tokens, 0, most_reserved)));
       chooser.begin(rows.back());

@@ -22,8 +22,8 @@ struct StepInputs {
   Array past;    // [rows]
   std::vector<Feed> feeds;
 };
-/// Players that compute the values that depend only on fixed inputs. Their notes contain the row axis of each result,
-/// or -1 if it has none.
+/// Players that compute the values that depend only on fixed inputs. The notes of a function contain the row axis of
+/// each result, or -1 for a result without rows.
 using FixedPlayers = FunctionCache<std::vector<std::int64_t>>;
 using StepPlayers = FunctionCache<StepInputs>;
 }  // namespace decode

@@ -35,8 +35,8 @@ std::vector<bool> needed_nodes(const Recording& recording) {
   return needed_by(recording.tape, values);
 }
 
-/// Returns for each node whether its values depend on a fixed input while neither its values nor its shape depend on
-/// the step.
+/// Returns for each node whether it is fixed. A fixed node depends on a fixed input, and has the same values and the
+/// same shape in every step.
 std::vector<bool> fixed_nodes(const Recording& recording, const Recording& longer) {
   const Tape& tape = recording.tape;
   std::vector<bool> fixed(tape.size(), false), moving(tape.size(), false);
@@ -69,7 +69,7 @@ std::int64_t row_axis(const Recording& recording, const Recording& wider, ValueI
   return axis;
 }
 
-/// Returns the order of axes that moves `axis` to the front, or the order that moves it back.
+/// to_front returns the order of axes that moves `axis` to the front. from_front returns the order that moves it back.
 std::vector<std::int64_t> to_front(std::size_t rank, std::int64_t axis) {
   std::vector<std::int64_t> order(rank);
   std::iota(order.begin(), order.end(), std::int64_t{0});

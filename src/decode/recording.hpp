@@ -34,21 +34,21 @@ struct BoundaryValue {
 struct StepSplit {
   std::vector<bool> fixed;              ///< Per node: whether it depends on a fixed input but not on the step.
   std::vector<bool> needed;             ///< Per node: whether the result or a state depends on it.
-  std::vector<BoundaryValue> boundary;  ///< In the order in which the other nodes first read them.
+  std::vector<BoundaryValue> boundary;  ///< In the order in which nodes that are not fixed first read them.
 };
 
-/// Splits `recording`. `wider` is the same function recorded for one more row, so the axis that grows is the axis of
-/// the rows. `longer` is the function recorded for another number of tokens per step and another capacity; a node whose
-/// shape differs there is not fixed. Throws DefinitionError if the three recordings do not have the same ops, or if a
-/// boundary value does not have a unique axis of rows.
+/// Splits `recording`. `wider` is the same function recorded for one more row. It shows which axis of a value is the
+/// axis of the rows. `longer` is the same function recorded for another number of tokens per step and another capacity.
+/// A node that has another shape in `longer` is not fixed. Throws DefinitionError if the three recordings do not have
+/// the same ops, or if a boundary value has several axes that could be the axis of the rows.
 StepSplit split(const Recording& recording, const Recording& wider, const Recording& longer);
 
 /// Returns the boundary values as vars on the tape of `recording`, named "fixed 0", "fixed 1" and so on. The axis of
 /// the rows is first.
 NamedVars boundary_vars(Recording& recording, const StepSplit& split);
 
-/// Returns the nodes that are not fixed on a separate tape. They read the boundary values from `memory`, with the axis
-/// of the rows first.
+/// Returns a separate tape with the nodes that are not fixed. These nodes read the boundary values from `memory`, with
+/// the axis of the rows first.
 Recording rest_of(const Recording& recording, const StepSplit& split, const std::vector<Array>& memory);
 
 }  // namespace xtape::decode

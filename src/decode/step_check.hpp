@@ -1,4 +1,4 @@
-/// Checks that a function gives the same results played piece by piece and played as a whole.
+/// Checks that a function gives the same results, no matter whether it is played piece by piece or as a whole.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ struct Traced {
   const Model& model;
   std::string function;
   std::string stepped;      ///< The input to divide into pieces.
-  std::string tokens_size;  ///< The name in the signature of the length of this input.
+  std::string tokens_size;  ///< The named size that is the length of this input.
   NamedSizes sizes;         ///< The sizes of the whole input.
   NamedArrays inputs;       ///< The arrays of the whole input.
   double tolerance = 0;     ///< The allowed difference, relative to the largest magnitude of the same value.
@@ -28,8 +28,8 @@ std::string first_unlike_whole(const Traced& traced, std::int64_t cut);
 std::string first_looking_ahead(const Traced& traced, std::int64_t cut, const Array& others);
 
 std::vector<double> numbers_of(const ArrayView& view);  ///< The elements of an array of any dtype, row-major.
-/// Returns the absolute difference of two numbers: 0 if they are equal or both NaN, and otherwise infinity if the
-/// difference is not finite.
+/// Returns the absolute difference of two numbers. Equal numbers and two NaN have the difference 0. If the difference
+/// of other numbers is not finite, returns infinity.
 double distance(double a, double b);
 double greatest_finite(const std::vector<double>& numbers);  ///< The largest magnitude; 0 if no number is finite.
 

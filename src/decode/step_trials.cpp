@@ -139,7 +139,8 @@ double StepTrials::check_pieces(const std::vector<std::int64_t>& pieces) {
     for (std::size_t row = 0; row < said_.size(); ++row) past_[row] += counts[row];
     if (number + 1 == pieces.size()) break;
     const std::size_t count = said_.size();
-    std::vector<std::int32_t> rows;  // in turn: reversed; some rows twice; some rows twice and one row fewer
+    // The selections alternate: all rows in reverse order, some rows twice, and some rows twice with one row fewer.
+    std::vector<std::int32_t> rows;
     for (std::size_t i = 0; i < count; ++i)
       rows.push_back(static_cast<std::int32_t>(number % 3 == 0 ? count - 1 - i : i * 2 % count));
     if (number % 3 == 2 && count > 2) rows.pop_back();
@@ -152,7 +153,8 @@ std::string StepTrials::counted() const {
   return std::to_string(said_.size()) + " rows of " + std::to_string(sizes_.tokens) + " tokens";
 }
 
-// Many models use 0 as padding, which may give NaN at its position.
+/// Draws the tokens of a row from index `from` on. Avoids 0, because many models use 0 as padding, and the result at a
+/// position of padding may be NaN.
 void StepTrials::draw(std::vector<std::int64_t>& row, std::int64_t from) {
   const std::int64_t low = different_ > 1 ? 1 : 0;
   for (auto token = row.begin() + from; token != row.end(); ++token) *token = draws_.integer(low, different_ - 1);

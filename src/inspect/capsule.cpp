@@ -1,4 +1,4 @@
-// Extracts the smallest tape that fails from a failing tape.
+// Extracts from a failing tape the smallest tape that still fails.
 #include "call_expansion.hpp"
 #include "checksum.hpp"
 #include "describe.hpp"
@@ -51,8 +51,9 @@ class Cut {
   NamedVars operands_;
 };
 
-/// Returns the failing node and the nodes that compute its causes as long as the causes are out of range. For a chain,
-/// returns the whole chain.
+/// Returns the failing node and the nodes that compute its causes. Stops at the first cause whose elements are finite
+/// and at most `in_range` in magnitude. If the failure has a chain, returns the failing node and the nodes of the chain
+/// that are not sources.
 std::set<std::int32_t> nodes_of_capsule(const Program& program, const FailingNode& failing, const Causes& causes) {
   constexpr std::size_t most_nodes = 20;
   constexpr double in_range = 1e4;

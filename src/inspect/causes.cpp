@@ -81,8 +81,8 @@ class Replacements {
     return true;
   }
 
-  /// Returns whether an element of these outputs of the failing node is not finite, and the same element fails in the
-  /// play.
+  /// `outputs` are the kinds of the outputs of the failing node with replaced operands. Returns whether an element is
+  /// not finite there and also fails in the original play.
   bool fail(const Kinds& outputs) const {
     for (std::size_t k = 0; k < std::min(outputs.size(), causes_.failures.size()); ++k)
       for (std::size_t i = 0; i < std::min(outputs[k].size(), causes_.failures[k].size()); ++i)
@@ -95,7 +95,8 @@ class Replacements {
   const Causes& causes_;
 };
 
-/// Returns the nodes before `node` on which it depends, at most `most`, the nearest first.
+/// Returns `node` and nodes on which it depends, at most about `most` nodes. Prefers the nodes that are nearest to
+/// `node`.
 std::set<std::int32_t> nearest_before(const Program& program, std::int32_t node, std::size_t most) {
   std::set<std::int32_t> found{node};
   std::vector<std::int32_t> queue{node};

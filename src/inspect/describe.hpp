@@ -19,8 +19,8 @@ struct Unrolled {
 /// Returns the index of the caller's node from which a node of the program comes.
 std::int32_t number_of(const Program& program, std::int32_t index);
 
-/// Inserts the step of a node of the program before the steps of the bodies inside it. `steps` is null outside of
-/// bodies.
+/// Inserts the step to which node `index` belongs at the beginning of `time_steps`. The steps of scans inside of this
+/// step come after it. Does nothing if `steps` is null, which means that the node is not inside of a body.
 void add_step(std::vector<std::int64_t>& time_steps, const Unrolled* steps, const Program& program, std::int32_t index);
 
 Failure described(const Program& program, const FailingNode& failing, const Causes& causes, const Unrolled* steps);

@@ -14,15 +14,16 @@ namespace xtape {
 /// The node that makes a program fail.
 struct FailingNode {
   std::int32_t node = -1;
-  std::string error = "";  ///< The error of its kernel, or "" if the node makes a number that is not finite.
-  /// The nodes that pass on numbers that are not finite, from sources and literals to `node`, an output of the program.
-  /// Empty if a call makes these numbers.
+  std::string error = "";  ///< The error that its kernel throws, or "" if the kernel throws none.
+  /// Used if no call makes NaN or infinities (see made.hpp), but sources or literals contain them. `node` is then an
+  /// output of the program that is not finite, and `chain` has the nodes that pass the numbers on to this output.
   std::set<std::int32_t> chain = {};
 };
-/// Returns the first node that makes the program fail even if ones replace the NaN and infinities that other nodes
-/// make. If there is no such node and outputs are not finite, returns the node of the first such output with its
-/// `chain`. If `given`, parameters count as finite sources, because they are operands of a call whose body is the
-/// program.
+/// Returns the first node that alone makes the program fail: the program still fails if ones replace the NaN and
+/// infinities that all other nodes make (see made.hpp). If there is no such node and an output is not finite, returns
+/// the node of the first such output with its `chain`. If `given` is true, the program is the body of a call, and its
+/// parameters are the operands of this call. NaN and infinities in a parameter then do not count as made by the
+/// parameter.
 std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given = false);
 
 /// A value that made a node fail, and the node that reads this value.
@@ -31,8 +32,8 @@ struct CausingValue {
   std::int32_t user = -1;
   std::vector<std::int64_t> element;  ///< The index of the first element that alone makes the node fail, or empty.
 };
-/// The values that made the node fail, from one of its operands back to a source or to values in the usual range. Also
-/// the arrays of all operands of their users.
+/// The causes of a failure. `values` are the values that made the node fail. They go from an operand of the node back
+/// to a source or to a value in the usual range. `arrays` has all operands of the nodes that read these values.
 struct Causes {
   std::vector<CausingValue> values;
   NodeByNode::Values arrays;

@@ -9,7 +9,8 @@
 namespace xtape {
 
 namespace {
-/// The outcome of a play in which finite values replace the values that some nodes make.
+/// The outcome of a play in which ones replace the NaN and infinities that some nodes make (see made.hpp). These nodes
+/// are mended.
 struct Trial {
   std::vector<std::int32_t> makers;   ///< The mended nodes that made NaN or infinities.
   std::set<std::int32_t> overflows;   ///< The makers of NaN or inf. All other makers made only -inf, as masks do.
@@ -18,7 +19,7 @@ struct Trial {
   std::optional<FailingNode> thrown;  ///< The node whose kernel threw.
 };
 
-/// Plays a program and mends some nodes: replaces the NaN and infinities that they make by finite values.
+/// Plays a program and mends some of its nodes.
 class Trials {
  public:
   /// If `given`, parameters are not judged.
@@ -103,8 +104,9 @@ bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool a
   return false;
 }
 
-/// Returns the nodes that pass on, to an output of the program, numbers that no node made. Returns nothing if all
-/// outputs are finite.
+/// `mended` is the play in which all nodes are mended. If an output is still not finite there, its NaN or infinities
+/// come from literals. Returns the node of the first such output, and the chain of nodes that pass the numbers on to
+/// it. Returns nothing if all outputs are finite.
 std::optional<FailingNode> passed_on(const Program& program, const Trial& mended) {
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     if (all_finite({mended.outputs[k]})) continue;

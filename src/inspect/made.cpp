@@ -13,11 +13,11 @@ namespace xtape {
 namespace {
 constexpr std::array not_finite{Kind::nan, Kind::inf, Kind::minus_inf};
 
-/// Returns whether a one replaces a number in a judgement.
+/// A predicate of numbers. A judgement replaces the numbers for which the predicate is true by ones.
 using Replaced = std::function<bool(double)>;
 
-/// Returns the judgements for a kind: the sets of numbers that can explain it. NaN explains infinities that are
-/// computed from it.
+/// Returns the predicates for the judgements of a kind. Each predicate is true for numbers in operands that can explain
+/// an element of this kind in an output. NaN can explain elements of all kinds.
 std::vector<Replaced> explanations(Kind kind, Flips flips) {
   const auto same_kind = [kind](double number) { return kind_of(number) == kind || std::isnan(number); };
   if (kind == Kind::nan || flips == Flips::made) return {same_kind};

@@ -1,4 +1,5 @@
-/// Finds the elements that calls make NaN or infinite. Elements that calls only pass on do not count.
+/// Finds the elements that calls make NaN or infinite. A call makes an element if NaN and infinities in its operands
+/// and literals do not explain the element. Otherwise the call only passes the element on.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,23 @@ Kind kind_of(double number);
 using Kinds = std::vector<std::vector<Kind>>;
 Kinds kinds_of(const std::vector<Array>& arrays);
 bool all_finite(const Kinds& kinds);
-/// The first NaN element, or else the first inf, or else the first -inf.
+/// The position of an element in several arrays, and its kind.
 struct MarkedElement {
   std::size_t array = 0;
   std::int64_t element = 0;
   Kind kind = Kind::finite;
 };
+/// Returns the first NaN. If there is no NaN, returns the first inf. If there is no inf either, returns the first -inf.
 std::optional<MarkedElement> worst_of(const Kinds& kinds);
 
-/// How to judge an infinity that a call computes from an infinity of the other sign, as -x and abs(x) do. `made` suits
-/// a loss of inf that comes from a -inf masking the target. `passed_on` suits a guard value that does not reach the
-/// output.
+/// How to judge an infinity that a call computes from an infinity of the other sign, as -x and abs(x) do. The call
+/// either makes the new infinity or passes it on. `made` suits a loss of inf that comes from a -inf in a mask of the
+/// target. `passed_on` suits a guard value that does not reach the output.
 enum class Flips : std::uint8_t { made, passed_on };
 
-/// Returns the elements of `outputs` that the node makes NaN or infinite. All other elements are finite in the result.
-/// An element counts as made if it keeps its kind when ones replace the elements of this kind and NaN in the operands.
+/// Returns the kinds of the elements of `outputs` that the node makes NaN or infinite. All other elements have the kind
+/// `finite` in the result. The function replaces the elements of one kind and NaN in the operands and literals by ones
+/// and plays the node again. The node makes the elements that keep this kind.
 Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<Array>& operands,
                    const std::vector<Array>& outputs, Flips flips);
 

@@ -31,7 +31,7 @@ class NodeByNode {
   /// other arrays after their last use. Errors of kernels propagate, with op and line.
   Values play(const Visit& visit, const std::set<std::int32_t>& keep = {}) const;
 
-  /// Returns the results of the call of `node`, which may have been changed, on these operands.
+  /// Calls the op of `node` on these operands and returns the results. `node` may differ from the node of the program.
   std::vector<Array> played_alone(const Node& node, const std::vector<Array>& operands) const;
   /// Returns the last node that reads the value, or -1 if no node does.
   std::int32_t last_user(ValueId id) const;

@@ -108,13 +108,13 @@ void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   found.element = index_of(at, ours.shape());
 }
 
-/// The calls that compute a value, back to values that match.
+/// The calls that compute a value from values that match the reference.
 struct Way {
   std::vector<std::string> calls;  ///< One text per source line.
   std::set<std::string> modules;   ///< The modules of the calls, and of the matching values at which the way begins.
 };
 
-/// Adds a node to the calls. It joins the last text if it is on the same line.
+/// Adds a node to the calls. If the node was recorded on the same source line as the last node, extends the last text.
 void add_call(const Tape& tape, std::int32_t index, const std::string& before, Way& way, std::string& last) {
   const Node& node = tape.node(index);
   const std::string site = to_string(node.site), name = to_string(Origin{index, node.op});

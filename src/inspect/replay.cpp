@@ -45,8 +45,9 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-/// Returns the farthest cause such that it and all causes between it and the failure have values that are not finite.
-/// If all operands are finite, returns the last cause if it is an element of a batch, and otherwise null.
+/// The causes of a failure begin at the failing call and go back. If the first cause has values that are not finite,
+/// returns the last cause before the first one whose values are all finite. Otherwise returns the last of all causes if
+/// it is an element of a batch, and null if it is not.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;
   for (const Cause& cause : failure.causes) {

@@ -95,8 +95,8 @@ class Builder {
     return weight;
   }
 
-  /// `declared` is the entry in the owner's block, which names the module. `spec` describes the module. The two differ
-  /// if the user of the block supplies the module.
+  /// `declared` is the module's entry in the owner's block, and determines its name. `spec` describes the module. The
+  /// two differ if the user of the block supplies the module.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())

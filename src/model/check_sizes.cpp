@@ -14,8 +14,8 @@ bool is_letter(const std::string& name, std::size_t at) {
   return at < name.size() && std::isalpha(static_cast<unsigned char>(name[at])) != 0;
 }
 
-/// Returns whether the character at `at` is a letter next to another letter. In q_len and k_len, no letter is next to
-/// the first one. Such names differ on purpose.
+/// Returns whether the character at `at` is a letter next to another letter. Names such as q_len and k_len differ in a
+/// letter that stands alone, and differ on purpose.
 bool in_word(const std::string& name, std::size_t at) {
   return is_letter(name, at) && ((at > 0 && is_letter(name, at - 1)) || is_letter(name, at + 1));
 }

@@ -10,8 +10,9 @@
 namespace xtape::model {
 
 /// Returns whether `name` is probably a misspelling of `meant`: one letter is missing or extra, two adjacent letters
-/// are swapped, or (only if `replaced`) one letter is replaced by another letter. Names of fewer than three characters
-/// never count, nor do names that differ in a word of one letter (q_len and k_len), because they differ on purpose.
+/// are swapped, or (only if `replaced`) one letter is replaced by another letter. Returns false for names of fewer than
+/// three characters. Also returns false if the names differ in a word of one letter, such as q_len and k_len, because
+/// the difference is intended.
 bool is_slip(const std::string& name, const std::string& meant, bool replaced);
 
 /// Throws DefinitionError for a size that occurs only once in the types and in no line, if its name is probably a

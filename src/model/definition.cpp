@@ -138,7 +138,8 @@ class Reader {
     return nodes;
   }
 
-  /// Returns a mapping to folders, given as an object or as the path of one, merged over the mapping that it extends.
+  /// Returns the mapping to folders that `entry` describes. The entry is the mapping itself, or the path of a file that
+  /// contains it. If the mapping extends another mapping, returns it merged over the other mapping.
   JsonNode mapping_of(const JsonNode& entry, std::size_t depth) {
     const JsonNode node = entry.is_string() ? source_of(entry, entry.file()).open() : entry;
     if (!node.has("extends")) return node;

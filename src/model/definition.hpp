@@ -99,7 +99,7 @@ struct Block {
   Index parameter_index, weight_index, module_index;
   std::vector<Input> inputs;
   Computation computation;
-  std::vector<std::pair<std::string, Line>> exports;  ///< Weights by the names that other programs use.
+  std::vector<std::pair<std::string, Line>> exports;  ///< Exported weights, by the names that other programs use.
   std::vector<std::pair<std::string, Line>> updates;  ///< New values of weights in training, by name.
   Renamed renamed;                                    ///< Old names of parameters.
   std::shared_ptr<const FileBlock> from_file;         ///< Records the block. Null for a block that lines describe.
@@ -151,7 +151,7 @@ struct Definition {
   /// Returns null if the model has no function of this name.
   const Function* find_function(const std::string& name) const;
   std::vector<std::string> block_names() const;
-  /// Returns the hint for an error about an unknown block, which says what to write instead.
+  /// Returns the hint for an error about an unknown block. The hint says what to write instead.
   std::string instead_of_block(const std::string& name) const;
 };
 

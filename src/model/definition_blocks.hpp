@@ -43,8 +43,8 @@ Index index_of(const std::vector<Named>& list) {
 }
 std::vector<Parameter> read_parameters(const Entries& entries);
 std::unique_ptr<Block> read_block(const std::string& name, const JsonNode& node, const Definition& home);
-/// Merges the entries "model" of a file and of the files that it extends into a block with modules and weights and
-/// without inputs. read_functions reads their functions.
+/// Reads a block with the modules and weights of the model. The block has no inputs. `nodes` are a file and the files
+/// that it extends; their entries "model" are merged. read_functions reads the functions of the model.
 std::unique_ptr<const Block> read_model(const std::vector<JsonNode>& nodes, const Definition& home);
 std::vector<Function> read_functions(const Entries& entries, const Block& model);
 

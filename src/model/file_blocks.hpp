@@ -8,7 +8,8 @@
 
 namespace xtape::model {
 
-/// The location of a block's file: at `path`, or inside the text as an entry of "files" that embedded_file wrote.
+/// The location of a block's file. The file is at `path`, or inside a self-contained text, as an entry of "files" that
+/// embedded_file wrote.
 struct BlockSource {
   std::string path;
   JsonNode embedded = {};

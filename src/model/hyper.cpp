@@ -20,8 +20,8 @@ std::string or_these(const std::string& meant, const std::vector<std::string>& n
   return "; it has " + joined(names);
 }
 
-/// Resolves the hyper-parameters of one file. A hyper-parameter may use others from anywhere in the file, which are
-/// resolved first.
+/// Resolves the hyper-parameters of one file. The expression of a hyper-parameter may use other hyper-parameters from
+/// anywhere in the file. These others are resolved first.
 class Resolver {
  public:
   Resolver(ModelContext& context, const Definition& definition, const Overrides& overrides)

@@ -23,7 +23,7 @@ struct Model::Data {
 
   FunctionCache<> players;
 
-  /// Returns the function with this name. Throws Error, which suggests the nearest name, if there is none.
+  /// Returns the function with this name. Throws Error if there is none. The message suggests the nearest name.
   const model::Function& function(const std::string& name) const;
 };
 

@@ -14,7 +14,8 @@
 namespace xtape {
 
 namespace {
-/// Reads an array into `to`. Converts it if the file has another float dtype and `to` is neither bfloat16 nor float16.
+/// Reads an array into `to`. Converts the array if the file has another float dtype and `to` is neither bfloat16 nor
+/// float16.
 void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
   const Dtype dtype = file.entries()[entry].dtype;
   if (dtype == to.dtype() || is_half(dtype))

@@ -86,8 +86,8 @@ void resolve_hyper(ModelContext& context, const std::vector<std::pair<std::strin
 /// Finds the places of all computations in `file`, from which `context.definition` was copied. Does nothing if the text
 /// of `file` has changed. Hyper-parameters must be resolved.
 void find_original(ModelContext& context, const std::string& file);
-/// Returns the scopes of a computation of `what` ("block 'attention'") at `location`, in the module `path`. The scopes
-/// refer to the places in the original file.
+/// Returns the scopes of `computation` in the module `path`. The computation is at `location` and belongs to `what`,
+/// such as "block 'attention'". The scopes refer to the places in the original file.
 LineScopes scopes_of(const ModelContext& context, const std::string& path, const Location& location,
                      const std::string& what, const Computation& computation);
 

@@ -24,8 +24,8 @@ const T& typed(const Hyper& hyper, const std::string& name, const char* wanted) 
   throw Error("hyper-parameter '" + name + "' is " + kind_of(value) + " (" + to_string(value) + "), not " + wanted);
 }
 
-/// Returns the definitions in a directory. Their names keep ".json" only if `name` has this extension, because it would
-/// dominate the edit distance to a short name.
+/// Returns the names of the definitions in a directory. Removes ".json" from these names, unless `name` has this
+/// extension too. The extension would otherwise dominate the edit distance to a short name.
 std::vector<std::string> definitions_like(const std::string& name, const std::filesystem::path& directory) {
   const bool whole = std::filesystem::path(name).extension() == ".json";
   std::vector<std::string> names;

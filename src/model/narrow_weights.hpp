@@ -25,16 +25,17 @@ std::map<std::string, Axes> narrowable_weights(const Model& model);
 /// Returns the shape of the scales of a weight: its sizes along `channels`, and 1 along all other axes.
 Shape shape_of_scale(const Shape& weight, const Axes& channels);
 
-/// Converts `weight` from another float dtype to bfloat16 or float16. Returns no array if the conversion makes a finite
-/// number infinite.
+/// Converts `weight` from another float dtype to bfloat16 or float16. Returns an empty array if the conversion would
+/// make a finite number infinite.
 Array as_half(const Array& weight, Dtype dtype);
 
-/// q = round(weight / scale). Each index of the axes `channels` has its own scale: the largest magnitude / 127. The
-/// scales have size 1 along all other axes. Throws Error with the name of the weight if a number is not finite.
+/// A quantised weight. `numbers` is round(weight / scale).
 struct Quantised {
   Array numbers;  ///< int8.
   Array scale;    ///< Has the weight's dtype.
 };
+/// Quantises `weight`. Each index of the axes `channels` has its own scale, which is the largest magnitude there / 127.
+/// The scales have size 1 along all other axes. Throws Error if a number is not finite. The message names the weight.
 Quantised as_int8(const std::string& name, const Array& weight, const Axes& channels);
 
 }  // namespace xtape::model

@@ -25,7 +25,8 @@ struct Trial {
 // tokens.
 constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 
-/// Returns random values for an input: tokens below `tokens`, flags, or normal numbers.
+/// Returns an array for an input. Integers are random tokens below `tokens`, and floats are normal random numbers.
+/// Flags are all false.
 Array drawn(const ValueType& type, std::int64_t tokens, std::mt19937_64& random) {
   Array array(type.dtype, type.shape);
   std::normal_distribution<double> normal;
@@ -72,8 +73,8 @@ Played played(const Model& model, const std::string& function, const Trial& tria
   return play;
 }
 
-/// Returns the first function that can be played on random inputs. `logits` comes first. The result is empty if there
-/// is none, because a function may require more of its inputs than their types say.
+/// Returns the play of the first function that can be played on random inputs. Tries `logits` first. The result is
+/// empty if there is no such function. A function may require more of its inputs than their types say.
 std::optional<Played> first_played(const Model& model) {
   std::vector<std::string> functions = model.functions();
   std::stable_partition(functions.begin(), functions.end(), [](const auto& name) { return name == "logits"; });

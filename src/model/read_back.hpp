@@ -9,9 +9,9 @@ namespace xtape::model {
 
 /// Opens the folder as any other program would and returns its model. Uses the definition named `model_type`, or the
 /// definition of `model` if there is none. Throws FileError if the weights of the folder do not match the definition,
-/// or if its logits on random tokens differ from those of `model`. The message says what differs and calls the folder
-/// `name`. If the model has no function for logits, the first function that can be played on random inputs is compared
-/// instead. If there is none, the weights are compared.
+/// or if the two models have different logits on random tokens. The message says what differs and calls the folder
+/// `name`. If the model has no function `logits`, compares the first function that can be played on random inputs
+/// instead. If no function can be played, compares the weights.
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type);
 
 }  // namespace xtape::model

@@ -11,8 +11,8 @@
 
 namespace xtape::model {
 
-/// An array of a file and its weight. The array is the whole weight or one part of it: files may hold a weight as one
-/// array for each index of its first axis.
+/// An array of a file, and the weight that the array holds. The array is the whole weight or one part of it. Files may
+/// hold a weight in parts, with one array for each index of its first axis.
 struct StoredWeight {
   static constexpr std::int64_t whole = -1;
   std::string weight;

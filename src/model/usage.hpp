@@ -10,8 +10,8 @@ namespace xtape::model {
 void check_usage(const Module& root, const Definition& definition);
 
 /// Throws DefinitionError for the first unused input of a block or function. Used files are checked too. An input
-/// counts as used if a line mentions it or if its type gives a size to the lines. Inputs whose names begin with _ may
-/// be unused, because other blocks that take the same place read them.
+/// counts as used if a line mentions it, or if its type declares a size that a line mentions. An input whose name
+/// begins with _ may be unused. It exists because another block that can replace this block reads the input.
 void check_inputs(const Definition& definition);
 
 }  // namespace xtape::model

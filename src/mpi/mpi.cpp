@@ -175,7 +175,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       parts[rank_] = {own, [](std::byte* p) { std::free(p); }};
       return parts;
     }
-    barrier();  // only the call itself cannot be abandoned
+    barrier();  // a rank can abandon this wait, but not the call of MPI below, which `deadline` watches
     const Deadline deadline(options_, "share memory");
     // The parts need not be adjacent, so each part can have its own pages.
     MPI_Info info = MPI_INFO_NULL;

@@ -236,7 +236,7 @@ void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed
 
 namespace init {
 namespace {
-/// Returns an initialiser that scales with fans. The shape determines a fan of 0.
+/// Returns an initialiser that scales with fans. If a fan is 0, the shape of the array determines it.
 Initialiser scaled(const char* kind, double gain, double fan_in, double fan_out = 0) {
   Initialiser made(kind, {{"gain", gain}});
   if (fan_in != 0) made.settings.emplace_back("fan_in", fan_in);

@@ -16,10 +16,11 @@ auto as_layer(const Parameters& p, const Caller& caller, const Body& body) {
   return as_call(tape, nullptr, caller, body);
 }
 
-/// Returns the initialiser with these fans, if it depends on fans and does not set them itself.
+/// Sets the fans of an initialiser, and returns it. Leaves out fans on which the initialiser does not depend, and fans
+/// that it already sets.
 Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out);
 
-/// Returns the parameter "bias" [size], initially zeros, or an empty var.
+/// If `with_bias`, returns the parameter "bias" [size], which is initially zero. Otherwise returns an empty var.
 inline Var bias_of(const Parameters& p, std::int64_t size, bool with_bias) {
   return with_bias ? p("bias", {size}, init::zeros()) : Var();
 }

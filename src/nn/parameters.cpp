@@ -21,7 +21,8 @@ struct Parameters::Data {
   std::vector<std::string> trained, statistics;
   NamedVars updates;
 
-  /// The request of a call: a type and values for a new array, or any existing array.
+  /// What a call requests. If there is a type, the array must have this type, and `fill` sets the values of a new
+  /// array. Without a type, the store must already have the array, and its type may be any.
   struct Wanted {
     std::optional<ValueType> type = {};
     std::function<void(Array&)> fill = {};

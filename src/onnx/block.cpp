@@ -42,7 +42,7 @@ void keep_needed(ModelData& data, const std::vector<std::string>& values) {
   data.weights = std::move(weights);
 }
 
-/// Throws Error if no value has one of the names.
+/// Throws Error if one of `outputs` is not the name of a value.
 void check_outputs(const ModelData& data, const std::vector<std::string>& outputs) {
   std::vector<std::string> names = data.weights.names();
   for (const OnnxValue& input : data.inputs) names.push_back(input.name);

@@ -17,12 +17,13 @@ constexpr std::size_t most_open_sizes = 4;
 /// Three values for each dynamic dimension.
 using SizeValues = std::array<std::array<std::int64_t, 3>, most_open_sizes>;
 
-/// A multilinear polynomial of the dynamic dimensions. The bits of an index select the dimensions of a product, and the
-/// element is the coefficient of this product.
+/// A multilinear polynomial of the dynamic dimensions. Element i is the coefficient of the product of the dimensions
+/// whose bits are set in i.
 using Polynomial = Integers;
 
-/// One graph for each choice between the first and second values of the sizes; the bits of its index are the choices.
-/// One more graph for the third values checks the result.
+/// The graphs of one computation for several values of the dynamic dimensions. Each dimension has its first value if
+/// its bit in the index of the graph is 0, and its second value if the bit is 1. The last graph has the third values of
+/// all dimensions, and checks the result.
 class Graphs {
  public:
   Graphs(const Names& open, const SizeValues& values, const std::function<WrittenGraph(const NamedSizes&)>& write);

@@ -78,7 +78,7 @@ OnnxValue checked_value(const onnx::Value& value, const Setting& setting) {
   return checked;
 }
 
-/// Named sizes of inputs, with the first input that had each of them.
+/// For each named size, its value and the name of the first input that has it.
 using NamedInputs = std::map<std::string, std::pair<std::int64_t, std::string>>;
 
 /// Checks that dynamic dimensions of the same name are equal.

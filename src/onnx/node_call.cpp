@@ -102,7 +102,7 @@ Array NodeCall::known(const Var& var, const std::string& what) {
 }
 
 Array NodeCall::known(std::size_t i) {
-  const Var& var = at(i);  // comes first, because the input may be missing
+  const Var& var = at(i);  // comes first, because it throws if the input is missing
   return known(var, "input " + std::to_string(i) + " ('" + node_.inputs[i] + "')");
 }
 

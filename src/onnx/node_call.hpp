@@ -30,8 +30,8 @@ Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& 
 /// Records a graph inside a node with the given inputs and returns its outputs.
 using RecordGraph = std::function<Vars(const Graph& graph, const Vars& inputs)>;
 
-/// A node with the vars of its inputs. Functions mark every attribute and input that they respect as read. Anything
-/// left over is an error, so that nothing is silently ignored.
+/// A node with the vars of its inputs. The functions of operators mark as read every attribute and input that they use.
+/// An attribute or input that is not marked is an error, so that nothing is silently ignored.
 class NodeCall {
  public:
   NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record);
@@ -71,7 +71,7 @@ class NodeCall {
   std::vector<std::string> texts(const std::string& name);
   /// Records the graph of an attribute.
   Vars record(const std::string& name, const Vars& inputs);
-  /// For attributes that do not change the result.
+  /// Marks as read an attribute that does not change the result.
   void ignore(const std::string& name) { read_attributes_.insert(name); }
   /// Returns integers that are an attribute in older versions and an input in newer versions. Returns nothing if both
   /// are missing.

@@ -16,7 +16,8 @@ constexpr SizeValues tried[] = {{{{67, 71, 73}, {79, 83, 89}, {97, 101, 103}, {1
                                 {{{11, 13, 17}, {19, 23, 29}, {31, 37, 41}, {43, 47, 53}}},
                                 {{{5, 7, 3}, {6, 8, 4}, {9, 11, 10}, {12, 14, 13}}}};
 
-/// Nodes that compute integers from the shapes of the inputs. They come before all other nodes.
+/// Nodes that compute integers from the shapes of the inputs. They come before all other nodes. The functions below add
+/// nodes or initialisers, and return the names of the arrays that these compute or contain.
 class SizeNodes {
  public:
   SizeNodes(const Graphs& graphs, Shared& shared) : graphs_(graphs), shared_(shared), nodes_(shared) {
@@ -75,7 +76,7 @@ class SizeNodes {
     return nodes_.add(op, inputs, 1, attributes)[0];
   }
 
-  /// Returns an int64 array of one axis, or of no axes if `is_scalar`. Does not reuse constants of the graph, because
+  /// Adds an int64 array with one axis, or without axes if `is_scalar`. Does not reuse constants of the graph, because
   /// they may be replaced.
   std::string constant(const Integers& numbers, bool is_scalar = false) {
     std::string& name = constants_[{numbers, is_scalar}];
@@ -85,7 +86,7 @@ class SizeNodes {
     return name = shared_.add("sizes/constant", array);
   }
 
-  /// Returns a dynamic dimension, [1], from the shape of the first input that has it.
+  /// Computes a dynamic dimension, [1], from the shape of the first input that has it.
   std::string size(std::size_t i) {
     const auto inputs = [](const WrittenGraph& graph) -> const WrittenGraph::Types& { return graph.inputs; };
     for (std::size_t k = 0; k < graphs_.first().inputs.size(); ++k) {
@@ -100,7 +101,7 @@ class SizeNodes {
     throw Error("no input of the file has the size " + graphs_.open()[i]);
   }
 
-  /// Returns the value of a polynomial, [1].
+  /// Computes the value of a polynomial, [1].
   std::string value_of(const Polynomial& known) {
     if (is_number(known)) return constant({known[0]});
     const auto found = values_.find(known);
@@ -120,7 +121,7 @@ class SizeNodes {
     return is_number(known) ? constant({known[0]}, true) : add("Squeeze", {value_of(known), constant({0})});
   }
 
-  /// Returns a list of polynomials, or a single number.
+  /// Computes an initialiser whose elements are polynomials: a list or, if `is_scalar`, a single number.
   std::string listed(std::size_t index, bool is_scalar) {
     const std::int64_t count = graphs_.first().shared.initialisers[index].array.count();
     std::vector<Polynomial> list;
@@ -139,8 +140,8 @@ class SizeNodes {
     return parts.size() == 1 ? parts[0] : add("Concat", parts, {{"axis", 0}});
   }
 
-  /// Returns an array of any shape in which each element is a number plus a multiple of each index: ranges, places of
-  /// windows, zeros.
+  /// Computes an array of any shape in which each element is a number plus a multiple of each of its indices. Examples
+  /// are ranges, the places of windows, and zeros.
   template <class Of>
   std::string spread(std::size_t index, const Of& array) {
     const Array& first = array(graphs_.first());

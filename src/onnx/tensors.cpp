@@ -14,7 +14,8 @@
 namespace xtape::onnx {
 
 namespace {
-/// An element type and its name in safetensors files, whose conversions are reused here.
+/// An element type, and the name of this type in safetensors files. The name selects a conversion that is written for
+/// safetensors files and reused here.
 struct Known {
   Element element;
   const char* stored;

@@ -105,7 +105,7 @@ bool PieceOptimizer::stays_finite(double norm) {
 
 std::vector<Magnitudes> PieceOptimizer::magnitudes() const {
   std::vector<Magnitudes> of_piece(pieces_.size());
-  PieceGradients owned(pieces_.size());  // any address works, for all pieces that this process updates
+  PieceGradients owned(pieces_.size());  // any address that is not null marks a piece that this process updates
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     bool here = !options(pieces_[i]).frozen;
     for (std::size_t kind = 0; kind < kinds_.size(); ++kind)

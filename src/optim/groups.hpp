@@ -11,8 +11,8 @@ namespace xtape {
 /// Returns whether the pattern matches the name. Patterns have the syntax of shell patterns (fnmatch), but a star also
 /// matches dots: "*.lora_*", "h.[01].*", "wte.weight".
 bool matches_pattern(const std::string& name, const std::string& pattern);
-/// Returns ", did you mean …" with the name or the likely pattern that is nearest to a pattern without matches. If
-/// nothing is near, returns an example of the names.
+/// Returns the hint for a pattern that matches no weight. The hint is ", did you mean …" with the nearest name or
+/// likely pattern. If nothing is near, the hint is an example of the names.
 std::string nearest_pattern(const std::string& pattern, const Store& weights);
 
 /// Returns the index of the first group that matches the weight, or groups.size() if no group matches.

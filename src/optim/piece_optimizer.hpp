@@ -54,7 +54,8 @@ struct Magnitudes {
 
 class PieceOptimizer {
  public:
-  /// `owned` says per piece whether this process updates the piece and holds its moments. If empty, it owns all pieces.
+  /// `owned` says per piece whether this process updates the piece and holds its moments. If `owned` is empty, this
+  /// process owns all pieces.
   /// Throws Error if an option is out of range or if no group matches a weight. Throws DtypeError as pieces_of does.
   PieceOptimizer(const Store& weights, const std::vector<OptimizerGroup>& groups, int threads,
                  const std::vector<bool>& owned = {});
@@ -99,9 +100,9 @@ class PieceOptimizer {
   /// Sets the steps of the groups for the next update. Throws Error if the number of updates is out of range.
   void set_steps(double rate, double scale);
   void check_update(const PieceGradients& gradients, double norm, const AllGather& all_gather);
-  /// Uses the bounds to judge whether an update with scaled gradients of this norm keeps weights and moments finite.
-  /// Makes no pass over them. `true` is certain. The update must follow, because the bounds then describe the state
-  /// after the update.
+  /// Uses the bounds to judge whether an update keeps weights and moments finite. `norm` is the norm of the scaled
+  /// gradients. Does not read the weights and moments. If the result is true, it is certain, and the bounds already
+  /// describe the state after the update, so the update must follow. If the result is false, the update may overflow.
   bool stays_finite(double norm);
   /// Measures the magnitudes of each group in the owned pieces, in one pass.
   std::vector<Magnitudes> magnitudes() const;

@@ -48,8 +48,8 @@ double log_moment_of_integer(double q, double sigma, double order) {
   return total;
 }
 
-/// Returns log A(order) for other orders: two series for the integrals on both sides of z0. The result is NaN or
-/// infinity if the series do not converge in double precision.
+/// Returns log A(order) for an order that is not an integer. Uses two series, for the integrals on both sides of z0.
+/// The result is NaN or infinity if the series do not converge in double precision.
 double log_moment_of_fraction(double q, double sigma, double order) {
   const double variance = sigma * sigma, z0 = variance * std::log(1 / q - 1) + 0.5;
   double left = -infinity, right = -infinity;
@@ -95,7 +95,7 @@ std::vector<double> PrivacyAccountant::default_orders() {
 PrivacyAccountant::PrivacyAccountant(std::vector<double> orders)
     : orders_(orders.empty() ? default_orders() : std::move(orders)), divergences_(orders_.size(), 0) {
   for (const double order : orders_)
-    if (!(order > 1 && order <= most_summands))  // an integer order needs as many summands
+    if (!(order > 1 && order <= most_summands))  // the sum for an integer order has about `order` summands
       throw Error("privacy: orders must be above 1 and at most 2^20, got " + to_string(Literal(order)));
 }
 

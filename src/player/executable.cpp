@@ -76,7 +76,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
   for (const Carry& carry : options.carries) data->outputs.push_back(carry.output);
   data->options = options;
   data->threads = thread_count(options.threads);
-  const SingleThreadedBlas guard;  // constant folding plays tapes
+  const SingleThreadedBlas guard;  // needed already here, because constant folding plays tapes
   data->planned = plan_within_limit(tape, outputs, options, data->threads);
   return Executable(std::move(data));
 }
@@ -84,7 +84,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
-  const int threads = thread_count(options.threads);  // computed before the guard
+  const int threads = thread_count(options.threads);  // before the guard, which limits the number of threads
   const SingleThreadedBlas guard;
   return memory_curve(tape, outputs, unbounded, threads);
 }

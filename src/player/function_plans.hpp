@@ -15,7 +15,7 @@ struct FunctionPlan {
   Player player;
 };
 
-/// Plans `outputs` on their tape. Some of them may be empty vars.
+/// Plans `outputs` of `tape`. Some of the outputs may be empty vars.
 FunctionPlan plan_of(const Tape& tape, const std::vector<ValueType>& types, const Vars& inputs, const Vars& outputs,
                      const PlayerOptions& options);
 
@@ -30,7 +30,7 @@ class FunctionPlans {
   /// Plays the plan for arguments of these types, and returns the plan. The plan lives until clear().
   FunctionPlan& play(const std::vector<ArrayOrNumber>& arguments, std::uint64_t step);
   std::size_t size() const;  ///< The number of plans, over all copies.
-  void clear();              ///< Copies keep the plans that they have already played.
+  void clear();              ///< Discards all plans. Other copies keep the plans that they have already played.
 
  private:
   FunctionPlan& plan_for(const std::vector<ArrayView>& arrays);

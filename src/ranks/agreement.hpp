@@ -13,8 +13,8 @@ void check_agreement(RankGroup& group, const std::string& what, const std::strin
 /// Throws Error if there are more ranks than shards.
 void check_shards(std::int64_t shards, int ranks);
 
-/// Returns the number of threads of this rank: the number of processors to which it is bound or, if it is not bound,
-/// its share of all processors.
+/// Returns the number of threads that this rank uses. If the rank is bound to processors, this is their number.
+/// Otherwise it is the rank's share of all processors.
 int threads_of(const RankGroup& group);
 
 }  // namespace xtape::ranks

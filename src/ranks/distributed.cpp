@@ -78,7 +78,7 @@ struct DistributedOptimizer::Data {
   std::optional<ranks::GradientSum> gradients;
   std::optional<PieceOptimizer> pieces;  // set by arrange() if there are several ranks
   PieceGradients of_piece;
-  std::string reached;  // per weight: 1 if any rank has a gradient
+  std::string reached;  // one byte per weight: 1 if any rank has a gradient, otherwise 0
   bool begun = false;   // whether begin() was called since the last update
   bool summed = false;  // whether the gradients were summed since begin()
 

@@ -182,7 +182,8 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   if (ends_shard) ++next_shard_;
 }
 
-/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top`, sends the sum to its owners.
+/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top`, sends each piece of the sum to
+/// the rank that owns the piece.
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)
@@ -210,8 +211,9 @@ void GradientSum::receive() {
   group_.wait(requests_);
 }
 
-/// Returns the sum of `node` for `count` elements of piece `index`. Uses the terms from left to right. The result is
-/// the address of a term, or `to`, which then contains the sum.
+/// Computes the sum of `node` for `count` elements of piece `index`, from element `begin` on. Uses the terms from left
+/// to right, and advances `term` past them. If one term is the sum, returns its address. Otherwise writes the sum to
+/// `to` and returns `to`.
 template <class T>
 const T* GradientSum::add_terms(const Shards& node, std::size_t& term, std::size_t index, std::int64_t begin,
                                 std::int64_t count, T* to) const {

@@ -21,7 +21,7 @@ class GradientSum {
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step, bool ends_shard);
   /// Returns whether all shards of this rank have been played.
   bool is_played() const { return next_shard_ >= present(group_.rank()).last && !in_sequence_; }
-  /// Contains, for each weight, 1 if this rank's plays had a gradient for it, and 0 otherwise.
+  /// Returns one byte per weight: 1 if this rank's plays had a gradient for the weight, and otherwise 0.
   const std::string& reached() const { return reached_; }
   /// Waits until this rank has received the gradients of all ranks. Call it after all ranks of this host have played.
   void receive();

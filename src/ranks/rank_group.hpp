@@ -40,8 +40,8 @@ class RankGroup {
   bool is_near(int rank) const {
     return host_[rank] == host_[rank_];
   }
-  /// Returns the rank of host `of_host` that receives the messages that `from`, a rank of another host, sends to the
-  /// whole host. The ranks of a host divide this work among them.
+  /// Returns the rank of host `of_host` that receives messages from `from` for the whole host. `from` is a rank of
+  /// another host. Different ranks of the host receive the messages of different senders.
   int receiver(int from, int of_host) const;
   /// Returns the first rank on the host of `rank`, which serves as the number of the host.
   int host(int rank) const { return host_[rank]; }

@@ -25,7 +25,7 @@ struct AddedToken {
   bool right = false;        ///< Includes the white space after it.
 };
 
-/// Finds the texts of tokens in a text. The leftmost match wins, and among these the longest.
+/// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.
 class AddedTokens {
  public:
   void add(const std::string& text, const AddedToken& token);

@@ -55,7 +55,7 @@ void check_same(const ArrayRows& training, const ArrayRows& validation) {
 struct ArrayBatches::Data {
   ArrayRows training, validation;
   ArrayBatchesOptions options;
-  // the epoch of `order`, which is kept because each batch of the epoch needs it
+  // the epoch to which `order` belongs; `order` is kept, because each batch of the epoch needs it
   std::optional<std::uint64_t> ordered = {};
   std::vector<std::uint32_t> order = {};
   std::vector<std::uint32_t> in_order = {};  // the rows of the validation split

@@ -8,8 +8,8 @@
 
 namespace xtape {
 
-/// Returns BERT's tokenizer.json for the lines of a vocabulary, one piece per line, and for a tokenizer_config.json,
-/// which may be an empty node. Throws FileError if the vocabulary lacks a special token.
+/// Returns a tokenizer.json for BERT's tokenizer. `lines` are the lines of vocab.txt, one piece per line. `config` is
+/// the content of tokenizer_config.json, or an empty node. Throws FileError if the vocabulary lacks a special token.
 std::string bert_json(const std::vector<std::string>& lines, const JsonNode& config);
 
 }  // namespace xtape

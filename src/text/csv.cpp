@@ -123,7 +123,8 @@ class CsvReader {
     return static_cast<std::size_t>(found - names_.begin());
   }
 
-  /// Returns a label. An empty field is an error, unless `missing` is set. It then stays empty and gets the index -1.
+  /// Returns a label. An empty field is an error, unless the option `missing` is set. The label of an empty field is
+  /// then "", and its index is -1.
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
     if (const std::string text = trimmed(field); !text.empty()) return text;
     if (!options_.missing)

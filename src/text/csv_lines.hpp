@@ -13,7 +13,8 @@ namespace xtape {
 CsvTable table_of_lines(const std::string& path, std::vector<std::string> lines, std::size_t skipped,
                         const CsvOptions& options);
 
-/// Like read_array_rows, but from such lines. Reads only the columns of `inputs`, unless an input is "*".
+/// Like read_array_rows, but from lines as in table_of_lines. Reads only the columns of `inputs`, unless an input is
+/// "*".
 ArrayRows array_rows_of_lines(const std::string& path, std::vector<std::string> lines, std::size_t skipped,
                               const std::vector<ArrayInput>& inputs, const CsvOptions& options);
 

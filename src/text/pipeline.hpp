@@ -24,7 +24,8 @@ class Pipeline {
   /// Creates GPT-2's pipeline, which splits words by GPT-2's pattern and decodes to bytes.
   explicit Pipeline(std::unique_ptr<WordModel> model);
 
-  /// If `normalized`, the text of the token is normalised, too, and found in normalised texts.
+  /// Adds a token. If `normalized` is true, the pipeline also normalises the text of the token, and finds it in
+  /// normalised texts.
   void add(const AddedToken& token, bool normalized = false);
   Tokens encode(const std::string& text) const;
   std::string decode(const Tokens& tokens) const;

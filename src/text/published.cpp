@@ -26,8 +26,8 @@ struct Words {
     return path_exists(path) ? JsonNode(read_text(path), path, JsonErrors::file, JsonNumbers::any) : JsonNode();
   }
 
-  /// Returns the number of a special token such as "eos_token". The first two files give it by its text, and
-  /// config.json gives it by "eos_token_id". Returns -1 if all of them lack it.
+  /// Returns the number of a special token such as "eos_token". The first two files give the text of the token.
+  /// config.json gives the number itself, as "eos_token_id". Returns -1 if no file has the token.
   std::int32_t token(const std::string& name, const std::function<std::int32_t(const std::string&)>& token_of) const {
     for (const JsonNode* file : {&tokenizer, &special}) {
       if (!file->has(name) || file->at(name).is_null()) continue;

@@ -92,7 +92,8 @@ struct RowBatches::Data {
     return training.cuts()[batches[index % count]];
   }
 
-  /// A draw almost never has more rows than the average plus six standard deviations.
+  /// Sets the sizes of draws, and of the batch of the largest draw. A draw almost never has more rows than the average
+  /// plus six standard deviations.
   void set_draws() {
     draws = {options.draws, options.rows, static_cast<std::int64_t>(training.size())};
     if (!checked_multiply(draws.expected, options.draws) || draws.expected > draws.rows)

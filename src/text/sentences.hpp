@@ -24,8 +24,8 @@ inline std::size_t tokens_before(const Tokenizer& tokenizer) {
   return tokenizer.start() >= 0 || tokenizer.end() < 0 ? 1 : 0;
 }
 
-/// Throws Error if the tokenizer does not give one token for each of `words` words, apart from the tokens that
-/// source_of adds.
+/// Throws Error if the tokenizer does not give exactly one token for each word. `tokens` is the number of tokens of a
+/// sentence with `words` words, and includes the tokens that source_of adds.
 void check_one_token_a_word(const Tokenizer& tokenizer, std::size_t tokens, std::size_t words);
 
 }  // namespace xtape

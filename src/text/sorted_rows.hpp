@@ -15,8 +15,8 @@ inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
   return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
 }
 
-/// With `tokens` and in draws, the number of rows of a batch is a multiple of this number where possible, so that there
-/// are fewer shapes.
+/// If the option `tokens` is set, and in draws, the number of rows of a batch is a multiple of this number where
+/// possible. There are then fewer shapes of batches.
 inline constexpr std::int64_t unit = 8;
 
 inline bool has_numbers(const std::vector<Column>& columns) {

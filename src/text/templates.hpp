@@ -14,7 +14,7 @@ namespace xtape {
 struct TemplatePart {
   Tokens tokens;      ///< Empty if the part is a text.
   bool second;        ///< For a text, whether it is the second text of the pair.
-  std::int32_t type;  ///< The type of its tokens.
+  std::int32_t type;  ///< The type of the tokens of this part.
 };
 
 struct Templates {

@@ -30,7 +30,8 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// The tokens and targets of a batch of this shape. Creates the arrays if the batch has another shape.
+/// The arrays of tokens and targets of a batch. The constructor replaces the arrays if the batch has another shape than
+/// `batches`.
 struct Filled {
   Filled(const TextBatches& batches, BatchArrays& batch) {
     const auto fits = [&](const char* name) {

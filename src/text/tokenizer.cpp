@@ -50,7 +50,8 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
   return tokenizer;
 }
 
-/// Returns a file of a tokenizer whose JSON is at `path`. Checks its checksum.
+/// Returns the contents of `file`, which belongs to the tokenizer saved at `path`. Throws FileError if the file does
+/// not have the checksum `crc32`.
 std::string saved_file(const std::string& file, const JsonNode& crc32, const std::string& path) {
   std::string bytes = read_text(file);
   if (crc32.json() != crc32_of(bytes)) throw FileError(file + " is not the file that was saved with " + path);

@@ -38,8 +38,8 @@ class Trie {
       if (values_[node] >= 0) visit(end - at, values_[node]);
     }
   }
-  /// Returns the node of a text, for `prefixes`: a search from this node finds the entries that begin with the text,
-  /// without this beginning. Returns -1 if there are none.
+  /// Returns the node of `text`, an argument for `prefixes`. From this node, `prefixes` finds the entries that begin
+  /// with `text`, and matches only the rest of each entry. Returns -1 if no entry begins with `text`.
   std::int64_t node_of(std::string_view text) const {
     std::uint32_t node = root;
     for (const char byte : text) {

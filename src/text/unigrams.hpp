@@ -9,7 +9,7 @@
 namespace xtape {
 
 /// Splits a word into the pieces of greatest probability, by dynamic programming (Kudo, 2018, "Subword
-/// Regularization"). O(n · longest piece).
+/// Regularization"). Takes time proportional to the length of the word times the length of the longest piece.
 class Unigrams : public WordModel {
  public:
   /// `scores` are the logarithms of the pieces' probabilities. With `byte_fallback`, an unknown character becomes the

@@ -40,8 +40,8 @@ class WordModel {
   std::int32_t unknown() const { return unknown_; }  ///< -1 if there is none
 
  protected:
-  /// Appends the tokens of the pieces "<0x0A>" … of all bytes. Returns false, and appends nothing, if the vocabulary
-  /// lacks one of them.
+  /// Appends the token of a piece such as "<0x0A>" for each byte of the text. If the vocabulary lacks one of these
+  /// pieces, appends nothing and returns false.
   bool append_bytes(std::string_view text, Tokens& tokens) const;
 
  private:

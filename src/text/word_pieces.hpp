@@ -7,8 +7,8 @@
 namespace xtape {
 
 /// Splits a word into pieces. The first piece is the longest piece with which the word begins. The rest is split in the
-/// same way, into pieces with a prefix (Devlin et al., 2019, "BERT"). A word becomes one unknown token if it is too
-/// long or if a rest begins with no piece.
+/// same way, into pieces with a prefix (Devlin et al., 2019, "BERT"). A word becomes one unknown token if the word is
+/// too long, or if the word or a rest does not begin with any piece.
 class WordPieces : public WordModel {
  public:
   WordPieces(Vocabulary vocabulary, std::int32_t unknown, const std::string& prefix, std::int64_t longest);

@@ -14,8 +14,9 @@ namespace xtape::train {
 Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std::string& text);
 
 /// Continues each prompt (`answers.source`) greedily with the model's function `logits(tokens)`. Generates at most as
-/// many tokens as the longest target needs. `columns` is the context length. The ranks of the group divide the prompts
-/// among them. `between` is called before every token; an exception that it throws propagates.
+/// many tokens as the longest target needs. `columns` is the context length. Each rank of the group continues some of
+/// the prompts, and every rank receives all answers. The function calls `between` before every token. An exception that
+/// `between` throws propagates.
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
                                    const PairTexts& answers, std::int64_t columns,
                                    ranks::RankGroup& group, const std::function<void()>& between);

@@ -13,19 +13,19 @@ struct Read {
   std::string text;  // "source", "target" or "text"
   Tokens tokens;
   std::vector<std::string> labels;
-  std::vector<std::string> produced;  // of a target: the token that the model produces after each token
+  std::vector<std::string> produced;  // for a target only: the token that the model produces after each token
 };
 
 [[noreturn]] void refuse(const std::string& name, const std::string& what) {
   throw Error("the result '" + name + "' of the function 'attention' " + what);
 }
 
-/// The texts to which the queries and keys of each result belong, as indices into `reads`. The actual texts may have
-/// equal lengths. To tell them apart, sides_of() records the function (without playing it) with a different length for
-/// each text.
+/// The texts to which the queries and the keys of one result belong, as indices into `reads`.
 struct Sides {
   std::size_t queries, keys;
 };
+/// Returns the sides of each result of the function. The actual texts may have equal lengths. To tell the texts apart,
+/// sides_of() records the function with a different length for each text. It does not play the recording.
 std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) {
   std::vector<std::int64_t> lengths;
   for (std::size_t i = 0; i < reads.size(); ++i) lengths.push_back(static_cast<std::int64_t>(i) + 2);

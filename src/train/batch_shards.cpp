@@ -46,7 +46,8 @@ std::vector<std::size_t> row_axes(const Model& model, const std::string& functio
 }
 
 namespace {
-/// Calls copy(byte of the whole, byte of the part, count) for each contiguous run of bytes of a part of the whole.
+/// Visits the part of `whole` that has the indices [first, first + count) along the axis. Calls
+/// copy(offset in the whole, offset in the part, length) for each contiguous run of the part. All three are in bytes.
 template <class Copy>
 void for_runs(const Array& whole, std::size_t axis, std::int64_t first, std::int64_t count, const Copy& copy) {
   const Shape& shape = whole.shape();

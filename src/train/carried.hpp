@@ -19,26 +19,29 @@ struct CarriedState {
   Array zeros;  ///< The initial state of a batch that does not continue another.
 };
 
-/// Returns the names of the function's inputs that are also results. The first two results (sum and count) do not
-/// count.
+/// Returns the names of the function's inputs that are also results. Ignores the first two results, which are the sum
+/// and the count of the loss.
 std::vector<std::string> carried_names(const Model& model, const std::string& function);
 
 /// Returns the states among these inputs and results of the function. Throws DefinitionError if the input and the
-/// result of a state have different types, or if its dtype is neither the model's dtype nor an integer dtype.
+/// result of a state have different types. Throws DefinitionError if the dtype of a state is neither the model's dtype
+/// nor an integer dtype.
 std::vector<CarriedState> carried_states(const Model& model, const std::string& function, const NamedVars& inputs,
                                          const NamedVars& results);
 
 /// Returns whether `arrays` has exactly these states with their dtypes and shapes.
 bool are_states(const Store& arrays, const std::vector<CarriedState>& states);
-/// Returns "'h' as float32 (1, 8, 16), 'c' as …".
+/// Returns a list of the states for messages, such as "'h' as float32 (1, 8, 16), 'c' as …".
 std::string to_string(const std::vector<CarriedState>& states);
 
-/// Returns feeds for the inputs: the batch's arrays by name, and for the states the arrays `before`, or zeros if
-/// `before` is null. Throws Error if `before` does not have these states.
+/// Returns feeds for the inputs. An input that is a state gets its array from `before`, or zeros if `before` is null.
+/// Each other input gets the array of the batch with the same name. Throws Error if the arrays in `before` do not have
+/// the names, dtypes and shapes of `states`.
 std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
-/// Copies the states that the last play computed into `left`. Allocates only if `left` does not have these states.
+/// Copies the states that the last play has computed. `left` receives the copies. Allocates memory only if `left` does
+/// not already have arrays with the names, dtypes and shapes of the states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);
 
 }  // namespace xtape::train

@@ -77,7 +77,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
   const std::vector<std::string> found = checkpoints(directory);
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < found.size(); ++i) {
     if (best >= 0 && step_of_checkpoint(found[i]) == best) continue;
-    // Renamed before the removal, so that a partially removed directory does not count as a checkpoint.
+    // Renames the checkpoint before the removal, so that a partially removed directory does not count as a checkpoint.
     const std::string away = found[i] + unfinished;
     const std::string why = try_to_rename(found[i], away);
     report(why.empty() ? away : found[i], why.empty() ? try_to_remove(away) : why);
@@ -86,7 +86,7 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
 
 void set_aside_after(const std::string& directory, std::int64_t step) {
   const std::vector<std::string> found = checkpoints(directory);
-  // Goes from the last to the first, so that at any time the remaining checkpoints are all checkpoints up to some step.
+  // Goes from the last checkpoint to the first. If the loop is interrupted, the remaining checkpoints have no gap.
   for (auto each = found.rbegin(); each != found.rend() && step_of_checkpoint(*each) > step; ++each) {
     const std::string name = *each + ".set-aside";
     std::string aside = name;

@@ -11,10 +11,11 @@
 
 namespace xtape::train {
 
-/// The numbers that determine what updates reveal. Both are 0 if the training is not private.
+/// The settings that determine how much an update reveals about a training row. Both are 0 if the training is not
+/// private.
 struct UpdatePrivacy {
   double noise_multiplier = 0;
-  double rate = 0;  ///< RowDraws::rate.
+  double rate = 0;  ///< The result of RowDraws::rate().
   bool operator==(const UpdatePrivacy&) const = default;
 };
 
@@ -34,15 +35,15 @@ struct State {
 };
 
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,
-/// carried.safetensors. Writes them to a temporary directory next to `path` and flushes them to the disk. Then renames
-/// the directory to `path`, or exchanges the two. After a crash, `path` is either the old or the new checkpoint.
-/// `save_optimizer` receives a file name and writes this file.
+/// carried.safetensors. Writes the files to a temporary directory next to `path` and flushes them to the disk. Then
+/// renames this directory to `path`, or exchanges the two directories if `path` exists. After a crash, `path` is either
+/// the old or the new checkpoint. `save_optimizer` receives a file name and writes this file.
 void write_checkpoint(const std::string& path, const Store& weights,
                       const std::function<void(const std::string& file)>& save_optimizer, const State& state,
                       const Store& carried = {});
 
-/// Write and read state.json in the directory of a checkpoint. Reading throws FileError if the file is missing or, with
-/// the key, if a value is impossible.
+/// Write and read state.json in the directory of a checkpoint. read_state throws FileError if the file is missing. It
+/// also throws FileError if a value is impossible; the message names the key of the value.
 void write_state(const std::string& path, const State& state);
 State read_state(const std::string& path);
 /// Reads the states from which the checkpoint's next batch continues. Throws FileError if they do not match `states`.
@@ -51,7 +52,7 @@ Store read_carried(const std::string& path, const std::vector<CarriedState>& sta
 /// Returns the paths of a run's checkpoints by ascending step. Leaves out checkpoints that a crash left incomplete.
 /// Throws FileError if the directory cannot be listed.
 std::vector<std::string> checkpoints(const std::string& directory);
-std::string checkpoint_name(std::int64_t step);            ///< "00000250".
+std::string checkpoint_name(std::int64_t step);            ///< Returns a name such as "00000250".
 /// The step in the directory's name, or -1 if this is not the name of a checkpoint.
 std::int64_t step_of_checkpoint(const std::string& path);
 
@@ -64,13 +65,14 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
 /// Renames the checkpoints of steps after `step` ("00000250.set-aside"), so that they no longer count.
 void set_aside_after(const std::string& directory, std::int64_t step);
 
-/// Calls `load` with the last checkpoint of `found`. If `load` throws an Error, throws an error that names the latest
-/// earlier checkpoint that `load` accepts.
+/// Calls `load` with the last checkpoint of `found`. If this call throws an Error, calls `load` with the earlier
+/// checkpoints, latest first, until a call succeeds. Then throws FileError, which names the checkpoint of this call. If
+/// no call succeeds, the first error propagates. A CommunicationError propagates at once.
 void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load);
 
-/// Loads the weights of the chosen checkpoint in `directory` into the model. Returns its step, or for an average the
-/// step of the last checkpoint. Throws FileError if the checkpoint is missing. Tries again if another process replaces
-/// the checkpoints during the read.
+/// Loads weights from the checkpoints in `directory` into the model. `choice` selects one checkpoint, or the mean of
+/// the last ones. Returns the step of the checkpoint. For a mean, returns the step of the last checkpoint. Throws
+/// FileError if a chosen checkpoint is missing. Reads again if another process replaces checkpoints during the read.
 std::int64_t load_checkpoint(Model& model, const std::string& directory, const CheckpointChoice& choice);
 
 }  // namespace xtape::train

@@ -6,7 +6,7 @@ namespace xtape {
 
 namespace {
 /// Returns the rank that computes each validation batch. Consecutive batches that continue each other form a sequence
-/// and stay together. If there are fewer sequences than ranks, every rank computes all batches (-1).
+/// and stay together. If there are fewer sequences than ranks, every rank computes all batches, and every entry is -1.
 std::vector<int> ranks_of(const Batches& batches, int ranks) {
   std::vector<int> of_batch;
   int sequences = 0;

@@ -26,7 +26,7 @@ class Windows {
 
   std::size_t batches() const { return batches_; }
 
-  /// The batch of the next windows. In rows after the last window, no targets count.
+  /// Returns a batch of the next windows. If fewer windows than rows remain, no target of the other rows counts.
   const BatchArrays& next() {
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");

@@ -10,9 +10,9 @@
 
 namespace xtape::train {
 
-/// Sums `loss`, and `plain_loss` and `accuracy` if the model has them, over batches. All functions are recorded on one
-/// tape, so that shared values are computed once. Each batch shape has its own tape. The function `loss` determines the
-/// carried states. The other functions receive them as inputs.
+/// Sums the results of the function `loss` over batches. Also sums those of `plain_loss` and `accuracy` if the model
+/// has these functions. For each batch shape, all functions are recorded on one tape, so that shared values are
+/// computed once. The function `loss` determines the carried states. The other functions receive them as inputs.
 class Evaluator {
  public:
   explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
@@ -23,14 +23,15 @@ class Evaluator {
   void restart();
   /// The sum and the count of each measure, and the number of carried states that are not finite.
   using Sums = std::array<double, 7>;
-  /// Plays batch `item`. If `continues`, its rows continue the rows of the previous batch, and it starts from the
-  /// states of this batch. Otherwise it starts from zeros.
+  /// Plays batch `item`. If `continues` is true, its rows continue the rows of the previous batch, and the play starts
+  /// from the final states of the previous batch. Otherwise the play starts from states of zero.
   Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError if the sums of batch `item` are not finite. The message names the failing call. All ranks
-  /// of the group call this function with the same sums. One of them has played the batch.
+  /// of the group must call this function together with the same sums. At least one rank has played the batch.
   void check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const;
-  /// Writes the play of batch `item`, which threw on this rank, to the folders. Returns a sentence about each folder.
+  /// Call this function if play(item, …) has thrown on this rank. Writes this play to `folders`. Returns a sentence
+  /// about each folder, or "" if no failing call was found.
   std::string saved_failure(std::size_t item) const;
   /// Returns the means over all batches since the restart. Throws Error if no target counts.
   Evaluation measured() const;

@@ -38,8 +38,8 @@ std::string save_failure(const FailedPlay& failed, const FailureFolders& folders
 
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders) {
-  // The text of each rank: "+" and the failure that it found; "-" and possibly a reason, if its play fails but no call
-  // was found; or "".
+  // What each rank reports. "+" is followed by the failure that the rank found. "-" means that a play of the rank
+  // fails, but the rank found no failing call; a reason may follow. "" means that the rank has no failed play.
   const std::vector<std::string> of_rank = group.all_gather(!own           ? ""
                                                             : own->capsule ? "+" + to_string(own->capsule->failure)
                                                                            : "-" + own->unfinished);

@@ -27,13 +27,14 @@ struct FailedPlay {
 /// out of memory, it finds no failure.
 FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feeds, std::uint64_t step);
 
-/// Writes the play to the folders. Returns one sentence about each folder, which is to be appended to an error. A
-/// folder that cannot be written also gives a sentence.
+/// Writes the play to the folders. Returns one sentence about each folder, also about a folder that cannot be written.
+/// Callers append the sentences to an error.
 std::string save_failure(const FailedPlay& failed, const FailureFolders& folders);
 
-/// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of
-/// this rank, or null. All ranks call this function together. All texts name the failure of the first rank that has
-/// one. This rank saves its failure.
+/// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of the
+/// calling rank, or null. All ranks must call this function together and return the same text, apart from the sentences
+/// about saving. It describes the failed play of one rank: the first rank that found a failing call. If no rank found a
+/// failing call, it is the first rank that has a failed play. Only this rank saves its play to `folders`.
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders);
 

@@ -7,13 +7,14 @@
 
 namespace xtape::train {
 
-/// The sum over the targets and their count, which are the first two results of the function. If the function has a
-/// single result, it is the mean over the rows of `inputs`. Throws DefinitionError if the function has neither form, or
-/// if the results after them are not states.
+/// The sum of a measure over the targets, and the number of targets.
 struct Loss {
   Var sum;
   Var count;
 };
+/// Returns the sum and the count from the results of the function. They are its first two results. If the function has
+/// a single result, this result is the mean over the rows of `inputs`, and loss_of converts it to a sum and a count.
+/// Throws DefinitionError if the function has neither form, or if a result after the first two is not a state.
 Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& results,
              const std::string& function = "loss");
 
@@ -24,8 +25,8 @@ struct RecordedLoss {
   std::vector<CarriedState> states;
   NamedVars updates = {};  ///< The new values of weights that the definition updates itself.
 };
-/// Returns the sizes of `loss` for batches of this shape. Throws DefinitionError if the batch does not fit the inputs
-/// of `loss`.
+/// Returns the values of the named sizes of the function `loss` for batches of this shape. Throws DefinitionError if
+/// the batch does not fit the inputs of `loss`.
 NamedSizes loss_sizes(const Model& model, const BatchArrays& batch);
 /// `lines` has the meaning of Model::record.
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines = nullptr);

@@ -59,7 +59,7 @@ std::vector<Measured> read_metrics(const std::string& path) {
 namespace {
 constexpr const char* evaluation_key = "validation_loss";
 
-/// Removes the lines that a run that continues from a checkpoint will write again. Returns the path.
+/// Removes the lines that the run will write again when it continues from the checkpoint of `step`. Returns the path.
 const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
   if (!path_exists(path)) return path;
   const std::string text = read_text(path);

@@ -31,8 +31,9 @@ Var share(const Var& condition) {
   return mean(cast(condition, Dtype::float32));
 }
 
-/// Returns the fraction of saturated elements in the result of a bounded function, where the slope is below a fiftieth
-/// of its maximum. For tanh this means |tanh| > 0.99. sigmoid is tanh shifted and scaled, so the same bound applies.
+/// Returns the fraction of saturated elements in the result of a bounded function. An element is saturated if the slope
+/// of the function there is below a fiftieth of its maximum. For tanh this means |tanh| > 0.99. sigmoid is tanh shifted
+/// and scaled, so the same bound applies.
 std::optional<Var> saturated(const Var& result, const Op& op) {
   constexpr double bound = 0.99;
   if (op.name == "tanh") return share(abs(result) > bound);

@@ -21,15 +21,15 @@ struct ObservedNotes {
   std::vector<ModuleNotes> modules;
 };
 
-/// Throws DefinitionError, with the nearest name, if the training step on a batch of this shape does not compute values
-/// with these names (Model::record).
+/// Throws DefinitionError if the training step on a batch of this shape does not compute a value with each of these
+/// names (see Model::record). The message suggests the nearest name.
 void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names);
 
 class ObservedSteps {
  public:
   using Function = FunctionCache<ObservedNotes>::Function;
-  /// `playing` contains the options of the players of training steps. Observed steps share their memory, because the
-  /// two never play at the same time.
+  /// `playing` contains the options of the players of training steps. Observed steps play in the memory of training
+  /// steps, because the two never play at the same time.
   ObservedSteps(const Model& model, const PlayerOptions& playing);
   /// Returns the step that computes statistics of all modules.
   Function& statistics(const BatchArrays& batch);

@@ -20,23 +20,24 @@ struct Predictions {
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels);
 
-/// Plays the functions of a run's model that read inputs without targets. `logits` gives the most likely label of each
-/// row and its probability. `predict` gives numbers. The run must outlive this object.
+/// Plays the functions `logits` and `predict` of a run's model, which read inputs without targets. `logits` gives the
+/// most likely label of each row and its probability. `predict` gives numbers. The run must outlive this object.
 class RowPredictor {
  public:
   /// Throws Error if the run's data has no rows to predict, or if the model has neither function.
   explicit RowPredictor(Run& run);
 
-  /// Returns whether the functions read this column of a table or input of arrays.
+  /// Returns whether the functions read `input`, which is the name of a column of a table or of an input of arrays.
   bool reads(const std::string& input) const;
   /// Returns rows from lines of a table with the columns of the training data. Targets may be missing. For arrays,
   /// `lines` begins with the header if the recipe has one. `skipped` is the number of lines of the file between the
-  /// header and the other lines. Blank lines are ignored. Throws Error with the line of `file`.
+  /// header and the other lines. Blank lines are ignored. Throws Error if a line is wrong. The message names `file` and
+  /// the line number.
   BatchArrays rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const;
   /// Returns rows of a table with a text and a label, where each line is the text. Throws Error for a run on other
   /// data.
   BatchArrays text_rows(const std::string& file, const std::vector<std::string>& lines, std::size_t skipped) const;
-  /// Returns the inputs among the arrays of a .npz or .safetensors file.
+  /// Reads a .npz or .safetensors file. Returns those of its arrays that are inputs of the functions.
   BatchArrays rows(const std::string& file) const;
   /// Returns the label of each word of each sentence, for a run on tags.
   std::vector<std::vector<std::string>> tags(const std::vector<std::vector<std::string>>& sentences) const;

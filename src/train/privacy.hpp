@@ -8,7 +8,8 @@
 
 namespace xtape::train {
 
-/// The differences of updates in a private training. If the training is not private, there are none.
+/// What distinguishes the updates of a private training: the divisor of gradients, the noise and the privacy loss. If
+/// the training is not private, the divisor is the usual one, and there is no noise and no privacy loss.
 class Privacy {
  public:
   /// Throws Error if the options of a private training are out of range, or do not fit together or with the model or
@@ -16,7 +17,7 @@ class Privacy {
   Privacy(const Model& model, const Batches& batches, const TrainerOptions& options);
 
   bool on() const { return options_.clip_norm > 0; }
-  /// Returns the divisor of sums of gradients if `count` targets count.
+  /// Returns the number by which sums of gradients are divided. `count` is the number of targets that count.
   double divisor(double count) const { return on() ? static_cast<double>(draws_.expected) : count; }
   /// Returns the noise of the update that follows `updates` earlier updates.
   GradientNoise noise(std::int64_t updates) const;
@@ -24,7 +25,8 @@ class Privacy {
   std::optional<double> epsilon(std::int64_t updates) const;
   /// Returns the values that checkpoints keep.
   UpdatePrivacy of_updates() const;
-  /// Throws FileError if the updates of the checkpoint at `path` had different privacy settings.
+  /// Throws FileError if the training that wrote the checkpoint at `path` had other privacy settings. `state` is the
+  /// state in this checkpoint.
   void check(const std::string& path, const State& state) const;
 
  private:
@@ -34,9 +36,9 @@ class Privacy {
   std::uint64_t seed_;
 };
 
-/// Makes the loss of a recording and its gradients private. `gradients` become sums over rows of clipped gradients.
-/// Each of them is the gradient of the row's mean loss with respect to all `weights`, clipped as one vector. The loss
-/// becomes the sum of these means, and its count becomes the number of drawn rows.
+/// Makes the loss of a recording and its gradients private. For each row, the gradient of the row's mean loss with
+/// respect to all `weights` is clipped as one vector. `gradients` become the sums of these clipped gradients over the
+/// rows. The loss becomes the sum of the mean losses, and its count becomes the number of drawn rows.
 void clip_rows(const Model& model, Tape& tape, double clip_norm, const Vars& weights, RecordedLoss& recorded,
                Vars& gradients);
 

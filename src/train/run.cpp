@@ -43,7 +43,7 @@ struct Run::Data {
   std::optional<FileLock> lock;        // held while this process trains the run
   std::optional<std::int64_t> resume;  // the step to continue from; if empty, the step of the last checkpoint
   std::int64_t saved = -1;             // the step of the last checkpoint
-  std::int64_t opened = 0;             // the step whose weights the model got when it was opened
+  std::int64_t opened = 0;             // the step of the weights that the model received when the run was opened
 
   const Batches& the_batches() {
     if (!batches) batches = the_texts().batches(recipe, tokenizers);

@@ -10,7 +10,7 @@
 namespace xtape::train {
 
 namespace {
-/// Describes the hardware and libraries that affect results bitwise, besides the model, data and recipe.
+/// Describes the hardware and libraries. Apart from the model, data and recipe, only they affect the bits of results.
 std::string processor() {
   return std::string(name_of(instruction_set())) + ", " + blas_description();
 }

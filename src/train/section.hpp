@@ -34,8 +34,8 @@ class Section {
       : Section(json, file, settings, "") {}
 
   bool has(const std::string& key) const { return json_->contains(key); }
-  /// These functions overwrite `target` if the key is present. They throw DefinitionError if the value has another type
-  /// or is out of range.
+  /// All functions `read` overwrite `target` if the key is present, and leave it unchanged otherwise. They throw
+  /// DefinitionError if the value has the wrong type or is outside of the given range.
   void read(const std::string& key, std::string& target);
   void read(const std::string& key, double& target, const Bounds& bounds = {});
   void read(const std::string& key, std::int64_t& target, Range range = {});
@@ -49,7 +49,8 @@ class Section {
   }
   /// Reads one of `names`. `target` becomes the name.
   void read(const std::string& key, std::string& target, const std::vector<std::string>& names);
-  /// Reads an integer, or `word`. Returns true for the word.
+  /// Reads a value that is an integer or `word`. An integer becomes the value of `target`. Returns whether the value is
+  /// `word`.
   bool read_or(const std::string& key, std::int64_t& target, const std::string& word, Range range = {});
   /// Returns the object under the key, or an empty object if the key is missing.
   Section section(const std::string& key);

@@ -54,10 +54,11 @@ class ShardPlays {
     step.player.play(feeds_of(step.inputs, play.batch, step.notes.states, before(play)), play.draw);
     return step;
   }
-  /// Plays the update again without summing gradients. Returns the first play that fails. If none fails, returns the
-  /// first play without a capsule, or nothing if this rank has no plays.
+  /// Plays the update again without summing gradients. Returns the first play in which a failing call is found. If
+  /// there is no such play, returns the first play of this rank, without a capsule. If this rank has no plays, returns
+  /// nothing.
   std::optional<FailedPlay> find_failure(std::uint64_t cursor);
-  /// Returns the training step of one shard of this batch. The overload without an argument uses the largest batch.
+  /// Returns the training step for a shard of the largest batch.
   TrainingStep& largest_step();
 
   /// Returns the carried states of all rows, gathered on rank 0. The result is empty on other ranks and if there are no

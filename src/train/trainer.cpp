@@ -66,10 +66,11 @@ struct Trainer::Data {
   bool interrupted = false;           // whether this rank is interrupted; all ranks decide together
   double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
 
-  /// Plans again within the memory limit of the process. The earlier plans have only reserved memory.
+  /// Plans again within the memory limit of the process. The earlier plans have not been played. They have reserved
+  /// memory for their values, but have not used it.
   void keep_to_memory() {
     const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
-    // memory that plans count but that exists without them
+    // bytes of arrays that a plan counts as its own memory, although they exist without the plan
     std::size_t counted = plays.largest_step().player.plan().parameter_bytes;
     for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
     memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
@@ -125,7 +126,8 @@ struct Trainer::Data {
     }
   }
 
-  /// Makes the observations that are due before the next update. If the update has failed, makes the others.
+  /// Makes the observations that are due before the next update. If `failed` is true, this update has failed after the
+  /// due observations were made. The function then makes the observations that were not due.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
     if (group.rank() != 0) return;
     const std::int64_t number = state.step + 1;
@@ -166,12 +168,13 @@ struct Trainer::Data {
   /// Returns the folders for failures.
   train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
 
-  /// Returns how many numbers a shard has before the numbers of `updates`, the weights that the definition updates.
+  /// Returns how many numbers of a shard come before the numbers of `updates` in the result of played().
   std::size_t own_numbers() const { return 3 + plays.states().size(); }
 
-  /// Plays the update: this rank's shards, each with its micro-batches. Returns for each shard: whether this rank is
-  /// interrupted, the sum of losses, the count of targets, for each carried state 1 if it is not finite and otherwise
-  /// 0, and the numbers of `updates`. If a call throws, saves the play and adds a sentence about it to the error.
+  /// Plays this rank's shards of the update, each with its micro-batches. Returns a list of numbers for each shard, one
+  /// list after the other. A list has 1 or 0 for whether this rank is interrupted, the sum of losses, the count of
+  /// targets, 1 or 0 for whether each carried state is not finite, and the numbers of `updates`. If a call throws,
+  /// saves the play and adds a sentence about it to the error.
   std::vector<double> played() {
     const std::size_t each = own_numbers() + updates.numbers();
     std::vector<double> results;
@@ -226,8 +229,8 @@ struct Trainer::Data {
     throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
   }
 
-  /// Throws TrainingError for an update that overflows without a failing call. Rank 0 saves its play, which produced
-  /// the gradients.
+  /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
+  /// update. The plays of the update have produced the gradients.
   [[noreturn]] void overflows(const UpdateError& error) {
     std::string text = error.what();
     if (group.rank() == 0)

@@ -24,9 +24,10 @@ class TrainingMemory {
   /// constructor adds a reserve for threads and files, whose memory also becomes resident then. `grown` is the growth
   /// of the process by the first plan. `one_shape` is true if all plans of updates are for batches of the same shape.
   TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown, bool one_shape);
-  /// Plans the largest step with plan(bytes), which takes at most `bytes`. Repeats this until the plan fits beside the
-  /// other needs of the process. `counted` is memory that plans count but that exists without them. Throws MemoryError,
-  /// which states the minimal limit.
+  /// Calls plan(bytes), which must plan the largest step with at most `bytes` bytes. Repeats this until the plan fits
+  /// beside the other needs of the process. `counted` is the size of arrays that a plan counts as its own memory,
+  /// although they exist without the plan. Throws MemoryError if the limit is too low. The message states the minimal
+  /// limit.
   void settle(std::size_t counted, const std::function<void(std::size_t bytes)>& plan);
   /// Drops plans with drop() until there is room for another plan or no plan is left.
   void make_room(const std::function<bool()>& drop);
@@ -45,13 +46,13 @@ class TrainingMemory {
   [[noreturn]] void refuse(std::size_t needed, const std::string& most) const;
   std::size_t limit_;
   std::shared_ptr<Arena> arena_;
-  std::optional<std::size_t> counted_;  // memory that plans count but that exists without them; known after settle()
+  std::optional<std::size_t> counted_;  // the argument `counted` of settle(); empty before
   std::size_t reserve_;                 // for threads, files, code and the growth of the process
   std::size_t later_;
   std::size_t absent_;           // the part of `later_` for moments and gradients
   std::size_t growth_;           // the largest growth of the process by a plan
   std::size_t peak_before_ = 0;  // the peak of the process before the last plan
-  // the present memory before the last plan, plus what has become present since without a plan
+  // the result of present() before the last plan, plus moments and gradients that have become resident since then
   std::size_t before_ = 0;
 };
 

@@ -18,7 +18,8 @@ struct TrainingNotes {
 };
 using TrainingStep = FunctionCache<TrainingNotes>::Function;
 
-/// Adds the times of the steps of a player's plan, summed over all plays that the player measured.
+/// Adds the times of the steps of the player's plan to `steps`. A time is the sum over all plays that the player has
+/// measured.
 void add_measured(const Player& player, std::vector<TrainingProfile::Step>& steps);
 
 class TrainingSteps {
@@ -29,8 +30,8 @@ class TrainingSteps {
   /// next step plays.
   TrainingStep& of(const BatchArrays& batch);
   /// Discards all steps. New plans may take at most `memory` bytes (PlayerOptions::memory). They share the arena of the
-  /// model's players. `make_room` is called before each planning. If a step needs more memory, affords(bytes) returns
-  /// whether plans may take `bytes` from now on.
+  /// model's players. `make_room` is called before each planning. If a step needs more memory, affords(bytes) is
+  /// called. It returns whether plans may take `bytes` bytes from now on.
   void limit(std::size_t memory, std::function<void()> make_room, std::function<bool(std::size_t bytes)> affords);
   /// Discards the least recently used step. Returns whether there was one.
   bool drop() { return steps_.drop(); }

@@ -15,11 +15,13 @@ class WeightUpdates {
  public:
   /// `names` are the weights to update.
   WeightUpdates(Model& model, const std::vector<std::string>& names);
-  /// Returns how many numbers a shard has: the number of its plays, and the elements of the weights.
+  /// Returns how many numbers a shard reports. The first is the number of its plays. The others are the sums, over
+  /// these plays, of the new elements of the weights.
   std::size_t numbers() const { return numbers_; }
-  /// Adds the numbers of a play. A weight that the recording does not update keeps its value.
+  /// Adds a play to the `numbers` of its shard. If the recording does not update a weight, adds the weight's old value.
   void add(const Player& player, const NamedVars& updates, double* numbers) const;
-  /// Returns the first weight whose new value is not finite, given the sums over all shards, or "" if there is none.
+  /// Returns the name of the first weight whose new value is not finite, or "" if there is none. `sums` are the numbers
+  /// of add(), summed over all shards.
   std::string not_finite(const double* sums) const;
   void assign(const double* sums);
 

@@ -25,8 +25,8 @@ struct AttentionArguments {
   std::string head = "mean";
 };
 
-/// Returns the attention named `which` or, if `which` is empty, the first one. The first one is the decoder's attention
-/// to the source, if there is one.
+/// Returns the attention named `which`. If `which` is empty, returns the first attention. This is the decoder's
+/// attention to the source if the model has a decoder that reads a source.
 const Attention& chosen(const std::vector<Attention>& all, const std::string& which) {
   if (which.empty()) return all.front();
   std::vector<std::string> names;

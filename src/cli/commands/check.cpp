@@ -41,7 +41,7 @@ NamedSizes trial_sizes(const Signature& signature, const NamedSizes& given) {
   return sizes;
 }
 
-/// Throws WrongInput if no function has one of the sizes.
+/// Throws WrongInput if one of the sizes in `given` is not a size of any function.
 void check_sizes(const Model& model, const NamedSizes& given) {
   std::vector<std::string> known;
   for (const std::string& function : model.functions())

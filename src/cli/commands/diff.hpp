@@ -11,7 +11,7 @@ namespace xtape::cli {
 struct DiffArguments {
   PlayArguments first;
   std::string second;
-  RecordedOptions recorded;  ///< For definitions: the function to record. If empty, the files are not definitions.
+  RecordedOptions recorded;  ///< The function to record of two definitions. The function is empty for other files.
   double tolerance = 1e-4;
 };
 
@@ -33,8 +33,8 @@ bool same_as_reference(const CLI::App& command, const DiffArguments& arguments);
 bool same_plays(const std::string& first, const std::string& second);
 /// Compares two files of digests.
 bool same_digests(const std::string& first, const std::string& second);
-/// Compares the updates that two recipes or runs play, or a saved play. For two runs, also compares their losses and
-/// weights.
+/// Compares the tapes of two plays. Each argument is a recipe, a run or a saved play; a recipe or run stands for its
+/// next update. For two runs, also compares their losses and weights.
 bool same_trainings(const DiffArguments& arguments);
 
 }  // namespace xtape::cli

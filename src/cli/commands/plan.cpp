@@ -48,8 +48,8 @@ void print_plan(const Plan& plan) {
               bytes_text(plan.constant_bytes).c_str(), bytes_text(plan.arena_bytes).c_str());
 }
 
-/// Returns the first step that computes a gradient, or -1 if there is none. A gradient is recorded after the first
-/// outputs of one element each: the loss and the values counted with it.
+/// Returns the first step that computes a gradient, or -1 if there is none. The first outputs of a play are the loss
+/// and its count, which have one element each. All nodes recorded after them belong to gradients.
 int first_backward(const RecordedPlay& play, const Plan& plan) {
   std::int32_t loss = -1;
   for (const Var& output : play.outputs) {

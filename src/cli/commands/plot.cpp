@@ -71,7 +71,7 @@ Points smoothed(const Points& points) {
   return means;
 }
 
-/// Returns about most_points points at most: the minimum and the maximum of each range of points.
+/// Returns at most about most_points points. They are the minimum and the maximum of each group of consecutive points.
 Points thinned(const Points& points) {
   const std::size_t group = 2 * ((points.size() + most_points - 1) / most_points);
   if (group <= 2) return points;

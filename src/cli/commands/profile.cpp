@@ -101,7 +101,7 @@ double rate(double amount, double seconds) {
   return seconds > 0 ? amount / seconds / 1e9 : 0;
 }
 
-/// `unit` is the measured unit: "update" or "play".
+/// Prints a table of the rows. `unit` is the measured unit: "update" or "play".
 void print_table(const TrainingProfile& profile, const std::vector<Row>& rows, const char* unit) {
   const auto updates = static_cast<double>(profile.updates);
   const auto number = [](double value, int decimals) {

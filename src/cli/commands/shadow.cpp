@@ -96,7 +96,8 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top, std::opt
   print_counts("choices that differ in float64:", errors, &NodeError::flipped);
 }
 
-/// Returns labels for the calls that add most, at their places in the picture. No two labels overlap.
+/// Returns labels for the calls that add the largest errors, at the places of these calls in the picture. No two labels
+/// overlap.
 std::string labels_of(const std::vector<NodeError>& errors, const std::vector<std::size_t>& drawn) {
   constexpr std::size_t most = 12;
   const double apart = static_cast<double>(errors.size()) / 40;  // the height of a line of text, in values
@@ -152,7 +153,7 @@ std::vector<NodeError> shadow_of_weights(const ShadowArguments& arguments) {
     Run run = Run::open(arguments.play.what, parse_settings(arguments.play.set));
     RecordedPlay play = run.trainer().next_play();
     set_options(arguments.play, play);
-    play.outputs.resize(1);  // keeps only the loss, because gradients with respect to such weights are not computed
+    play.outputs.resize(1);  // keeps only the loss, because gradients with respect to rounded weights are not computed
     run.model().store_weights_as(dtype_named(arguments.weights));
     Tape tape;
     Store rounded;

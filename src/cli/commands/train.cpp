@@ -146,7 +146,8 @@ void warn_of_weights(const std::vector<std::string>& names) {
   std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
 }
 
-/// Warns if an update reads the data more than once. Data that is drawn at random has epochs without batches.
+/// Warns if an update reads the data more than once. `epoch` is the number of batches of an epoch. It is 0 for data
+/// that is drawn at random.
 void warn_of_long_updates(std::int64_t accumulate, std::int64_t epoch) {
   if (epoch == 0 || accumulate <= epoch) return;
   std::cerr << "warning: an update adds " << accumulate << " micro-batches (batch.accumulate), and an epoch has " << epoch

@@ -58,7 +58,7 @@ void write(std::int64_t number, const Translation& translation, const TranslateA
   if (translation.candidates.empty()) std::cout << number << " |||  ||| 0\n";
 }
 
-/// Sends the lines that rank 0 has read to all ranks.
+/// Returns the lines of rank 0 on all ranks.
 std::vector<std::string> lines_of_first_rank(const std::vector<std::string>& lines, ranks::RankGroup& group) {
   ranks::PackedBytes own;
   for (const std::string& line : lines) own.add_text(line);

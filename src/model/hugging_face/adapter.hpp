@@ -14,8 +14,8 @@ namespace xtape::model {
 
 inline constexpr const char* adapter_config_file = "adapter_config.json";
 inline constexpr const char* adapter_weights_file = "adapter_model.safetensors";
-inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names,
-inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< and their ends.
+inline constexpr const char* adapter_prefix = "base_model.model.";  ///< The beginning of tensor names.
+inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B.weight";  ///< Ends of tensor names.
 
 /// Splits the last word off a name: "h.0.attn.weight" becomes "h.0.attn" and "weight".
 std::pair<std::string, std::string> cut_last(const std::string& name);
@@ -23,15 +23,15 @@ std::pair<std::string, std::string> cut_last(const std::string& name);
 /// A folder of adapters, opened.
 class AdapterFolder {
  public:
-  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError with file and key if a
-  /// file is missing or damaged, or if adapters of this kind are not supported.
+  /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError if a file is missing or
+  /// damaged, or if adapters of this kind are not supported. The message names the file and the key.
   explicit AdapterFolder(const std::string& folder);
 
   /// Returns the overrides that the config implies for the hyper-parameters in `mapping`, except for the targets.
   Overrides hyper(const HuggingFaceMapping::Adapter& mapping) const;
-  /// Returns the weights of the adapters under the names of the modules of `base`, whose definition contains the
-  /// mapping. Adds the override that makes these modules the targets. Throws FileError if `base` lacks a module, or a
-  /// module lacks A or B.
+  /// Returns the weights of the adapters, named after the modules of `base` that they adapt. `mapping` is the mapping
+  /// in the definition of `base`. Adds the override that makes these modules the targets. Throws FileError if `base`
+  /// lacks a module, or if the folder lacks the tensor A or B of a module.
   std::vector<StoredWeight> weights(const Model& base, const HuggingFaceMapping& mapping, Overrides& overrides) const;
   const std::string& path() const { return file_.path(); }  ///< The path of the file with the weights.
   const std::string& config_path() const { return config_.file(); }
@@ -62,8 +62,9 @@ std::vector<std::string> adapter_weights(const Model& model);
 std::set<std::string> modules_around(const std::vector<std::string>& names);
 /// Returns the endings of a name: its last word, its last two words, and so on to the whole name.
 std::vector<std::string> endings_of(const std::string& name);
-/// Returns the shortest endings of the names `chosen` that no other name in `all` has. They serve as target_modules of
-/// PEFT.
+/// Returns, for each name in `chosen`, its shortest ending that is not an ending of any other name. The other names are
+/// those in `all` that are not in `chosen`. Each ending occurs once in the result. The endings serve as target_modules
+/// of PEFT.
 std::vector<std::string> shortest_endings(const std::set<std::string>& chosen, const std::set<std::string>& all);
 
 }  // namespace xtape::model

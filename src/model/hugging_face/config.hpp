@@ -11,8 +11,8 @@
 
 namespace xtape::model {
 
-/// Returns the value of a key, which may be null. Returns nullopt or nullptr if the key or an object that contains it
-/// is missing.
+/// Returns the value of a key. The value may be a JSON null. Returns nullopt or nullptr if the key, or an object that
+/// contains the key, is missing.
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
@@ -29,8 +29,8 @@ Json plain(const Json& value);
 Json word_of(const std::string& text);
 /// Returns whether the text of a mapping stands for `value`.
 bool is_word(const Json& value, const std::string& text);
-/// Returns a text without its quotes, a flag, or a number as an expression such as "inf". NaN has no expression and
-/// becomes "NaN".
+/// Converts a value of a config to the text of an override. A string loses its quotes, and an infinity becomes the
+/// expression "inf" or "-inf". NaN has no expression and becomes "NaN". Other values keep their JSON text.
 std::string to_text(const Json& value);
 
 /// Sets a key. Creates the objects and lists that contain the key.

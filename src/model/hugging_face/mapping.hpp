@@ -25,10 +25,10 @@ struct HuggingFaceMapping {
     /// config values correspond to the same hyper-parameter value, the first one is written. If there are no pairs, or
     /// only a pair for null, all other values are the same in the config and in the hyper-parameter.
     std::vector<std::pair<std::string, std::string>> values;
-    /// The config value that applies if no key has a value. If it is null and `values` have no null, the definition's
-    /// default applies. nullopt if one of the keys is required.
+    /// The config value that applies if no key has a value. If `missing` is null and `values` have no null, the
+    /// definition's default applies instead. nullopt means that one of the keys must have a value.
     std::optional<Json> missing;
-    /// The value is the number of entries of the config's object, such as the names of labels.
+    /// If true, the config has an object, such as the names of labels, and the value is the number of its entries.
     bool count = false;
 
     bool maps_null() const;    ///< Whether `values` have null. If not, null counts as no value.

@@ -106,8 +106,9 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   return overrides;
 }
 
-/// Returns the definition for the architecture that the config of a folder names, if the mapping of the definition at
-/// `path` lists it. Returns `path` if the mapping has only one architecture or the config names none.
+/// Returns the path of the definition that opens the architecture in `config`. The mapping of the definition at `path`
+/// lists architectures and their definitions. Returns `path` if it lists only one, or if the config has no
+/// architecture. Throws DefinitionError if it lists several, but not the one in the config.
 std::string definition_of_architecture(const JsonNode& config, const std::string& path) {
   const auto definition = model::read_definition(path);
   if (!definition->hugging_face || !config.has("architectures")) return path;
@@ -131,9 +132,10 @@ std::string definition_of_adapters(const std::string& path) {
   }
 }
 
-/// Returns the path of the definition for a folder: `given` or, if `given` is empty, the definition that the config's
-/// model_type names. If that definition names another definition for the config's architecture, the other definition
-/// replaces it. With `with_adapters`, returns the adapter definition that belongs to the found definition.
+/// Returns the path of the definition for a folder. If `given` is not empty, this is the definition `given`. Otherwise
+/// it is the definition that the config's model_type names. If the mapping of this definition names another definition
+/// for the config's architecture, the other definition replaces it. With `with_adapters`, the adapter definition that
+/// belongs to the found definition replaces it.
 std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);
@@ -222,7 +224,8 @@ std::vector<model::StoredWeight> place_adapters(const Folder& opened, ModelOptio
   return weights;
 }
 
-/// Returns a model that has adapters where the folder has adapters.
+/// Returns the model that `options` describe. Throws FileError if the folder has adapters for modules that cannot have
+/// adapters in the definition.
 Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   try {
     return opened.model(options);

@@ -77,7 +77,7 @@ Json word_for(const HuggingFaceMapping::Setting& setting, const Json& value, con
                         "' = " + value.dump() + " of model '" + model.name() + "'");
 }
 
-/// Returns whether `theirs` is the config's value for the model's `value`.
+/// Returns whether the config's value `config` stands for the model's value `value` of the hyper-parameter.
 bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const Json& value) {
   const Json theirs = model::plain(config);
   if (setting.count && theirs.is_object()) return value == theirs.size();

@@ -114,7 +114,7 @@ class Interpreter {
       throw called_from(error, location_of(at), at.line.text);
     }
   }
-  /// Runs `body`. Adds the location and a caret to errors that are not a DefinitionError, which already has both.
+  /// Runs `body`. Adds the location and a caret to errors. A DefinitionError already has both and stays unchanged.
   template <class Body>
   auto guarded(const At& at, std::size_t column, const Body& body) {
     try {
@@ -133,14 +133,14 @@ class Interpreter {
   std::vector<const Function*> calling_;
   /// A name for which calls of is_named ask.
   struct AskedName {
-    const Line* line;  ///< The first line that asks, and, below, the column of its call.
-    std::size_t column;
-    bool found;  ///< Whether a calling module has the name.
+    const Line* line;    ///< The first line that asks.
+    std::size_t column;  ///< The column of the call of is_named in this line.
+    bool found;          ///< Whether a calling module has the name.
   };
   std::map<std::string, AskedName> asked_names_;
   std::set<std::string> asking_;  ///< The last words of the paths of modules that call is_named.
-  NamedVars updates_;  ///< The new values of weights, by path.
-  bool inside_ = false;  ///< Whether the recording is inside a scan, a vmap or a checkpoint.
+  NamedVars updates_;             ///< The new values of weights, by path.
+  bool inside_ = false;           ///< Whether the recording is inside a scan, a vmap or a checkpoint.
   /// Marks the recording as inside a scan, a vmap or a checkpoint during its lifetime. The values of lines then belong
   /// to a single step or example, so the destructor discards them.
   struct Inside {

@@ -98,7 +98,7 @@ Value derivative_of(const std::string& name, const Arguments& arguments) {
                  jacobian_options(name, given[2], given[3]));
 }
 
-/// Reads an axis, or none for no axis, or a tuple of both.
+/// Reads an axis, the value `none` for no axis, or a tuple of axes and `none`.
 std::vector<std::optional<std::int64_t>> axes(const std::string& name, const Value& value) {
   const auto* tuple = value.as<Tuple>();
   std::vector<std::optional<std::int64_t>> found;
@@ -140,8 +140,8 @@ Value Interpreter::derivative(const std::string& name, const Expression& express
   return guarded(at, expression.column, [&] { return derivative_of(name, arguments); });
 }
 
-/// Records the module for one example: the arguments after the module, with arrays mapped, become the arguments of this
-/// example.
+/// Records vmap(module, x, …). The module is recorded for one example. It receives the arguments after the module, with
+/// each mapped array replaced by the slice for this example.
 Value Interpreter::vmap_module(const Expression& expression, const At& at) {
   Arguments arguments = arguments_of(expression, at);
   return guarded(at, expression.column, [&]() -> Value {

@@ -31,8 +31,9 @@ std::string to_string(const Location& location);
 [[noreturn]] void fail(const Location& location, const std::string& text, std::size_t column,
                        const std::string& message);
 
-/// Returns the error with one more caller appended as its last line: "    from gpt2.json, function 'logits', line 60: x
-/// = h(x)", where `what` is "x = h(x)". A long chain keeps its first callers and its last caller.
+/// Returns the error with one more caller appended as its last line. An example of such a line is
+/// "    from gpt2.json, function 'logits', line 60: x = h(x)", where `what` is "x = h(x)". A long chain keeps its first
+/// callers and its last caller.
 DefinitionError called_from(const DefinitionError& error, const Location& caller, const std::string& what);
 
 }  // namespace xtape::model

@@ -48,7 +48,7 @@ Vars count(NodeCall& node) {
   return {node.tape().constant(count_of(node.at(0).shape()), Dtype::int64)};
 }
 
-/// start, start + delta …, up to but without the limit.
+/// Returns start, start + delta, … up to the limit, which is not included.
 Vars range(NodeCall& node) {
   const double start = node.known_number(0), limit = node.known_number(1), step = node.known_number(2);
   const double count = std::max(0.0, std::ceil((limit - start) / step));
@@ -68,7 +68,7 @@ Vars eye_like(NodeCall& node) {
   return {tril(triu(ones, k), k)};
 }
 
-/// Windows of length `size`, as sums of cosines.
+/// Returns a window of length `size`, which is a sum of cosines.
 template <int kind>
 Vars window(NodeCall& node) {
   constexpr double factors[][3] = {{0.5, -0.5, 0}, {25.0 / 46, -21.0 / 46, 0}, {0.42, -0.5, 0.08}};

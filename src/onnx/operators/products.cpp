@@ -131,8 +131,8 @@ Vars convolved_back(NodeCall& node) {
   return {with_bias(y, node.optional(2))};
 }
 
-/// Returns a scale or zero point: one number or, with `axis`, one number for each index of this axis of an array of
-/// rank `rank`.
+/// Returns a scale or zero point in a shape that broadcasts to an array of rank `rank`. `numbers` is one number for the
+/// whole array, or one number for each index of the axis `axis`.
 Var per_index(const Var& numbers, std::int64_t axis, std::size_t rank) {
   if (numbers.rank() == 0) return numbers;
   if (numbers.rank() != 1 || numbers.size(0) == 1) return reshape(numbers, {});

@@ -15,8 +15,8 @@ struct Cells {
   bool linear_before_reset = false;
 };
 
-/// Computes the next states from x W plus the bias of W [rows, gates * size] and the states. The first state is the
-/// output.
+/// Computes the next states from `x` and `states`. Here `x` is the product of the input and W, plus the bias of W:
+/// [rows, gates * size]. The first state is the output.
 using Step = Vars (*)(const Cells& cells, const Var& x, const Vars& states);
 
 Var gate(const Cells& cells, const Var& x, std::int64_t i) {

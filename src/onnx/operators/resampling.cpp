@@ -99,7 +99,8 @@ Var resized(const Var& x, std::size_t k, const ResizedAxis& axis, const Resize& 
   return total;
 }
 
-/// Returns false where tf_crop_and_resize takes an element from outside of the input.
+/// Returns an array of flags for the result. A flag is false if tf_crop_and_resize takes the element from outside of
+/// the input.
 Var inside(Tape tape, const std::vector<ResizedAxis>& axes) {
   Var all = full(tape, Shape::filled(axes.size(), 1), 1, Dtype::boolean);
   for (std::size_t k = 0; k < axes.size(); ++k) {

@@ -46,7 +46,7 @@ std::string rounded_up(const WriteCall& call, const std::string& rest, const std
   return call.add("And", {signs, call.add("Not", {call.add("Equal", {rest, zero})})});
 }
 
-/// Replaces a divisor of 0 by 1 in integer divisions. The result for a divisor of 0 is then set to 0.
+/// The divisor of an integer division, with 1 in place of 0. The result for a divisor of 0 is then set to 0.
 struct Divisor {
   std::string zero, is_zero, number;
   Divisor(const WriteCall& call, const std::string& b, Dtype dtype)

@@ -101,7 +101,8 @@ Names update_slice(const WriteCall& call) {
   return {call.reshaped(y, x)};
 }
 
-/// Writes x to the positions of each row that begin at the row's past. Positions beyond the capacity are dropped.
+/// Writes x to consecutive positions of each row. The first of these positions is the row's past, which is the number
+/// of its earlier tokens. Positions beyond the capacity are dropped.
 Names cache(const WriteCall& call) {
   if (call.inputs.size() < 3) return {};
   const Shape& state = call.shape(1);

@@ -55,7 +55,7 @@ struct MatrixProduct {
   }
 };
 
-/// Returns the value, whose axes have the letters `from`, with its axes in another order.
+/// Reorders the axes of `value`. `from` has the letters of its axes, `to` the same letters in the new order.
 std::string reordered(const WriteCall& call, const std::string& value, const std::string& from, const std::string& to) {
   Integers axes;
   for (const char letter : to) axes.push_back(static_cast<std::int64_t>(from.find(letter)));

@@ -6,9 +6,10 @@
 namespace xtape {
 
 namespace {
-/// Returns, for each sum that an op can compute together with its last term, the node of this term, or else -1. The
-/// term must have no other use. If the other operand is read after the sum, the sum is left out, because adding in
-/// place would need a copy of the operand.
+/// Returns a list with one entry for each node of the tape. If the node is a sum, and if the op of the term that is
+/// computed last can also compute the sum, the entry is the node of this term. Otherwise the entry is -1. Nothing else
+/// may use the term. No node after the sum may read the other term, because adding in place would then need a copy of
+/// the other term.
 std::vector<std::int32_t> absorbed_terms(const Program& program) {
   const Users users(program);
   const std::vector<std::int32_t> positions = program.positions();

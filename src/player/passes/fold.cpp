@@ -1,4 +1,4 @@
-// Constant folding. Computes values that depend only on constants at planning time.
+// Constant folding. Values that depend only on constants are computed at planning time.
 #include <algorithm>
 #include <unordered_set>
 
@@ -7,8 +7,8 @@
 namespace xtape {
 
 namespace {
-/// Larger values (masks, positions, broadcasts) are cheaper to compute at every play than to keep. The unit is
-/// elements.
+/// The largest number of elements of a folded value. Larger values (masks, positions, broadcasts) are cheaper to
+/// compute at every play than to keep.
 constexpr std::int64_t largest_folded = 4096;
 
 /// Returns whether a node is folded. Its inputs must be constant. No output may have more elements than all inputs

@@ -44,11 +44,11 @@ class Fuse {
   }
 
  private:
-  /// The forward fusion that belongs to a fused call recorded by `grad`. The rule applies to the forward pass, or would
-  /// apply if no other node read a value inside.
+  /// The forward fusion that belongs to a fused call recorded by `grad`. Its rule applies to the forward pass, or would
+  /// apply if no node outside of the fusion read an interior value.
   struct Twin {
     const Fusion* fusion = nullptr;
-    bool open = false;  ///< The rule does not apply, so the call and its gradient are expanded.
+    bool open = false;  ///< True if the rule does not apply. The call and its gradient are then expanded.
   };
 
   void find_twins() {
@@ -69,7 +69,8 @@ class Fuse {
       opened_.insert(program_.node(fusion.root).site.key);
   }
 
-  /// Returns whether a node reads an output of the call that is not an output of the root, that is, a gradient.
+  /// Returns whether a node reads a gradient that the call computes. The outputs of the call are the outputs of the
+  /// root of the fusion, and gradients.
   bool uses_gradients_of(std::int32_t index, const Fusion& fusion) {
     if (!users_) users_.emplace(program_);
     for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {

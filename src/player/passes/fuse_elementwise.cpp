@@ -146,7 +146,7 @@ class Recorder {
   /// Returns an equal body, or a new body with the members.
   std::shared_ptr<const Tape> body(const ValueIds& inputs, const Site& site) {
     std::uint64_t hash = results_.size();
-    bool random = false;  // the body draws random numbers by its own site
+    bool random = false;  // whether the body draws random numbers, which depend on its own site
     for (const std::int32_t member : nodes_) {
       if (member == an_input) continue;
       const Node& node = program_.node(member);

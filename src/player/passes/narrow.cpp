@@ -40,8 +40,8 @@ bool moves(const Op& op) {
   return op.is_view() || (op.lowering.any_dtype && op.lowering.picks);
 }
 
-/// Replaces an input that Lowering::scales describes by the unscaled input, and scales the result instead. Returns an
-/// empty var if there is no such input.
+/// Looks for an input that is a product of an array and its scale (Lowering::scales). Records the call with the
+/// unscaled array as this input, and scales the result instead. Returns an empty var if there is no such input.
 Var scaled_later(const Node& node, const Vars& inputs) {
   for (std::size_t k = 0; k < inputs.size() && node.op->scaled; ++k) {
     const Node& product = inputs[k].node();
@@ -122,8 +122,7 @@ class Factors {
   Users users_;
 };
 
-/// Returns the value from which `id` is cast, if it is narrow and the cast only widens it to float32. Otherwise returns
-/// `id`.
+/// If `id` is a narrow value cast to float32, returns the narrow value. Otherwise returns `id`.
 ValueId before_widening(const Program& program, ValueId id) {
   const Node& node = program.node(id.node);
   if (!node.op->lowering.casts || node.outputs[0].dtype != Dtype::float32) return id;

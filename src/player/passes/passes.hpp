@@ -7,8 +7,9 @@
 
 namespace xtape {
 
-/// The ops that are replaced by their expansions. `without_kernel`: ops that the player cannot run otherwise
-/// (checkpoint). `fused`: these ops, and the calls that `grad` fused. The others: all ops that have an expansion.
+/// The ops that are replaced by their expansions. `without_kernel` replaces only ops that have no kernel, such as
+/// checkpoint. `fused` also replaces the calls that `grad` fused. `all` replaces all ops that have an expansion.
+/// `all_but_scans` replaces the same ops, except for scans.
 enum class Expand : std::uint8_t { without_kernel, fused, all_but_scans, all };
 void expand_pass(Program& program, Expand which);
 /// Records the expansion of node `index` in place of the node.
@@ -27,11 +28,11 @@ std::vector<Plan::Fusion> notes_on_rules(Program& program);
 std::vector<Plan::Fusion> notes_on_rules(const Tape& tape, const OpTable& table, const Vars& outputs,
                                          const PlayerOptions& options);
 
-/// What scans compute again instead of reading it from stacked outputs of other scans. `none`: nothing. `elementwise`:
-/// results of elementwise ops. `all`: all values that only the scan reads.
+/// The values that a scan computes again instead of reading them from stacked outputs of other scans. `none`: no
+/// values. `elementwise`: results of elementwise ops. `all`: all values that no other node reads.
 enum class RepeatSteps : std::uint8_t { none, elementwise, all };
 /// Lets scans compute values of the same step of other scans again, from the states before the step. The gradient of a
-/// scan then reads fewer stacked values. The results keep their bits. Returns whether there is such a scan.
+/// scan then reads fewer stacked values. The results keep their bits. Returns whether the pass has changed a scan.
 bool repeat_steps_pass(Program& program, RepeatSteps which);
 
 /// Removes unread outputs of scans. Most of them exist for the gradient.
@@ -54,9 +55,9 @@ void common_pass(Program& program);
 /// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
 void accumulate_pass(Program& program);
 
-/// For products that round their factors to bfloat16: stores computed values as bfloat16 if only products read them,
-/// which halves their memory. The results keep their bits, except for products that are too small to round their
-/// factors.
+/// For products that round their factors to bfloat16. Stores computed values as bfloat16 if only products read them.
+/// This halves the memory of the values. The results keep their bits, except for products that are too small to round
+/// their factors.
 void store_factors_pass(Program& program);
 /// Drops casts before inputs that kernels widen themselves (Lowering::widens).
 void read_narrow_pass(Program& program);
@@ -64,8 +65,7 @@ void read_narrow_pass(Program& program);
 /// Fuses elementwise ops of one shape into ops that run tile by tile.
 void elementwise_pass(Program& program);
 
-/// Returns the nodes of a tape that `outputs` and the carries of `options` need, after all passes that `options`
-/// enables.
+/// Returns the program that computes `outputs` and the carries of `options`, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
 /// Like optimised, but with scans that compute values again. Returns nothing if no scan can do so.
 std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,

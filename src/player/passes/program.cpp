@@ -31,7 +31,7 @@ Program in_order(const Program& from, const Place& place) {
   return to;
 }
 
-/// Drops the nodes of the order that the outputs do not need.
+/// Removes from `order` the nodes that the outputs do not need.
 void prune(Program& program) {
   std::vector<bool> needed(program.tape.size(), false);
   for (const ValueId& id : program.outputs) needed[id.node] = true;

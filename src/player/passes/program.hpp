@@ -42,7 +42,7 @@ struct Program {
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
   /// Returns for each node of the tape its place in `order`, or -1 if the node is not in the program.
   std::vector<std::int32_t> positions() const;
-  /// Returns the program on a new tape that has only its nodes, in order.
+  /// Returns a copy of the program. The new tape has only the nodes of the program, in order.
   Program copy() const;
   /// Moves the program to a new tape that has only its nodes, in order, unless its tape is already of this kind. Nodes
   /// get new indices.
@@ -50,8 +50,8 @@ struct Program {
   std::string label(ValueId id) const { return to_string(origins[id]); }  ///< Names the value's origin.
 };
 
-/// Copies the nodes of `tape` that `outputs` and the outputs of the carries need into a program. Throws if a var
-/// belongs to another tape or a carry is not valid.
+/// Returns a program with copies of the nodes on which `outputs` and the outputs of the carries depend. Throws an error
+/// if a var belongs to another tape than `tape`, or if a carry is not valid.
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries);
 
 /// For each value, the nodes of a program that use it, in the order of the program. A node with several uses occurs
@@ -101,7 +101,8 @@ class Rewriter {
   }
   Var var(ValueId old) const { return program_.var(now(old)); }
   Vars vars(std::span<const ValueId> old) const;
-  /// Inserts the nodes recorded since the last call in place of node `index`, in the same region.
+  /// Puts new nodes in place of node `index`, in the same region. The new nodes are those that were recorded since the
+  /// last call of `close` or `close_in_new_region`.
   void close(std::int32_t index) { close(index, program_.regions[index]); }
   /// Like close, but in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }

@@ -76,12 +76,12 @@ class Repetition {
     return source.value.node == writer_.index && source.axis >= 0 &&
            again_[static_cast<std::size_t>(source.value.output)];
   }
-  /// Returns the sources that the step reads.
+  /// Returns the sources that a step of the reader reads in order to compute the values.
   const std::vector<Source>& sources() const { return sources_; }
 
-  /// Records the step's computation of the values. The nodes have their own region, in which passes do not change
-  /// values because of their users. The values therefore have the same bits as the values of `writer`. `inputs` are the
-  /// values of sources().
+  /// Records the computation of the values in the body of the reader. The nodes have their own region. Passes do not
+  /// change a value in this region because of its users, so the values have the same bits as in `writer`. `inputs` are
+  /// the values of sources().
   Vars record(const Vars& inputs) const {
     return checkpoint(
         [&](const Vars& given) {
@@ -115,8 +115,8 @@ class Repetition {
     return !op.is_source() && (which_ == RepeatSteps::all || is_cheap(op));
   }
 
-  /// Goes back from the values to the values that every step has. Finds the nodes that must be computed, and the values
-  /// that the step reads for them.
+  /// Goes from the values to compute back through the writer's body. Finds the nodes that the reader must compute, and
+  /// the values that it can read instead of computing them. Returns false if the values cannot be computed again.
   bool find_needed() {
     std::vector<bool> wanted(needed_.size(), false);  // nodes
     for (std::size_t k = 0; k < again_.size(); ++k)
@@ -138,8 +138,8 @@ class Repetition {
     return true;
   }
 
-  /// Returns whether the step reads a value of the body (true) or computes it (false). Returns nothing if neither is
-  /// possible.
+  /// Decides how a step of the reader gets a value of the writer's body. Returns true if the step reads the value, and
+  /// false if the step computes it. Returns nothing if neither is possible.
   std::optional<bool> reads(ValueId value) {
     const auto given = std::find(writer_.given.begin(), writer_.given.end(), value);
     const auto place = static_cast<std::size_t>(given - writer_.given.begin());
@@ -211,11 +211,13 @@ class Repetition {
 
   ScanNode writer_;
   RepeatSteps which_;
-  std::vector<bool> again_, used_, was_used_;  // per stacked output of the writer; `used_` is the state afterwards
-  std::vector<bool> needed_;                   // per node of the writer's body: whether the reader computes it
-  std::vector<ValueId> read_;                  // values of the writer's body
-  std::vector<Source> sources_;                // of `read_`
-  std::int64_t saved_ = 0;                     // bytes
+  // Per stacked output of the writer: whether the reader computes it again; whether it is used, or the reader must read
+  // it for the computation; whether it was used before.
+  std::vector<bool> again_, used_, was_used_;
+  std::vector<bool> needed_;     // per node of the writer's body: whether the reader computes it
+  std::vector<ValueId> read_;    // values of the writer's body
+  std::vector<Source> sources_;  // of `read_`
+  std::int64_t saved_ = 0;       // bytes
   bool possible_ = false;
 };
 
@@ -297,7 +299,8 @@ class RepeatingScan {
   std::vector<std::pair<Source, Var>> inputs_;
 };
 
-/// Returns how scan `index` computes values of other scans again. Leaves out scans whose steps may not take place.
+/// Returns the repetitions by which the scan `reader` computes values of other scans again. Leaves out scans with a
+/// condition, whose steps may not take place, and scans that are marked in `changed`.
 std::vector<Repetition> repetitions(const Program& program, const Users& users, const ScanNode& reader,
                                     const std::vector<bool>& changed, RepeatSteps which) {
   std::vector<Repetition> parts;

@@ -311,7 +311,7 @@ class ScanRun {
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
-  std::vector<BodyStep> first_steps_;                        // the steps that run only before the first step
+  std::vector<BodyStep> first_steps_;  // the steps of the body that run once, before the first step of the scan
   std::vector<BodyStep> steps_;
   std::vector<BodyCall> calls_;        // the calls of one step, in order
   std::vector<StepOperand> operands_;  // the operands of all steps

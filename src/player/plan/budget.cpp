@@ -59,7 +59,7 @@ class Budget {
     return {arena + outside_, arena, seconds_ + way.seconds,
             static_cast<std::int64_t>(made.executions.size() - graph_.steps.size())};
   }
-  /// Returns the schedule of the first of these ways that keeps to the limit.
+  /// Returns the schedule of the first way in `ways` that needs at most `memory` bytes, or nothing if there is none.
   std::optional<Schedule> fitting(const std::vector<Way>& ways, std::size_t memory) {
     if (memory < outside_) return std::nullopt;
     const std::size_t room = memory - outside_;

@@ -72,7 +72,8 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
   return static_cast<std::size_t>(bytes);
 }
 
-/// Reserves `bytes`. Aligns them to a huge page if they are larger than one. Returns whether it succeeded.
+/// Reserves `bytes` bytes of address space. Aligns them to a huge page if `bytes` is at least the size of a huge page.
+/// Returns whether the reservation succeeded.
 bool Arena::reserve(std::size_t bytes) {
   const std::size_t alignment = bytes < huge_page ? page() : huge_page;
   const std::size_t wanted = rounded_up(bytes, alignment) + alignment;

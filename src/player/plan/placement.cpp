@@ -62,7 +62,7 @@ void Placements::find_last_uses() {
       const ValueId id{index, k};
       last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
     }
-    // the readers of this node read the input through it
+    // a node that reads this node also reads its inputs
     const bool passes_on = node.op->is_view() || node.op->lowering.parts;
     const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
     for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);

@@ -28,7 +28,8 @@ class Placements {
   const Placement& of(ValueId id) const { return places_[id]; }
   void set(ValueId id, const Placement& placement);
   bool requested(ValueId id) const;  ///< Whether the value is an output of the program.
-  /// Returns the last node that reads a value, also through views, or the number of nodes if the value is an output.
+  /// Returns the last node that reads a value, directly or through views. If the value is an output, returns the number
+  /// of nodes.
   std::int32_t last_use(ValueId id) const { return last_[id]; }
   /// Places a value in a new dense buffer.
   Placement make(ValueId id);

@@ -266,7 +266,8 @@ class Planner {
     return shared;
   }
 
-  /// Hashes must not depend on the previous contents of the memory.
+  /// Returns for each output whether the kernel must write zeros for steps that do not take place. With digests, always
+  /// returns true, because hashes must not depend on the previous contents of the memory.
   std::vector<bool> zeros_of(std::int32_t index) {
     if (options_.digests) return std::vector<bool>(program_.node(index).outputs.size(), true);
     if (!users_) users_.emplace(program_);
@@ -284,8 +285,8 @@ class Planner {
     return buffer.kind == BufferKind::external && number < external_.fixed.size() && external_.fixed[number];
   }
 
-  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. Other outputs get a
-  /// copy.
+  /// Outputs must be stored in dense buffers of kind output, or in the carry that they update. An output that is stored
+  /// elsewhere is copied to a buffer of kind output.
   void plan_outputs() {
     for (std::size_t k = 0; k < program_.outputs.size(); ++k) {
       const ValueId id = program_.outputs[k];
@@ -391,7 +392,8 @@ class Planner {
       if (in_arena(buffer)) lifetimes.push_back({buffer.bytes, buffer.first, buffer.last});
     return lifetimes;
   }
-  /// Buffers outside of the arena have other memory, are merged into another buffer, or are never used.
+  /// Returns whether the buffer takes memory of the arena. Every other buffer has other memory, is merged into another
+  /// buffer, or is never used.
   static bool in_arena(const Buffer& buffer) { return buffer.first >= 0 && buffer.kind == BufferKind::arena; }
 
   PlannedProgram result_;

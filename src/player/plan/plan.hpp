@@ -16,7 +16,8 @@ enum class BufferKind : std::uint8_t { arena, output, constant, parameter, input
 const char* name_of(BufferKind kind);
 
 struct Buffer {
-  /// The role for the value `of`, or for the step of its node.
+  /// What the buffer holds: the value `of`, a copy of this value, an output, or the scratch memory of the step that
+  /// computes `of`.
   enum class Role : std::uint8_t { value, copy, output, scratch };
 
   ValueId of;  ///< The value of the program that names the buffer. Empty for the caller's memory.
@@ -39,7 +40,8 @@ struct Buffer {
 struct ExternalBuffers {
   std::vector<std::pair<std::string, Layout>> inputs;  ///< The inputs in the caller's memory, with their names.
   std::vector<bool> fixed;                             ///< Per input: whether it keeps its values between plays.
-  std::vector<Layout> outputs;                         ///< For the first outputs. They are numbered after the inputs.
+  /// The layouts of the first outputs. The numbers of these outputs (make_external) follow the numbers of the inputs.
+  std::vector<Layout> outputs;
 };
 
 /// A location in a buffer.
@@ -57,7 +59,7 @@ std::string step_name(const Node& node);
 struct PlannedStep {
   std::int32_t node = -1;                ///< The node of the program that the step computes, or that needs the copy.
   ValueId copied;                        ///< The value that a copy step copies. Empty for other steps.
-  std::shared_ptr<const Kernel> kernel;  ///< Equal calls share one.
+  std::shared_ptr<const Kernel> kernel;  ///< Equal calls share a kernel.
   std::size_t first = 0;                 ///< The index of the first operand. Outputs follow the inputs.
   std::uint32_t inputs = 0, outputs = 0;
   int scratch = -1;  ///< The buffer of the scratch memory, or -1 if the step needs none.
@@ -106,12 +108,12 @@ struct PlannedProgram {
   std::span<const BufferRef> out(const PlannedStep& step) const {
     return {operands.data() + step.first + step.inputs, step.outputs};
   }
-  /// Texts for people. The plan does not store them.
+  /// Returns the operands of the step: first the inputs, then the outputs.
   std::span<BufferRef> of(const PlannedStep& step) {
     return {operands.data() + step.first, std::size_t{step.inputs} + step.outputs};
   }
 
-  // Returns the plan in readable form. The result keeps no reference to this object.
+  // Texts for people. The plan does not store them.
 
   std::string name_of(const Buffer& buffer) const;
   std::string name_of(const PlannedStep& step) const;  ///< step_name() of the step, or "copy".

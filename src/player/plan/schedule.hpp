@@ -50,8 +50,8 @@ class Recomputations {
   Recomputations(const StepGraph& graph) : graph_(&graph), at_(graph.steps.size()) {}
   bool has(Recomputation choice) const;
   void flip(Recomputation choice);  ///< Adds the choice, or removes it if it is there.
-  /// Returns the contents chosen before a step, in the reverse of the order of writing. No content in the list is
-  /// computed from a later one.
+  /// Returns the contents that are computed again before a step. The content that is written last comes first. No
+  /// content in the list is computed from a later one.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
   /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
@@ -69,7 +69,7 @@ struct Execution {
 };
 
 /// A content in memory, from execution `first` to execution `last`. A content outside of the arena has an instance only
-/// where a repeated step computes it without need.
+/// if a step that is repeated for the sake of another content computes it again.
 struct Instance {
   int content = 0;
   int first = 0, last = 0;

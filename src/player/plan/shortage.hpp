@@ -11,9 +11,9 @@ namespace xtape {
 /// location. `most` is memory_limit(), the memory that this process can use.
 void require_memory(const Node& node, const ValueType& type, std::size_t most);
 
-/// The corresponding check for an operand that may repeat elements and so take less memory than its type suggests.
-/// Throws Error if the bytes of `type` exceed every address space. Kernels can therefore compute small multiples of
-/// this number of bytes in 64 bits.
+/// Throws Error if a dense array of `type` would exceed the address space of current processors. Use this check for an
+/// operand that may repeat elements, and may therefore take less memory than a dense array. The check allows kernels to
+/// compute small multiples of the number of bytes in 64 bits.
 void require_countable(const Node& node, const ValueType& type);
 
 /// Throws Error if the plan's buffers take more memory than this process can use. The message names the op of the

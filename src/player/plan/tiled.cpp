@@ -47,8 +47,8 @@ struct TiledProgram {
   std::size_t thread_bytes() const {
     return slots * slot_bytes() + whole_lines((pointers() + most_operands) * sizeof(void*));
   }
-  /// Returns whether all elements of an operand are the same one, which is copied to each place of a tile. If an
-  /// operand has only one element, it is read in place.
+  /// Returns whether a single element of the operand is copied to all places of a tile. If the outputs have only one
+  /// element, the operand is read in place instead.
   bool fills(const OperandTiles& operand) const { return operand.uniform() && count > 1; }
 };
 
@@ -151,8 +151,8 @@ std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
 }
 
 void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
-  // Values in slots have numbers from `first_slot` on. The numbers of results follow. They are known only at the end,
-  // when the number of slots is known.
+  // Values in slots have numbers from `first_slot` on. The numbers of results follow the numbers of slots. The numbers
+  // of results are therefore known only at the end, when the number of slots is known.
   const auto first_slot = static_cast<std::int32_t>(program.externals.size());
   const auto last = last_reads(body);
   std::vector<std::vector<std::int32_t>> places(body.size());  // until then, ~k stands for result k
@@ -195,8 +195,8 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     if (place < 0) place = first_slot + pool.count() + ~place;
 }
 
-/// Returns the number of elements of a tile whose operands fit in the first-level cache, if such tiles are not too
-/// short.
+/// Returns the number of elements of a tile whose operands fit in the first-level cache. The result is at least
+/// shortest_tile, even if the operands then do not fit, and at most largest_tile.
 std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) {
   std::size_t widest = 1;
   for (const ValueType& type : call.inputs) widest = std::max(widest, size_of(type.dtype));

@@ -6,8 +6,8 @@
 namespace xtape {
 
 /// Returns the plan of the outputs. If the plan must repeat steps to keep to the limit of `options`, returns the
-/// fastest of the plans with and without scans that compute values again. Throws LimitError, with the smallest need of
-/// memory among them, if none keeps to the limit.
+/// fastest of the plans with and without scans that compute values again. Throws LimitError if none of these plans
+/// keeps to the limit. The error states the smallest memory that any of them needs.
 PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads);
 
 /// Returns the memory and predicted time of all plans among which plan_within_limit chooses. The order is from the

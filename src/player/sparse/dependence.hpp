@@ -15,15 +15,15 @@
 
 namespace xtape {
 
-/// For each element of a value in row-major order, the set of input elements on which it depends. Null if the value
-/// depends on none.
+/// For each element of a value in row-major order, the set of input elements on which it depends. Null if no element of
+/// the value depends on an input element.
 using Dependence = std::shared_ptr<const std::vector<IndexSets::Id>>;
 
 /// A call whose inputs have dependences, for the rules below.
 struct DependenceCall {
   const Node& node;
   Tape tape;                      ///< The tape with the node.
-  std::vector<ValueType> inputs;  ///< Types.
+  std::vector<ValueType> inputs;  ///< The types of the inputs.
   std::vector<Dependence> given;  ///< Per input.
   std::vector<bool> read;  ///< Per output: whether its dependence is needed. Rules may leave out the other outputs.
   /// Returns the value of an input that depends only on constants, or null for any other input. Plays the value at the

@@ -133,8 +133,9 @@ Dependences through_sums(const DependenceCall& call) {
   std::vector<ValueId> ids;
   for (const Var& each : places) ids.push_back(each.id());
   const std::vector<bool> needed = needed_by(apart, ids);
+  // The rule does not apply if the places depend on unknown values, such as indices.
   for (const ValueId& id : unknown)
-    if (static_cast<std::size_t>(id.node) < needed.size() && needed[id.node]) return std::nullopt;  // such as indices
+    if (static_cast<std::size_t>(id.node) < needed.size() && needed[id.node]) return std::nullopt;
   Player player = plain_player(apart, places);
   player.play({{numbers, numbers_from(0, output.shape())}}, 0);
   Meetings meetings;

@@ -10,10 +10,6 @@
 
 namespace xtape {
 
-namespace {
-/// The limit of indices in all sets together: 4 GiB.
-}  // namespace
-
 IndexSets::IndexSets(std::int64_t count) : table_(64, none) {
   if (count > std::numeric_limits<std::int32_t>::max())
     throw ShapeError("sparsity: the input has " + std::to_string(count) + " elements, more than 2^31 - 1");
