@@ -37,7 +37,7 @@ struct Images {
 /// contribute to a smaller image.
 enum class ImageFilter : std::uint8_t { lanczos, bilinear, bicubic };
 
-/// The resizing of images, with the same bytes as Pillow's Image.resize.
+/// The resizing of images, with the same bytes as Image.resize of Pillow 13.
 struct ImageResize {
   std::int64_t height = 0, width = 0;  ///< The new size. 0 keeps the size, unless `shorter` is set.
   std::int64_t shorter = 0;  ///< If above 0, the new length of the shorter side. The other side keeps the proportion.

@@ -202,7 +202,7 @@ finish
 
 # ViT: labels of images as transformers gives them, training further on images of any size, and export.
 vit=$source/tests/golden/vit
-pictures=("$vit"/{photo,grey,transparent,palette}.png)
+pictures=("$vit"/{photo,grey,transparent,palette,tall}.png)
 holds "labels and probabilities equal those of transformers" same "$("$xtape" classify "$vit/model" "${pictures[@]}")" "$(cat "$vit/labels.txt")"
 holds "many images are labelled in parts" same \
   "$("$xtape" classify "$vit/model" $(printf "$vit/grey.png %.0s" {1..20}) "$vit/palette.png" | uniq -c | sed 's/^ *//')" \
