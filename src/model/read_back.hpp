@@ -11,7 +11,9 @@ namespace xtape::model {
 /// definition of `model` if there is none. Throws FileError if the weights of the folder do not match the definition,
 /// or if its logits on random tokens differ from those of `model`. The message says what differs and calls the folder
 /// `name`. If the model has no function for logits, the first function that can be played on random inputs is compared
-/// instead. If there is none, the weights are compared.
-Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type);
+/// instead. If there is none, the weights are compared. With `base`, the folder has adapters, which are opened on top of
+/// the model in the folder `base`.
+Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
+                const std::string& base = "");
 
 }  // namespace xtape::model

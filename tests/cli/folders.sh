@@ -129,6 +129,8 @@ holds "adapters that are written again are the same" cmp -s again-adapter/adapte
 expect 0 "^named-adapter$" "" export low named-adapter --adapter --base someone/llama
 holds "the base has the name that is given" grep -q '"base_model_name_or_path": "someone/llama"' named-adapter/adapter_config.json
 expect 2 "" "--base requires --adapter" export low other --base someone/llama
+cp -r low moved-base && sed -i 's|"from": ".*"|"from": "/none"|' moved-base/recipe.json
+expect 0 "^moved-adapter$" "^warning: /none is gone, so that the adapters were not read back" export moved-base moved-adapter --adapter
 cp low-adapter/* again-adapter && cp "$llama"/nested/* again-adapter
 expect 0 "parameters" "^warning: again-adapter has a config.json and an adapter_config.json: its adapters are ignored" show again-adapter
 holds "they are read when they are asked for" same "$of_run" "$(says again-adapter --adapter again-adapter 2>&1)"
