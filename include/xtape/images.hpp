@@ -51,7 +51,7 @@ Images resized(const Images& images, const ImageResize& resize);
 /// Reads a labelled data set from a folder or a file.
 ///
 /// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
-/// .pnm). The images are read with `channels` channels. Colours become grey, or grey becomes three equal channels.
+/// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels. Colours become grey, or grey becomes three equal channels.
 /// Transparent pixels have the colours of the file. `resize` applies to each image, and then all images must have the
 /// same size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a
 /// label keep the order of their names.
@@ -85,9 +85,10 @@ struct ImagePreparation {
 };
 /// The name of the preprocessing file in the folder of a model.
 inline constexpr const char* preparation_file = "preprocessor_config.json";
-/// Reads preprocessor_config.json in the folder of a model, like transformers. Throws FileError if there is no such
-/// file, and DefinitionError with file and line if ImagePreparation does not support an entry.
-ImagePreparation read_image_preparation(const std::string& folder);
+/// Reads preprocessor_config.json in the folder of a model that reads `channels` channels, like transformers. Throws
+/// FileError if there is no such file, and DefinitionError with file and line if ImagePreparation does not support an
+/// entry. Throws Error if `channels` is neither 1 nor 3.
+ImagePreparation read_image_preparation(const std::string& folder, std::int64_t channels = 3);
 /// Writes preprocessor_config.json for a model that reads `channels` channels.
 void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder);
 

@@ -8,6 +8,7 @@
 #include "files.hpp"
 #include "npz.hpp"
 #include "process_memory.hpp"
+#include "word_list.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -94,12 +95,19 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   return images;
 }
 
+/// The first bytes of the kinds of images that are not read.
+constexpr std::pair<std::string_view, const char*> unread_kinds[] = {
+    {"\xff\xd8\xff", "JPEG"}, {"GIF8", "GIF"},        {"BM", "BMP"},
+    {"RIFF", "WebP"},         {{"II*\0", 4}, "TIFF"}, {{"MM\0*", 4}, "TIFF"}};
+
 /// Appends the image of a file. It must have the shape of the earlier images.
 void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
   if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
-  if (bytes.starts_with("\xff\xd8\xff"))
-    fail_image(path, "a JPEG image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
+  for (const auto& [first, kind] : unread_kinds)
+    if (bytes.starts_with(first))
+      fail_image(path, std::string("a ") + kind +
+                           " image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
   const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
   const Images image =
       resized(planar(pnm ? read_pnm(path, bytes) : read_png(path, bytes), images.shape.channels), resize);
@@ -120,9 +128,11 @@ std::vector<std::string> sorted_names(const std::string& folder) {
   return names;
 }
 
+/// Whether the file is an image by its name, also one of a kind that is not read: none is left out silently.
 bool is_image_name(const std::string& name) {
-  const std::string end = name.substr(std::min(name.size(), name.rfind('.')));
-  return end == ".png" || end == ".PNG" || end == ".pgm" || end == ".ppm" || end == ".pnm";
+  constexpr const char* endings =
+      ".png .pgm .ppm .pnm .pbm .pam .jpg .jpeg .jpe .jfif .gif .bmp .webp .tif .tiff .avif .heic";
+  return is_one_of(endings, in_lower_case(name.substr(std::min(name.size(), name.rfind('.')))));
 }
 
 Images read_folder(const std::string& folder, std::int64_t channels, const ImageResize& resize) {

@@ -159,8 +159,8 @@ Images resized(const Images& images, const ImageResize& resize) {
   const bool columns_first = lower > 0 && lower > 2 * (shape.width - wanted.width);
   const ImageShape between = columns_first ? ImageShape{shape.channels, wanted.height, shape.width}
                                            : ImageShape{shape.channels, shape.height, wanted.width};
-  const std::int64_t most = std::max({wanted.height * wanted.width, between.height * between.width,
-                                      resize.middle_height * resize.middle_width});
+  const std::int64_t most = std::max(
+      {wanted.height * wanted.width, between.height * between.width, resize.middle_height * resize.middle_width});
   std::int64_t bytes = planes;
   if (!checked_multiply(bytes, most)) throw Error("resized images of 2^63 bytes or more");
   require_memory_left(static_cast<std::size_t>(bytes), "resized images");

@@ -200,7 +200,6 @@ mkdir broken && cp "$folders"/tiny/*.json broken
 expect 2 "" "broken has no model.safetensors" export broken out-of-it
 expect 2 "" "no_such_run is not a run" export no_such_run out-of-it
 expect 2 "" "has no entry \"hugging_face\"" train "$source/models/recipes/gpt2_finetune.json" --from "$folders/tiny" --out run3 "${small[@]}" --set definition="$source/models/lstm_lm.json"
-finish
 
 # ViT: labels of images as transformers gives them, training further on images of any size, and export.
 vit=$source/tests/golden/vit
@@ -217,7 +216,7 @@ expect 2 "" "--checkpoint needs a run" classify "$vit/model" cut.png --checkpoin
 cp -r "$vit/model" vit && rm vit/preprocessor_config.json
 expect 2 "" "vit has no preprocessor_config.json, which says how images are prepared" classify vit "$vit/photo.png"
 cp "$vit/bicubic/preprocessor_config.json" vit
-expect 2 "" "photo.png has 3 channels of 30 x 17 .height x width., and the model reads 3 channels of 24 x 24" classify vit "$vit/photo.png"
+expect 2 "" "photo.png, prepared as preprocessor_config.json says, has 3 channels of 30 x 17 .height x width., and the model reads 3 channels of 24 x 24" classify vit "$vit/photo.png"
 echo '{"size": 24, "image_mean": [1, 2, 3], "do_solarize": true}' >vit/preprocessor_config.json
 expect 2 "" "vit/preprocessor_config.json, line 1: 'do_solarize' is a way of preparing images that is not supported" classify vit "$vit/photo.png"
 ppm() { printf 'P6 %s 5 255\n' "$1"; for _ in $(seq $((5 * $1))); do printf "\\x$2\\x$3\\x20"; done; }
@@ -234,12 +233,22 @@ green
 red"
 expect 0 "^told$" "" export seen told
 holds "what is exported labels as the run does" same "$("$xtape" classify seen "${colours[@]}")" "$("$xtape" classify told "${colours[@]}")"
+expect 0 "^greys: step 20 " "parameters" train digits --out greys --set definition="$source/models/vit.json" --set steps=20 --set epochs=null \
+  --set data.images="$source/examples/data/digits.safetensors" --set hyper.patch_height=4 --set hyper.d_model=8 --set hyper.heads=2 \
+  --set hyper.layers=1 --threads 1
+{ printf 'P5 8 8 255\n'; for i in $(seq 10 73); do printf "\\x$i"; done; } >grey.pgm
+expect 0 "^told-greys$" "" export greys told-greys
+holds "what is exported of grey images labels as the run does" same "$("$xtape" classify greys grey.pgm)" "$("$xtape" classify told-greys grey.pgm)"
+sed -i '/image_mean/,/]/c\  "image_mean": [0.1, 0.2, 0.3],' told-greys/preprocessor_config.json
+expect 2 "" "told-greys/preprocessor_config.json, line [0-9]+: 'image_mean' must be a number, or one for each channel, of which the model reads 1, not 3" \
+  classify told-greys grey.pgm
 expect 2 "" "of another shape: classifier.bias is .3,., the model's is .2,." train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'initialise=[]'
 expect 2 "" "colours/.*: all must have one size, or be resized to one" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={}'
 expect 2 "" "needs both 'height' and 'width', or neither" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" --set data.resize.height=3
-expect 2 "" "'shorter' replaces 'height' and 'width'" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+expect 2 "" "'data.resize.shorter' replaces 'height' and 'width'" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={"height": 3, "width": 4, "shorter": 5}'
 expect 2 "" "must be \"lanczos\", \"bilinear\" or \"bicubic\"" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={"filter": "box"}'
+finish

@@ -115,8 +115,14 @@ TEST_CASE("images: errors of single files") {
   CHECK_HAS(error("none.pgm", "P5 0 1 255 ab"), "an image has 1 to 65536 pixels in each direction, not 1 x 0");
   CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");
   CHECK_HAS(error("head.pgm", "P5 abcdefg"), "the header of the PNM image must have");
-  CHECK_HAS(error("other.png", "GIF89a, not PNG"), "not a PNG image that can be read");
-  CHECK_HAS(error("photo.png", "\xff\xd8\xff\xe0, JFIF"), "a JPEG image, and only PNG and PNM images are read");
+  CHECK_HAS(error("other.png", "<svg width='1'>"), "not a PNG image that can be read");
+  for (const auto& [bytes, kind] : {std::pair<std::string, const char*>{"\xff\xd8\xff\xe0, JFIF", "JPEG"},
+                                    {"GIF89a, not PNG", "GIF"},
+                                    {"BM, not PNG", "BMP"},
+                                    {"RIFFxxxxWEBPVP8 ", "WebP"},
+                                    {std::string("II*\0 little", 11), "TIFF"},
+                                    {std::string("MM\0* large", 10), "TIFF"}})
+    CHECK_HAS(error("photo.png", bytes), std::string("a ") + kind + " image, and only PNG and PNM images are read");
   CHECK_HAS(error("empty.png", ""), "not a PNG or PNM image");
   std::string damaged = png();
   damaged.resize(60);
@@ -137,6 +143,15 @@ TEST_CASE("images: a folder has a folder for each label, and mixes them") {
   CHECK(found.labels == std::vector<std::int64_t>{1, 0, 1, 1, 0, 1});
   CHECK(found.pixels == Bytes{'1', '1', '2', '3', '2', '4'});
   CHECK(found.place(1) == folder / "pets/cat/1.pgm");
+  // Endings in any case, and files of other kinds of images, which are not left out silently.
+  for (const char* name : {"x.JPG", "x.jpeg", "x.Gif", "x.bmp", "x.webp", "x.tif", "x.TIFF"}) {
+    const std::string photo = folder.write(std::string("pets/dog/") + name, "\xff\xd8\xff\xe0, JFIF");
+    CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }), photo + ": a JPEG image, and only PNG and PNM");
+    fs::remove(photo);
+  }
+  for (const char* name : {"pets/dog/5.Pgm", "pets/cat/3.PNM"}) folder.write(name, image('9'));
+  CHECK(read_images(folder / "pets", 1).labels == std::vector<std::int64_t>{1, 0, 1, 0, 1, 1, 0, 1});
+  for (const char* name : {"pets/dog/5.Pgm", "pets/cat/3.PNM"}) fs::remove(folder / name);
   folder.write("pets/cat/0.pgm", "P5 2 1 255\nab");
   CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }),
             "the image is 1 x 2 (height x width), and " + (folder / "pets/dog/1.pgm") + " is 1 x 1: all must have one");
@@ -466,7 +481,21 @@ TEST_CASE("images: preprocessor_config.json, read and written") {
       "image_std": [4, 5, 6], "do_convert_rgb": true, "device": null})");
   CHECK((other.resize.shorter == 40 && other.resize.middle_height == 20 && other.resize.middle_width == 30));
   CHECK(other.resize.filter == ImageFilter::bicubic);
-  for (const ImagePreparation& each : {usual, old, bytes, scaled, other}) {
+  // Null turns a step off; what only this step needs may then be null, too.
+  const ImagePreparation off = read(R"({"do_resize": null, "size": null, "resample": null, "do_center_crop": null,
+      "crop_size": null, "do_rescale": null, "rescale_factor": null, "do_normalize": null, "image_mean": null})");
+  CHECK(off.resize.height == 0);
+  CHECK(off.resize.middle_height == 0);
+  CHECK(image_array(image, off.numbers).as<float>()[4] == 5);
+  const ImagePreparation shorter = read(R"({"size": 20, "default_to_square": false})");
+  CHECK((shorter.resize.shorter == 20 && shorter.resize.height == 0));
+  CHECK(read(R"({"size": 20, "default_to_square": true})").resize.height == 20);
+  CHECK(read(R"({"size": [20, 30], "default_to_square": false})").resize.width == 30);
+  // One type wins over the other, and null is none.
+  CHECK(read(R"({"image_processor_type": "ViTImageProcessorFast", "feature_extractor_type": "X"})").resize.width ==
+        224);
+  CHECK(read(R"({"image_processor_type": null, "feature_extractor_type": "ViTFeatureExtractor"})").resize.width == 224);
+  for (const ImagePreparation& each : {usual, old, bytes, scaled, other, shorter}) {
     write_image_preparation(each, 3, folder.path());
     const ImagePreparation again = read_image_preparation(folder.path());
     CHECK((again.resize.height == each.resize.height && again.resize.shorter == each.resize.shorter));
@@ -496,7 +525,21 @@ TEST_CASE("images: errors of preprocessor_config.json") {
            {R"({"do_center_crop": true})", "the key 'crop_size' is missing"},
            {R"({"rescale_factor": 0})", "'rescale_factor' must be above 0"},
            {R"({"rescale_factor": -1e300})", "'rescale_factor' must be above 0"},
-           {R"({"image_mean": [1, 2]})", "'image_mean' must be a number, or one for each channel"},
+           {R"({"image_mean": [1, 2]})", "or one for each channel, of which the model reads 3, not 2"},
+           {R"({"size": null})", "'size' is null, and the preparation that this file says needs it"},
+           {R"({"resample": null})", "'resample' is null"},
+           {R"({"do_center_crop": true, "crop_size": null})", "'crop_size' is null"},
+           {R"({"rescale_factor": null})", "'rescale_factor' is null"},
+           {R"({"image_mean": null})", "'image_mean' is null"},
+           {R"({"image_std": null})", "'image_std' is null"},
+           {R"({"image_processor_type": 3})", "line 1"},
+           {R"({"image_processor_type": "ViTHybridImageProcessor"})",
+            "'image_processor_type' is \"ViTHybridImageProcessor\", which may prepare images in a way of its own"},
+           {R"({"image_processor_type": "ConvNextImageProcessor", "size": 3})", "supported are ImageProcessor, also"},
+           {R"({"image_processor_type": "ImageProcessor"})", "'image_processor_type' is \"ImageProcessor\", which"},
+           {R"({"feature_extractor_type": "LevitFeatureExtractor"})", "'feature_extractor_type' is"},
+           {R"({"image_processor_type": "CLIPImageProcessor", "feature_extractor_type": "ViTFeatureExtractor"})",
+            "is missing, whose default for CLIPImageProcessor"},
            {R"({"image_mean": "x"})", "a number"},
            {R"({"image_std": 0})", "'image_std' must be above 0"},
            {R"({"image_processor_type": "CLIPImageProcessor"})", "is missing, whose default for CLIPImageProcessor"},

@@ -227,7 +227,8 @@ TEST_CASE("adapters alone are not exported if their base does not give the run's
       CHECK_THROWS_WITH_AS(run.save_adapter(made, named), doctest::Contains(message.c_str()), FileError);
     CHECK(!tiny::fs::exists(made));
   };
-  refused("positions", {{"initialise", R"(["*.lora_?", "wpe.*"])"}, {"hyper.n_positions", "20"}}, "'logits' differs by");
+  refused("positions", {{"initialise", R"(["*.lora_?", "wpe.*"])"}, {"hyper.n_positions", "20"}},
+          "'logits' differs by");
   refused("epsilon", {{"hyper.epsilon", "0.3"}}, "'logits' differs by");
   const Run run = run_with("same", {{"hyper.embd_dropout_rate", "0.5"}});
   CHECK(run.save_adapter(made));

@@ -124,7 +124,8 @@ void write(const ExportArguments& arguments) {
     if (!arguments.adapter)
       run.save_hugging_face(arguments.target, weights);
     else if (!run.save_adapter(arguments.target, arguments.base))
-      std::cerr << "warning: " << run.recipe().from << " is gone, so that the adapters were not read back on top of it\n";
+      std::cerr << "warning: " << run.recipe().from
+                << " is gone, so that the adapters were not read back on top of it\n";
   }
   std::cout << arguments.target << '\n';
 }
