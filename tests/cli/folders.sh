@@ -225,6 +225,11 @@ for i in $(seq 10); do
   ppm "$i" "f$((i % 10))" 10 >colours/red/$i.ppm
   ppm "$((i + 3))" 10 "e$((i % 10))" >colours/green/$i.ppm
 done
+for command in "train --out warm" check; do
+  expect 2 "" "schedule: 3 epochs of this data are 3 updates, fewer than the 20 of schedule.warmup" $command vit_finetune \
+    --set from="$vit/model" --set data.images=colours
+done
+holds "a refused recipe leaves no run" [ ! -e warm ]
 further=(--set data.images=colours --set batch.accumulate=1 --set schedule.rate=1e-2 --set schedule.warmup=1 --threads 1)
 expect 0 "accuracy 100.00 %$" "parameters, step 0 of" train vit_finetune --from "$vit/model" --out seen "${further[@]}" --set epochs=15
 colours=(colours/red/3.ppm colours/green/4.ppm colours/red/9.ppm)

@@ -147,6 +147,12 @@ TEST_CASE("runs on images: errors of recipes and data") {
     CHECK(text.find(part) != std::string::npos);
   };
   has({{"data.images", "nowhere.safetensors"}}, "nowhere.safetensors: No such file");
+  // 48 images in batches of 10, two of which make an update.
+  for (const auto& [epochs, counted] : {std::pair("2", "2 epochs of this data are 5 updates, fewer than the 6 of"),
+                                        {"1", "1 epoch of this data is 3 updates, fewer than the 6 of"}})
+    has({{"schedule", R"({"kind": "cosine", "rate": 0.1, "warmup": 6})"}, {"batch.accumulate", "2"}, {"epochs", epochs}},
+        counted);
+  CHECK(!std::filesystem::exists(directory / "run"));
   has({{"data.channels", "2"}}, "must be 1 (grey) or 3");
   has({{"data.normalise.std", "0"}}, "must be above 0");
   has({{"data.normalise.std", "[1, 2]"}}, "deviation must have one number, or one for each of the 1 channels");
