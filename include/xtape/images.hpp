@@ -51,10 +51,11 @@ Images resized(const Images& images, const ImageResize& resize);
 /// Reads a labelled data set from a folder or a file.
 ///
 /// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
-/// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels. Colours become grey, or grey becomes three equal channels.
-/// Transparent pixels have the colours of the file. `resize` applies to each image, and then all images must have the
-/// same size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a
-/// label keep the order of their names.
+/// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels.
+/// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
+/// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
+/// size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a label
+/// keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.

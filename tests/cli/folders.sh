@@ -203,7 +203,7 @@ expect 2 "" "has no entry \"hugging_face\"" train "$source/models/recipes/gpt2_f
 
 # ViT: labels of images as transformers gives them, training further on images of any size, and export.
 vit=$source/tests/golden/vit
-pictures=("$vit"/{photo,grey,transparent,palette,tall}.png)
+pictures=("$vit"/{photo,grey,transparent,palette,tall,turned}.png)
 holds "labels and probabilities equal those of transformers" same "$("$xtape" classify "$vit/model" "${pictures[@]}")" "$(cat "$vit/labels.txt")"
 holds "many images are labelled in parts" same \
   "$("$xtape" classify "$vit/model" $(printf "$vit/grey.png %.0s" {1..20}) "$vit/palette.png" | uniq -c | sed 's/^ *//')" \

@@ -13,6 +13,7 @@ import json, os, shutil, subprocess, sys, tempfile
 import numpy as np, torch, torch.nn.functional as F
 from PIL import Image
 from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessorPil, pipeline
+from transformers.image_utils import load_image
 
 from golden import beside, save
 from in_double import in_double
@@ -69,7 +70,7 @@ def expect():
     print({key: value.tolist() for key, value in found.items() if key in ("logits", "loss")})
 
 
-IMAGES = ("photo", "grey", "transparent", "palette", "tall")
+IMAGES = ("photo", "grey", "transparent", "palette", "tall", "turned")
 PREPARATIONS = {
     "bicubic": dict(size={"height": 30, "width": 17}, resample=3, image_mean=[0.485, 0.456, 0.406],
                     image_std=[0.229, 0.224, 0.225]),
@@ -99,6 +100,9 @@ def make_images():
     made["palette"] = Image.fromarray(255 - pixels[..., :3]).quantize(11)
     for name, picture in made.items():
         picture.save(image(name), optimize=True)
+    exif = Image.Exif()
+    exif[0x112] = 6  # a camera that was held upright
+    made["photo"].save(image("turned"), optimize=True, exif=exif)
 
 
 def prepare():
@@ -108,7 +112,7 @@ def prepare():
     for name, processor in processors.items():
         processor.save_pretrained(os.path.join(FOLDER, name))
         for picture in IMAGES if name == "model" else IMAGES[:1]:
-            pixels = processor(Image.open(image(picture)).convert("RGB"), return_tensors="pt")["pixel_values"]
+            pixels = processor(load_image(image(picture)), return_tensors="pt")["pixel_values"]
             prepared[f"{name}.{picture}"] = pixels.float()
     save(os.path.join(FOLDER, "prepared.safetensors"), prepared)
     classify = pipeline("image-classification", MODEL, image_processor=processors["model"])

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "allocations.hpp"
 #include "error_of.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
@@ -356,6 +357,76 @@ TEST_CASE("images: every kind of PNG gives the colours that are in the file") {
   CHECK(pixels(png_of(1, 1, 8, 0, text({0, 50}), chunk("gAMA", big_endian(100000)))) == Bytes{50, 50, 50});
   // Two passes, the first and the sixth, have one pixel each.
   CHECK(pixels(png_of(2, 1, 8, 0, text({0, 3, 0, 4}), "", true)) == Bytes{3, 4, 3, 4, 3, 4});
+}
+
+namespace {
+/// The image with chunks behind its header, and before its end.
+std::string png_with(const std::string& before, const std::string& after = "") {
+  const std::string bytes = png();
+  const std::size_t header = 33, end = bytes.size() - 12;
+  return bytes.substr(0, header) + before + bytes.substr(header, end - header) + after + bytes.substr(end);
+}
+/// Exif with two entries: a width, and the orientation, a number of 16 bits.
+std::string exif(std::uint32_t orientation, bool highest_first) {
+  const auto number = [&](std::uint32_t value, std::size_t bytes) {
+    const std::string whole = big_endian(value).substr(4 - bytes);
+    return highest_first ? whole : std::string(whole.rbegin(), whole.rend());
+  };
+  const auto entry = [&](std::uint32_t tag, std::uint32_t value) {
+    return number(tag, 2) + number(3, 2) + number(1, 4) + number(value, 2) + number(0, 2);
+  };
+  return (highest_first ? "MM" : "II") + number(42, 2) + number(10, 4) + "??" + number(2, 2) + entry(0x100, 7) +
+         entry(0x112, orientation) + number(0, 4);
+}
+}  // namespace
+
+TEST_CASE("images: a PNG file is turned by the orientation of its Exif") {
+  const Folder folder;
+  const Images upright = read_image(folder.write("upright.png", png()));
+  // The places of the upright image that Pillow's exif_transpose gives, row by row.
+  const std::vector<std::vector<std::size_t>> places = {{0, 1, 2, 3, 4, 5}, {2, 1, 0, 5, 4, 3}, {5, 4, 3, 2, 1, 0},
+                                                        {3, 4, 5, 0, 1, 2}, {0, 3, 1, 4, 2, 5}, {3, 0, 4, 1, 5, 2},
+                                                        {5, 2, 4, 1, 3, 0}, {2, 5, 1, 4, 0, 3}};
+  const auto found = [&](const std::string& bytes) { return read_image(folder.write("turned.png", bytes)); };
+  for (std::uint32_t orientation = 1; orientation <= 8; ++orientation) {
+    Bytes expected;
+    for (std::size_t channel = 0; channel < 3; ++channel)
+      for (const std::size_t place : places[orientation - 1]) expected.push_back(upright.pixels[6 * channel + place]);
+    for (const bool highest_first : {true, false}) {
+      CAPTURE(orientation);
+      CAPTURE(highest_first);
+      const std::string turning = chunk("eXIf", exif(orientation, highest_first));
+      for (const Images& image : {found(png_with(turning)), found(png_with("", turning))}) {
+        CHECK(image.shape == (orientation < 5 ? ImageShape{3, 2, 3} : ImageShape{3, 3, 2}));
+        CHECK(image.pixels == expected);
+      }
+    }
+  }
+  // No orientation, or one that nothing can be made of.
+  for (const std::string& odd :
+       {exif(0, true), exif(9, true), exif(6, true).substr(0, 30), exif(6, false).substr(0, 9),
+        std::string("MM\0*\xff\xff\xff\xff??", 10), std::string("MM"), std::string("??????????")})
+    CHECK(found(png_with(chunk("eXIf", odd))).pixels == upright.pixels);
+}
+
+TEST_CASE("images: texts in a PNG file are passed over, so that they take no memory") {
+  if (!allocations_are_counted()) return;
+  const Folder folder;
+  std::string packed(compressBound(1 << 20), '\0'), texts;
+  const std::string text(1 << 20, 'a');
+  uLongf size = packed.size();
+  REQUIRE(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
+                   text.size()) == Z_OK);
+  packed.resize(size);
+  for (int i = 0; i < 100; ++i) texts += chunk("zTXt", "k" + std::string(2, '\0') + packed);
+  const std::string few = folder.write("few.png", png()), many = folder.write("many.png", png_with(texts, texts));
+  const auto counted = [](const std::string& path) {
+    const AllocationCount count;
+    CHECK(read_image(path).shape == ImageShape{3, 2, 3});
+    return count.count();
+  };
+  counted(few);
+  CHECK(counted(many) < counted(few) + 10);
 }
 
 TEST_CASE("images: errors of PNG files") {
