@@ -2,6 +2,7 @@
 #include "image_files.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "durable.hpp"
@@ -52,8 +53,9 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
       at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
     std::int64_t value = -1;
-    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && value <= most_side; ++at)
-      value = std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0');
+    constexpr std::int64_t most = 100'000'000'000'000'000;  // what is larger is as wrong
+    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9'; ++at)
+      value = std::min(most, std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0'));
     return value;
   };
   if (bytes[1] != '5' && bytes[1] != '6')
@@ -73,9 +75,12 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
                          std::to_string(image.shape.pixels()) + " of its pixels: the file is cut off");
   reserve(image, path);
+  std::uint8_t scaled[256];  // halves go to the even byte, as in Pillow
+  for (int value = 0; value < 256; ++value)
+    scaled[value] =
+        static_cast<std::uint8_t>(std::min(255.0, std::nearbyint(value / static_cast<double>(largest) * 255)));
   for (std::size_t i = 0; i < image.pixels.size(); ++i)
-    image.pixels[i] = static_cast<std::uint8_t>(
-        std::min<std::int64_t>(255, static_cast<std::uint8_t>(bytes[at + i]) * 255 / largest));
+    image.pixels[i] = scaled[static_cast<std::uint8_t>(bytes[at + i])];
   return image;
 }
 
@@ -88,8 +93,8 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   images.pixels.reserve(static_cast<std::size_t>(images.shape.pixels()));
   for (std::int64_t channel = 0; channel < channels; ++channel)
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const bool to_grey = from == 3 && channels == 1;  // the luminance of ITU-R BT.709
-      const int grey = to_grey ? (6968 * at(i, 0) + 23434 * at(i, 1) + 2366 * at(i, 2) + 16384) / 32768 : 0;
+      const bool to_grey = from == 3 && channels == 1;  // the luma of ITU-R BT.601, with the bytes of Pillow's "L"
+      const int grey = to_grey ? (19595 * at(i, 0) + 38470 * at(i, 1) + 7471 * at(i, 2) + 32768) / 65536 : 0;
       images.pixels.push_back(to_grey ? static_cast<std::uint8_t>(grey) : at(i, std::min(channel, from - 1)));
     }
   return images;
