@@ -72,8 +72,8 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 /// of `model`. Throws FileError if a file cannot be written.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
-/// Copies config.json, generation_config.json and the tokenizer files, as far as they exist, to the folder `to`.
-/// Creates `to` if necessary. Does not copy weights. Throws FileError.
+/// Copies config.json, generation_config.json, preprocessor_config.json and the tokenizer files, as far as they exist,
+/// to the folder `to`. Creates `to` if necessary. Does not copy weights. Throws FileError.
 void copy_hugging_face_files(const std::string& folder, const std::string& to);
 
 }  // namespace xtape

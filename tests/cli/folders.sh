@@ -230,6 +230,8 @@ for command in "train --out warm" check; do
     --set from="$vit/model" --set data.images=colours
 done
 holds "a refused recipe leaves no run" [ ! -e warm ]
+mkdir -p beside/vit && sed 's|"../vit.json"|"vit"|' "$source/models/recipes/vit_finetune.json" >beside/recipe.json
+expect 0 "recipe, data and definition fit" "" check beside/recipe.json --set from="$vit/model" --set data.images=colours --set schedule.warmup=1
 further=(--set data.images=colours --set batch.accumulate=1 --set schedule.rate=1e-2 --set schedule.warmup=1 --threads 1)
 expect 0 "accuracy 100.00 %$" "parameters, step 0 of" train vit_finetune --from "$vit/model" --out seen "${further[@]}" --set epochs=15
 colours=(colours/red/3.ppm colours/green/4.ppm colours/red/9.ppm)

@@ -228,7 +228,9 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   } catch (const DefinitionError& error) {
     if (!opened.adapters) throw;
     throw FileError("'" + opened.adapters->path() +
-                    "' has adapters for which the definition has no place: " + error.what());
+                    "' has adapters for which the definition has no place, such as those of an embedding or of the "
+                    "head: " +
+                    error.what());
   }
 }
 

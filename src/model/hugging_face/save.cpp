@@ -90,8 +90,8 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const
 }
 
 /// Writes one hyper-parameter and erases its other keys. Uses the key that the config has for it, or its first key.
-/// Changes nothing, except that it erases the other keys of a count, if the config already has the value. Adds no key for a count, and no key inside a nested object, if
-/// the same value applies without the key. Always writes the elements of a list.
+/// If the config already has the value, changes nothing but the other keys of a count. Adds no key for a count, and no
+/// key inside a nested object, if the same value applies without the key. Always writes the elements of a list.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
