@@ -138,6 +138,23 @@ class Reader {
     return nodes;
   }
 
+  /// Returns the files with the contents of other files in place of changes of blocks that are paths of these.
+  std::vector<JsonNode> with_changes(std::vector<JsonNode> nodes) {
+    for (JsonNode& node : nodes) {
+      if (!node.has("blocks")) continue;
+      Entries blocks = node.at("blocks").entries();
+      for (auto& [name, entry] : blocks) {
+        if (!is_change(entry)) continue;
+        Entries parts = entry.entries();
+        for (auto& [key, part] : parts)
+          if (key == "change" && part.is_string()) part = source_of(part, part.file()).open();
+        entry = entry.with_entries(parts);
+      }
+      node = node.with_entries({{"blocks", node.at("blocks").with_entries(blocks)}});
+    }
+    return nodes;
+  }
+
   /// Returns a mapping to folders, given as an object or as the path of one, merged over the mapping that it extends.
   JsonNode mapping_of(const JsonNode& entry, std::size_t depth) {
     const JsonNode node = entry.is_string() ? source_of(entry, entry.file()).open() : entry;
@@ -193,7 +210,7 @@ class Reader {
     Entries used;
     for (const Definition::Used& each : definition.used)
       for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
-    read_blocks(definition, merged(nodes, "blocks", "", used));
+    read_blocks(definition, merged(with_changes(nodes), "blocks", "", used));
     if (definition.version == 1)
       for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);
