@@ -67,12 +67,13 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 /// Writes the low-rank adapters of `model` in the format of PEFT: adapter_config.json and adapter_model.safetensors.
 /// Creates `folder` if necessary. `base` names the base model of the adapters: a folder, or a repository of the Hugging
 /// Face Hub. Throws DefinitionError, before it writes anything, if the definition's entry "hugging_face" has no
-/// "adapter", or if its merged weights (Model::exported_weights) differ from those that PEFT computes. Throws FileError
-/// if a file cannot be written.
+/// "adapter", or if its merged weights (Model::exported_weights) differ from those that PEFT computes. If `base` is a
+/// folder, the adapters are read back on top of it. Throws FileError, and writes nothing, if they do not give the logits
+/// of `model`. Throws FileError if a file cannot be written.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
-/// Copies config.json, generation_config.json and the tokenizer files, as far as they exist, to the folder `to`.
-/// Creates `to` if necessary. Does not copy weights. Throws FileError.
+/// Copies config.json, generation_config.json, preprocessor_config.json and the tokenizer files, as far as they exist,
+/// to the folder `to`. Creates `to` if necessary. Does not copy weights. Throws FileError.
 void copy_hugging_face_files(const std::string& folder, const std::string& to);
 
 }  // namespace xtape

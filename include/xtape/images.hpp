@@ -37,7 +37,7 @@ struct Images {
 /// contribute to a smaller image.
 enum class ImageFilter : std::uint8_t { lanczos, bilinear, bicubic };
 
-/// The resizing of images, with the same bytes as Pillow's Image.resize.
+/// The resizing of images, with the same bytes as Image.resize of Pillow 13.
 struct ImageResize {
   std::int64_t height = 0, width = 0;  ///< The new size. 0 keeps the size, unless `shorter` is set.
   std::int64_t shorter = 0;  ///< If above 0, the new length of the shorter side. The other side keeps the proportion.
@@ -51,10 +51,11 @@ Images resized(const Images& images, const ImageResize& resize);
 /// Reads a labelled data set from a folder or a file.
 ///
 /// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
-/// .pnm). The images are read with `channels` channels. Colours become grey, or grey becomes three equal channels.
-/// Transparent pixels have the colours of the file. `resize` applies to each image, and then all images must have the
-/// same size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a
-/// label keep the order of their names.
+/// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels.
+/// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
+/// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
+/// size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a label
+/// keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
@@ -85,9 +86,10 @@ struct ImagePreparation {
 };
 /// The name of the preprocessing file in the folder of a model.
 inline constexpr const char* preparation_file = "preprocessor_config.json";
-/// Reads preprocessor_config.json in the folder of a model, like transformers. Throws FileError if there is no such
-/// file, and DefinitionError with file and line if ImagePreparation does not support an entry.
-ImagePreparation read_image_preparation(const std::string& folder);
+/// Reads preprocessor_config.json in the folder of a model that reads `channels` channels, like transformers. Throws
+/// FileError if there is no such file, and DefinitionError with file and line if ImagePreparation does not support an
+/// entry. Throws Error if `channels` is neither 1 nor 3.
+ImagePreparation read_image_preparation(const std::string& folder, std::int64_t channels = 3);
 /// Writes preprocessor_config.json for a model that reads `channels` channels.
 void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder);
 

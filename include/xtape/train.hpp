@@ -446,9 +446,10 @@ class Run {
   /// Writes the model like xtape::save_hugging_face, with the other files of the folder that the run started from.
   void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
   /// Writes the run's adapters like xtape::save_adapter. The default of `base` is the folder that the run started from.
-  /// Throws FileError if a file cannot be written, if the run did not start from a folder, or if it has changed other
-  /// weights of the folder.
-  void save_adapter(const std::string& folder, const std::string& base = "") const;
+  /// Reads the adapters back on top of this folder. Returns false if the folder no longer exists, so that they were not
+  /// read back. Throws FileError if a file cannot be written, if the run did not start from a folder, or if its model
+  /// has other weights or hyper-parameters than the folder's.
+  bool save_adapter(const std::string& folder, const std::string& base = "") const;
 
  private:
   struct Data;

@@ -12,7 +12,8 @@ void print_fields(const std::vector<std::string>& fields) {
   std::cout << '\n';
 }
 
-/// Returns the shape of the images that the model reads.
+}  // namespace
+
 ImageShape image_shape(const Model& model) {
   const Signature& signature = model.signature("logits");
   Tape tape(Mode::eval);
@@ -22,7 +23,6 @@ ImageShape image_shape(const Model& model) {
   if (shape.size() != 4) throw WrongInput("the function 'logits' does not read images");
   return {shape[1], shape[2], shape[3]};
 }
-}  // namespace
 
 void PredictionPrinter::print(const BatchArrays& rows) {
   const train::Predictions made = predictor_.predict(rows);
@@ -34,7 +34,7 @@ void PredictionPrinter::print(const BatchArrays& rows) {
 }
 
 void for_images(const Model& model, const std::vector<std::string>& files, const ImagePreparation& preparation,
-                const std::function<void(const BatchArrays&)>& use) {
+                const std::string& said_by, const std::function<void(const BatchArrays&)>& use) {
   const ImageShape shape = image_shape(model);
   for (std::size_t first = 0; first < files.size(); first += images_at_once) {
     Images images;
@@ -42,7 +42,8 @@ void for_images(const Model& model, const std::vector<std::string>& files, const
     for (std::size_t i = first; i < std::min(first + images_at_once, files.size()); ++i) {
       const Images read = as_wrong_input([&] { return read_image(files[i], shape.channels, preparation.resize); });
       if (read.shape != shape)
-        throw WrongInput(files[i] + " has " + to_string(read.shape) + ", and the model reads " + to_string(shape));
+        throw WrongInput(files[i] + ", prepared as " + said_by + " says, has " + to_string(read.shape) +
+                         ", and the model reads " + to_string(shape));
       images.pixels.insert(images.pixels.end(), read.pixels.begin(), read.pixels.end());
     }
     use({{model.signature("logits").inputs[0].name,
@@ -54,7 +55,8 @@ void predict_images(Run& run, const std::vector<std::string>& files, PredictionP
   if (files.empty())
     throw WrongInput(run.directory() + " is a run on images: name the files, as in xtape classify RUN IMAGE…");
   const Recipe::Data& data = run.recipe().data;
-  for_images(run.model(), files, {data.resize, data.images}, [&](const BatchArrays& rows) { printer.print(rows); });
+  for_images(run.model(), files, {data.resize, data.images}, "the run's recipe",
+             [&](const BatchArrays& rows) { printer.print(rows); });
 }
 
 }  // namespace xtape::cli

@@ -138,6 +138,23 @@ class Reader {
     return nodes;
   }
 
+  /// Returns the files, in which changes of blocks that are paths are replaced by the contents of these files.
+  std::vector<JsonNode> with_changes(std::vector<JsonNode> nodes) {
+    for (JsonNode& node : nodes) {
+      if (!node.has("blocks")) continue;
+      Entries blocks = node.at("blocks").entries();
+      for (auto& [name, entry] : blocks) {
+        if (!is_change(entry)) continue;
+        Entries parts = entry.entries();
+        for (auto& [key, part] : parts)
+          if (key == "change" && part.is_string()) part = source_of(part, part.file()).open();
+        entry = entry.with_entries(parts);
+      }
+      node = node.with_entries({{"blocks", node.at("blocks").with_entries(blocks)}});
+    }
+    return nodes;
+  }
+
   /// Returns the mapping to folders that `entry` describes. The entry is the mapping itself, or the path of a file that
   /// contains it. If the mapping extends another mapping, returns it merged over the other mapping.
   JsonNode mapping_of(const JsonNode& entry, std::size_t depth) {
@@ -194,7 +211,7 @@ class Reader {
     Entries used;
     for (const Definition::Used& each : definition.used)
       for (const auto& block : each.file->blocks) used.emplace_back(block->name, block->node);
-    read_blocks(definition, merged(nodes, "blocks", "", used));
+    read_blocks(definition, merged(with_changes(nodes), "blocks", "", used));
     if (definition.version == 1)
       for (const auto& block : definition.blocks) upgrade(block->computation);
     read_model_of(definition, nodes);

@@ -137,21 +137,23 @@ ModelOptions options_like(const Model& model) {
   return options;
 }
 
-Model opened(const Model& model, const std::string& folder, const std::string& model_type) {
+Model opened(const Model& model, const std::string& folder, const std::string& definition, const std::string& adapter) {
   try {
-    find_definition(model_type);
+    find_definition(definition);
   } catch (const FileError&) {
-    return open_hugging_face_with(model.definition_text(), model.name(), folder, options_like(model));
+    return open_hugging_face_with(model.definition_text(), model.name(), folder, options_like(model), adapter);
   }
-  return open_hugging_face(folder, options_like(model));
+  return open_hugging_face(folder, options_like(model), "", {}, adapter);
 }
 }  // namespace
 
-Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type) {
-  const std::string refused =
-      "'" + name + "' is not written, because read back it is not model '" + model.name() + "': ";
+Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
+                const std::string& base) {
+  const std::string refused = "'" + name + "' is not written, because read back " +
+                              (base.empty() ? "" : "on '" + base + "' ") + "it is not model '" + model.name() + "': ";
   try {
-    Model again = opened(model, folder, model_type);
+    Model again =
+        base.empty() ? opened(model, folder, model_type, "") : opened(model, base, model_type + "_lora", folder);
     if (const std::optional<Played> before = first_played(model)) {
       const Played after = played(again, before->function, before->trial, before->inputs);
       require_same("'" + before->function + "'", before->result, after.result, " on random tokens");

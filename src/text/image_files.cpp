@@ -2,12 +2,14 @@
 #include "image_files.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "durable.hpp"
 #include "files.hpp"
 #include "npz.hpp"
 #include "process_memory.hpp"
+#include "word_list.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {
@@ -51,8 +53,9 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
       at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
     std::int64_t value = -1;
-    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && value <= most_side; ++at)
-      value = std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0');
+    constexpr std::int64_t most = 100'000'000'000'000'000;  // what is larger is as wrong
+    for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9'; ++at)
+      value = std::min(most, std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0'));
     return value;
   };
   if (bytes[1] != '5' && bytes[1] != '6')
@@ -72,9 +75,12 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
                          std::to_string(image.shape.pixels()) + " of its pixels: the file is cut off");
   reserve(image, path);
+  std::uint8_t scaled[256];  // halves go to the even byte, as in Pillow
+  for (int value = 0; value < 256; ++value)
+    scaled[value] =
+        static_cast<std::uint8_t>(std::min(255.0, std::nearbyint(value / static_cast<double>(largest) * 255)));
   for (std::size_t i = 0; i < image.pixels.size(); ++i)
-    image.pixels[i] = static_cast<std::uint8_t>(
-        std::min<std::int64_t>(255, static_cast<std::uint8_t>(bytes[at + i]) * 255 / largest));
+    image.pixels[i] = scaled[static_cast<std::uint8_t>(bytes[at + i])];
   return image;
 }
 
@@ -87,19 +93,26 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   images.pixels.reserve(static_cast<std::size_t>(images.shape.pixels()));
   for (std::int64_t channel = 0; channel < channels; ++channel)
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const bool to_grey = from == 3 && channels == 1;  // the luminance of ITU-R BT.709
-      const int grey = to_grey ? (6968 * at(i, 0) + 23434 * at(i, 1) + 2366 * at(i, 2) + 16384) / 32768 : 0;
+      const bool to_grey = from == 3 && channels == 1;  // the luma of ITU-R BT.601, with the bytes of Pillow's "L"
+      const int grey = to_grey ? (19595 * at(i, 0) + 38470 * at(i, 1) + 7471 * at(i, 2) + 32768) / 65536 : 0;
       images.pixels.push_back(to_grey ? static_cast<std::uint8_t>(grey) : at(i, std::min(channel, from - 1)));
     }
   return images;
 }
 
+/// The first bytes of the kinds of images that are not read.
+constexpr std::pair<std::string_view, const char*> unread_kinds[] = {
+    {"\xff\xd8\xff", "JPEG"}, {"GIF8", "GIF"},        {"BM", "BMP"},
+    {"RIFF", "WebP"},         {{"II*\0", 4}, "TIFF"}, {{"MM\0*", 4}, "TIFF"}};
+
 /// Appends the image of a file. It must have the shape of the earlier images.
 void append_file(Images& images, const std::string& path, const ImageResize& resize) {
   const std::string bytes = read_file(path);
   if (bytes.size() < 8) fail_image(path, "not a PNG or PNM image");
-  if (bytes.starts_with("\xff\xd8\xff"))
-    fail_image(path, "a JPEG image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
+  for (const auto& [first, kind] : unread_kinds)
+    if (bytes.starts_with(first))
+      fail_image(path, std::string("a ") + kind +
+                           " image, and only PNG and PNM images are read: convert it to PNG, which keeps its pixels");
   const bool pnm = bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '7';
   const Images image =
       resized(planar(pnm ? read_pnm(path, bytes) : read_png(path, bytes), images.shape.channels), resize);
@@ -120,9 +133,11 @@ std::vector<std::string> sorted_names(const std::string& folder) {
   return names;
 }
 
+/// Whether the file is an image by its name, also one of a kind that is not read: none is left out silently.
 bool is_image_name(const std::string& name) {
-  const std::string end = name.substr(std::min(name.size(), name.rfind('.')));
-  return end == ".png" || end == ".PNG" || end == ".pgm" || end == ".ppm" || end == ".pnm";
+  constexpr const char* endings =
+      ".png .pgm .ppm .pnm .pbm .pam .jpg .jpeg .jpe .jfif .gif .bmp .webp .tif .tiff .avif .heic";
+  return is_one_of(endings, in_lower_case(name.substr(std::min(name.size(), name.rfind('.')))));
 }
 
 Images read_folder(const std::string& folder, std::int64_t channels, const ImageResize& resize) {

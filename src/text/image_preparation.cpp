@@ -8,7 +8,9 @@
 #include "durable.hpp"
 #include "files.hpp"
 #include "image_files.hpp"
+#include "joined.hpp"
 #include "json_text.hpp"
+#include "word_list.hpp"
 
 namespace xtape {
 
@@ -17,33 +19,32 @@ constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow
 
 /// Keys that do not affect the numbers of an image, or that describe what is always done: images are converted to red,
 /// green and blue.
-constexpr const char* without_effect[] = {
-    "image_processor_type",  "feature_extractor_type", "processor_class", "do_convert_rgb",   "data_format",
-    "input_data_format",     "return_tensors",         "device",          "disable_grouping", "auto_map",
-    "_valid_processor_keys", "default_to_square"};
+constexpr const char* without_effect =
+    "processor_class do_convert_rgb data_format input_data_format return_tensors device disable_grouping auto_map "
+    "_valid_processor_keys";
 /// Keys that are read.
-constexpr const char* with_effect[] = {"do_resize",  "size",         "resample",       "do_center_crop", "crop_size",
-                                       "do_rescale", "do_normalize", "rescale_factor", "image_mean",     "image_std"};
+constexpr const char* with_effect =
+    "image_processor_type feature_extractor_type do_resize size default_to_square resample do_center_crop crop_size "
+    "do_rescale do_normalize rescale_factor image_mean image_std";
 
-template <std::size_t n>
-bool is_one_of(const std::string& key, const char* const (&names)[n]) {
-  return std::find(names, names + n, key) != names + n;
-}
+/// The models whose processors treat these keys in the same way, and the endings of the names of such processors.
+constexpr const char* known_models = "ViT DeiT CLIP Bit Beit Blip Siglip Pvt MobileNetV2";
+constexpr const char* processor_names[] = {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil",
+                                           "FeatureExtractor"};
 
 class Reader {
  public:
-  explicit Reader(const JsonNode& root) : root_(root) {
+  Reader(const JsonNode& root, std::int64_t channels) : root_(root), channels_(channels) {
     if (!root.is_object()) root.fail("an object belongs here");
     for (const auto& [key, value] : root.entries()) {
-      if (is_one_of(key, with_effect) || is_one_of(key, without_effect) || value.is_null()) continue;
+      if (is_one_of(with_effect, key) || is_one_of(without_effect, key) || value.is_null()) continue;
       if (value.json() != false)
         value.fail_at_key("'" + key + "' is a way of preparing images that is not supported; supported are " +
                           "do_resize with size and resample, do_center_crop with crop_size, do_rescale with " +
                           "rescale_factor, and do_normalize with image_mean and image_std");
     }
     for (const char* key : {"image_processor_type", "feature_extractor_type"})
-      if (root.has(key) && root.at(key).is_string()) type_ = root.at(key).text();
-    of_vit_ = type_.empty() || type_.starts_with("ViT");
+      if (type_.empty() && root.has(key) && !root.at(key).is_null()) read_type(key, root.at(key));
   }
 
   ImagePreparation read() const {
@@ -55,8 +56,9 @@ class Reader {
       std::tie(made.resize.middle_height, made.resize.middle_width) = sides(*size);
     }
     // The numbers are (pixel · factor - mean) / deviation. ImageOptions has the fixed factor 1 / 255.
-    const std::optional<JsonNode> factor_node = value("rescale_factor");
-    const double factor = !flag("do_rescale", true) ? 1 : factor_node ? factor_node->number() : 1 / 255.0;
+    const bool rescales = flag("do_rescale", true);
+    const std::optional<JsonNode> factor_node = rescales ? value("rescale_factor") : std::nullopt;
+    const double factor = !rescales ? 1 : factor_node ? factor_node->number() : 1 / 255.0;
     const double scale = factor * 255;
     if (!(scale > 0) || !std::isfinite(scale)) factor_node->fail("'rescale_factor' must be above 0");
     const bool normalises = flag("do_normalize", true);
@@ -72,18 +74,30 @@ class Reader {
   }
 
  private:
+  void read_type(const std::string& key, const JsonNode& node) {
+    type_ = node.text();
+    for (const std::string name : processor_names)
+      if (type_.ends_with(name)) model_ = type_.substr(0, type_.size() - name.size());
+    if (!is_one_of(known_models, model_))
+      node.fail("'" + key + "' is \"" + type_ + "\", which may prepare images in a way of its own: supported are " +
+                "ImageProcessor, also with Fast or Pil behind it, and FeatureExtractor of " + known_models);
+  }
+  /// Returns the value of a key that is needed.
   std::optional<JsonNode> value(const char* key) const {
-    if (!root_.has(key) || root_.at(key).is_null()) return std::nullopt;
+    if (!root_.has(key)) return std::nullopt;
+    if (root_.at(key).is_null())
+      root_.at(key).fail("'" + std::string(key) + "' is null, and the preparation that this file says needs it");
     return root_.at(key);
   }
   [[noreturn]] void fail_missing(const std::string& key) const {
     root_.fail("the key '" + key + "' is missing" +
                (type_.empty() ? "" : ", whose default for " + type_ + " is not known here") + ": write it");
   }
-  /// Returns a flag. Defaults are known only for ViT.
+  bool is_vit() const { return model_ == "ViT"; }
+  /// Returns a flag; null is false. Defaults are known only for ViT.
   bool flag(const char* key, bool otherwise) const {
-    if (const auto found = value(key)) return found->flag();
-    if (!of_vit_ && std::string(key) == "do_center_crop") fail_missing(key);
+    if (root_.has(key)) return !root_.at(key).is_null() && root_.at(key).flag();
+    if (!is_vit() && std::string(key) == "do_center_crop") fail_missing(key);
     return otherwise;
   }
   std::pair<std::int64_t, std::int64_t> sides(const JsonNode& size) const {
@@ -103,17 +117,20 @@ class Reader {
           resample->json() > first_filter + 2)
         resample->fail("'resample' must be 1 (Lanczos), 2 (bilinear) or 3 (bicubic)");
       resize.filter = static_cast<ImageFilter>(resample->integer(first_filter, first_filter + 2) - first_filter);
-    } else if (!of_vit_) {
+    } else if (!is_vit()) {
       fail_missing("resample");
     }
     const std::optional<JsonNode> size = value("size");
-    if (!size && !of_vit_) fail_missing("size");
+    const bool is_number = size && !size->is_object() && !size->is_array();
+    if (!size && !is_vit()) fail_missing("size");
     if (!size) {
       resize.height = resize.width = 224;
     } else if (size->is_object() && size->has("shortest_edge")) {
       size->only({"shortest_edge"});
       resize.shorter = size->at("shortest_edge").integer(1, most_side);
-    } else if (!size->is_object() && !size->is_array() && !of_vit_ && !type_.starts_with("DeiT")) {
+    } else if (is_number && !flag("default_to_square", true)) {
+      resize.shorter = size->integer(1, most_side);
+    } else if (is_number && !root_.has("default_to_square") && !is_vit() && model_ != "DeiT") {
       size->fail(R"(for )" + type_ + R"( a number has no one meaning: write {"height": …, "width": …} or )" +
                  R"({"shortest_edge": …})");
     } else {
@@ -123,14 +140,15 @@ class Reader {
   /// Returns one number, or one number for each channel. The default is 0.5.
   std::vector<double> numbers(const char* key) const {
     const auto found = value(key);
-    if (!found && !of_vit_) fail_missing(key);
+    if (!found && !is_vit()) fail_missing(key);
     if (!found) return {0.5};
     std::vector<double> all;
     if (!found->is_array()) all.push_back(found->number());
     if (found->is_array())
       for (const JsonNode& each : found->elements()) all.push_back(each.number());
-    if (all.size() != 1 && all.size() != 3)
-      found->fail("'" + std::string(key) + "' must be a number, or one for each channel");
+    if (all.size() != 1 && static_cast<std::int64_t>(all.size()) != channels_)
+      found->fail("'" + std::string(key) + "' must be a number, or one for each channel, of which the model reads " +
+                  std::to_string(channels_) + ", not " + std::to_string(all.size()));
     for (const double each : all)
       if (!std::isfinite(each) || (std::string(key) == "image_std" && !(each > 0)))
         found->fail("'" + std::string(key) + "' must be " + (std::string(key) == "image_std" ? "above 0" : "finite"));
@@ -138,8 +156,8 @@ class Reader {
   }
 
   JsonNode root_;
-  std::string type_;
-  bool of_vit_ = true;
+  std::int64_t channels_;
+  std::string type_, model_ = "ViT";
 };
 /// Returns one number for each channel.
 std::vector<double> spread(const std::vector<double>& numbers, std::int64_t channels) {
@@ -147,13 +165,14 @@ std::vector<double> spread(const std::vector<double>& numbers, std::int64_t chan
 }
 }  // namespace
 
-ImagePreparation read_image_preparation(const std::string& folder) {
+ImagePreparation read_image_preparation(const std::string& folder, std::int64_t channels) {
+  check_channels(channels);
   const std::string file = path_in(folder, preparation_file);
   if (!path_exists(file))
     throw FileError(folder + " has no " + preparation_file +
                     R"(, which says how images are prepared; for images of 224 x 224 pixels with numbers from -1 to 1 )"
                     R"(it is {"size": {"height": 224, "width": 224}, "image_mean": 0.5, "image_std": 0.5})");
-  return Reader(JsonNode(read_file(file), file, JsonErrors::definition)).read();
+  return Reader(JsonNode(read_file(file), file, JsonErrors::definition), channels).read();
 }
 
 void write_image_preparation(const ImagePreparation& preparation, std::int64_t channels, const std::string& folder) {

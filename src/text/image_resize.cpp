@@ -1,4 +1,4 @@
-// Resizes images to the same bytes as Pillow. One pass along the rows and one pass along the columns each round to
+// Resizes images to the same bytes as Pillow 13. One pass along the rows and one pass along the columns each round to
 // bytes.
 #include <algorithm>
 #include <cmath>
@@ -154,16 +154,23 @@ Images resized(const Images& images, const ImageResize& resize) {
   check_pixels(images);
   const ImageShape wanted = target(shape, resize);
   const auto planes = static_cast<std::int64_t>(images.pixels.size()) / (shape.height * shape.width);
-  const std::int64_t most =
-      std::max({wanted.height * wanted.width, shape.height * wanted.width, resize.middle_height * resize.middle_width});
+  // Pillow 13 shrinks the columns first where the height loses more than twice what the width does.
+  const std::int64_t lower = shape.height - wanted.height;
+  const bool columns_first = lower > 0 && lower > 2 * (shape.width - wanted.width);
+  const ImageShape between = columns_first ? ImageShape{shape.channels, wanted.height, shape.width}
+                                           : ImageShape{shape.channels, shape.height, wanted.width};
+  const std::int64_t most = std::max(
+      {wanted.height * wanted.width, between.height * between.width, resize.middle_height * resize.middle_width});
   std::int64_t bytes = planes;
   if (!checked_multiply(bytes, most)) throw Error("resized images of 2^63 bytes or more");
   require_memory_left(static_cast<std::size_t>(bytes), "resized images");
-  if (wanted.width != shape.width)
-    made.pixels = along_rows(made.pixels, shape.width, mixes(shape.width, wanted.width, resize.filter));
-  if (wanted.height != shape.height)
-    made.pixels =
-        along_columns(made.pixels, shape.height, wanted.width, mixes(shape.height, wanted.height, resize.filter));
+  for (const bool columns : {columns_first, !columns_first}) {
+    if (columns && wanted.height != shape.height)
+      made.pixels = along_columns(made.pixels, shape.height, columns_first ? shape.width : wanted.width,
+                                  mixes(shape.height, wanted.height, resize.filter));
+    if (!columns && wanted.width != shape.width)
+      made.pixels = along_rows(made.pixels, shape.width, mixes(shape.width, wanted.width, resize.filter));
+  }
   made.shape = wanted;
   if (resize.middle_height == 0) return made;
   made.pixels = middle(made.pixels, wanted, resize.middle_height, resize.middle_width);

@@ -9,6 +9,7 @@
 #include "observed_steps.hpp"
 #include "recipe_parts.hpp"
 #include "run_model.hpp"
+#include "schedule_end.hpp"
 
 namespace xtape::train {
 
@@ -62,6 +63,7 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 }  // namespace
 
 Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
+  with_steps(recipe.trainer.schedule, batches.epoch_batches(), recipe.trainer.accumulate);  // throws if it has none
   Model model = new_model(recipe, tokenizers, batches, false);
   check_loss(model, batches);
   check_labels(model, batches.blank(), tokenizers.labels);

@@ -27,7 +27,7 @@ constexpr const char* path_keys[] = {
 std::string resolved(const std::string& key, const std::string& path, const fs::path& directory) {
   const fs::path whole = (directory / path).lexically_normal();
   // A definition without a directory may be an installed definition, so its name is kept if there is no such file.
-  if (key == path_keys[0] && !path_exists(whole.string()) && !fs::path(path).has_parent_path()) return path;
+  if (key == path_keys[0] && !is_plain_file(whole.string()) && !fs::path(path).has_parent_path()) return path;
   return whole.string();
 }
 

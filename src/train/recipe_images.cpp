@@ -1,5 +1,6 @@
 // Reads the image settings in the section "data" of a recipe.
 #include "durable.hpp"
+#include "image_files.hpp"
 #include "recipe_parts.hpp"
 
 namespace xtape::train {
@@ -7,12 +8,12 @@ namespace xtape::train {
 namespace {
 /// Reads {"height": 224, "width": 224} or {"shorter": 256, "middle_height": 224, "middle_width": 224}.
 void read_resize(Section section, ImageResize& resize) {
-  section.read("height", resize.height, {0, 1 << 16});
-  section.read("width", resize.width, {0, 1 << 16});
-  section.read("shorter", resize.shorter, {0, 1 << 16});
+  section.read("height", resize.height, {0, most_side});
+  section.read("width", resize.width, {0, most_side});
+  section.read("shorter", resize.shorter, {0, most_side});
   section.read("filter", resize.filter, {"lanczos", "bilinear", "bicubic"});
-  section.read("middle_height", resize.middle_height, {0, 1 << 16});
-  section.read("middle_width", resize.middle_width, {0, 1 << 16});
+  section.read("middle_height", resize.middle_height, {0, most_side});
+  section.read("middle_width", resize.middle_width, {0, most_side});
   section.done();
   if ((resize.height == 0) != (resize.width == 0)) section.fail("", "needs both 'height' and 'width', or neither");
   if ((resize.middle_height == 0) != (resize.middle_width == 0))
@@ -25,9 +26,9 @@ void read_image_data(Section& section, Recipe::Data& data) {
   section.read("channels", data.channels, {1, 3});
   if (data.channels == 2) section.fail("channels", "must be 1 (grey) or 3 (red, green, blue)");
   section.read("flip", data.images.flip);
-  section.read("crop", data.images.crop, {0, 1 << 16});
+  section.read("crop", data.images.crop, {0, most_side});
   if (section.value("resize").is_number()) {
-    section.read("resize", data.resize.height, {1, 1 << 16});
+    section.read("resize", data.resize.height, {1, most_side});
     data.resize.width = data.resize.height;  // a square
   } else {
     read_resize(section.section("resize"), data.resize);

@@ -7,6 +7,7 @@
 #include "checkpoint.hpp"
 #include "durable.hpp"
 #include "evaluate.hpp"
+#include "hugging_face/adapter.hpp"
 #include "json_text.hpp"
 #include "loss.hpp"
 #include "metrics.hpp"
@@ -437,12 +438,14 @@ void Run::save_hugging_face(const std::string& folder, std::optional<Dtype> weig
   xtape::save_hugging_face(*data_->model, folder, is_hugging_face(words) ? words : "", weights);
 }
 
-void Run::save_adapter(const std::string& folder, const std::string& base) const {
+bool Run::save_adapter(const std::string& folder, const std::string& base) const {
   const std::string& from = data_->recipe.from;
   if (from.empty())
     throw FileError("'" + data_->directory + "' did not start from a folder: it has no adapters of one");
   train::check_adapters_alone(*data_->model, data_->directory);
-  xtape::save_adapter(*data_->model, folder, base.empty() ? from : base);
+  const bool is_there = is_hugging_face(from);
+  model::write_adapter(*data_->model, folder, base.empty() ? from : base, is_there ? from : "");
+  return is_there;
 }
 
 }  // namespace xtape

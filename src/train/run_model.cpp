@@ -99,8 +99,9 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
 }
 
 namespace {
-/// Writes the names of labels and the preparation of images for an export.
-void write_for_export(const Recipe& recipe, const std::vector<std::string>& labels, const std::string& folder) {
+/// Writes the names of labels for an export, and the preparation of images unless they are neither grey nor coloured.
+void write_for_export(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                      const std::string& folder) {
   make_folders(folder);
   Json config = is_hugging_face(folder) ? model::read_config(folder).json() : Json(Json::object());
   config["id2label"] = config["label2id"] = Json::object();
@@ -109,8 +110,13 @@ void write_for_export(const Recipe& recipe, const std::vector<std::string>& labe
     config["label2id"][labels[i]] = i;
   }
   write_file(path_in(folder, model::config_file), indented(config));
-  if (recipe.data.has_images())
-    write_image_preparation({recipe.data.resize, recipe.data.images}, recipe.data.channels, folder);
+  if (!recipe.data.has_images()) return;
+  const std::int64_t channels =
+      model.hyper().has("channels") ? model.hyper().integer("channels") : recipe.data.channels;
+  if (channels == 1 || channels == 3)
+    write_image_preparation({recipe.data.resize, recipe.data.images}, channels, folder);
+  else
+    remove_if_possible(path_in(folder, preparation_file));
 }
 }  // namespace
 
@@ -120,7 +126,7 @@ void write_model(const Model& model, const Recipe& recipe, const std::vector<std
   if (!recipe.from.empty() || !model.weights_from_files().empty()) model.save_weights(first_weights(directory));
   if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
   if (!labels.empty() && model::parse_definition(model.definition_text(), model.name())->hugging_face)
-    write_for_export(recipe, labels, hugging_face_folder(directory));
+    write_for_export(model, recipe, labels, hugging_face_folder(directory));
 }
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {

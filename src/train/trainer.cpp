@@ -5,6 +5,7 @@
 #include "evaluate.hpp"
 #include "finite.hpp"
 #include "privacy.hpp"
+#include "schedule_end.hpp"
 #include "shard_plays.hpp"
 #include "trained_weights.hpp"
 #include "training_memory.hpp"
@@ -210,17 +211,6 @@ struct Trainer::Data {
     return results;
   }
 
-  /// A schedule whose end is given in epochs ends with the update that completes them.
-  void set_schedule() {
-    ScheduleOptions& schedule = options.schedule;
-    if (schedule.steps > 0 || schedule.epochs == 0) return;
-    if (state.epoch_batches == 0) throw Error("schedule: this data has no epochs; give its end as steps");
-    std::int64_t micro_batches = state.epoch_batches;
-    if (!checked_multiply(micro_batches, schedule.epochs)) throw Error("schedule: too many epochs");
-    schedule.steps = (micro_batches - 1) / options.accumulate + 1;
-    rate_at(schedule, 1);  // throws if the warm-up is longer than the schedule
-  }
-
   /// Plays the update's micro-batches again to find the op that produces the value that is not finite. Throws
   /// TrainingError.
   [[noreturn]] void not_finite(const std::string& what) {
@@ -246,7 +236,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->state.seed = options.seed;
   data_->state.privacy = data_->privacy.of_updates();
   data_->state.epoch_batches = batches.epoch_batches();
-  data_->set_schedule();
+  data_->options.schedule = train::with_steps(options.schedule, batches.epoch_batches(), options.accumulate);
   if (options.memory > 0) data_->keep_to_memory();
 }
 

@@ -105,7 +105,7 @@ expect 0 "^right	[01]" "" classify halved halves/left/2.pgm halves/right/1.pgm
 expect 0 "^label	probability$" "" predict halved halves/left/1.pgm
 expect 2 "" "halved is a run on images: name the files" classify halved
 printf 'P5 2 1 255\nab' >wide.pgm
-expect 2 "" "wide.pgm has 1 channel of 1 x 2 .height x width., and the model reads 1 channel of 4 x 4" classify halved wide.pgm
+expect 2 "" "wide.pgm, prepared as the run's recipe says, has 1 channel of 1 x 2 .height x width., and the model reads 1 channel of 4 x 4" classify halved wide.pgm
 expect 2 "" "classes is not a run on images: it reads lines" classify classes halves/left/1.pgm
 expect 2 "" "is a run on images" generate halved --prompt a --tokens 1
 

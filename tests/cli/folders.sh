@@ -129,6 +129,8 @@ holds "adapters that are written again are the same" cmp -s again-adapter/adapte
 expect 0 "^named-adapter$" "" export low named-adapter --adapter --base someone/llama
 holds "the base has the name that is given" grep -q '"base_model_name_or_path": "someone/llama"' named-adapter/adapter_config.json
 expect 2 "" "--base requires --adapter" export low other --base someone/llama
+cp -r low moved-base && sed -i 's|"from": ".*"|"from": "/none"|' moved-base/recipe.json
+expect 0 "^moved-adapter$" "^warning: /none is gone, so that the adapters were not read back" export moved-base moved-adapter --adapter
 cp low-adapter/* again-adapter && cp "$llama"/nested/* again-adapter
 expect 0 "parameters" "^warning: again-adapter has a config.json and an adapter_config.json: its adapters are ignored" show again-adapter
 holds "they are read when they are asked for" same "$of_run" "$(says again-adapter --adapter again-adapter 2>&1)"
@@ -198,11 +200,10 @@ mkdir broken && cp "$folders"/tiny/*.json broken
 expect 2 "" "broken has no model.safetensors" export broken out-of-it
 expect 2 "" "no_such_run is not a run" export no_such_run out-of-it
 expect 2 "" "has no entry \"hugging_face\"" train "$source/models/recipes/gpt2_finetune.json" --from "$folders/tiny" --out run3 "${small[@]}" --set definition="$source/models/lstm_lm.json"
-finish
 
 # ViT: labels of images as transformers gives them, training further on images of any size, and export.
 vit=$source/tests/golden/vit
-pictures=("$vit"/{photo,grey,transparent,palette}.png)
+pictures=("$vit"/{photo,grey,transparent,palette,tall,turned}.png)
 holds "labels and probabilities equal those of transformers" same "$("$xtape" classify "$vit/model" "${pictures[@]}")" "$(cat "$vit/labels.txt")"
 holds "many images are labelled in parts" same \
   "$("$xtape" classify "$vit/model" $(printf "$vit/grey.png %.0s" {1..20}) "$vit/palette.png" | uniq -c | sed 's/^ *//')" \
@@ -215,7 +216,7 @@ expect 2 "" "--checkpoint needs a run" classify "$vit/model" cut.png --checkpoin
 cp -r "$vit/model" vit && rm vit/preprocessor_config.json
 expect 2 "" "vit has no preprocessor_config.json, which says how images are prepared" classify vit "$vit/photo.png"
 cp "$vit/bicubic/preprocessor_config.json" vit
-expect 2 "" "photo.png has 3 channels of 30 x 17 .height x width., and the model reads 3 channels of 24 x 24" classify vit "$vit/photo.png"
+expect 2 "" "photo.png, prepared as preprocessor_config.json says, has 3 channels of 30 x 17 .height x width., and the model reads 3 channels of 24 x 24" classify vit "$vit/photo.png"
 echo '{"size": 24, "image_mean": [1, 2, 3], "do_solarize": true}' >vit/preprocessor_config.json
 expect 2 "" "vit/preprocessor_config.json, line 1: 'do_solarize' is a way of preparing images that is not supported" classify vit "$vit/photo.png"
 ppm() { printf 'P6 %s 5 255\n' "$1"; for _ in $(seq $((5 * $1))); do printf "\\x$2\\x$3\\x20"; done; }
@@ -224,6 +225,13 @@ for i in $(seq 10); do
   ppm "$i" "f$((i % 10))" 10 >colours/red/$i.ppm
   ppm "$((i + 3))" 10 "e$((i % 10))" >colours/green/$i.ppm
 done
+for command in "train --out warm" check; do
+  expect 2 "" "schedule: 3 epochs of this data are 3 updates, fewer than the 20 of schedule.warmup" $command vit_finetune \
+    --set from="$vit/model" --set data.images=colours
+done
+holds "a refused recipe leaves no run" [ ! -e warm ]
+mkdir -p beside/vit && sed 's|"../vit.json"|"vit"|' "$source/models/recipes/vit_finetune.json" >beside/recipe.json
+expect 0 "recipe, data and definition fit" "" check beside/recipe.json --set from="$vit/model" --set data.images=colours --set schedule.warmup=1
 further=(--set data.images=colours --set batch.accumulate=1 --set schedule.rate=1e-2 --set schedule.warmup=1 --threads 1)
 expect 0 "accuracy 100.00 %$" "parameters, step 0 of" train vit_finetune --from "$vit/model" --out seen "${further[@]}" --set epochs=15
 colours=(colours/red/3.ppm colours/green/4.ppm colours/red/9.ppm)
@@ -232,12 +240,22 @@ green
 red"
 expect 0 "^told$" "" export seen told
 holds "what is exported labels as the run does" same "$("$xtape" classify seen "${colours[@]}")" "$("$xtape" classify told "${colours[@]}")"
+expect 0 "^greys: step 20 " "parameters" train digits --out greys --set definition="$source/models/vit.json" --set steps=20 --set epochs=null \
+  --set data.images="$source/examples/data/digits.safetensors" --set hyper.patch_height=4 --set hyper.d_model=8 --set hyper.heads=2 \
+  --set hyper.layers=1 --threads 1
+{ printf 'P5 8 8 255\n'; for i in $(seq 10 73); do printf "\\x$i"; done; } >grey.pgm
+expect 0 "^told-greys$" "" export greys told-greys
+holds "what is exported of grey images labels as the run does" same "$("$xtape" classify greys grey.pgm)" "$("$xtape" classify told-greys grey.pgm)"
+sed -i '/image_mean/,/]/c\  "image_mean": [0.1, 0.2, 0.3],' told-greys/preprocessor_config.json
+expect 2 "" "told-greys/preprocessor_config.json, line [0-9]+: 'image_mean' must be a number, or one for each channel, of which the model reads 1, not 3" \
+  classify told-greys grey.pgm
 expect 2 "" "of another shape: classifier.bias is .3,., the model's is .2,." train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'initialise=[]'
 expect 2 "" "colours/.*: all must have one size, or be resized to one" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={}'
 expect 2 "" "needs both 'height' and 'width', or neither" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" --set data.resize.height=3
-expect 2 "" "'shorter' replaces 'height' and 'width'" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
+expect 2 "" "'data.resize.shorter' replaces 'height' and 'width'" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={"height": 3, "width": 4, "shorter": 5}'
 expect 2 "" "must be \"lanczos\", \"bilinear\" or \"bicubic\"" train vit_finetune --from "$vit/model" --out unseen "${further[@]}" \
   --set 'data.resize={"filter": "box"}'
+finish

@@ -4,7 +4,7 @@
 expected.safetensors has in float64, computed by transformers on the folder's files: images, label, states, logits, loss,
 and for each gradient its sums with cos(i) and sin(i) as weights, under the names of the definition. For each image and
 preparation, a folder with a preprocessor_config.json, prepared.safetensors has the pixels, of the image processor that
-uses Pillow. labels.txt has the labels and probabilities of the images with the model, as its pipeline gives them.
+uses Pillow 13. labels.txt has the labels and probabilities of the images with the model, as its pipeline gives them.
 
 vit.py --check PROGRAM has the program xtape write the folder again (xtape export) and compares what transformers finds
 there. Needs torch, torchvision and transformers; the tests do not."""
@@ -13,6 +13,7 @@ import json, os, shutil, subprocess, sys, tempfile
 import numpy as np, torch, torch.nn.functional as F
 from PIL import Image
 from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessorPil, pipeline
+from transformers.image_utils import load_image
 
 from golden import beside, save
 from in_double import in_double
@@ -69,13 +70,16 @@ def expect():
     print({key: value.tolist() for key, value in found.items() if key in ("logits", "loss")})
 
 
-IMAGES = ("photo", "grey", "transparent", "palette")
+IMAGES = ("photo", "grey", "transparent", "palette", "tall", "turned")
 PREPARATIONS = {
     "bicubic": dict(size={"height": 30, "width": 17}, resample=3, image_mean=[0.485, 0.456, 0.406],
                     image_std=[0.229, 0.224, 0.225]),
     "cropped": dict(size={"shortest_edge": 26}, resample=3, do_center_crop=True, crop_size={"height": 24, "width": 19}),
     "larger": dict(size={"height": 45, "width": 58}, resample=1, do_normalize=False),
     "padded": dict(size={"height": 19, "width": 31}, do_center_crop=True, crop_size=22, do_rescale=False),
+    # The height loses more than twice what the width does, and exactly twice: Pillow has another order of passes.
+    "lower": dict(size={"height": 5, "width": 38}, do_normalize=False),
+    "twice": dict(size={"height": 5, "width": 37}, do_normalize=False),
     "numbers": dict(do_resize=False, rescale_factor=0.01, image_mean=[1.5, 1, 0.5], image_std=[2, 3, 0.25]),
 }
 
@@ -92,9 +96,13 @@ def make_images():
     pixels = pixels.astype(np.uint8)
     made = {"photo": Image.fromarray(pixels[..., :3]), "grey": Image.fromarray(pixels[..., 0] // 4),
             "transparent": Image.fromarray(pixels)}
+    made["tall"] = Image.fromarray(np.concatenate([pixels[:, k:k + 7, :3] for k in range(0, 45, 5)]))
     made["palette"] = Image.fromarray(255 - pixels[..., :3]).quantize(11)
     for name, picture in made.items():
         picture.save(image(name), optimize=True)
+    exif = Image.Exif()
+    exif[0x112] = 6  # a camera that was held upright
+    made["photo"].save(image("turned"), optimize=True, exif=exif)
 
 
 def prepare():
@@ -104,7 +112,7 @@ def prepare():
     for name, processor in processors.items():
         processor.save_pretrained(os.path.join(FOLDER, name))
         for picture in IMAGES if name == "model" else IMAGES[:1]:
-            pixels = processor(Image.open(image(picture)).convert("RGB"), return_tensors="pt")["pixel_values"]
+            pixels = processor(load_image(image(picture)), return_tensors="pt")["pixel_values"]
             prepared[f"{name}.{picture}"] = pixels.float()
     save(os.path.join(FOLDER, "prepared.safetensors"), prepared)
     classify = pipeline("image-classification", MODEL, image_processor=processors["model"])

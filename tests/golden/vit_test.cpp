@@ -89,9 +89,38 @@ TEST_CASE("ViT in a folder: written again, with the words of the config; a size 
   CHECK(drawn.weights().at("embeddings.position_embeddings").shape() == Shape{1, 37, 8});
 }
 
+TEST_CASE("ViT in a folder: a config with num_labels instead of names of labels") {
+  const Folder copy(vit_folder), to, fewer;
+  auto config = nlohmann::json::parse(std::ifstream(copy / "config.json"));
+  config.erase("id2label");
+  config.erase("label2id");
+  config["num_labels"] = 3;
+  copy.write("config.json", config.dump(1));
+  CHECK(vit_difference(opened_vit(Dtype::float64, copy.path()), "logits", "logits") < 1e-12);
+  const auto config_of = [](const Folder& folder) {
+    return nlohmann::json::parse(std::ifstream(folder / "config.json"));
+  };
+  save_hugging_face(opened_vit(Dtype::float64, copy.path()), to.path(), copy.path());
+  CHECK(config_of(to)["num_labels"] == 3);
+  CHECK(!config_of(to).contains("id2label"));
+  // With another number of labels they have names, and no key contradicts these.
+  ModelOptions options;
+  options.hyper = {{"classes", "4"}};
+  save_hugging_face(open_hugging_face(copy.path(), options, source_root() + "/models/vit.json", {"classifier.*"}),
+                    fewer.path(), copy.path());
+  CHECK(config_of(fewer)["id2label"].size() == 4);
+  CHECK(!config_of(fewer).contains("num_labels"));
+  config["id2label"] = {{"0", "cat"}, {"1", "dog"}, {"2", "tram"}};
+  config["num_labels"] = 5;
+  copy.write("config.json", config.dump(1));
+  save_hugging_face(opened_vit(Dtype::float64, copy.path()), to.path(), copy.path());
+  CHECK(config_of(to)["id2label"].size() == 3);
+  CHECK(!config_of(to).contains("num_labels"));
+}
+
 TEST_CASE("ViT in a folder: images are prepared as its preprocessor_config.json says") {
   const Store prepared = test::golden("vit/prepared.safetensors");
-  REQUIRE(prepared.size() == 9);
+  REQUIRE(prepared.size() == 13);
   for (const auto& [name, pixels] : prepared) {
     CAPTURE(name);
     const std::size_t dot = name.find('.');

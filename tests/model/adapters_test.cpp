@@ -76,7 +76,8 @@ TEST_CASE("adapters: features that are not supported are refused by key and line
       {"use_bdlora", {{"nblocks", 2}}},
       {"peft_type", "PREFIX_TUNING"},
       {"init_lora_weights", "pissa_niter_16"},
-      {"init_lora_weights", "olora"}};
+      {"init_lora_weights", "olora"},
+      {"init_lora_weights", "OLoRA"}};
   for (const auto& [key, value] : values) {
     CAPTURE(key);
     const ChangedAdapters changed;
@@ -96,7 +97,9 @@ TEST_CASE("adapters: ranks and scales that are none") {
   CHECK(said("r", 3).find("'r' is 3, but '" + first_a + "' in '") != std::string::npos);
   CHECK(said("r", 3).find("is (2, 16): it is [r, in]") != std::string::npos);
   CHECK(said("lora_dropout", 1.0).find("'lora_dropout' is 1.0: it is a number from 0 to below 1") != std::string::npos);
-  const ChangedAdapters scale, no_rank;
+  const ChangedAdapters scale, no_rank, null;
+  null.set("use_rslora", nullptr);  // PEFT takes it as false
+  null.open();
   scale.set("lora_alpha", "16");
   CHECK_THROWS_WITH_AS(scale.open(), Contains("adapter_config.json, line"), DefinitionError);
   auto json = nlohmann::ordered_json::parse(std::ifstream(no_rank.config));
@@ -130,8 +133,8 @@ TEST_CASE("adapters: the modules are those of the tensors, and target_modules mu
     if (name == first_b) name = "base_model.model.model.embed_tokens.lora_B.weight";
   });
   head.set("layers_to_transform", {0, 1});
-  CHECK(head.complaint().find(head.weights + "' has adapters for which the definition has no place: ") !=
-        std::string::npos);
+  CHECK(head.complaint().find(head.weights + "' has adapters for which the definition has no place, such as those of "
+                                             "an embedding or of the head: ") != std::string::npos);
   CHECK(head.complaint().find("is named 'embed_tokens'") != std::string::npos);
 }
 
@@ -158,12 +161,17 @@ TEST_CASE("adapters: damaged files") {
       }),
       "has '" + first_b + "' and no '" + first_a + "': an adapter needs both");
   has(changed([](std::string& name, Array&) { name.clear(); }), "has no adapters");
-  for (const char* name : {"lora_A.weight", "base_model.model.lora_A.weight", "base_model.model..lora_A.bias",
-                           "base_model.model.model.embed_tokens.lora_embedding_A"})
+  for (const char* name : {"lora_A.weight", "base_model.model.lora_A.weight", "base_model.model..lora_A.bias"})
     has(changed([&](std::string& each, Array&) {
           if (each == first_a) each = name;
         }),
         "has '" + std::string(name) + "': the adapters of a linear map are base_model.model.MODULE.lora_A.weight and ");
+  for (const char* name :
+       {"base_model.model.model.embed_tokens.lora_embedding_A", "base_model.model.lm_head.base_layer.weight"})
+    has(changed([&](std::string& each, Array&) {
+          if (each == first_a) each = name;
+        }),
+        "has '" + std::string(name) + "': adapters of embeddings or of the head are not supported; those of a linear");
   has(changed([](std::string& name, Array& value) {
         if (name == first_a) value = Array(Dtype::float32, {2, 17});
       }),

@@ -137,10 +137,16 @@ TEST_CASE("a definition that extends another changes parts of a block, of a modu
   Model used = Model::parse(extending(R"json(, "blocks": {"scale": {"change": {"result": "x * w + 100"}}})json"));
   CHECK(of_one(used, "f") == 1 + 2 * (3 + 100) + 100);
 
+  const std::string shared = R"json(, "shared.json": {"result": "x * w + 100"})json";
+  Model from_file =
+      Model::parse(extending(R"json(, "blocks": {"scale": {"change": "shared.json"}})json", scales + ", " + base + shared));
+  CHECK(of_one(from_file, "f") == 1 + 2 * (3 + 100) + 100);
+  CHECK(from_file.definition_text().find("shared.json") == std::string::npos);
+
   Model function = Model::parse(extending(
       R"json(, "model": {"functions": {"g": {"change": {"do": {"y": "f(x) + 5"}, "result": "2 * y"}}}})json"));
   CHECK(of_one(function, "g") == 2 * (1 + 2 * 3 + 5));
-  for (Model* model : {&result, &module, &used, &function}) {
+  for (Model* model : {&result, &module, &used, &from_file, &function}) {
     Model again = Model::parse(model->definition_text());
     CHECK(of_one(again, "g") == of_one(*model, "g"));
     CHECK(again.definition_text() == model->definition_text());
@@ -202,6 +208,8 @@ TEST_CASE("what cannot be extended is refused with its place") {
   };
   refused(extending("", scales), "cannot find 'base.json'");
   refused(extending("", R"json("base.json": {"xtape": 2, "extends": "base.json"})json"), "in a cycle");
+  refused(extending(R"json(, "blocks": {"scale": {"change": "none.json"}})json"), "cannot find 'none.json'");
+  refused(extending(R"json(, "blocks": {"scale": {"change": 3}})json"), "an object belongs here");
   refused(extending("", R"json("base.json": {"xtape": 2, "extends": "a.json"}, "a.json": {"xtape": 2, "extends": "base.json"})json"),
           "in a cycle");
   refused(extending("", scales + ", " + base, "1"), "it is of version 2, but a definition can only extend one of its own version");

@@ -52,6 +52,8 @@ std::vector<Row> rows_of_images(World& w) {
       {"read_image_preparation", "no such folder", "/nowhere has no", [] { read_image_preparation("/nowhere"); }},
       {"read_image_preparation", "an empty file", "preprocessor_config.json",
        [&w] { read_image_preparation(w.prepared("")); }},
+      {"read_image_preparation", "two channels", "1 channel (grey) or 3",
+       [&w] { read_image_preparation(w.prepared("{}"), 2); }},
       {"write_image_preparation", "no such folder", "/nowhere", [] { write_image_preparation({}, 3, "/nowhere"); }},
       {"write_image_preparation", "no channel", "1 channel (grey) or 3",
        [&w] { write_image_preparation({}, -1, w.folder.path()); }},

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "allocations.hpp"
 #include "error_of.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
@@ -91,13 +92,12 @@ TEST_CASE("images: PNG and PNM files, grey and coloured") {
     CHECK(colours.pixels == coloured);
     const Images grey = read_image(path, 1);
     CHECK(grey.shape == ImageShape{1, 2, 3});
-    for (std::size_t i = 0; i < 6; ++i) {
-      const double luminance = 0.2126 * coloured[i] + 0.7152 * coloured[6 + i] + 0.0722 * coloured[12 + i];
-      CHECK(std::abs(grey.pixels[i] - luminance) <= 1);
-    }
+    CHECK(grey.pixels == Bytes{76, 150, 29, 18, 48, 78});  // by Pillow's convert("L")
   }
   const Images grey = read_image(folder.write("c.pgm", std::string("P5\n2 1\n15\n\x05\x0f", 13)), 3);
   CHECK(grey.pixels == Bytes{85, 255, 85, 255, 85, 255});
+  // As Pillow reads them: 25.5, 76.5 and 178.5 go to the even byte, and what is above the largest value is white.
+  CHECK(read_image(folder.write("d.pgm", "P5 5 1 100 \x0a\x1e\x46\x64\x65"), 1).pixels == Bytes{26, 76, 178, 255, 255});
 }
 
 TEST_CASE("images: errors of single files") {
@@ -113,10 +113,17 @@ TEST_CASE("images: errors of single files") {
   CHECK_HAS(error("vast.pgm", "P5 65536 65536 255 ab"), "the file is cut off");
   CHECK_HAS(error("deep.pgm", "P5 1 1 65535 ab"), "must be bytes, but the largest is 65535");
   CHECK_HAS(error("none.pgm", "P5 0 1 255 ab"), "an image has 1 to 65536 pixels in each direction, not 1 x 0");
-  CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "pixels in each direction");
+  CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "not 1 x 100000000000000000");
+  CHECK_HAS(error("wide.pgm", "P5 7654321 12 255 ab"), "pixels in each direction, not 12 x 7654321");
   CHECK_HAS(error("head.pgm", "P5 abcdefg"), "the header of the PNM image must have");
-  CHECK_HAS(error("other.png", "GIF89a, not PNG"), "not a PNG image that can be read");
-  CHECK_HAS(error("photo.png", "\xff\xd8\xff\xe0, JFIF"), "a JPEG image, and only PNG and PNM images are read");
+  CHECK_HAS(error("other.png", "<svg width='1'>"), "not a PNG image that can be read");
+  for (const auto& [bytes, kind] : {std::pair<std::string, const char*>{"\xff\xd8\xff\xe0, JFIF", "JPEG"},
+                                    {"GIF89a, not PNG", "GIF"},
+                                    {"BM, not PNG", "BMP"},
+                                    {"RIFFxxxxWEBPVP8 ", "WebP"},
+                                    {std::string("II*\0 little", 11), "TIFF"},
+                                    {std::string("MM\0* large", 10), "TIFF"}})
+    CHECK_HAS(error("photo.png", bytes), std::string("a ") + kind + " image, and only PNG and PNM images are read");
   CHECK_HAS(error("empty.png", ""), "not a PNG or PNM image");
   std::string damaged = png();
   damaged.resize(60);
@@ -137,6 +144,15 @@ TEST_CASE("images: a folder has a folder for each label, and mixes them") {
   CHECK(found.labels == std::vector<std::int64_t>{1, 0, 1, 1, 0, 1});
   CHECK(found.pixels == Bytes{'1', '1', '2', '3', '2', '4'});
   CHECK(found.place(1) == folder / "pets/cat/1.pgm");
+  // Endings in any case, and files of other kinds of images, which are not left out silently.
+  for (const char* name : {"x.JPG", "x.jpeg", "x.Gif", "x.bmp", "x.webp", "x.tif", "x.TIFF"}) {
+    const std::string photo = folder.write(std::string("pets/dog/") + name, "\xff\xd8\xff\xe0, JFIF");
+    CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }), photo + ": a JPEG image, and only PNG and PNM");
+    fs::remove(photo);
+  }
+  for (const char* name : {"pets/dog/5.Pgm", "pets/cat/3.PNM"}) folder.write(name, image('9'));
+  CHECK(read_images(folder / "pets", 1).labels == std::vector<std::int64_t>{1, 0, 1, 0, 1, 1, 0, 1});
+  for (const char* name : {"pets/dog/5.Pgm", "pets/cat/3.PNM"}) fs::remove(folder / name);
   folder.write("pets/cat/0.pgm", "P5 2 1 255\nab");
   CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }),
             "the image is 1 x 2 (height x width), and " + (folder / "pets/dog/1.pgm") + " is 1 x 1: all must have one");
@@ -343,6 +359,76 @@ TEST_CASE("images: every kind of PNG gives the colours that are in the file") {
   CHECK(pixels(png_of(2, 1, 8, 0, text({0, 3, 0, 4}), "", true)) == Bytes{3, 4, 3, 4, 3, 4});
 }
 
+namespace {
+/// The image with chunks behind its header, and before its end.
+std::string png_with(const std::string& before, const std::string& after = "") {
+  const std::string bytes = png();
+  const std::size_t header = 33, end = bytes.size() - 12;
+  return bytes.substr(0, header) + before + bytes.substr(header, end - header) + after + bytes.substr(end);
+}
+/// Exif with two entries: a width, and the orientation, a number of 16 bits.
+std::string exif(std::uint32_t orientation, bool highest_first) {
+  const auto number = [&](std::uint32_t value, std::size_t bytes) {
+    const std::string whole = big_endian(value).substr(4 - bytes);
+    return highest_first ? whole : std::string(whole.rbegin(), whole.rend());
+  };
+  const auto entry = [&](std::uint32_t tag, std::uint32_t value) {
+    return number(tag, 2) + number(3, 2) + number(1, 4) + number(value, 2) + number(0, 2);
+  };
+  return (highest_first ? "MM" : "II") + number(42, 2) + number(10, 4) + "??" + number(2, 2) + entry(0x100, 7) +
+         entry(0x112, orientation) + number(0, 4);
+}
+}  // namespace
+
+TEST_CASE("images: a PNG file is turned by the orientation of its Exif") {
+  const Folder folder;
+  const Images upright = read_image(folder.write("upright.png", png()));
+  // The places of the upright image that Pillow's exif_transpose gives, row by row.
+  const std::vector<std::vector<std::size_t>> places = {{0, 1, 2, 3, 4, 5}, {2, 1, 0, 5, 4, 3}, {5, 4, 3, 2, 1, 0},
+                                                        {3, 4, 5, 0, 1, 2}, {0, 3, 1, 4, 2, 5}, {3, 0, 4, 1, 5, 2},
+                                                        {5, 2, 4, 1, 3, 0}, {2, 5, 1, 4, 0, 3}};
+  const auto found = [&](const std::string& bytes) { return read_image(folder.write("turned.png", bytes)); };
+  for (std::uint32_t orientation = 1; orientation <= 8; ++orientation) {
+    Bytes expected;
+    for (std::size_t channel = 0; channel < 3; ++channel)
+      for (const std::size_t place : places[orientation - 1]) expected.push_back(upright.pixels[6 * channel + place]);
+    for (const bool highest_first : {true, false}) {
+      CAPTURE(orientation);
+      CAPTURE(highest_first);
+      const std::string turning = chunk("eXIf", exif(orientation, highest_first));
+      for (const Images& image : {found(png_with(turning)), found(png_with("", turning))}) {
+        CHECK(image.shape == (orientation < 5 ? ImageShape{3, 2, 3} : ImageShape{3, 3, 2}));
+        CHECK(image.pixels == expected);
+      }
+    }
+  }
+  // No orientation, or one that nothing can be made of.
+  for (const std::string& odd :
+       {exif(0, true), exif(9, true), exif(6, true).substr(0, 30), exif(6, false).substr(0, 9),
+        std::string("MM\0*\xff\xff\xff\xff??", 10), std::string("MM"), std::string("??????????")})
+    CHECK(found(png_with(chunk("eXIf", odd))).pixels == upright.pixels);
+}
+
+TEST_CASE("images: texts in a PNG file are passed over, so that they take no memory") {
+  if (!allocations_are_counted()) return;
+  const Folder folder;
+  std::string packed(compressBound(1 << 20), '\0'), texts;
+  const std::string text(1 << 20, 'a');
+  uLongf size = packed.size();
+  REQUIRE(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(text.data()),
+                   text.size()) == Z_OK);
+  packed.resize(size);
+  for (int i = 0; i < 100; ++i) texts += chunk("zTXt", "k" + std::string(2, '\0') + packed);
+  const std::string few = folder.write("few.png", png()), many = folder.write("many.png", png_with(texts, texts));
+  const auto counted = [](const std::string& path) {
+    const AllocationCount count;
+    CHECK(read_image(path).shape == ImageShape{3, 2, 3});
+    return count.count();
+  };
+  counted(few);
+  CHECK(counted(many) < counted(few) + 10);
+}
+
 TEST_CASE("images: errors of PNG files") {
   const Folder folder;
   const auto error = [&](const std::string& bytes) {
@@ -466,7 +552,21 @@ TEST_CASE("images: preprocessor_config.json, read and written") {
       "image_std": [4, 5, 6], "do_convert_rgb": true, "device": null})");
   CHECK((other.resize.shorter == 40 && other.resize.middle_height == 20 && other.resize.middle_width == 30));
   CHECK(other.resize.filter == ImageFilter::bicubic);
-  for (const ImagePreparation& each : {usual, old, bytes, scaled, other}) {
+  // Null turns a step off; what only this step needs may then be null, too.
+  const ImagePreparation off = read(R"({"do_resize": null, "size": null, "resample": null, "do_center_crop": null,
+      "crop_size": null, "do_rescale": null, "rescale_factor": null, "do_normalize": null, "image_mean": null})");
+  CHECK(off.resize.height == 0);
+  CHECK(off.resize.middle_height == 0);
+  CHECK(image_array(image, off.numbers).as<float>()[4] == 5);
+  const ImagePreparation shorter = read(R"({"size": 20, "default_to_square": false})");
+  CHECK((shorter.resize.shorter == 20 && shorter.resize.height == 0));
+  CHECK(read(R"({"size": 20, "default_to_square": true})").resize.height == 20);
+  CHECK(read(R"({"size": [20, 30], "default_to_square": false})").resize.width == 30);
+  // One type wins over the other, and null is none.
+  CHECK(read(R"({"image_processor_type": "ViTImageProcessorFast", "feature_extractor_type": "X"})").resize.width ==
+        224);
+  CHECK(read(R"({"image_processor_type": null, "feature_extractor_type": "ViTFeatureExtractor"})").resize.width == 224);
+  for (const ImagePreparation& each : {usual, old, bytes, scaled, other, shorter}) {
     write_image_preparation(each, 3, folder.path());
     const ImagePreparation again = read_image_preparation(folder.path());
     CHECK((again.resize.height == each.resize.height && again.resize.shorter == each.resize.shorter));
@@ -496,7 +596,21 @@ TEST_CASE("images: errors of preprocessor_config.json") {
            {R"({"do_center_crop": true})", "the key 'crop_size' is missing"},
            {R"({"rescale_factor": 0})", "'rescale_factor' must be above 0"},
            {R"({"rescale_factor": -1e300})", "'rescale_factor' must be above 0"},
-           {R"({"image_mean": [1, 2]})", "'image_mean' must be a number, or one for each channel"},
+           {R"({"image_mean": [1, 2]})", "or one for each channel, of which the model reads 3, not 2"},
+           {R"({"size": null})", "'size' is null, and the preparation that this file says needs it"},
+           {R"({"resample": null})", "'resample' is null"},
+           {R"({"do_center_crop": true, "crop_size": null})", "'crop_size' is null"},
+           {R"({"rescale_factor": null})", "'rescale_factor' is null"},
+           {R"({"image_mean": null})", "'image_mean' is null"},
+           {R"({"image_std": null})", "'image_std' is null"},
+           {R"({"image_processor_type": 3})", "line 1"},
+           {R"({"image_processor_type": "ViTHybridImageProcessor"})",
+            "'image_processor_type' is \"ViTHybridImageProcessor\", which may prepare images in a way of its own"},
+           {R"({"image_processor_type": "ConvNextImageProcessor", "size": 3})", "supported are ImageProcessor, also"},
+           {R"({"image_processor_type": "ImageProcessor"})", "'image_processor_type' is \"ImageProcessor\", which"},
+           {R"({"feature_extractor_type": "LevitFeatureExtractor"})", "'feature_extractor_type' is"},
+           {R"({"image_processor_type": "CLIPImageProcessor", "feature_extractor_type": "ViTFeatureExtractor"})",
+            "is missing, whose default for CLIPImageProcessor"},
            {R"({"image_mean": "x"})", "a number"},
            {R"({"image_std": 0})", "'image_std' must be above 0"},
            {R"({"image_processor_type": "CLIPImageProcessor"})", "is missing, whose default for CLIPImageProcessor"},

@@ -107,6 +107,30 @@ TEST_CASE("a run on images learns, and resumes with the same bits") {
   CHECK_THROWS_WITH_AS(opened.evaluate(true), doctest::Contains("no test split"), Error);
 }
 
+TEST_CASE("a run on arrays of images says how its export prepares images, if they are grey or coloured") {
+  for (const std::int64_t channels : {1, 2, 3}) {
+    CAPTURE(channels);
+    const tiny::Directory directory;
+    Array images(Dtype::int32, {4, channels, 4, 4}), labels(Dtype::int32, {4});
+    labels.as<std::int32_t>()[0] = 1;
+    save_arrays(directory / "bars.safetensors", {{"images", images}, {"labels", labels}});
+    Run::create(loaded(directory, {{"definition", source_root() + "/models/vit.json"},
+                                   {"hyper.filters", "null"},
+                                   {"hyper.patch_height", "2"},
+                                   {"hyper.d_model", "4"},
+                                   {"hyper.layers", "1"},
+                                   {"hyper.heads", "1"},
+                                   {"data.held_out", "2"}}),
+                directory / "run");
+    const std::string folder = directory / "run/hugging_face";
+    CHECK(std::filesystem::exists(folder + "/" + preparation_file) == (channels != 2));
+    if (channels == 2) continue;
+    const ImagePreparation preparation = read_image_preparation(folder, channels);
+    CHECK(preparation.numbers.mean == std::vector<double>(static_cast<std::size_t>(channels), 0.5));
+    CHECK(preparation.numbers.deviation == std::vector<double>(static_cast<std::size_t>(channels), 0.25));
+  }
+}
+
 TEST_CASE("runs on images: errors of recipes and data") {
   const tiny::Directory directory;
   const auto complaint = [&](const std::vector<Setting>& settings) -> std::string {
@@ -123,6 +147,12 @@ TEST_CASE("runs on images: errors of recipes and data") {
     CHECK(text.find(part) != std::string::npos);
   };
   has({{"data.images", "nowhere.safetensors"}}, "nowhere.safetensors: No such file");
+  // 48 images in batches of 10, two of which make an update.
+  for (const auto& [epochs, counted] : {std::pair("2", "2 epochs of this data are 5 updates, fewer than the 6 of"),
+                                        {"1", "1 epoch of this data is 3 updates, fewer than the 6 of"}})
+    has({{"schedule", R"({"kind": "cosine", "rate": 0.1, "warmup": 6})"}, {"batch.accumulate", "2"}, {"epochs", epochs}},
+        counted);
+  CHECK(!std::filesystem::exists(directory / "run"));
   has({{"data.channels", "2"}}, "must be 1 (grey) or 3");
   has({{"data.normalise.std", "0"}}, "must be above 0");
   has({{"data.normalise.std", "[1, 2]"}}, "deviation must have one number, or one for each of the 1 channels");

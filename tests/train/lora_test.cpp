@@ -208,3 +208,32 @@ TEST_CASE("adapters alone are not exported if other weights have been trained") 
                        doctest::Contains("has trained 'ln_f.bias' besides its adapters"), FileError);
   CHECK(!tiny::fs::exists(prepared.directory / "made"));
 }
+
+TEST_CASE("adapters alone are not exported if their base does not give the run's model with them") {
+  const Prepared prepared;
+  const std::string base = prepared.directory / "base", made = prepared.directory / "made";
+  copy_hugging_face_files(base_folder, base);
+  tiny::fs::copy_file(base_folder + "/model.safetensors", base + "/model.safetensors");
+  const auto run_with = [&](const std::string& name, std::vector<Setting> settings) {
+    settings.push_back({"from", base});
+    return Run::create(Recipe::load(prepared.directory.write("recipe.json", lora_recipe), settings),
+                       prepared.directory / name);
+  };
+  const auto refused = [&](const std::string& name, const std::vector<Setting>& settings, const std::string& why) {
+    const Run run = run_with(name, settings);
+    const std::string message =
+        "'" + made + "' is not written, because read back on '" + base + "' it is not model 'gpt2_lora': " + why;
+    for (const char* named : {"", "someone/gpt2"})
+      CHECK_THROWS_WITH_AS(run.save_adapter(made, named), doctest::Contains(message.c_str()), FileError);
+    CHECK(!tiny::fs::exists(made));
+  };
+  refused("positions", {{"initialise", R"(["*.lora_?", "wpe.*"])"}, {"hyper.n_positions", "20"}},
+          "'logits' differs by");
+  refused("epsilon", {{"hyper.epsilon", "0.3"}}, "'logits' differs by");
+  const Run run = run_with("same", {{"hyper.embd_dropout_rate", "0.5"}});
+  CHECK(run.save_adapter(made));
+  tiny::fs::remove_all(base);
+  CHECK(!run.save_adapter(prepared.directory / "alone"));
+  CHECK(tiny::fs::exists(prepared.directory / "alone/adapter_model.safetensors"));
+  CHECK_THROWS_AS(run_with("none", {}), FileError);
+}

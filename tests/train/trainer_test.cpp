@@ -73,7 +73,7 @@ TEST_CASE("a schedule ends with the update that completes its epochs") {
 
   options.schedule.warmup = updates + 1;
   CHECK_THROWS_WITH_AS(Trainer(setup.model, batches, options),
-                       "schedule: steps must be at least 1 and not below warmup (7), got 6", Error);
+                       "schedule: 2 epochs of this data are 6 updates, fewer than the 7 of schedule.warmup", Error);
   CHECK_THROWS_AS(Trainer(setup.model, setup.batches, options), Error);  // its batches have no epochs
 }
 

@@ -77,8 +77,9 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
   for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // the names that transformers uses
   if (input == "images") {
-    const ImagePreparation preparation = as_wrong_input([&] { return read_image_preparation(folder.path); });
-    return for_images(model, arguments.images, preparation, [&](const BatchArrays& rows) {
+    const ImagePreparation preparation =
+        as_wrong_input([&] { return read_image_preparation(folder.path, image_shape(model).channels); });
+    return for_images(model, arguments.images, preparation, preparation_file, [&](const BatchArrays& rows) {
       print_labels(model.play("logits", rows)[0].value, rows[0].value.shape()[0], labels);
     });
   }

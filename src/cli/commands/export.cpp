@@ -121,10 +121,11 @@ void write(const ExportArguments& arguments) {
       save_hugging_face(model, arguments.target, folder->path, weights);
   } else {
     const Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
-    if (arguments.adapter)
-      run.save_adapter(arguments.target, arguments.base);
-    else
+    if (!arguments.adapter)
       run.save_hugging_face(arguments.target, weights);
+    else if (!run.save_adapter(arguments.target, arguments.base))
+      std::cerr << "warning: " << run.recipe().from
+                << " is gone, so that the adapters were not read back on top of it\n";
   }
   std::cout << arguments.target << '\n';
 }

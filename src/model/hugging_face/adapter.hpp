@@ -58,6 +58,11 @@ class AdapterFolder {
 /// has no mapping for adapters.
 std::vector<std::string> adapter_weights(const Model& model);
 
+/// Writes adapters like save_adapter. `base` names the base model in the folder `base_folder`. If `base_folder` is empty,
+/// the adapters are not read back.
+void write_adapter(const Model& model, const std::string& folder, const std::string& base,
+                   const std::string& base_folder);
+
 /// Returns the names of the modules that contain the weights `names`, and of all enclosing modules.
 std::set<std::string> modules_around(const std::vector<std::string>& names);
 /// Returns the endings of a name: its last word, its last two words, and so on to the whole name.

@@ -35,6 +35,6 @@ void check_hugging_face(const std::string& folder, ModelOptions options, const s
 
 /// Like open_hugging_face, but with a definition given as text. Errors call the text `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,
-                             const ModelOptions& options);
+                             const ModelOptions& options, const std::string& adapter);
 
 }  // namespace xtape::model

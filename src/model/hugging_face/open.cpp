@@ -186,11 +186,12 @@ struct Folder {
         adapters(with) {
     check();
   }
-  Folder(const std::string& folder, const std::string& name, const std::string& definition_text)
+  Folder(const std::string& folder, const std::string& name, const std::string& definition_text, const Adapters& with)
       : config(model::read_config(folder)),
         path(name),
         text(definition_text),
-        definition(model::parse_definition(text, path)) {
+        definition(model::parse_definition(text, path)),
+        adapters(with) {
     check();
   }
   const HuggingFaceMapping& mapping() const { return *definition->hugging_face; }
@@ -232,7 +233,9 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   } catch (const DefinitionError& error) {
     if (!opened.adapters) throw;
     throw FileError("'" + opened.adapters->path() +
-                    "' has adapters for which the definition has no place: " + error.what());
+                    "' has adapters for which the definition has no place, such as those of an embedding or of the "
+                    "head: " +
+                    error.what());
   }
 }
 
@@ -283,8 +286,9 @@ Model open_hugging_face(const std::string& folder, const ModelOptions& options, 
 }
 
 Model model::open_hugging_face_with(const std::string& definition_text, const std::string& name,
-                                    const std::string& folder, const ModelOptions& options) {
-  return read_model(Folder(folder, name, definition_text), folder, options, {});
+                                    const std::string& folder, const ModelOptions& options,
+                                    const std::string& adapter) {
+  return read_model(Folder(folder, name, definition_text, adapters_in(adapter)), folder, options, {});
 }
 
 void model::check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter) {

@@ -11,6 +11,7 @@
 #include "hugging_face/folder.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
+#include "word_list.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {
@@ -33,12 +34,10 @@ constexpr const char* known =
     "fan_in_fan_out inference_mode init_lora_weights layers_pattern layers_to_transform loftq_config lora_alpha "
     "lora_dropout lora_ga_config megatron_core peft_type peft_version qalora_group_size r revision runtime_config "
     "target_modules task_type use_rslora velora_config";
+/// The ending of the name of a base weight that PEFT stores with the adapters of an embedding or of the head.
+constexpr const char* kept_base = ".base_layer.weight";
 /// Prefixes of the names of initialisations that subtract the initial adapter from the base weights.
 constexpr const char* residual_starts = "corda loftq lora_ga olora pissa";
-
-bool is_one_of(const char* words, const std::string& word) {
-  return matches_any(word, words_in(words));
-}
 
 /// Returns the beginning of a value, for errors.
 std::string brief(const Json& value) {
@@ -90,8 +89,11 @@ AdapterFolder::AdapterFolder(const std::string& folder)
     const bool is_a = entry.name.ends_with(adapter_a), is_b = entry.name.ends_with(adapter_b);
     const std::size_t before = std::strlen(adapter_prefix), around = before + std::strlen(adapter_a);
     if (!entry.name.starts_with(adapter_prefix) || !(is_a || is_b) || entry.name.size() <= around)
-      throw FileError("'" + path() + "' has '" + entry.name + "': the adapters of a linear map are " + adapter_prefix +
-                      "MODULE" + adapter_a + " and " + adapter_b);
+      throw FileError("'" + path() + "' has '" + entry.name + "': " +
+                      (entry.name.find(".lora_embedding_") != std::string::npos || entry.name.ends_with(kept_base)
+                           ? "adapters of embeddings or of the head are not supported; those of a linear map are "
+                           : "the adapters of a linear map are ") +
+                      adapter_prefix + "MODULE" + adapter_a + " and " + adapter_b);
     check_shape(entry, is_a ? 0 : 1);
     const std::string module = entry.name.substr(before, entry.name.size() - around);
     Pair& pair = pairs_[module];
@@ -116,7 +118,7 @@ void AdapterFolder::read_config() {
     config_.at("bias").fail("'bias' is " + brief(config_.at("bias").json()) + ", and only \"none\" is supported");
   if (config_.has("init_lora_weights") && config_.at("init_lora_weights").is_string())
     for (const std::string& word : words_in(residual_starts))
-      if (config_.at("init_lora_weights").text().starts_with(word))
+      if (in_lower_case(config_.at("init_lora_weights").text()).starts_with(word))
         config_.at("init_lora_weights")
             .fail("'init_lora_weights' is " + brief(config_.at("init_lora_weights").json()) +
                   ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves "
@@ -168,7 +170,8 @@ Overrides AdapterFolder::hyper(const HuggingFaceMapping::Adapter& mapping) const
     return config_.at(key).json().dump();
   };
   std::string alpha = number("lora_alpha", "8");
-  if (config_.has("use_rslora") && config_.at("use_rslora").flag()) alpha += " * sqrt(" + std::to_string(rank_) + ")";
+  if (config_.has("use_rslora") && !config_.at("use_rslora").is_null() && config_.at("use_rslora").flag())
+    alpha += " * sqrt(" + std::to_string(rank_) + ")";
   const std::string dropout = number("lora_dropout", "0.0");
   if (const double share = std::stod(dropout); !(share >= 0 && share < 1))
     config_.at("lora_dropout").fail("'lora_dropout' is " + dropout + ": it is a number from 0 to below 1");

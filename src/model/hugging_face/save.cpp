@@ -90,8 +90,8 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const
 }
 
 /// Writes one hyper-parameter and erases its other keys. Uses the key that the config has for it, or its first key.
-/// Changes nothing if the config already has the value. Adds no key for a count, and no key inside a nested object, if
-/// the same value applies without the key. Always writes the elements of a list.
+/// If the config already has the value, changes nothing but the other keys of a count. Adds no key for a count, and no
+/// key inside a nested object, if the same value applies without the key. Always writes the elements of a list.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
@@ -99,10 +99,14 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
     return found != nullptr && (!found->is_null() || setting.maps_null());
   };
   const auto there = std::find_if(setting.keys.begin(), setting.keys.end(), has);
-  if (there != setting.keys.end() && means(setting, *model::find_key(config, *there), value)) return;
-  const std::string key = there != setting.keys.end() ? *there : setting.keys[0];
+  const bool is_there = there != setting.keys.end(),
+             same = is_there && means(setting, *model::find_key(config, *there), value);
+  if (same && !setting.count) return;
+  // A count that changes is written as entries, under the first key.
+  const std::string key = is_there && (same || !setting.count) ? *there : setting.keys[0];
   for (const std::string& each : setting.keys)
     if (each != key) model::erase_key(config, each);
+  if (same) return;
   const std::size_t dot = key.rfind('.');
   const bool optional = setting.count || (dot != std::string::npos && !model::is_element(key.substr(dot + 1)));
   if (there == setting.keys.end() && optional && setting.missing && means(setting, *setting.missing, value)) return;

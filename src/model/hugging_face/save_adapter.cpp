@@ -7,6 +7,7 @@
 #include "durable.hpp"
 #include "hugging_face/adapter.hpp"
 #include "hugging_face/folder.hpp"
+#include "read_back.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"
@@ -82,7 +83,8 @@ std::vector<std::string> model::adapter_weights(const Model& model) {
   return names;
 }
 
-void save_adapter(const Model& model, const std::string& folder, const std::string& base) {
+void model::write_adapter(const Model& model, const std::string& folder, const std::string& base,
+                          const std::string& base_folder) {
   const auto definition = model::mapped_definition(model);
   const HuggingFaceMapping& mapping = *definition->hugging_face;
   const HuggingFaceMapping::Adapter& adapter = adapter_of(mapping, model);
@@ -123,7 +125,12 @@ void save_adapter(const Model& model, const std::string& folder, const std::stri
   model::write_files(folder, model::adapter_config_file, [&](const std::string& beside) {
     save_arrays(beside + "/" + model::adapter_weights_file, named, {{"format", "pt"}});
     write_file(beside + "/" + model::adapter_config_file, indented(config));
+    if (!base_folder.empty()) model::read_back(model, beside, folder, mapping.model_type, base_folder);
   });
+}
+
+void save_adapter(const Model& model, const std::string& folder, const std::string& base) {
+  model::write_adapter(model, folder, base, is_hugging_face(base) ? base : "");
 }
 
 }  // namespace xtape
