@@ -29,7 +29,7 @@ struct Sampling {
 /// a logit is NaN or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
-/// Returns the probability of each token in `sample`. Throws the same errors.
+/// Returns the probability with which `sample` draws each token. Errors are those of `sample`.
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling);
 
 struct GenerateOptions {
