@@ -13,7 +13,7 @@ namespace xtape {
 /// Options of read_csv.
 struct CsvOptions {
   bool header = true;    ///< The first line contains the names of the columns. If false, the names are "0", "1" …
-  char separator = ',';  ///< The separator of fields. Fields may be quoted unless it is a tab.
+  char separator = ',';  ///< The separator of fields. Fields may be quoted unless the separator is a tab.
   std::vector<std::string> columns = {};  ///< The columns to read. If empty, read_csv reads all.
   /// The names of the categorical columns. read_csv encodes their strings as integer indices.
   std::vector<std::string> labels = {};

@@ -7,9 +7,10 @@
 
 namespace xtape {
 
-/// Records the product of the Hessian of a scalar `output` and a direction, which is the tangent of the gradient
-/// (Pearlmutter, 1994, Fast exact multiplication by the Hessian). `directions` have the types of `inputs`. Returns one
-/// var per input. Costs about as much as two gradients. Errors are those of `grad` and `jvp`.
+/// Records the product of a Hessian and a direction: H v, where H is the Hessian of a scalar `output` with respect to
+/// `inputs`, and v are the `directions`. The product is the tangent of the gradient (Pearlmutter, 1994, Fast exact
+/// multiplication by the Hessian). `directions` have the types of `inputs`. Returns one var per input. Costs about as
+/// much as two gradients. Errors are those of `grad` and `jvp`.
 Vars hvp(const Var& output, const Vars& inputs, const Vars& directions, Caller caller = Caller::here());
 
 /// The method of computing a Jacobian.
@@ -37,9 +38,9 @@ Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& opti
 /// The same for a single input.
 Var jacobian(const Var& output, const Var& input, const JacobianOptions& options = {}, Caller caller = Caller::here());
 
-/// Records the Hessian of a scalar output with respect to one input, as the Jacobian of its gradient. Its shape is that
-/// of the input twice. The default is forward mode (forward over reverse). Throws ShapeError if the output does not
-/// have exactly one element. Errors of `jacobian` propagate.
+/// Records the Hessian of a scalar output with respect to one input, as the Jacobian of the gradient. The Hessian has
+/// the axes of the input twice: [2, 3, 2, 3] for an input [2, 3]. The automatic mode is forward (forward over reverse).
+/// Throws ShapeError if the output does not have exactly one element. Errors of `jacobian` propagate.
 Var hessian(const Var& output, const Var& input, const JacobianOptions& options = {}, Caller caller = Caller::here());
 
 }  // namespace xtape

@@ -34,16 +34,16 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< If false, the weights stay zero, to be loaded or only inspected.
-  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). The file
-  /// must then store the weights in this dtype. For bfloat16 and float16, any float dtype works if the values are in
-  /// range.
+  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). A file of
+  /// weights must then fit: for int8, it must contain int8 weights; for bfloat16 and float16, it may contain floats of
+  /// any dtype, if their values are in range.
   std::optional<Dtype> weights = std::nullopt;
   /// The most steps of recording a function. Exceeding it is a DefinitionError, so that endless recursion of blocks
   /// does not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step; GPT-2 with twelve
   /// layers takes about 2000. A recording has at most about as many nodes as steps.
   std::int64_t max_steps = 2'000'000;
   /// The file that the definition was copied from. If its text equals Model::definition_text, source locations refer to
-  /// this file. Random numbers still follow the copy.
+  /// this file. Random streams still depend on the lines of the copy.
   std::string original = {};
 };
 

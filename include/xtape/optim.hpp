@@ -31,7 +31,7 @@ struct OptimizerOptions {
   double weight_decay = 0;  ///< sgd and adam add weight_decay * w to the gradient.
   /// Whether to decay all arrays. If false, only arrays of rank 2 or more decay, so no biases or norms.
   bool decay_all = false;
-  /// A factor of the learning rate given to an update, at least 0. If empty, the factor is 1.
+  /// A factor, at least 0, by which each update multiplies its learning rate. If empty, the factor is 1.
   std::optional<double> rate = {};
   bool frozen = false;  ///< Whether the weights stay unchanged: no moments, no decay, no part in the global norm.
 };

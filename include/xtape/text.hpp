@@ -227,7 +227,7 @@ using TableTexts = std::vector<std::vector<std::string>>;
 struct TableOptions {
   std::size_t columns = 2;      ///< Fields per line.
   bool more = false;            ///< Whether lines may have more fields. These are ignored.
-  char delimiter = '\t';        ///< The separator of fields. Fields may be quoted as in CSV unless it is a tab.
+  char delimiter = '\t';        ///< The separator of fields. Unless it is a tab, fields may be quoted as in CSV.
   std::int64_t skip_lines = 0;  ///< The number of lines to skip at the beginning, such as a header.
   ReadOptions reading = {};
 };

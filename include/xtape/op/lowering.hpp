@@ -18,7 +18,8 @@ struct KernelCall : OpCall {
   KernelCall(const OpCall& call) : OpCall(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;   ///< Per input. Offsets are 0, because pointers refer to the first elements.
   std::vector<Layout> out;  ///< Per output. Offsets are 0.
-  /// Per input, whether it keeps its value after `prepare`. True inside a scan's body, and for packed weights.
+  /// Per input, whether it keeps its value after `prepare`. True for a body's inputs that are the same at every step of
+  /// a scan, and for parameters with PlayerOptions::packed.
   std::vector<bool> fixed;
   int threads = 1;  ///< The most threads that the kernel may use, including the calling thread.
   Precision precision = Precision::float32;  ///< The precision to which a float32 product may round its operands.
@@ -66,9 +67,9 @@ struct Lowering {
   /// For one-to-one views: the inverse of `view`. Maps a layout of the output to the layout of the input. Returns
   /// nothing if there is none.
   std::function<std::optional<Layout>(const OpCall&, const Layout&)> unview = {};
-  /// For ops whose output consists of its inputs (concat, stack): returns the layout of each input within the given
-  /// layout of the output. The ops that compute the inputs can then write there. Also needs `kernel`, for use without
-  /// Passes::views.
+  /// For ops whose output consists of their inputs (concat, stack): returns the layout of each input within the given
+  /// layout of the output. The ops that compute the inputs can then write directly into the output. Also needs
+  /// `kernel`, for use without Passes::views.
   std::function<std::vector<Layout>(const OpCall&, const Layout&)> parts = {};
   /// For an op with `steps`: returns the attributes of a call with this stepping. The stepping has fewer stacked
   /// outputs than the original call, because no node reads the others. If empty, the op always computes all outputs.
