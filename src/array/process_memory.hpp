@@ -34,7 +34,7 @@ std::string memory_left_text();
 /// Returns whether the system would map this many bytes now.
 bool can_map(std::size_t bytes);
 
-/// Thrown if the system or a limit of the process refuses memory. If a search for another error ends with this one, it
+/// Thrown if the system or a limit of the process refuses memory. A search for another error that ends with OutOfMemory
 /// has not found the other error.
 class OutOfMemory : public Error {
  public:

@@ -64,7 +64,8 @@ struct Place {
   int lapack_size;
 };
 
-/// The number of tasks of `multiply_adds` multiply-adds for which another thread pays.
+/// The least number of tasks that another thread should take, if a task has `multiply_adds` multiply-adds. For fewer
+/// tasks, another thread does not pay off.
 inline std::int64_t tasks_a_piece(double multiply_adds) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / (multiply_adds + 1)));
 }
@@ -75,7 +76,7 @@ inline bool all_empty(const std::vector<ValueType>& outputs) {
 }
 
 /// A kernel that calls solve(arguments, number, place) for each matrix. `solve` returns whether the matrix has a
-/// solution. If a matrix has none and `checks` is set, the run throws Error, "… is " + `refused`.
+/// solution. If a matrix has no solution and `checks` is set, the run throws Error, "… is " + `refused`.
 template <class T, class Solve>
 Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks, const char* refused,
                    const Solve& solve) {

@@ -40,12 +40,12 @@ std::optional<std::uint64_t> bits_of(const std::string& text, std::size_t digits
 
 // Tapes.
 
-/// The text of tape.json, and the arrays that the text names. Each array occurs once. The function throws as Tape::save
-/// does.
+/// The text of tape.json, and the arrays that the text names. Each array occurs once.
 struct TapeText {
   std::string text;
   std::vector<std::pair<std::string, Array>> arrays;
 };
+/// Writes a tape as text. Throws as Tape::save does.
 TapeText text_of(const Tape& tape, const NamedVars& outputs);
 /// Writes the files of a saved tape into a folder. Throws FileError.
 void write_saved_tape(const std::string& folder, const TapeText& written);

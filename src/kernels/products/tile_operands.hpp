@@ -73,8 +73,8 @@ class TileOperands {
 
   /// Whether tiles can read panel `p` of b in place.
   bool panel_in_place(std::int64_t p) const { return in_place_[static_cast<std::size_t>(p)]; }
-  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them repeatedly. Such
-  /// columns are windows that share cache lines, few of which compete for the same cache sets.
+  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them repeatedly. They stay
+  /// if the windows share so many cache lines that no more than a few lines compete for the same cache set.
   bool stays_in_cache() const {
     if (plan_.gathered != 1) return false;
     constexpr std::int64_t line_parts = 64 / sizeof(Part), sets = 64, most_of_a_set = 6;
