@@ -189,9 +189,9 @@ template <class E>
 struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()),
                                 decltype(E::IsVectorAtCompileTime), decltype(E::IsRowMajor)>> : std::true_type {};
 
-/// The element type of E, if an ArrayView can be made from E. E is an xtensor container or adaptor, which has data(),
-/// shape(), strides() and data_offset(), an Eigen matrix, or a contiguous range with data() and size(): std::vector,
-/// std::array, std::span.
+/// The element type of E, if an ArrayView can be made from E. E can be an Eigen matrix, an xtensor container or adaptor
+/// (with data(), shape(), strides() and data_offset()), or a contiguous range such as std::vector, std::array and
+/// std::span (with data() and size()).
 template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
           class = decltype(std::declval<const E&>().size()),
           class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
@@ -214,8 +214,8 @@ class ArrayView {
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
   ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
-  /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range,
-  /// which has one axis.
+  /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range as
+  /// an array of one axis.
   template <class E, class T = ElementOf<std::remove_reference_t<E>>>
   ArrayView(E&& e)  // NOLINT: converts by intent
       : dtype_(dtype_of<T>()) {
@@ -345,7 +345,7 @@ class Array {
   ~Array() = default;
   /// An array of zeros. Throws Error if the system refuses the memory. Errors of checked_bytes propagate.
   Array(Dtype dtype, const Shape& shape);
-  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws the same errors.
+  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws like the constructor above.
 
   /// A handle on `memory`, which must hold an array of this type. Throws Error if `memory` is null or not aligned to 64
   /// bytes. Errors of checked_bytes propagate.
@@ -360,8 +360,8 @@ class Array {
   const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
   // The following functions throw Error if the array is empty.
 
-  /// A pointer to the first element, and a copy as an xtensor array. Both throw DtypeError if T is not the array's
-  /// element type.
+  /// `as` returns a pointer to the first element, `to` a copy as an xtensor array. Both throw DtypeError if T is not
+  /// the array's element type.
   template <class T>
   T* as() {
     return const_cast<T*>(std::as_const(*this).as<T>());

@@ -38,14 +38,14 @@ struct Passes {
   static Passes unfused();
 };
 
-/// Memory for temporaries that several players share. Only one of them may play at a time. The arena reserves address
-/// space once, and uses as much memory as the largest plan needs.
+/// Memory for temporaries that several players share. Only one of these players may play at a time. The arena reserves
+/// address space once, and uses as much memory as the largest plan needs.
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
 /// Parameters in the packed layout that matrix products read. Players that share packed weights pack a parameter once,
-/// not at each play. The memory is that of the parameters read by such products. Players of several threads may share
-/// packed weights.
+/// not at each play. The packed copy takes as much memory as the parameters that such products read. Players of several
+/// threads may share packed weights.
 class PackedWeights;
 std::shared_ptr<PackedWeights> make_packed_weights();
 /// Makes later plays pack again. Call it after parameters are written, while no player of `weights` plays.
@@ -78,8 +78,8 @@ struct Digest {
   std::uint64_t hash = 0;
 };
 
-/// An array for an input. Only the play reads the array. A feed made from a temporary owns it (see ArrayView). A
-/// variable must live until the play.
+/// An array for an input. Player::play reads the array. A feed made from a temporary owns the temporary (see
+/// ArrayView). A feed made from a variable does not own the variable, which must live until the play.
 struct Feed {
   Feed(const Var& input, ArrayView array) : var(input), values(std::move(array)) {}
   /// Feeds a number, as an array of the input's dtype. Throws DtypeError if the dtype cannot hold it.
@@ -128,7 +128,7 @@ struct Plan {
     int first = 0;           ///< The first step that uses the buffer. -1: none.
     int last = 0;            ///< The last step that uses the buffer.
   };
-  /// A fusion rule (op.hpp) that was applied, or a near miss, which a single difference prevented.
+  /// A fusion rule (op.hpp) that was applied, or a near miss: a rule that only a single difference prevented.
   struct Fusion {
     std::string rule;
     std::string place;  ///< "#12 einsum", as in Buffer::name: the last of the calls that the fused call replaces.
@@ -253,11 +253,11 @@ class Player {
   void set_step(std::uint64_t random_step);
   /// For each output, returns the step of the plan after which its value is final. Errors are those of `view`.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
-  /// Makes later plays write each of `outputs` to an array of `memory` of the same type. Views of earlier plays stay
-  /// valid and unchanged. The player frees its own memory of these outputs. An output that shares its memory with
-  /// another output or a carry does not move. Returns whether each output has moved. Throws ShapeError or DtypeError if
-  /// an array has another type. Throws Error if an output is given twice, an array is empty, or the player reads or
-  /// writes the memory elsewhere. Errors of `view` propagate. After an error, nothing has moved.
+  /// Makes later plays write outputs[i] to memory[i], an array of the same type. Views of earlier plays stay valid and
+  /// unchanged. The player frees its own memory of these outputs. An output that shares its memory with another output
+  /// or a carry does not move. Returns for each output whether it has moved. Throws ShapeError or DtypeError if an
+  /// array has another type. Throws Error if an output is given twice, an array is empty, or the player already uses
+  /// the memory for something else. Errors of `view` propagate. After an error, nothing has moved.
   std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
   /// Returns an output of the last play, as a dense view. The view is valid until the next play or the end of the

@@ -18,7 +18,9 @@ struct PredictorOptions {
   /// The initial number of positions per row in caches. It doubles when the caches are full.
   std::int64_t capacity = 32;
   std::int64_t limit = 0;    ///< The most positions of a row. 0: no limit.
-  std::size_t players = 32;  ///< The most players to keep of each kind. The least recently used player is dropped.
+  /// The most players to keep, separately for steps and for values of fixed inputs. The least recently used player is
+  /// dropped.
+  std::size_t players = 32;
   std::optional<PlayerOptions> player;  ///< The options of players. Empty: those of the model. Carries are ignored.
 };
 

@@ -83,7 +83,8 @@ class CharacterTokenizer : public Tokenizer {
     token   ///< They become an additional last token, which decodes to U+FFFD.
   };
   /// Makes a vocabulary of the characters of `text`, ordered by code point. With `special_tokens`, pad 0, unknown 1,
-  /// start 2 and end 3 come first, and Unknown::token encodes as 1. Throws Error if `text` is not UTF-8.
+  /// start 2 and end 3 come first. Characters outside the vocabulary then become token 1 instead of an additional last
+  /// token (with Unknown::token). Throws Error if `text` is not UTF-8.
   explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error, bool special_tokens = false);
   /// Makes a vocabulary of the characters of `lines`.
   explicit CharacterTokenizer(const std::vector<std::string>& lines, Unknown unknown = Unknown::error,

@@ -43,7 +43,7 @@ struct StepReport {
   double norm = 0;          ///< The global norm of the gradient of the mean loss, before clipping.
   std::int64_t tokens = 0;  ///< The number of counted targets.
   double seconds = 0;       ///< Wall time of the update.
-  double waiting = 0;       ///< The part of these seconds spent waiting for other ranks.
+  double waiting = 0;       ///< The part of `seconds` spent waiting for other ranks.
 };
 
 /// The results of an evaluation.
@@ -74,7 +74,7 @@ struct ModuleStatistics {
 };
 /// A value inside a training step.
 struct WatchedValue {
-  std::string name;  ///< "h.0.attn.scores", named as in Model::record.
+  std::string name;  ///< A name of RecordedLines::values: "h.0.attn.scores".
   std::string type;
   Range range;
 };
@@ -168,8 +168,8 @@ class Trainer {
   /// Returns statistics of every module that is applied outside scans and checkpoints, in the order of the definition.
   /// The values are those of the first play of the next update. The additional play has no effect on the training.
   std::vector<ModuleStatistics> statistics();
-  /// Returns statistics of values in the same play, named as in Model::record. Throws DefinitionError with the nearest
-  /// name if there is no such value.
+  /// Returns the types and ranges of values in the play of statistics(). `names` are names of RecordedLines::values.
+  /// Throws DefinitionError with the nearest name if there is no such value.
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);
   /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts. Throws EvaluationError if
   /// a loss or carried state is not finite or a call throws; the error names the op and its line as in update(). With
