@@ -1,5 +1,5 @@
-/// The memory of this process: its limit and the part that is left. Used for errors that precede the system's own
-/// errors.
+/// The memory of this process: its limit and the part that is left. Callers use it to throw a clear error before the
+/// system refuses memory.
 #pragma once
 
 #include <cstddef>

@@ -182,7 +182,7 @@ ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char 
   return {reshape(gather(classes_last, -1, indices), full), examples + own + rows};
 }
 
-/// Returns the inner products of the rows of two factors. Their axes have the letters of gram_letters.
+/// Returns the inner products of the rows of two factors. `kept` contains the letters of their axes (gram_letters).
 Var gram(const ExampleFactor& one, const ExampleFactor& other, const std::string& kept, char examples, Dtype dtype) {
   if (one.classes != 0 && other.classes != 0)
     return cast(aligned(one.var, one.letters, kept) == aligned(other.var, other.letters, kept), dtype);

@@ -76,7 +76,8 @@ class Solver {
     return reached;
   }
 
-  /// Returns the RMS over all elements of value / tolerance.
+  /// Returns the RMS over all elements of value / tolerance. The larger of |before| and |after| determines the
+  /// tolerance.
   Var norm(const Vars& values, const Vars& before, const Vars& after) const {
     Var total;
     std::int64_t count = 0;

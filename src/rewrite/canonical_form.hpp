@@ -60,7 +60,7 @@ class CanonicalForm {
   ValueTable<Seen> seen_;
   std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
   std::vector<ValueId> first_values_;                  // per term: the first value
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in another region
+  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in a later region
 };
 
 }  // namespace xtape

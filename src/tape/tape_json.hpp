@@ -35,7 +35,7 @@ Array element_of(const JsonNode& node, Dtype dtype);
 /// 64 bits as 16 hexadecimal digits.
 std::string hexadecimal(std::uint64_t bits);
 std::uint64_t bits_of(const JsonNode& node, std::size_t digits = 16);
-/// Returns nothing if the text is not a number of this form.
+/// Returns nothing if the text does not consist of `digits` lower-case hexadecimal digits.
 std::optional<std::uint64_t> bits_of(const std::string& text, std::size_t digits = 16);
 
 // Tapes.
