@@ -173,8 +173,8 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// xtensor's classes for elements T: `type` is its array, `view` its adaptor of foreign memory. xtape/xtensor.hpp
-/// defines XtensorOf, and xtape/xtape.hpp includes it. Only sources that convert to xtensor compile it.
+/// xtensor's classes for elements T: `type` is the array class, `view` the adaptor class for foreign memory. The header
+/// xtape/xtensor.hpp, which xtape/xtape.hpp includes, defines XtensorOf. Only sources that convert to xtensor need it.
 template <class T>
 struct XtensorOf;
 

@@ -75,7 +75,7 @@ class DistributedOptimizer {
   /// The bytes of gradients: those of a play, partial sums over shards, and data from other ranks.
   std::size_t gradient_bytes() const;
   std::size_t moment_bytes() const;  ///< The bytes of the moments on this rank.
-  /// The part of the gradient and moment bytes that is reserved but not yet written, so that it takes no memory.
+  /// The part of the gradient and moment bytes that is reserved, but not written yet. This part takes no memory.
   std::size_t absent_bytes() const;
   /// The state of the optimiser, like Optimizer::state. With several ranks, it contains only "updates".
   const Store& state() const;

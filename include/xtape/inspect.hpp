@@ -255,7 +255,7 @@ struct ReferenceComparison {
   std::vector<Mismatch> mismatched;  ///< In the order of playing. The first mismatch is the most informative.
   std::vector<std::string> unknown;  ///< Names that are not on the tape.
 };
-/// Compares a play with the arrays of `reference` by name. A name is a name in `outputs` (such as
+/// Compares a play with the arrays of `reference`. Each array has the name of one of `outputs` (such as
 /// "grad.h.0.attn.weight"), the name of a parameter, or the path of a module. A path stands for the last value of the
 /// array's shape that the module computes in the forward pass. All arrays are compared as float64. Values match if the
 /// relative difference is at most `tolerance`. `applied` maps the path of a module to the source lines that apply the

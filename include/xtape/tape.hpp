@@ -258,7 +258,8 @@ class Tape {
 
   /// Writes the tape to the folder `path` (docs/tapes.md). tape.json contains the nodes, arrays.safetensors the arrays
   /// of constants and parameters. `outputs` are the named results of the saved tape. The same tape always gives the
-  /// same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the old one or the new one.
+  /// same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the complete old tape or the
+  /// complete new tape.
   ///
   /// Throws HandleError if a var belongs to another tape. Throws Error if an op is not in the tape's table or a name is
   /// not UTF-8. Throws FileError if the folder cannot be written, `path` is not a saved tape, or the folder has other

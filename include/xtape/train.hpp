@@ -322,7 +322,8 @@ struct Recipe {
   Trainer::FitOptions fit;
   /// Whether evaluations translate the validation split, or continue its prompts, to measure BLEU.
   bool measure_bleu = false;
-  bool measure_exact_match = false;  ///< Whether evaluations measure the share of exact matches among these answers.
+  /// Whether evaluations measure the share of these translations or continuations that match the reference exactly.
+  bool measure_exact_match = false;
   /// Updates between checkpoints. There is always a checkpoint after the last update.
   std::int64_t checkpoint_every = 0;
   bool checkpoint_epochs = false;  ///< Whether to write a checkpoint after every epoch, too.
@@ -370,9 +371,9 @@ struct Attention {
   };
   std::string name;  ///< The name of the result of the function `attention`.
   Array weights;     ///< float32 [layers, heads, queries, keys].
-  /// The tokens of the queries and keys. If target queries attend to the source, their labels are the tokens that the
-  /// model produces at these positions. Otherwise, target tokens are those that the model reads, beginning with the
-  /// start token.
+  /// The tokens of the queries and keys. If queries of the target attend to the source, Side::tokens of the queries are
+  /// the tokens that the model produces at these positions. Otherwise, tokens of the target are the tokens that the
+  /// model reads, beginning with the start token.
   Side queries, keys;
 };
 

@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// The draws of a random op inside `vmap`. The names are those of torch.vmap. If an op repeats a draw from outside,
-/// such as the gradient of a dropout recorded before, it gets the numbers of that draw in either case.
+/// The draws of a random op inside `vmap`. The names are those of torch.vmap. In both cases, an op that repeats a draw
+/// made outside of `vmap`, such as the gradient of an earlier dropout, gets the numbers of that draw.
 enum class Randomness : std::uint8_t {
   different,  ///< Different numbers for each example.
   same        ///< The same numbers for all examples.
