@@ -128,10 +128,10 @@ bool is_capsule(const std::string& path);
 ///
 /// A call makes the play fail if it throws, or if it makes NaN or infinities that reach an output. To test a call, ones
 /// replace the NaN and infinities that all other calls make. A call *makes* an element NaN, inf or -inf if the element
-/// stays so when ones replace the NaN and the elements of its kind in the operands. The call only passes on elements
-/// that become finite. Infinities of literals and of masks (arrays of zeros and infinities of one sign) are intended.
-/// If only such infinities reach the outputs, the failure is `passed_on`, and the capsule contains all calls on their
-/// way.
+/// stays so when ones replace all NaN and all elements of the same kind in the operands. The call only passes on
+/// elements that become finite. Infinities of literals and of masks (arrays of zeros and infinities of one sign) are
+/// intended. If only such infinities reach the outputs, the failure is `passed_on`, and the capsule contains all calls
+/// on the way from them to the output.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// Options of replaying a capsule.
@@ -151,7 +151,7 @@ RecordedPlay recorded_play(const Capsule& capsule);
 /// Replays the capsule.
 Replay replay(const Capsule& capsule, const ReplayOptions& options = {});
 
-/// The rounding error of a node's output. All numbers are relative: the RMS of the error divided by the RMS of the
+/// The rounding error of a node's output. All errors are relative: the RMS of the error divided by the RMS of the
 /// values in float64.
 struct NodeError {
   std::string node;  ///< "#12 add", as in the printed tape.
@@ -160,7 +160,7 @@ struct NodeError {
   std::string site;
   std::string type;
   std::int64_t elements = 0;
-  double total = 0;  ///< Compared with a play that is entirely in float64.
+  double total = 0;  ///< The error compared with a play that is entirely in float64.
   /// The error of this node alone, compared with the node in float64 on the same operands.
   double made = 0;
   /// The error due to the operands: the node in float64 on the operands of the normal play, compared with the node in
@@ -225,7 +225,7 @@ GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);
 /// Returns the names of the float parameters that have no gradient. The first output does not depend on them, or only
 /// through calls that pass no gradient on.
 std::vector<std::string> parameters_without_gradient(const RecordedPlay& play);
-/// Returns the names of the float parameters that have a gradient, all of whose elements are 0 in this play.
+/// Returns the names of the float parameters whose gradient exists and consists only of zeros in this play.
 std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play);
 
 /// An array of a reference that differs from the play.

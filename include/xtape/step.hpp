@@ -57,10 +57,10 @@ struct StepOptions {
 class Step {
  public:
   /// The first result of `objective` is the loss, which has one element. The other results are values to view. A
-  /// function is recorded as by Compiled, on new tapes like `like`. `weights` contains the arrays to train. The loss
-  /// reads them as parameters: Tape::parameter(weights, name). Gradients are recorded on the loss's tape. Throws Error
-  /// if the loss depends on none of the weights or an option is out of range. Errors of grad, Player and Optimizer
-  /// propagate. With a function, the first call throws these errors.
+  /// function is recorded in the same way as by Compiled, on new tapes with the mode, default dtype and ops of `like`.
+  /// `weights` contains the arrays to train. The loss must read them as parameters: Tape::parameter(weights, name).
+  /// Gradients are recorded on the loss's tape. Throws Error if the loss depends on none of the weights or an option is
+  /// out of range. Errors of grad, Player and Optimizer propagate. With a function, the first call throws these errors.
   Step(const Objective& objective, const Store& weights, const OptimizerOptions& optimizer,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here())
       : Step(objective, weights, std::vector<OptimizerGroup>{{"*", optimizer}}, options, like, caller) {}

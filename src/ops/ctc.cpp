@@ -16,7 +16,7 @@ namespace xtape {
 namespace {
 constexpr double log_of_zero = -std::numeric_limits<double>::infinity();
 
-/// Returns which of `size` indices come before the lengths [b]: [b, size].
+/// Returns bool [b, size]: whether each of the indices 0 … size - 1 is below the length [b] of a row.
 Var before(const Var& lengths, std::int64_t size) {
   return iota(lengths.tape(), {1, size}, 1) < expand_dims(lengths, 1);
 }

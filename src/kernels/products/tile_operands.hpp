@@ -181,7 +181,7 @@ class TileOperands {
   Bands bands_;
   bool packs_left_, interleaves_;
   std::vector<std::int64_t> lines_;  ///< For a gathered right operand: the distances of its columns from the first.
-  /// For b: distances of its terms from the first term of a block, or if gathered, from the first of all terms.
+  /// The distances of the terms of b from the first term of a block. If b is gathered: from the first of all terms.
   std::vector<std::int64_t> terms_;
   std::vector<bool> in_place_;  ///< For each panel of b, whether tiles can read it in place.
   std::array<Packing<F>, 2> packing_;
