@@ -1,5 +1,5 @@
-/// Functions of arrays. The first call records and plans the function. So does the first call with arguments of other
-/// types.
+/// Functions of arrays. The first call with arguments of some types records and plans the function. Later calls with
+/// the same types only play it.
 #pragma once
 
 #include <cstddef>

@@ -33,10 +33,10 @@ struct CsvTable {
 
   /// Throws Error if the table has no such column.
   const Array& at(const std::string& column) const { return columns.at(column); }
-  /// Returns these columns side by side, [rows, names]. Throws Error if a name is unknown, occurs twice, or names a
-  /// label column.
+  /// Returns the columns `names` side by side, [rows, names]. Throws Error if a name is unknown, occurs twice, or names
+  /// a label column.
   Array matrix(const std::vector<std::string>& names) const;
-  /// Returns all columns of numbers except these, in the order of the file. Throws Error if a name is unknown.
+  /// Returns all columns of numbers except `names`, in the order of the file. Throws Error if a name is unknown.
   Array matrix_without(const std::vector<std::string>& names) const;
 };
 

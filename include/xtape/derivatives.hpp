@@ -27,12 +27,13 @@ struct JacobianOptions {
   std::int64_t chunk_size = 0;
 };
 
-/// Records the Jacobian of `output` with respect to each input. Returns one var per input, of the output's dtype. Its
-/// shape is that of the output followed by that of the input. It is zero where the output does not depend on the input.
-/// The tangents or cotangents form a batch (`vmap`). With a `chunk_size`, a scan processes them in chunks.
+/// Records the Jacobian of `output` with respect to each input. Returns one var per input, of the output's dtype. The
+/// shape of a Jacobian is the shape of the output followed by the shape of the input. A Jacobian is zero where the
+/// output does not depend on the input. The tangents or cotangents form a batch (`vmap`). With a `chunk_size`, a scan
+/// processes them in chunks.
 ///
-/// Throws DtypeError if a var is not a float, HandleError like `grad`, Error if chunk_size is negative, and ShapeError
-/// if the result has too many axes or elements.
+/// Throws DtypeError if a var is not a float, HandleError in the same cases as `grad`, Error if chunk_size is negative,
+/// and ShapeError if the result has too many axes or elements.
 Vars jacobian(const Var& output, const Vars& inputs, const JacobianOptions& options = {},
               Caller caller = Caller::here());
 /// The same for a single input.

@@ -32,7 +32,7 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;
-  NamedVars outputs;  ///< The outputs of the play, in its order.
+  NamedVars outputs;  ///< The outputs of the play, in the order of RecordedPlay::outputs.
 };
 /// Reads a saved play. Throws FileError with file and line if the folder is not a saved play.
 SavedPlay load_play(const std::string& path);
@@ -55,7 +55,7 @@ std::string to_string(const Range& range);
 
 /// A value on the way to a failure.
 struct Cause {
-  std::string node;  ///< "#12 add", as in the printed tape. For a source, with its name.
+  std::string node;  ///< "#12 add", as in the printed tape. A source has its name, too: "#3 parameter 'h.0.w'".
   std::string type;
   std::string site;
   Range range;
@@ -184,8 +184,8 @@ struct NodeError {
 };
 /// Plays node by node, both normally and in float64. The float64 play takes the same path: integers and booleans come
 /// from the normal play. Scans are unrolled, and their calls are measured step by step. Returns the errors of all
-/// values, in the order of playing, except for sources and unneeded values. Keeps the error of each value as float32,
-/// so it needs about twice the memory of the play.
+/// values, in the order of playing, except for sources and for values that nothing reads. shadow keeps the error of
+/// each value as float32, so it needs about twice the memory of the play.
 ///
 /// `rounded` contains rounded arrays of parameters by name, such as those of weights stored as int8. The normal play
 /// uses these arrays, and the float64 play uses those of the tape. shadow then returns the errors of these parameters,

@@ -143,7 +143,8 @@ XTAPE_ASSIGNMENT(*=, mul)
 XTAPE_ASSIGNMENT(/=, div)
 #undef XTAPE_ASSIGNMENT
 inline Var operator-(const Argument& x) { return neg(x); }
-// Not && || !, which need a truth value. A var has no truth value during recording.
+// Logic uses these operators instead of &&, || and !, which need a truth value. A var has no truth value during
+// recording.
 inline Var operator&(const Argument& a, const Var& b) { return logical_and(a, b); }
 inline Var operator|(const Argument& a, const Var& b) { return logical_or(a, b); }
 inline Var operator~(const Argument& x) { return logical_not(x); }

@@ -100,7 +100,7 @@ class Optimizer {
 
   /// Makes one update with the gradients times `scale`. If clip > 0, the gradients are also multiplied by min(1, clip /
   /// (norm + 1e-6)), as in PyTorch's clip_grad_norm_. `gradients` has one dense view per weight, in the store's order,
-  /// of its shape and dtype. If the view is empty (ArrayView()), the weight and its moments stay unchanged, without
+  /// of its shape and dtype. If a view is empty (ArrayView()), its weight and its moments stay unchanged, without
   /// decay. Frozen weights stay unchanged for any gradients. Returns the global norm of the scaled gradients before
   /// clipping. If the norm is not finite, nothing changes. Does not allocate. Gives the same bits for any number of
   /// threads. Throws Error, DtypeError or ShapeError if the gradients do not fit. Throws Error if the rate is not

@@ -82,7 +82,7 @@ struct Digest {
 /// ArrayView). A feed made from a variable does not own the variable, which must live until the play.
 struct Feed {
   Feed(const Var& input, ArrayView array) : var(input), values(std::move(array)) {}
-  /// Feeds a number, as an array of the input's dtype. Throws DtypeError if the dtype cannot hold it.
+  /// Feeds a number, as an array of the input's dtype. Throws DtypeError if the dtype cannot hold the number.
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   Feed(const Var& input, T number, Caller caller = Caller::here()) : Feed(input, {Literal(number)}, {}, caller) {}
   /// Feeds elements in row-major order, as an array of the input's type: play({{x, {1, 2, 3}}}). Throws DtypeError if
@@ -183,7 +183,7 @@ class Executable {
  public:
   Executable(const Executable&) = default;  // a move is a copy, so that a handle always has an executable
   Executable& operator=(const Executable&) = default;
-  /// The description of the plan. Valid as long as the executable or a player of it. The first call builds the
+  /// The description of the plan. Valid while the executable or one of its players exists. The first call builds the
   /// description, which is slow. The first call throws HandleError if an output has become stale.
   const Plan& plan() const;
   int threads() const;  ///< The most threads that a play uses.
@@ -201,9 +201,9 @@ class Executable {
 };
 /// Plans the computation of `outputs` and the carries of `options`, and makes the kernels. Throws Error if there are no
 /// outputs and no carries, an input is carried twice, or an op has an empty kernel. Throws Error with the op of the
-/// largest buffer if the plan needs more memory than the process can have. Throws MemoryError if it needs more than
-/// PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a carry
-/// differ.
+/// largest buffer if the plan needs more memory than the process can have. Throws MemoryError if the plan needs more
+/// than PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a
+/// carry differ.
 Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
 
 /// Computes the outputs of an executable. A player has the memory for one play at a time, the outputs and carries of
@@ -269,7 +269,8 @@ class Player {
   typename XtensorOf<T>::type value(const Var& output, Caller caller = Caller::here()) const {
     return view(output, caller).to<T>();
   }
-  /// Returns an output as an xtensor view, without a copy. Valid as long as `view`. Errors are those of `value`.
+  /// Returns an output as an xtensor view, without a copy. Valid as long as the result of `view`. Errors are those of
+  /// `value`.
   template <class T>
   typename XtensorOf<const T>::view tensor(const Var& output, Caller caller = Caller::here()) const {
     return view(output, caller).tensor<T>();
@@ -277,8 +278,9 @@ class Player {
   /// Returns the single element of an output, of any dtype, as a double. Throws ShapeError if the output does not have
   /// exactly one element.
   double scalar(const Var& output, Caller caller = Caller::here()) const;
-  /// Returns the array of a carry, which is the value of `input` at the next play. Initially zeros, or Carry::memory.
-  /// The array may be written between plays. Throws Error if `input` is not carried or no output depends on it.
+  /// Returns the array that holds the state of a carry: the value of `input` at the next play. Initially zeros, or
+  /// Carry::memory. The array may be written between plays. Throws Error if `input` is not carried or no output depends
+  /// on it.
   Array carried(const Var& input);
 
   const Executable& executable() const;
@@ -290,7 +292,7 @@ class Player {
   int threads() const;            ///< Executable::threads.
   /// With PlayerOptions::digests, returns the hashes of the last play: first those of the inputs, states and parameters
   /// that the play read, then those of the outputs of its kernels, in order. Views and copies have no hashes. A hash
-  /// depends only on the bits of the elements in row-major order. It is the checksum that save_arrays gives the array.
+  /// depends only on the bits of the elements in row-major order. It equals the checksum that save_arrays writes.
   /// Values inside fused steps have no hashes (see Passes::unfused). Throws Error if the option is off.
   std::vector<Digest> digests() const;
   // The arguments of `compile`.

@@ -38,7 +38,7 @@ class Predictor {
   explicit Predictor(const Model& model, const std::string& function = "logits", const PredictorOptions& options = {});
 
   /// Begins a batch, in which no row has a position yet. `fixed` contains the arrays of all fixed inputs, with `rows`
-  /// rows. Only this call reads the arrays. Each of these rows becomes `repeat` consecutive rows of the batch (the
+  /// rows. Only `begin` reads the arrays. Each of these rows becomes `repeat` consecutive rows of the batch (the
   /// hypotheses of a sentence). Throws Error, DtypeError or ShapeError if the arrays do not fit the function. Errors of
   /// recording propagate.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);

@@ -34,7 +34,7 @@ struct TrainingProfile {
 struct HostNetwork {
   int ranks = 1;
   double bandwidth = 1.25e9;  ///< The bytes per second that a host sends and receives simultaneously.
-  double latency = 5e-5;      ///< The seconds of a message from one host to another.
+  double latency = 5e-5;      ///< The seconds that a message takes from one host to another.
 };
 
 /// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.

@@ -176,7 +176,7 @@ struct DataRows {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;    ///< One cell per column.
   TextPlace place = {};                   ///< Names the texts that the rows come from.
-  std::vector<std::uint32_t> texts = {};  ///< With `place`: for each row, its row in the texts.
+  std::vector<std::uint32_t> texts = {};  ///< With `place`: for each row, the argument `row` of `place`.
 };
 
 struct RowBatchesOptions {
@@ -226,7 +226,7 @@ using TableTexts = std::vector<std::vector<std::string>>;
 
 struct TableOptions {
   std::size_t columns = 2;      ///< Fields per line.
-  bool more = false;            ///< Whether lines may have more fields. These are ignored.
+  bool more = false;            ///< Whether lines may have more fields, which are ignored.
   char delimiter = '\t';        ///< The separator of fields. Unless it is a tab, fields may be quoted as in CSV.
   std::int64_t skip_lines = 0;  ///< The number of lines to skip at the beginning, such as a header.
   ReadOptions reading = {};

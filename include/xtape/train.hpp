@@ -118,8 +118,8 @@ struct TrainerOptions {
   /// The folders for diagnostics of a failed update or evaluation: a capsule, and the complete failed play
   /// (inspect.hpp). "" writes none.
   std::string capsule, failed_play;
-  /// Patterns of weight names, in which `*` matches anything. Only one of both lists may be given. Weights that match
-  /// `frozen`, or do not match `trainable`, stay unchanged. They have no gradients and no moments.
+  /// Patterns of weight names, in which `*` matches anything. Only one of the two lists may be given. Weights that
+  /// match `frozen`, or do not match `trainable`, stay unchanged. They have no gradients and no moments.
   std::vector<std::string> frozen, trainable;
   /// Groups of weights with settings other than those of `optimizer`. The first group that matches a weight applies.
   /// The rates of groups are factors of the schedule's rate. The global norm covers all weights.
@@ -187,7 +187,7 @@ class Trainer {
     std::function<void(std::int64_t step, const std::vector<WatchedValue>&)> watched;
     std::function<bool()> stop;  ///< Called after every update and its evaluation. Returning true ends the training.
     std::function<bool()> save;  ///< Called by Run::train after every update. Returning true writes a checkpoint.
-    /// Also called within updates and evaluations, between plays. Returning true ends the training at once. An
+    /// Called between plays, also within updates and evaluations. Returning true ends the training at once. An
     /// unfinished update has no effect. An unfinished evaluation is repeated when the training continues.
     std::function<bool()> interrupt;
     /// Called by Run::train with a sentence about a harmless problem, such as an old checkpoint that cannot be removed.
@@ -198,11 +198,11 @@ class Trainer {
     std::int64_t epochs = 0;          ///< The most epochs. 0: no limit.
     /// Updates between evaluations. There is always an evaluation after the last update.
     std::int64_t evaluate_every = 0;
-    bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
-    std::int64_t patience = 0;        ///< Stop after this many evaluations in a row without a better loss. 0: never.
+    bool evaluate_epochs = false;     ///< Whether to evaluate after every epoch, too.
+    std::int64_t patience = 0;        ///< Ends after this many evaluations in a row without a better loss. 0: never.
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
     std::int64_t watch_every = 1;       ///< Updates between reports of watched values, starting with the first update.
-    /// The names of the watched values, as for `watched`. Failing updates are observed, too.
+    /// The names of the watched values (see Trainer::watched). Failing updates are observed, too.
     std::vector<std::string> watch = {};
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended the training earlier.
@@ -307,7 +307,7 @@ struct Recipe {
   };
   std::string name;
   std::string about;
-  std::string definition;  ///< May be empty with `from`. The config of that folder then names the definition.
+  std::string definition;  ///< May be empty with `from`. The config of the folder `from` then names the definition.
   std::string original;    ///< For a run: the file that its definition was copied from. May be empty.
   std::string from;        ///< The Hugging Face folder of the initial model. Empty: a new model.
   std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.

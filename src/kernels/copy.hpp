@@ -8,9 +8,9 @@
 
 namespace xtape {
 
-/// Returns a function that copies an array with layout `in` to an array with layout `out` of the same shape. Its
-/// arguments are the addresses of offset 0. The function adds the offsets of the layouts. The elements of the output
-/// must not overlap each other or the input.
+/// Returns a function that copies an array with layout `in` to an array with layout `out` of the same shape. The
+/// arguments of the function are the addresses of offset 0, to which it adds the offsets of the layouts. The elements
+/// of the output must not overlap each other or the input.
 std::function<void(const void* from, void* to)> make_copy(Dtype dtype, const Layout& in, const Layout& out,
                                                           int threads);
 

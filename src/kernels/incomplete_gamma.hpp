@@ -1,5 +1,5 @@
-/// The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution, which follow
-/// from it. Compiled once for all processors.
+/// The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. The quantiles
+/// follow from the function. Compiled once for all processors.
 #pragma once
 
 namespace xtape {

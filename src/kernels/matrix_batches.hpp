@@ -50,7 +50,7 @@ struct Matrices {
   int rows = 0, columns = 0;
 };
 
-/// The memory that a thread needs for a matrix: elements, including LAPACK's own, and LAPACK's integers.
+/// The memory that a thread needs for a matrix: elements (including the workspace of LAPACK) and LAPACK's integers.
 struct Work {
   std::int64_t elements = 0, lapack = 0, integers = 0;
 };

@@ -43,8 +43,8 @@ struct Stepping {
   std::size_t stacked() const { return output_axes.size(); }
 };
 
-/// Describes how the player computes an op. The player calls these functions during planning. If one throws Error,
-/// planning fails.
+/// Describes how the player computes an op. The player calls the functions of a Lowering during planning. If one throws
+/// Error, planning fails.
 struct Lowering {
   // The implementation of the op: exactly one of the following, or `tiles_body`. If there is none, the player uses
   // `expand`.
@@ -78,9 +78,9 @@ struct Lowering {
   /// The inputs whose buffer the first output may reuse if both are dense and have the same shape and element size. The
   /// pointers are then equal. Only for kernels: tile functions may always overwrite an input.
   std::vector<int> overwrites = {};
-  /// Inputs may have any layout. If false, the player makes them contiguous, by a copy if necessary.
+  /// Whether inputs may have any layout. If false, the player makes them contiguous, by a copy if necessary.
   bool strided_in = false;
-  bool strided_out = false;  ///< Outputs may have any layout without overlap. If false, they are contiguous.
+  bool strided_out = false;  ///< Whether outputs may have any layout without overlap. If false, they are contiguous.
   /// Whether the op only moves elements, of any dtype. Other kernels never receive bfloat16, float16 or int8: the
   /// player casts their inputs to float32 and int32, and the results back. Not needed for views and ops with `parts` or
   /// `steps`.

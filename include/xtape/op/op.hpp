@@ -222,8 +222,8 @@ struct FusionRule {
 using Rule [[deprecated("write FusionRule")]] = FusionRule;
 #endif
 
-/// Ops by name, and rules. builtin_ops() contains those of the library. To use custom ops in definitions, copy it and
-/// add the ops to the copy. Reading is safe in several threads at once, adding is not.
+/// Ops by name, and rules. builtin_ops() contains those of the library. To use custom ops in definitions, copy
+/// builtin_ops() and add the ops to the copy. Reading is safe in several threads at once, adding is not.
 class OpTable {
  public:
   /// Adds an op. The op must outlive the table and the tapes that use it. Throws Error if its name is empty or exists

@@ -50,7 +50,7 @@ struct Term {
   ValueType type = {};  ///< The type of the value that the term describes.
 };
 
-/// Returns a hash of the values. Equal attributes have equal hashes.
+/// Returns a hash of the values of attributes. Equal attributes have equal hashes.
 std::size_t hash_of(const Attributes& attributes);
 
 /// Returns an einsum equation with its letters renamed to a, b, c … (then A, B …) in order of first use.

@@ -15,7 +15,7 @@
 namespace xtape {
 
 // Along one axis ------------------------------------------------------------------------------------------------------
-/// The elements of x at the indices along `axis`, like torch.take_along_dim. The other axes of x and the indices
+/// The elements of x at the indices along `axis`, like torch.take_along_dim. The other axes of x and of the indices
 /// broadcast. For axis 1 of two, y[a, b] = x[a, indices[a, b]].
 Var take_along_axis(const Argument& x, const Var& indices, std::int64_t axis);
 /// The slices of x at the indices [k] along an axis, which gets size k. Unlike in take, indices can be negative.

@@ -76,7 +76,7 @@ float least_sound(std::int64_t terms, const Panels& left, const Panels& right);
 bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least);
 
 /// For a block that is not sound: for each row, sets in `zeros` the bits of the columns whose sums are 0. Returns false
-/// if another sum is not sound.
+/// if a sum other than 0 is not sound.
 bool only_zeros(const float* block, std::int64_t rows, std::int64_t columns, float least, std::uint32_t* zeros);
 
 /// c[i, j] = block[i, j], or += if `add`. The rows of c are `stride` elements apart.

@@ -118,7 +118,7 @@ class TileOperands {
     return interleaves_ ? ceiling(finish - first, packed_bands)
                         : ceiling(bands_.top_of(finish) - bands_.top_of(first), lines_together);
   }
-  /// Runs one of these tasks. Packs bands part after part if rows are adjacent, otherwise row after row.
+  /// Runs one of the tasks of left_tasks. Packs bands part after part if rows are adjacent, otherwise row after row.
   void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish, std::int64_t task,
                  Part* to) const {
     const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0], start = block.offsets[0];
