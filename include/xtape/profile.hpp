@@ -44,7 +44,8 @@ struct UpdatePrediction {
   double update = 0;          ///< The update of one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  /// The complete update: max(plays, reduce_scatter plus the plays before it), plus all other terms.
+  /// The complete update: max(plays, reduce_scatter plus the part of `plays` before the first gradients are sent), plus
+  /// all other terms.
   double seconds = 0;
   double speed_up = 1;  ///< The speed-up over one rank.
 };

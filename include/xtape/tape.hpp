@@ -83,8 +83,8 @@ class Var {
 #else
   explicit operator bool() const = delete;  // write where(c, a, b), ~x, x & y, or x.empty()
 #endif
-  // These functions throw HandleError with the name of the caller if the var is empty or stale. References are valid as
-  // long as the node is on the tape. Recording does not invalidate them.
+  // These functions throw HandleError with the source line of the call if the var is empty or stale. References are
+  // valid as long as the node is on the tape. Recording does not invalidate them.
   const Shape& shape(Caller caller = Caller::here()) const {
     return type(caller).shape;
   }

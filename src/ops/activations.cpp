@@ -33,7 +33,7 @@ Vars expand_prelu(const ExpandCall& call) {
   } else if (x.rank() < weight.rank()) {
     weight = reshape(weight, {});
   }
-  const Var positive = x > 0;  // x may be infinite there, where the weight has no gradient
+  const Var positive = x > 0;  // there x may be infinite, and 0 times infinity would give the weight a gradient of NaN
   return {where(positive, x, weight * masked_fill(x, positive, 0))};
 }
 

@@ -101,9 +101,9 @@ class ScanStep {
     Vars stacked;
     Vars states;
   };
-  /// Records the scan with the outputs `stacked`. `next` contains the next states in the order of set_state. After the
-  /// outputs `stacked`, the node has the stacked values of everything else that a step computes. The gradient reads the
-  /// values that it needs. scan_pass of the player removes the others.
+  /// Records the scan with the outputs `stacked`. `next` contains the next states in the order of the set_state calls.
+  /// After the outputs `stacked`, the node has further stacked outputs: all other values that a step computes. The
+  /// gradient reads those that it needs. scan_pass of the player removes the others.
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:

@@ -15,7 +15,7 @@ namespace xtape {
 
 struct RulePattern;
 
-/// An input of a fused call: a value of the tape, or a call that is not recorded there yet.
+/// An input of a fused call: a value of the tape, or a call that is not yet on the tape.
 struct FusedInput {
   ValueId value;  ///< The value, if `op` is null.
   const Op* op = nullptr;
