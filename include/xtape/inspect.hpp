@@ -172,9 +172,9 @@ struct NodeError {
   /// The number of elements that are finite in one of the two plays (normal and float64), but not in the other. The
   /// errors do not include these elements.
   std::int64_t overflows = 0;
-  /// Inside a scan, `time_step` is the step that adds the largest error, in the order of playing, and `time_steps` is
-  /// the number of steps. The errors are those of this step. `flipped` and `overflows` are sums over all steps. Outside
-  /// scans, `time_step` is -1.
+  /// Inside a scan, `time_step` is the step that adds the largest error, and `time_steps` is the number of steps. Steps
+  /// are numbered from 0 in the order of playing. The errors are those of this step. `flipped` and `overflows` are sums
+  /// over all steps. Outside scans, `time_step` is -1.
   std::int64_t time_step = -1, time_steps = 0;
   double rms = 0;          ///< The RMS of the values in float64. 0 for a view of a value without error (a parameter).
   double operand_rms = 0;  ///< The largest `rms` of the operands. For a view, the `operand_rms` of its operand.

@@ -87,9 +87,9 @@ class Optimizer {
   /// `weights` are the arrays to update, float32 or float64. The optimiser shares their memory. `threads` = 0 means
   /// omp_get_max_threads(). Throws Error if an option is out of range, DtypeError if a weight is not a float.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
-  /// The same with options for groups of weights: Optimizer(weights, {{"*.bias", Sgd{}}, {"*", AdamW{}}}). The global
-  /// norm covers all groups. Throws the same errors, and Error if no group matches a weight or a pattern matches no
-  /// weight.
+  /// Like the constructor above, with options for groups of weights: Optimizer(weights, {{"*.bias", Sgd{}}, {"*",
+  /// AdamW{}}}). The global norm covers all groups. Throws the same errors. Also throws Error if no group matches a
+  /// weight, or if a pattern matches no weight.
   template <std::size_t n>
   Optimizer(const Store& weights, const OptimizerGroup (&groups)[n], int threads = 0)
       : Optimizer(InGroups{}, weights, {groups, groups + n}, threads) {}
@@ -149,7 +149,7 @@ struct ScheduleOptions {
   enum class Kind : std::uint8_t {
     constant,      ///< `rate` after the warm-up.
     linear,        ///< Linear from `rate` at the end of the warm-up to `final_rate` at step `steps`, then constant.
-    cosine,        ///< The same along half a cosine (Loshchilov and Hutter, 2017, without restarts).
+    cosine,        ///< Like linear, but along half a cosine (Loshchilov and Hutter, 2017, without restarts).
     inverse_sqrt,  ///< rate * sqrt(max(warmup, 1) / step) after the warm-up.
     noam           ///< rate * width^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al., 2017).
   };
@@ -158,7 +158,7 @@ struct ScheduleOptions {
   double final_rate = 0;
   std::int64_t warmup = 0;   ///< The number of warm-up steps. noam needs at least 1; 4000 is the published value.
   std::int64_t steps = 0;    ///< For linear and cosine: the step at which final_rate is reached.
-  std::int64_t epochs = 0;   ///< The same in epochs, if steps is 0. A Trainer converts it to steps.
+  std::int64_t epochs = 0;   ///< If `steps` is 0, a Trainer sets `steps` to the updates of this many epochs.
   std::int64_t width = 512;  ///< For noam: d_model.
 };
 

@@ -227,7 +227,7 @@ class Tape {
   /// is an empty var. Takes time linear in the number of nodes that x depends on. Throws HandleError if x belongs to
   /// another tape.
   Var past_of(const Var& x) const;
-  std::int64_t capacity() const;  ///< The positions per row of caches. 0 without a past.
+  std::int64_t capacity() const;  ///< The number of positions per row of the caches. 0 if the tape has no past.
   /// The states of the caches recorded so far, in the order of recording. A player of the tape needs them as
   /// PlayerOptions::carries.
   std::vector<Carry> states() const;

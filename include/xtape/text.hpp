@@ -258,7 +258,7 @@ PairTexts read_pairs(const std::string& source, const std::string& target, const
 /// Returns the text's tokens between the start and end tokens. Throws Error if the tokenizer lacks these tokens. Errors
 /// of `encode` propagate.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);
-/// The same for the text of an encoder. If the tokenizer has an end token only, there is no start token.
+/// Like framed, for the text of an encoder. If the tokenizer has only an end token, no start token precedes the text.
 Tokens source_of(const Tokenizer& tokenizer, const std::string& text);
 /// Returns the tokens of a text to continue. A start token precedes them if tokenizer.begins(). Errors of `encode`
 /// propagate.

@@ -110,7 +110,7 @@ class CharacterTokenizer : public Tokenizer {
 struct WordOptions {
   std::int64_t minimum_count = 1;  ///< Less frequent words are unknown.
   bool lower_case = false;         ///< Whether text is converted to lower case first.
-  /// Tokens `<fill0>`, `<fill1>` … extend the vocabulary to a multiple of this number, which is at most most_pieces.
+  /// Tokens `<fill0>`, `<fill1>` … extend the vocabulary to a multiple of this number, 1 to most_pieces.
   std::int64_t multiple = 1;
 };
 

@@ -14,8 +14,8 @@ namespace xtape {
 std::function<void(const void* from, void* to)> make_copy(Dtype dtype, const Layout& in, const Layout& out,
                                                           int threads);
 
-/// Returns a function that writes one value to all elements of a layout. `value` points to a scalar of `dtype`. Only
-/// make_fill reads it, not the returned function.
+/// Returns a function that writes one value to all elements of a layout. `value` points to a scalar of `dtype`.
+/// make_fill copies this scalar, so the returned function does not read `value`.
 std::function<void(void* to)> make_fill(Dtype dtype, const Layout& out, const void* value, int threads);
 
 /// A kernel that writes one value to all elements of its output, and then copies its input to some of these elements.

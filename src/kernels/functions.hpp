@@ -24,7 +24,7 @@ double inverse_erf(double x);
 double log_gamma(double x);
 /// The derivative of log gamma: NaN at negative integers, -inf at 0 and inf at -0.
 double digamma(double x);
-/// The derivative of digamma of order `order`, which is an integer of at least 0. Order 0 is digamma itself.
+/// The `order`-th derivative of digamma. `order` is an integer of at least 0. For order 0, the result is digamma(x).
 double polygamma(double order, double x);
 
 }  // namespace xtape

@@ -96,7 +96,7 @@ class TileOperands {
           static_cast<const Part*>(b) + block.offsets[1] + line(p * panel_width<F> + r * register_width);
     return columns;
   }
-  /// Packs panel `p` of a block of b part after part, with zeros beyond the last column.
+  /// Packs panel `p` of a block of b, one part after the other, with zeros beyond the last column.
   void pack_panel(const void* b, const Block& block, std::int64_t p, Part* to) const {
     const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
