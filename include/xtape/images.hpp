@@ -53,8 +53,8 @@ Images resized(const Images& images, const ImageResize& resize);
 /// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
 /// .pnm). The images are read with `channels` channels. Colours become grey, or grey becomes three equal channels.
 /// Transparent pixels have the colours of the file. `resize` applies to each image, and then all images must have the
-/// same size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a
-/// label keep the order of their names.
+/// same size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images
+/// of a label keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.

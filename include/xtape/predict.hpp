@@ -48,10 +48,10 @@ class Predictor {
   void reserve(std::int64_t places);
 
   /// Plays the next tokens, int64 [rows, t] with t >= 1, and returns the function's first result, [rows, t, …], valid
-  /// until the next call. Row i advances by counts[i] <= t positions, or by t if `counts` is empty. Its other tokens
-  /// are padding, which later steps ignore. Throws Error if there is no batch, a count is wrong, or a row would exceed
-  /// the limit. Throws ShapeError if the tokens have another type. Errors of recording and playing propagate. After an
-  /// error, no row has advanced.
+  /// until the next call. Row i advances by counts[i] <= t positions, or by t if `counts` is empty. Further tokens of a
+  /// row are padding, which later steps ignore. Throws Error if there is no batch, a count is wrong, or a row would
+  /// exceed the limit. Throws ShapeError if the tokens have another type. Errors of recording and playing propagate.
+  /// After an error, no row has advanced.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
   /// Reorders, repeats and drops rows. Row i continues from the current state of row rows[i]. Throws Error if `rows` is

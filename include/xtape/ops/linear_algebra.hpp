@@ -1,6 +1,6 @@
 /// Linear algebra of float matrices, which are the last two axes of arrays. All other axes are batch axes. The names
 /// are those of NumPy's and PyTorch's linalg. Definitions use the same names without `linalg`. LAPACK computes each
-/// matrix on one thread, so the bits do not depend on the number of threads on the same machine type.
+/// matrix on one thread. On machines of the same type, the bits therefore do not depend on the number of threads.
 ///
 /// All functions are differentiable any number of times, unless stated otherwise. If a matrix has no result because it
 /// is singular or not positive definite, playing throws Error with the line and the index of the matrix in the batch.
