@@ -1,8 +1,8 @@
 /// Products of float32 matrices on the matrix unit of Intel processors (AMX), which multiplies only bfloat16.
 ///
 /// A float32 number is exactly the sum of three bfloat16 numbers (parts) of 8 bits each. The product of two such sums
-/// consists of nine products of parts. The six largest of them are as exact as float32 arithmetic: the other three are
-/// about 2^-24 of the product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
+/// consists of nine products of parts. The sum of the six largest is as exact as float32 arithmetic: the other three
+/// are about 2^-24 of the product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
 /// artificial intelligence datatype for higher-precision computations). Sums are float32. The unit treats subnormal
 /// parts and sums as 0. `sound` tests whether this can affect a result.
 #pragma once
