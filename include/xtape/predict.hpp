@@ -17,7 +17,7 @@ struct PredictorOptions {
   std::string stepped = "tokens";  ///< The input, int [rows, t], that is given in chunks. All other inputs are fixed.
   /// The initial number of positions per row in caches. It doubles when the caches are full.
   std::int64_t capacity = 32;
-  std::int64_t limit = 0;    ///< The most positions of a row. 0: no limit.
+  std::int64_t limit = 0;  ///< The most positions of a row. 0: no limit.
   /// The most players to keep, separately for steps and for values of fixed inputs. The least recently used player is
   /// dropped.
   std::size_t players = 32;

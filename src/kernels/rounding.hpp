@@ -7,8 +7,8 @@ namespace xtape {
 
 /// Sums of squares over the finite elements.
 struct RoundingSquares {
-  double values = 0;     ///< For the values of the play in float64.
-  double made = 0;       ///< For the node's own error, compared with the node in float64 on the same operands.
+  double values = 0;  ///< For the values of the play in float64.
+  double made = 0;    ///< For the node's own error, compared with the node in float64 on the same operands.
   /// For the inherited error: the node in float64 on the same operands, compared with the play in float64.
   double inherited = 0;
   double total = 0;      ///< For the total error, compared with the play in float64.

@@ -12,8 +12,8 @@ namespace xtape {
 /// A segment of a tape, and the limits of matching in it.
 struct TapeSegment {
   Tape tape;
-  std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to the segment.
-  std::vector<ValueId> asked = {};                ///< Required values, which no fusion may replace.
+  std::vector<bool> nodes;           ///< Which of the tape's nodes belong to the segment.
+  std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
   std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
   bool looks_through_all = false;    ///< Also merges sums and products that have several uses.
   /// The region of each node, or null for a single region. A value of another region matches only as a value.
