@@ -151,10 +151,10 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 Strides dense_strides(const Shape& shape);  ///< The strides of a row-major array without gaps.
 
 /// NumPy broadcasting: returns the shape that all `shapes` broadcast to. Throws ShapeError with the shapes if there is
-/// none.
+/// no such shape.
 Shape broadcast_shapes(const std::vector<Shape>& shapes);
 
-/// Converts `axis` in [-rank, rank) to the axis in [0, rank). Throws ShapeError if it is out of range.
+/// Converts `axis` in [-rank, rank) to the axis in [0, rank). Throws ShapeError if `axis` is not in [-rank, rank).
 std::size_t normal_axis(std::int64_t axis, std::size_t rank);
 
 /// Maps the elements of an array to positions in a buffer: offset + sum(index * stride), in elements.
@@ -164,7 +164,7 @@ struct Layout {
   std::int64_t offset = 0;
 
   static Layout dense(const Shape& shape);  ///< Row-major from offset 0.
-  bool contiguous() const;  ///< Whether it is row-major without gaps. Axes of size 1 may have any stride.
+  bool contiguous() const;  ///< Whether the layout is row-major without gaps. Axes of size 1 may have any stride.
   /// The layout of the same elements, broadcast to `shape`. Axes of size 1 and new leading axes get stride 0. Throws
   /// ShapeError if this layout does not broadcast to `shape`.
   Layout broadcast_to(const Shape& shape) const;
@@ -173,8 +173,8 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// xtensor's classes for elements T: `type` is its array, `view` its adaptor of foreign memory. xtape/xtensor.hpp
-/// defines XtensorOf, and xtape/xtape.hpp includes it. Only sources that convert to xtensor compile it.
+/// xtensor's classes for elements T: `type` is the array class, `view` the adaptor class for foreign memory. The header
+/// xtape/xtensor.hpp, which xtape/xtape.hpp includes, defines XtensorOf. Only sources that convert to xtensor need it.
 template <class T>
 struct XtensorOf;
 
@@ -189,9 +189,9 @@ template <class E>
 struct IsOfEigen<E, std::void_t<decltype(std::declval<const E&>().outerStride()),
                                 decltype(E::IsVectorAtCompileTime), decltype(E::IsRowMajor)>> : std::true_type {};
 
-/// The element type of E, if an ArrayView can be made from E. E is an xtensor container or adaptor, which has data(),
-/// shape(), strides() and data_offset(), an Eigen matrix, or a contiguous range with data() and size(): std::vector,
-/// std::array, std::span.
+/// The element type of E, if an ArrayView can be made from E. E can be an Eigen matrix, an xtensor container or adaptor
+/// (with data(), shape(), strides() and data_offset()), or a contiguous range such as std::vector, std::array and
+/// std::span (with data() and size()).
 template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std::declval<const E&>().data())>>,
           class = decltype(std::declval<const E&>().size()),
           class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
@@ -214,8 +214,8 @@ class ArrayView {
   ArrayView(const Array& array);                                   // NOLINT: converts by intent
   ArrayView(Array&& array);                                        // NOLINT: converts by intent
 
-  /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range,
-  /// which has one axis.
+  /// A view of an xtensor container or adaptor, of an Eigen matrix in either storage order, or of a contiguous range as
+  /// an array of one axis.
   template <class E, class T = ElementOf<std::remove_reference_t<E>>>
   ArrayView(E&& e)  // NOLINT: converts by intent
       : dtype_(dtype_of<T>()) {
@@ -230,8 +230,8 @@ class ArrayView {
       }
     });
   }
-  /// A view of a contiguous range as a row-major array of this shape. Throws ShapeError if the numbers of elements
-  /// differ, Error if the range is an Eigen vector with gaps. Errors of checked_bytes propagate.
+  /// A view of a contiguous range as a row-major array of this shape. Throws ShapeError if range and shape differ in
+  /// the number of elements, Error if the range is an Eigen vector with gaps. Errors of checked_bytes propagate.
   template <class R, class T = ElementOf<std::remove_reference_t<R>>>
   ArrayView(R&& range, const Shape& shape) : dtype_(dtype_of<T>()), layout_(layout_of(range)) {
     using Range = std::remove_reference_t<R>;
@@ -328,7 +328,7 @@ class ArrayView {
 
 /// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. From 2 MiB on, it is
 /// aligned for huge pages, which are used if the system grants them. Copies of the handle share the elements. The last
-/// handle frees them. Access to the elements is not synchronised.
+/// handle frees the elements. Access to the elements is not synchronised.
 ///
 /// The elements of a constant Array are constant. A new handle made from a constant Array could write the elements, so
 /// the copy must be explicit: `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not
@@ -345,7 +345,7 @@ class Array {
   ~Array() = default;
   /// An array of zeros. Throws Error if the system refuses the memory. Errors of checked_bytes propagate.
   Array(Dtype dtype, const Shape& shape);
-  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws the same errors.
+  explicit Array(const ArrayView& values);  ///< A dense copy of `values`. Throws like the constructor above.
 
   /// A handle on `memory`, which must hold an array of this type. Throws Error if `memory` is null or not aligned to 64
   /// bytes. Errors of checked_bytes propagate.
@@ -360,8 +360,8 @@ class Array {
   const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
   // The following functions throw Error if the array is empty.
 
-  /// A pointer to the first element, and a copy as an xtensor array. Both throw DtypeError if T is not the array's
-  /// element type.
+  /// `as` returns a pointer to the first element, `to` a copy as an xtensor array. Both throw DtypeError if T is not
+  /// the array's element type.
   template <class T>
   T* as() {
     return const_cast<T*>(std::as_const(*this).as<T>());
@@ -407,8 +407,8 @@ class Array {
   /// differs from this array.
   void assign(const ArrayView& values);
   Array clone() const;  ///< A copy with its own memory.
-  /// A handle on the same memory with another shape. It contains the first elements. Throws ShapeError if `shape` has a
-  /// negative size or more elements than this array.
+  /// A handle on the same memory with another shape. The new array consists of the first elements. Throws ShapeError if
+  /// `shape` has a negative size or more elements than this array.
   Array first(const Shape& shape);
 
  private:

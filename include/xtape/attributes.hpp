@@ -51,7 +51,7 @@ class Attributes {
     if (value == nullptr || !std::holds_alternative<T>(*value)) missing(name);
     return std::get<T>(*value);
   }
-  /// The value of an attribute of type `number`, `element` or `integer`. Errors are those of `get`.
+  /// The value of a numeric attribute (AttributeType number, element or integer). Errors are those of `get`.
   Literal number(const std::string& name) const;
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_.get(); }
   friend bool operator==(const Attributes& a, const Attributes& b) { return a.items_ == b.items_; }

@@ -1,4 +1,5 @@
-/// Functions of arrays, recorded and planned at the first call, and again for other types of arguments.
+/// Functions of arrays. The first call with arguments of some types records and plans the function. Later calls with
+/// the same types only play it.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,9 @@
 
 namespace xtape {
 
-/// An argument of a function of arrays: an array, like that of a feed, or a number. A real number becomes a scalar of
-/// the default dtype of the function's tapes, an integer becomes an int64 scalar, a bool becomes a bool scalar.
+/// An argument of a function of arrays: a number, or anything that converts to an ArrayView. A real number becomes a
+/// scalar of the default dtype of the function's tapes, an integer becomes an int64 scalar, a bool becomes a bool
+/// scalar.
 class ArrayOrNumber {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
@@ -37,7 +39,7 @@ class ArrayOrNumber {
 /// A function of arrays, like the result of jax.jit. The first call with arrays of some types records the function on a
 /// new tape and plans it. Later calls with the same types only play. Each combination of types has its own plan, which
 /// lives as long as the Compiled object. Every call reads the arrays of parameters (Tape::parameter). Constants are
-/// copied when the function is recorded. A number that the function captures is such a constant. A number that changes
+/// copied when the function is recorded. A number that the function captures becomes a constant. A number that changes
 /// between calls must therefore be an argument.
 ///
 ///   Compiled step([&](Var x, Var y) { return mean(square(matmul(x, x.tape().parameter("w", w)) - y)); });

@@ -13,7 +13,7 @@ namespace xtape {
 /// Options of read_csv.
 struct CsvOptions {
   bool header = true;    ///< The first line contains the names of the columns. If false, the names are "0", "1" …
-  char separator = ',';  ///< The separator of fields. Fields may be quoted unless it is a tab.
+  char separator = ',';  ///< The separator of fields. Fields may be quoted unless the separator is a tab.
   std::vector<std::string> columns = {};  ///< The columns to read, besides `labels`. If empty, read_csv reads all.
   /// The names of the categorical columns. read_csv encodes their strings as integer indices.
   std::vector<std::string> labels = {};
@@ -33,10 +33,10 @@ struct CsvTable {
 
   /// Throws Error if the table has no such column.
   const Array& at(const std::string& column) const { return columns.at(column); }
-  /// Returns these columns side by side, [rows, names]. Throws Error if a name is unknown, occurs twice, or names a
-  /// label column.
+  /// Returns the columns `names` side by side, [rows, names]. Throws Error if a name is unknown, occurs twice, or names
+  /// a label column.
   Array matrix(const std::vector<std::string>& names) const;
-  /// Returns all columns of numbers except these, in the order of the file. Throws Error if a name is unknown.
+  /// Returns all columns of numbers except `names`, in the order of the file. Throws Error if a name is unknown.
   Array matrix_without(const std::vector<std::string>& names) const;
 };
 

@@ -29,7 +29,7 @@ struct Sampling {
 /// a logit is NaN or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
-/// Returns the probability of each token in `sample`. Throws the same errors.
+/// Returns the probability with which `sample` draws each token. Errors are those of `sample`.
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling);
 
 struct GenerateOptions {
@@ -41,13 +41,14 @@ struct GenerateOptions {
   /// `generate` calls this function with each new token. Returning true ends the generation.
   std::function<bool(std::int32_t)> each;
   std::int64_t samples = 1;  ///< For generate_batch: the number of continuations per prompt.
-  /// For generate_batch: the number of rows per batch. Up to 8 rows read the weights only once.
+  /// For generate_batch: the number of rows per batch. With up to 8 rows, each step reads the weights only once.
   std::int64_t batch_size = 8;
 };
 
-/// Continues `prompt` with the model's function `logits(tokens)`, floats [b, t, classes] in mode predict, and returns
-/// the new tokens. Plays the prompt in a few chunks, then each token separately. Throws Error if the prompt is empty,
-/// an option is out of range, or logits cannot be sampled. Throws DefinitionError if `logits` does not have this form.
+/// Continues `prompt` and returns the new tokens. Plays the model's function `logits(tokens)` in mode predict: first
+/// for the prompt in a few chunks, then for each token separately. The function maps int64 [b, t] to floats [b, t,
+/// classes]. Throws Error if the prompt is empty, an option is out of range, or logits cannot be sampled. Throws
+/// DefinitionError if `logits` does not have this form.
 Tokens generate(Model& model, const Tokens& prompt, const GenerateOptions& options);
 /// The same, but keeps the players for the next call.
 Tokens generate(Predictor& predictor, const Tokens& prompt, const GenerateOptions& options);

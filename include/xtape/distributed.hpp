@@ -20,7 +20,7 @@ struct DistributedOptions {
   std::int64_t micro_batches = 1;              ///< The most plays per shard. Their gradients are added in order.
   std::shared_ptr<Communicator> communicator = {};  ///< Null: only this process.
   int threads = 0;                             ///< 0 means omp_get_max_threads().
-  bool overlap = true;  ///< Whether gradients are sent to other hosts during a play. If false, they are sent after it.
+  bool overlap = true;  ///< Whether gradients are sent to other hosts during a play instead of after it.
   std::vector<OptimizerGroup> groups = {};
 };
 
@@ -42,9 +42,9 @@ struct GradientNoise {
 /// CommunicationError on one rank, the others cannot continue.
 class DistributedOptimizer {
  public:
-  /// Trains the weights of `model` named `trained`. All ranks take the values of rank 0. The constructor moves the
-  /// weights to memory that the ranks of a host share, so tapes must be recorded afterwards. Throws Error if an option
-  /// is out of range or there are more ranks than shards. Errors of Optimizer propagate.
+  /// Trains the weights of `model` whose names are in `trained`. All ranks take the values of rank 0. The constructor
+  /// moves the weights to memory that the ranks of a host share, so tapes must be recorded afterwards. Throws Error if
+  /// an option is out of range or there are more ranks than shards. Errors of Optimizer propagate.
   DistributedOptimizer(Model& model, const std::vector<std::string>& trained, const DistributedOptions& options);
 
   const Store& trained() const;
@@ -62,9 +62,9 @@ class DistributedOptimizer {
   /// for the last micro-batch of the shard.
   void play(Player& player, const Vars& gradients, const std::vector<Feed>& feeds, std::uint64_t step,
             bool ends_shard = true);
-  /// Sums numbers over all shards with the tree. Call this function after the plays. `values` are the numbers of this
-  /// rank's shards, one shard after the other. A rank without shards passes the numbers of one shard, which do not
-  /// count.
+  /// Sums numbers over all shards, in the order of the binary tree. Call this function after the plays. `values` are
+  /// the numbers of this rank's shards, one shard after the other. A rank without shards passes the numbers of one
+  /// shard, which do not count.
   std::vector<double> sum(const std::vector<double>& values);
   /// Updates the weights like Optimizer::update. Call this function after `sum`, unless the update is abandoned. Errors
   /// of Optimizer::update occur on all ranks. The noise is added before any other operation on the sums.
@@ -75,7 +75,7 @@ class DistributedOptimizer {
   /// The bytes of gradients: those of a play, partial sums over shards, and data from other ranks.
   std::size_t gradient_bytes() const;
   std::size_t moment_bytes() const;  ///< The bytes of the moments on this rank.
-  /// The part of the gradient and moment bytes that is reserved but not yet written, so that it takes no memory.
+  /// The part of the gradient and moment bytes that is reserved, but not written yet. This part takes no memory.
   std::size_t absent_bytes() const;
   /// The state of the optimiser, like Optimizer::state. With several ranks, it contains only "updates".
   const Store& state() const;

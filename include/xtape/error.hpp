@@ -17,8 +17,8 @@ class Shape;
 /// throw.
 class Error : public std::runtime_error {
  public:
-  /// Escapes control characters of `message` except line feeds and tabs, and bytes that are not UTF-8, as \x1B.
-  /// Messages quote data, which must not control the terminal that displays them.
+  /// Escapes parts of `message` in the form \x1B: bytes that are not UTF-8, and control characters other than line
+  /// feeds and tabs. Messages quote data, which must not control the terminal that displays them.
   explicit Error(const std::string& message);
   const char* what() const noexcept override;
 
@@ -61,8 +61,8 @@ class DtypeError : public Error {
   using Error::Error;
 };
 
-/// A var is empty, stale, or belongs to another tape, an index refers to no node or value of the tape, or an object was
-/// moved from.
+/// A handle that cannot be used: a var that is empty, is stale or belongs to another tape, an index that refers to no
+/// node or value of the tape, or an object that was moved from.
 class HandleError : public Error {
  public:
   using Error::Error;

@@ -12,10 +12,10 @@ namespace xtape {
 
 /// The file of a block.
 struct BlockFile {
-  std::string path;   ///< The path of the file. If `bytes` is not empty, only the name for errors.
+  std::string path;   ///< The path of the file. If `bytes` is not empty, only errors use this path.
   std::string bytes;  ///< If not empty, the result of FileBlock::without_weights, which replaces the file.
   Store weights;      ///< With `bytes`: arrays with the shapes of all weights of the file.
-  std::vector<std::string> outputs;  ///< Values of the file by name. Empty: the outputs of the file.
+  std::vector<std::string> outputs;  ///< The names of the values to return. Empty: the outputs of the file.
 };
 
 /// A computation with weights. Each module with this block has its own copies of the weights.

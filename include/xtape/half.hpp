@@ -19,8 +19,8 @@ struct IeeeFormat {
 };
 
 /// A 16-bit element of an array. Conversion from float rounds to nearest, with ties to even. Values that are too large
-/// become infinite, and NaN stays NaN. Other numbers convert to float first. Conversion to float is exact. Arithmetic
-/// is that of float.
+/// become infinite, and NaN stays NaN. Numbers of other types convert to float first. Conversion to float is exact.
+/// Arithmetic is that of float.
 template <class Format>
 struct Half {
   std::uint16_t bits = 0;

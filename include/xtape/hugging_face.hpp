@@ -15,9 +15,9 @@ bool is_hugging_face(const std::string& path);
 
 /// Opens the model of a folder. config.json gives the hyper-parameters of a definition. model.safetensors, or the files
 /// that model.safetensors.index.json names, contain the weights. The weights have any float dtype, or int8 with scales
-/// as written by save_hugging_face. Model::load's search finds `definition`. If it is empty, the name is the config's
-/// model_type. `options.hyper` overrides the config. A hyper-parameter whose default depends on an overridden one then
-/// takes this default; the config does not set it.
+/// as written by save_hugging_face. `definition` is a path or name for find_definition. If it is empty, the name is the
+/// config's model_type. `options.hyper` overrides the config. If the default of another hyper-parameter depends on an
+/// overridden one, the default applies instead of the value in the config.
 ///
 /// If options.initialise is false, open_hugging_face reads no weights and they are zero. Weights that match a pattern
 /// in `initialise` (`*` matches anything) may be missing in the folder or have another shape there, for example a
@@ -56,11 +56,12 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 /// float16 or int8. If `weights` is given, it converts to this dtype as Model::store_weights_as does. Other programs
 /// can read bfloat16 and float16, but not int8.
 ///
-/// save_hugging_face writes a temporary folder and reads it back before it replaces `folder`. It uses the definition
-/// named by model_type, or the model's own if there is none. The weight names must match the definition, and the logits
-/// on random tokens must match those of `model`. If they differ, it throws FileError with the difference and leaves
-/// `folder` as it was. Throws DefinitionError if the definition has no entry "hugging_face" or the config cannot
-/// express the value of a hyper-parameter. Throws FileError if a file cannot be read or written.
+/// save_hugging_face writes a temporary folder and reads it back before it replaces `folder`. It reads with the
+/// definition named by model_type, or with the model's own definition if there is no such definition. The weight names
+/// must match the definition, and the logits on random tokens must match those of `model`. If one of them differs,
+/// save_hugging_face throws FileError with the difference and leaves `folder` as it was. Throws DefinitionError if the
+/// definition has no entry "hugging_face" or the config cannot express the value of a hyper-parameter. Throws FileError
+/// if a file cannot be read or written.
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
                        std::optional<Dtype> weights = std::nullopt);
 

@@ -54,14 +54,14 @@ Images resized(const Images& images, const ImageResize& resize);
 /// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels.
 /// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
 /// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
-/// size. The images of all labels are mixed evenly, so that any first part contains all labels. The images of a label
+/// size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images of a label
 /// keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
 ///
-/// Throws FileError with the file. If the size of an image differs, the message contains both sizes. Throws Error if
-/// `channels` is neither 1 nor 3.
+/// Throws FileError with the name of the file. If two images differ in size, the message contains both sizes. Throws
+/// Error if `channels` is neither 1 nor 3.
 Images read_images(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});
 /// Reads one PNG or PNM file. The image has no label.
 Images read_image(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});

@@ -14,7 +14,8 @@ struct RootOptions {
   double atol = 1e-6;              ///< Newton's method also stops if |f(x)| before the step is at most atol.
   std::int64_t max_steps = 50;     ///< The most steps of Newton's method.
   LinearSolveOptions linear = {};  ///< For the linear systems with the Jacobian of f, in steps and in derivatives.
-  /// Records the root from the guess, instead of Newton's method. Its ops need no gradients.
+  /// If not empty, this function records the root, starting from the guess. It replaces Newton's method. Its ops need
+  /// no gradients.
   std::function<Vars(const Vars& guess)> solver = {};
 };
 
@@ -39,7 +40,7 @@ struct FixedPointOptions {
   double rtol = 1e-6;  ///< The iteration stops if |g(x) - x| is at most max(rtol |g(x)|, atol).
   double atol = 1e-9;
   std::int64_t max_steps = 1000;
-  /// For the linear systems of derivatives, with the identity minus the Jacobian of g.
+  /// For the linear systems that give derivatives. Their matrix is the identity minus the Jacobian of g.
   LinearSolveOptions linear = {};
 };
 

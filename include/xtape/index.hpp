@@ -1,4 +1,4 @@
-/// Indices of Var::at, with the meaning of those in brackets in NumPy and PyTorch.
+/// Indices of Var::at. They have the meaning of indices in brackets in NumPy and PyTorch.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 /// Initial values of parameters, under the names that definitions use ("init"). The seed, the name of the parameter and
-/// the element determine a number. It depends neither on other parameters nor on the number of threads.
+/// the index of the element determine each number. Other parameters and the number of threads have no effect.
 #pragma once
 
 #include <cstdint>

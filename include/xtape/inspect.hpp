@@ -32,7 +32,7 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
 void save_play(const RecordedPlay& play, const std::vector<std::string>& outputs, const std::string& path);
 struct SavedPlay {
   RecordedPlay play;
-  NamedVars outputs;  ///< The outputs of the play, in its order.
+  NamedVars outputs;  ///< The outputs of the play, in the order of RecordedPlay::outputs.
 };
 /// Reads a saved play. Throws FileError with file and line if the folder is not a saved play.
 SavedPlay load_play(const std::string& path);
@@ -55,7 +55,7 @@ std::string to_string(const Range& range);
 
 /// A value on the way to a failure.
 struct Cause {
-  std::string node;  ///< "#12 add", as in the printed tape. For a source, with its name.
+  std::string node;  ///< "#12 add", as in the printed tape. A source has its name, too: "#3 parameter 'h.0.w'".
   std::string type;
   std::string site;
   Range range;
@@ -78,11 +78,12 @@ struct Failure {
   std::string type;  ///< The type of the output: "float32 (2, 3)".
   std::string site;
   bool backward = false;  ///< Whether the node belongs to the gradient of the first output.
-  /// Whether no call makes the numbers that are not finite. `node` is then an output of the play that gets them from a
-  /// literal or a mask.
+  /// Whether the numbers that are not finite come only from literals and masks. `node` is then an output of the play
+  /// that these numbers reach.
   bool passed_on = false;
-  std::vector<std::int64_t> time_steps =
-      {};  ///< For each scan around the call, starting with the outermost: an index along its axis.
+  /// One index for each scan around the call: the time step of the failure along the scan's axis. The outermost scan
+  /// comes first.
+  std::vector<std::int64_t> time_steps = {};
   std::vector<std::int64_t> element;  ///< The index of the first element that fails.
   Range range;                        ///< The range of the output.
   /// The chain of causes: an operand of the failing call that made it fail, then an operand of the call that computed
@@ -97,15 +98,16 @@ std::string to_string(const Cause& cause);
 /// contains the source of the batch row instead.
 std::string to_string(const Failure& failure);
 
-/// A failure, and the smallest tape that fails in the same way. The tape contains the failing call and the calls that
-/// computed those causes that are out of range. The arrays of all other operands are parameters. The values have the
-/// same bits under the same instruction set.
+/// A failure, and the smallest tape that fails in the same way. The tape contains the failing call and the call that
+/// computed its first cause. It also contains earlier calls along the chain of causes, as long as the causes are not
+/// finite or exceed 1e4, up to 20 calls. All other operands of these calls are parameters or constants. The values have
+/// the same bits under the same instruction set.
 struct Capsule {
   Failure failure;
   Tape tape;
   NamedVars operands;  ///< Parameters, named as in the printed tape.
   NamedVars outputs;   ///< The outputs of the failing call.
-  /// Digests of the outputs of the call when it failed in a play node by node. Empty if the call throws.
+  /// The checksums of the failing call's outputs, as find_failure computed them. Empty if the call throws.
   std::vector<std::uint64_t> digests = {};
   // The settings of the original play. The number of threads does not matter.
   std::string version, instruction_set;
@@ -121,17 +123,21 @@ struct Capsule {
 /// Whether `path` is a folder written by Capsule::save. Checks only the names of its files.
 bool is_capsule(const std::string& path);
 
-/// Plays node by node and returns the first failure that the outputs depend on. This call fails the play even if ones
-/// replace the NaN and infinities that other calls make. A call makes an element if the element stays NaN, inf or -inf
-/// when ones replace its operands' elements of the same kind. No call makes the infinities of literals and of masks
-/// (arrays of 0 and -inf). If only these reach the outputs, the failure is `passed_on`, and the capsule contains all
-/// calls on their way. Returns nothing if all outputs are finite. Takes the time of several slow plays.
+/// Plays node by node, and finds the first call that makes the play fail. Returns nothing if all outputs are finite.
+/// Takes the time of several slow plays.
+///
+/// A call makes the play fail if it throws, or if it makes NaN or infinities that reach an output. To test a call, ones
+/// replace the NaN and infinities that all other calls make. A call *makes* an element NaN, inf or -inf if the element
+/// stays so when ones replace all NaN and all elements of the same kind in the operands. The call only passes on
+/// elements that become finite. Infinities of literals and of masks (arrays of zeros and infinities of one sign) are
+/// intended. If only such infinities reach the outputs, the failure is `passed_on`, and the capsule contains all calls
+/// on the way from them to the output.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// Options of replaying a capsule.
 struct ReplayOptions {
   int threads = 0;         ///< 0: all cores.
-  bool reference = false;  ///< Whether to play the definitions of the ops: Passes::reference().
+  bool reference = false;  ///< Whether to replace each op by its expansion if it has one: Passes::reference().
   bool float64 = false;    ///< Whether to play all floats as float64.
 };
 struct Replay {
@@ -145,7 +151,7 @@ RecordedPlay recorded_play(const Capsule& capsule);
 /// Replays the capsule.
 Replay replay(const Capsule& capsule, const ReplayOptions& options = {});
 
-/// The rounding error of a node's output. All numbers are relative: the RMS of the error divided by the RMS of the
+/// The rounding error of a node's output. All errors are relative: the RMS of the error divided by the RMS of the
 /// values in float64.
 struct NodeError {
   std::string node;  ///< "#12 add", as in the printed tape.
@@ -154,29 +160,32 @@ struct NodeError {
   std::string site;
   std::string type;
   std::int64_t elements = 0;
-  double total = 0;  ///< Compared with a play that is entirely in float64.
+  double total = 0;  ///< The error compared with a play that is entirely in float64.
   /// The error of this node alone, compared with the node in float64 on the same operands.
   double made = 0;
-  double inherited = 0;      ///< The error due to the operands: the difference between these two results in float64.
-  double of_operands = 0;    ///< The largest total error of its operands.
-  std::int64_t output = -1;  ///< Its index among the outputs of the play. -1 if it is not an output.
-  std::int64_t flipped = 0;  ///< For outputs that are not floats: the number of elements that differ in float64.
-  /// The number of elements that are finite in only one of the play and the play in float64. The errors do not include
-  /// these elements.
+  /// The error due to the operands: the node in float64 on the operands of the normal play, compared with the node in
+  /// float64 on the operands of the float64 play.
+  double inherited = 0;
+  double of_operands = 0;    ///< The largest `total` of the operands.
+  std::int64_t output = -1;  ///< The index among the outputs of the play. -1 if the value is not an output.
+  std::int64_t flipped = 0;  ///< For integers and booleans: the number of elements that are different in float64.
+  /// The number of elements that are finite in one of the two plays (normal and float64), but not in the other. The
+  /// errors do not include these elements.
   std::int64_t overflows = 0;
-  /// Inside a scan: the step that adds the largest error, in the order of playing, and the number of steps. The errors
-  /// above are those of this step. -1 outside scans.
+  /// Inside a scan, `time_step` is the step that adds the largest error, and `time_steps` is the number of steps. Steps
+  /// are numbered from 0 in the order of playing. The errors are those of this step. `flipped` and `overflows` are sums
+  /// over all steps. Outside scans, `time_step` is -1.
   std::int64_t time_step = -1, time_steps = 0;
-  double rms = 0;          ///< The RMS of the values in float64. 0 for a view of exact values.
+  double rms = 0;          ///< The RMS of the values in float64. 0 for a view of a value without error (a parameter).
   double operand_rms = 0;  ///< The largest `rms` of the operands. For a view, the `operand_rms` of its operand.
-  /// The error that the node adds: its own error, or the growth of the inherited error. A difference of nearly equal
-  /// numbers has no error of its own, but amplifies the relative error of its operands.
+  /// The error that the node adds: the larger of its own error (`made`) and the growth of the inherited error. For
+  /// example, a difference of nearly equal numbers makes no error, but amplifies the relative error of its operands.
   double added() const { return std::max(made, inherited - of_operands); }
 };
 /// Plays node by node, both normally and in float64. The float64 play takes the same path: integers and booleans come
 /// from the normal play. Scans are unrolled, and their calls are measured step by step. Returns the errors of all
-/// values, in the order of playing, except for sources and unneeded values. Keeps the error of each value as float32,
-/// so it needs about twice the memory of the play.
+/// values, in the order of playing, except for sources and for values that nothing reads. shadow keeps the error of
+/// each value as float32, so it needs about twice the memory of the play.
 ///
 /// `rounded` contains rounded arrays of parameters by name, such as those of weights stored as int8. The normal play
 /// uses these arrays, and the float64 play uses those of the tape. shadow then returns the errors of these parameters,
@@ -197,7 +206,7 @@ struct FlowStep {
 struct FlowCut {
   std::string node;
   std::string site;
-  std::string why;  ///< "argmax is not differentiable", "all elements of its gradient are 0".
+  std::string why;  ///< "argmax passes no gradient on", "it passes on less than a millionth of its gradient".
 };
 /// The path of a loss's gradient to a value.
 struct GradientFlow {
@@ -207,13 +216,16 @@ struct GradientFlow {
   std::vector<FlowStep> uses;
   /// From the value to the loss, always through the use with the largest part of the gradient.
   std::vector<FlowStep> path;
-  std::vector<FlowCut> cuts;  ///< The ends of paths from the value that do not reach the loss, or return no gradient.
+  /// The calls that cut the gradient. They depend on the value, but pass back none of their gradient, or less than a
+  /// millionth.
+  std::vector<FlowCut> cuts;
 };
 /// Explains the gradient of the play's first output with respect to `value`. The output must be a float scalar.
 GradientFlow explain_gradient(const RecordedPlay& play, const Var& value);
-/// Returns the float parameters without a gradient because the first output does not depend on them differentiably.
+/// Returns the names of the float parameters that have no gradient. The first output does not depend on them, or only
+/// through calls that pass no gradient on.
 std::vector<std::string> parameters_without_gradient(const RecordedPlay& play);
-/// Returns the float parameters whose gradient exists, but has only zeros in this play.
+/// Returns the names of the float parameters whose gradient exists and consists only of zeros in this play.
 std::vector<std::string> parameters_with_zero_gradient(const RecordedPlay& play);
 
 /// An array of a reference that differs from the play.
@@ -223,17 +235,18 @@ struct Mismatch {
   std::string site;
   std::string type;
   std::string reference_type;
-  /// The RMS of the difference divided by the RMS of the reference. Infinite if types differ.
+  /// The RMS of the difference divided by the RMS of the reference. Infinite if the shapes differ.
   double relative = 0;
   /// The largest difference of an element. Infinite if the elements differ and one of them is not finite.
   double largest = 0;
-  std::vector<std::int64_t> element;  ///< The index of the element with the largest difference. Empty if types differ.
+  std::vector<std::int64_t> element;  ///< The index of the element with the largest difference. Empty if shapes differ.
   double ours = 0, theirs = 0;        ///< The values of this element in the play and in the reference.
-  bool transposed = false;            ///< The reference's transpose matches.
+  bool transposed = false;            ///< Whether the transpose of the reference matches.
   /// The calls that compute the value from matching values, line by line: "#11 einsum, #12 div, h.0.attn (…, line 12)".
   std::vector<std::string> calls;
-  /// The lines that apply the modules of the value, the modules of the matching values, and the modules that contain
-  /// these. A mistake between modules, such as a forgotten residual connection, is in one of these lines.
+  /// The source lines that apply modules: the module of the value, the modules of `calls` and of the matching values,
+  /// and all modules that contain one of them. A mistake between modules, such as a forgotten residual connection, is
+  /// in one of these lines.
   std::vector<std::string> applied;
 };
 /// The comparison of a play with reference arrays.
@@ -242,22 +255,25 @@ struct ReferenceComparison {
   std::vector<Mismatch> mismatched;  ///< In the order of playing. The first mismatch is the most informative.
   std::vector<std::string> unknown;  ///< Names that are not on the tape.
 };
-/// Compares a play with `reference`. Names in `reference` are paths of modules for activations (the module's last value
-/// of the same shape), parameters, and names in `outputs`, such as "grad.h.0.attn.weight". Float arrays of different
-/// widths are compared as float64. Values match if the relative difference is at most `tolerance`. `applied` contains
-/// the lines that apply modules, by their paths.
+/// Compares a play with the arrays of `reference`. Each array has the name of one of `outputs` (such as
+/// "grad.h.0.attn.weight"), the name of a parameter, or the path of a module. A path stands for the last value of the
+/// array's shape that the module computes in the forward pass. All arrays are compared as float64. Values match if the
+/// relative difference is at most `tolerance`. `applied` maps the path of a module to the source lines that apply the
+/// module. Throws HandleError if an output belongs to another tape, Error if an array of `reference` is empty.
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
                             double tolerance = 1e-4,
                             const std::map<std::string, std::vector<std::string>>& applied = {});
 
 /// Returns a float32, bfloat16 or float16 array as float64, and any other array unchanged.
 Array in_float64(const Array& array);
-/// A tape with all floats as float64: converts its parameters and constants, and infers the types of its nodes again.
-/// `vars` are mapped to the new tape. Throws Error if an op does not accept float64.
+/// A copy of a tape with all floats as float64, and vars of the copy.
 struct WidenedTape {
   Tape tape;
   Vars vars;
 };
+/// Copies a tape with all floats as float64. Converts the parameters and constants, and infers the types of the nodes
+/// again. WidenedTape::vars are the same values as `vars`, on the copy. Throws Error if an op does not accept float64,
+/// HandleError if a var belongs to another tape.
 WidenedTape in_float64(const Tape& tape, const Vars& vars);
 
 }  // namespace xtape

@@ -33,7 +33,7 @@ class Literal {
   double real() const { return is_whole_ ? static_cast<double>(integer_) : real_; }  ///< The value as a double.
 
   /// Whether `dtype` can hold the number. An integer dtype or bool must hold it exactly (bool holds 0 and 1). A float
-  /// dtype can round it, so every number fits, except that a finite number that would be infinite as float16 does not
+  /// dtype may round it, so every number fits, with one exception: finite numbers that would round to infinity do not
   /// fit float16.
   bool fits(Dtype dtype) const;
   /// The number as an element of type T. It must fit dtype_of<T>().

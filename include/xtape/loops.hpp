@@ -1,5 +1,5 @@
-/// Loops with a number of steps that depends on values, and branches. Both are conditional scans: a step takes place
-/// only if a condition is true. Players skip all other steps, also in gradients and tangents.
+/// Branches, and loops whose number of steps depends on values. Both are conditional scans: a step takes place only if
+/// a condition is true. Players skip all other steps, also in gradients and tangents.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Looped {
 /// get gradients. States have any dtype and keep their types. Random ops of the body draw new numbers at every step. A
 /// play draws the numbers of all max_steps steps at once.
 ///
-/// A play of a gradient keeps the values that the gradient needs in arrays of max_steps steps. Other plays do not.
+/// A play of a gradient keeps the values that the gradient needs in arrays of max_steps steps. Other plays keep none.
 /// Under `vmap`, a step takes place as long as any example needs it. Each example keeps the states after its own last
 /// step.
 ///

@@ -21,7 +21,8 @@ struct BatchOptions {
   bool drop_last = false;  ///< Whether to drop the last batch of an epoch if it has fewer rows.
 };
 
-/// Reads the rows of some arrays batch by batch. A row is an index of the first axis. MiniBatches uses it in loops.
+/// Reads the rows of some arrays batch by batch. A row is an index of the first axis. MiniBatches uses RowReader in
+/// loops.
 class RowReader {
  public:
   /// Throws Error if the batch size is not positive or there is no batch, ShapeError if the numbers of rows differ.
@@ -85,8 +86,8 @@ class MiniBatches {
   std::uint64_t epoch_ = 0;
 };
 
-/// Makes mini-batches of any arrays that convert to ArrayView. The arrays must outlive them, except for temporaries.
-/// Errors are those of RowReader.
+/// Makes mini-batches of any arrays that convert to ArrayView. Arrays other than temporaries must outlive the
+/// mini-batches. Errors are those of RowReader.
 template <class... Arrays>
 MiniBatches<sizeof...(Arrays)> batches(const BatchOptions& options, Arrays&&... arrays) {
   static_assert(sizeof...(Arrays) > 0, "batches are of one array or several");

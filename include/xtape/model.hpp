@@ -34,16 +34,16 @@ struct ModelOptions {
   const OpTable* ops =
       nullptr;  ///< The ops that expressions may call; null: builtin_ops(). Must outlive the model, tapes and players.
   bool initialise = true;  ///< If false, the weights stay zero, to be loaded or only inspected.
-  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). The file
-  /// must then store the weights in this dtype. For bfloat16 and float16, any float dtype works if the values are in
-  /// range.
+  /// If set to bfloat16, float16 or int8, the model stores weights in this dtype (Model::store_weights_as). A file of
+  /// weights must then fit: for int8, it must contain int8 weights; for bfloat16 and float16, it may contain floats of
+  /// any dtype, if their values are in range.
   std::optional<Dtype> weights = std::nullopt;
   /// The most steps of recording a function. Exceeding it is a DefinitionError, so that endless recursion of blocks
   /// does not exhaust memory. Evaluating a name, literal, operator, call or tuple element is a step; GPT-2 with twelve
   /// layers takes about 2000. A recording has at most about as many nodes as steps.
   std::int64_t max_steps = 2'000'000;
   /// The file that the definition was copied from. If its text equals Model::definition_text, source locations refer to
-  /// this file. Random numbers still follow the copy.
+  /// this file. Random streams still depend on the lines of the copy.
   std::string original = {};
 };
 
@@ -73,7 +73,7 @@ std::string to_string(const Hyper::Value& value);
 /// A declared input of a function of a model.
 struct FunctionInput {
   std::string name;
-  /// The dtype that Model::inputs gives it: int64 for "int", the model's dtype for "float".
+  /// The dtype that Model::inputs gives the input: int64 for "int", the model's dtype for "float".
   Dtype dtype = Dtype::float32;
   std::vector<std::string> dims;  ///< The sizes as written: each is a name to bind ("b") or an expression.
 };
@@ -128,7 +128,7 @@ struct ModuleSummary {
   };
   std::string path;  ///< "h.0.attn"; "" for the model itself.
   std::string block;            ///< The name of its block.
-  std::string file;             ///< Where the block is defined.
+  std::string file;             ///< The file that defines the block.
   std::vector<Weight> weights;  ///< Its own weights, without those of its submodules.
   /// The number of elements of its weights and those of all its submodules. Weights that blocks update themselves do
   /// not count.
@@ -153,7 +153,7 @@ class Model {
   Dtype dtype() const;
   const OpTable* ops() const;  ///< The ops that its expressions may call.
   /// The weights by path, such as "h.0.attn.c_attn.weight". Tapes share these arrays. Every play reads their current
-  /// values. The arrays outlive the model as long as a handle or tape has them.
+  /// values. An array lives as long as the model, a handle or a tape has it.
   const Store& weights() const;
   /// The weights that blocks update themselves ("update"), such as running means. No gradient trains them.
   std::vector<std::string> updated_weights() const;
@@ -200,13 +200,13 @@ class Model {
   NamedVars weights(Tape& tape) const;  ///< The vars of all weights, in the order of weights().
 
   /// Returns `function`, recorded and planned for these sizes. The first call records it. Later calls use a cache that
-  /// drops the least recently used function. The pointer stays valid. The players share an arena, so only one may play
-  /// at a time. Their results are separate. Errors of `inputs`, `record` and Player propagate.
+  /// drops the least recently used function. The pointer stays valid. The players share an arena, so only one player
+  /// may play at a time. Their results are separate. Errors of `inputs`, `record` and Player propagate.
   std::shared_ptr<PlayableFunction> player(const std::string& function, Mode mode, const NamedSizes& sizes);
   /// Plays `function` on arrays given by the names of its inputs: play("logits", {{"tokens", token_array({prompt})}}).
-  /// The shapes of the arrays determine the sizes. Returns copies of the results. Ignores other arrays. Uses `player`,
-  /// with random step 0. Throws Error if an input is missing, and DtypeError or ShapeError if an array has the wrong
-  /// type.
+  /// The shapes of the arrays determine the sizes. Returns copies of the results. Ignores arrays of other names. Uses
+  /// `player`, with random step 0. Throws Error if an input is missing, and DtypeError or ShapeError if an array has
+  /// the wrong type.
   Store play(const std::string& function, const NamedArrays& arrays, Mode mode = Mode::eval);
   /// Returns the values of the named sizes in the signature of `function`, given the shapes of `arrays`. Inputs in
   /// `missing` need no array. Throws the same errors as `play` if an input is missing or has the wrong dtype or rank.
@@ -236,9 +236,9 @@ class Model {
   Owner<Data> data_;
 };
 
-/// Returns the path of the definition `name`. A file of this path comes first. Otherwise, a name without a directory
-/// refers to a file in models_directory() or in its subfolder `folder`. `name` may omit ".json". Throws FileError with
-/// the nearest name if there is no such file.
+/// Returns the path of the definition `name`. If `name` is the path of a file, returns this path. Otherwise, a name
+/// without a directory refers to a file in models_directory() or in its subfolder `folder`. `name` may omit ".json".
+/// Throws FileError with the nearest name if there is no such file.
 std::string find_definition(const std::string& name, const std::string& folder = "");
 /// Returns the directory of the shared definitions. The environment variable XTAPE_MODELS comes first, then the install
 /// prefix of the running program (also after a move), then the install prefix of the library.

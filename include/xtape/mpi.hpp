@@ -15,15 +15,15 @@ inline constexpr double least_timeout = 1e-3, most_timeout = 1e8;
 struct MpiOptions {
   double timeout = 600;       ///< A rank that does not answer within this number of seconds is an error.
   bool shared_memory = true;  ///< Whether ranks of one host share memory.
-  /// The calls of MPI that begin, end and share memory wait for all ranks and cannot be cancelled. If such a call takes
-  /// longer than `timeout`, another thread calls this function with a message. The function must end the process. If
-  /// empty, xtape prints the message and ends the process with exit code 1.
+  /// The calls that initialise MPI, finalise MPI or share memory wait for all ranks and cannot be cancelled. If such a
+  /// call takes longer than `timeout`, another thread calls this function with a message. The function must end the
+  /// process. If empty, xtape prints the message and ends the process with exit code 1.
   std::function<void(const std::string& message)> late = {};
 };
 
-/// Returns the ranks of MPI_COMM_WORLD. Initialises MPI if necessary. Destroying the last copy of the pointer then
-/// finalises it. Throws CommunicationError if the launcher has started several processes that MPI does not connect,
-/// because the launcher belongs to another implementation of MPI. Throws Error if the timeout is out of range.
+/// Returns the ranks of MPI_COMM_WORLD. Initialises MPI if necessary; destroying the last copy of the pointer then
+/// finalises MPI. Throws CommunicationError if the launcher belongs to another implementation of MPI and has started
+/// several processes, which MPI then does not connect. Throws Error if the timeout is out of range.
 std::shared_ptr<Communicator> mpi_communicator(const MpiOptions& options = {});
 
 /// Ends all ranks immediately with this exit code.

@@ -18,7 +18,7 @@ namespace xtape {
 template <class T>
 inline constexpr const char* kind_of_value = "value";
 
-/// Throws Error with a message that `names` lack `name`. The message suggests the nearest name.
+/// Throws an Error with the message that `name` is not one of `names`. The message suggests the nearest name.
 [[noreturn]] void throw_no_such_name(const char* kind, const std::string& name, const std::vector<std::string>& names);
 
 /// Values by name, in insertion order. Insertion and lookup take logarithmic time. Insertion invalidates references to
@@ -36,8 +36,8 @@ class Named {
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, T(entry.value));
   }
-  /// Converts values to T. Views of the arrays of a variable do not keep the arrays alive. Views of temporaries own
-  /// them.
+  /// Converts each value to T. If T is ArrayView, the views of a variable's arrays do not keep the arrays alive, and
+  /// the views of a temporary's arrays own the arrays.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, T(entry.value));

@@ -143,7 +143,8 @@ XTAPE_ASSIGNMENT(*=, mul)
 XTAPE_ASSIGNMENT(/=, div)
 #undef XTAPE_ASSIGNMENT
 inline Var operator-(const Argument& x) { return neg(x); }
-// Not && || !, which need a truth value. A var has no truth value during recording.
+// Logic uses these operators instead of &&, || and !, which need a truth value. A var has no truth value during
+// recording.
 inline Var operator&(const Argument& a, const Var& b) { return logical_and(a, b); }
 inline Var operator|(const Argument& a, const Var& b) { return logical_or(a, b); }
 inline Var operator~(const Argument& x) { return logical_not(x); }
@@ -331,11 +332,12 @@ Var rms_norm(const Argument& x, const Var& weight, double epsilon = 1e-6);
 /// In mode train, each element becomes 0 with probability `rate` in [0, 1], and x / (1 - rate) otherwise (Srivastava et
 /// al., 2014). The gradient uses the same random numbers. The result is x itself in other modes, or if the rate is 0.
 Var dropout(const Argument& x, double rate);
-/// Takes logits [..., classes] and integer targets [...]. Returns the sum of -sum_c q_c log softmax(logits)_c over all
-/// targets except `ignore`, in the dtype of the logits, and the int64 number of these targets. Both have rank 0. q is 1
-/// - label_smoothing on the target. The rest is spread evenly over all classes, or over all classes except
-/// `smoothing_excludes` if it is >= 0 (Szegedy et al., 2016). Playing throws Error if a target is neither a class nor
-/// `ignore`. This is the op `cross_entropy` of definitions. cross_entropy in xtape/ops/losses.hpp computes the mean.
+/// Takes logits [..., classes] and integer targets [...]. The loss of a target is -sum_c q_c log softmax(logits)_c.
+/// Returns the sum of the losses of all targets except `ignore`, in the dtype of the logits, and the int64 number of
+/// these targets. Both have rank 0. q has 1 - label_smoothing at the target class, and label_smoothing spread evenly
+/// over all classes, or over all classes except `smoothing_excludes` if it is >= 0 (Szegedy et al., 2016). Playing
+/// throws Error if a target is neither a class nor `ignore`. This is the op `cross_entropy` of definitions.
+/// cross_entropy in xtape/ops/losses.hpp computes the mean.
 std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
                                       double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
 #ifndef XTAPE_NO_OLD_NAMES

@@ -31,7 +31,7 @@ struct OptimizerOptions {
   double weight_decay = 0;  ///< sgd and adam add weight_decay * w to the gradient.
   /// Whether to decay all arrays. If false, only arrays of rank 2 or more decay, so no biases or norms.
   bool decay_all = false;
-  /// A factor of the learning rate given to an update, at least 0. If empty, the factor is 1.
+  /// A factor, at least 0, by which each update multiplies its learning rate. If empty, the factor is 1.
   std::optional<double> rate = {};
   bool frozen = false;  ///< Whether the weights stay unchanged: no moments, no decay, no part in the global norm.
 };
@@ -87,9 +87,9 @@ class Optimizer {
   /// `weights` are the arrays to update, float32 or float64. The optimiser shares their memory. `threads` = 0 means
   /// omp_get_max_threads(). Throws Error if an option is out of range, DtypeError if a weight is not a float.
   Optimizer(const Store& weights, const OptimizerOptions& options, int threads = 0);
-  /// The same with options for groups of weights: Optimizer(weights, {{"*.bias", Sgd{}}, {"*", AdamW{}}}). The global
-  /// norm covers all groups. Throws the same errors, and Error if no group matches a weight or a pattern matches no
-  /// weight.
+  /// Like the constructor above, with options for groups of weights: Optimizer(weights, {{"*.bias", Sgd{}}, {"*",
+  /// AdamW{}}}). The global norm covers all groups. Throws the same errors. Also throws Error if no group matches a
+  /// weight, or if a pattern matches no weight.
   template <std::size_t n>
   Optimizer(const Store& weights, const OptimizerGroup (&groups)[n], int threads = 0)
       : Optimizer(InGroups{}, weights, {groups, groups + n}, threads) {}
@@ -100,7 +100,7 @@ class Optimizer {
 
   /// Makes one update with the gradients times `scale`. If clip > 0, the gradients are also multiplied by min(1, clip /
   /// (norm + 1e-6)), as in PyTorch's clip_grad_norm_. `gradients` has one dense view per weight, in the store's order,
-  /// of its shape and dtype. If the view is empty (ArrayView()), the weight and its moments stay unchanged, without
+  /// of its shape and dtype. If a view is empty (ArrayView()), its weight and its moments stay unchanged, without
   /// decay. Frozen weights stay unchanged for any gradients. Returns the global norm of the scaled gradients before
   /// clipping. If the norm is not finite, nothing changes. Does not allocate. Gives the same bits for any number of
   /// threads. Throws Error, DtypeError or ShapeError if the gradients do not fit. Throws Error if the rate is not
@@ -154,7 +154,7 @@ struct ScheduleOptions {
   enum class Kind : std::uint8_t {
     constant,      ///< `rate` after the warm-up.
     linear,        ///< Linear from `rate` at the end of the warm-up to `final_rate` at step `steps`, then constant.
-    cosine,        ///< The same along half a cosine (Loshchilov and Hutter, 2017, without restarts).
+    cosine,        ///< Like linear, but along half a cosine (Loshchilov and Hutter, 2017, without restarts).
     inverse_sqrt,  ///< rate * sqrt(max(warmup, 1) / step) after the warm-up.
     noam           ///< rate * width^-0.5 * min(step^-0.5, step * warmup^-1.5) (Vaswani et al., 2017).
   };
@@ -163,7 +163,7 @@ struct ScheduleOptions {
   double final_rate = 0;
   std::int64_t warmup = 0;   ///< The number of warm-up steps. noam needs at least 1; 4000 is the published value.
   std::int64_t steps = 0;    ///< For linear and cosine: the step at which final_rate is reached.
-  std::int64_t epochs = 0;   ///< The same in epochs, if steps is 0. A Trainer converts it to steps.
+  std::int64_t epochs = 0;   ///< If `steps` is 0, a Trainer sets `steps` to the updates of this many epochs.
   std::int64_t width = 512;  ///< For noam: d_model.
 };
 

@@ -9,8 +9,8 @@
 namespace xtape {
 
 /// A unique_ptr that throws HandleError instead of dereferencing null. Using a moved-from object is then an error
-/// instead of a crash. It deletes through a function, so that a class with incomplete data needs no declared move
-/// operations and destructor.
+/// instead of a crash. The pointer deletes its data through a stored function. A class whose Data is incomplete in the
+/// header therefore need not declare move operations and a destructor.
 template <class T>
 class Owner {
  public:

@@ -48,7 +48,7 @@ class Parameters {
   /// The same for a parameter that starts as a copy of `initial`, with its shape and dtype.
   Var operator()(const std::string& name, const ArrayView& initial, Caller caller = Caller::here()) const;
 
-  /// Returns the store's parameter of this name, of any type. Throws Error with the nearest name if there is none.
+  /// Returns the store's parameter of this name, of any type. Throws Error with the nearest name if the store has none.
   Var operator()(const std::string& name, Caller caller = Caller::here()) const;
 
   /// The same parameters with names that begin with "SCOPE.". Throws Error if the scope is empty.
@@ -67,12 +67,12 @@ class Parameters {
   /// The vars that gradients train, by full name, in order of first use on this tape: grad(loss, p.vars()).
   NamedVars vars() const;
   Vars list() const;           ///< The vars that gradients train, without names.
-  std::int64_t count() const;  ///< The number of their elements.
+  std::int64_t count() const;  ///< The number of elements of these vars.
 
   // Statistics: parameters that no gradient trains, such as the scale of the inputs, or running means that the program
   // updates.
-  /// Returns a statistic like operator(), but behind a stop_gradient and not among vars(), so that Step leaves it
-  /// unchanged. After record_update, returns the new value.
+  /// Returns a statistic. The arguments are those of operator(). No gradient flows to a statistic (stop_gradient), and
+  /// vars() does not contain it, so Step leaves it unchanged. After record_update, returns the new value.
   Var statistic(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                 Caller caller = Caller::here()) const;
   /// The same for a statistic that starts as a copy of `initial`, with its shape and dtype: p.statistic("mean",
@@ -83,7 +83,7 @@ class Parameters {
   /// Makes `value` the new value of a statistic. `update` assigns it after a play. Throws Error if there is no such
   /// statistic, ShapeError or DtypeError if `value` has another type.
   void record_update(const std::string& name, const Var& value, Caller caller = Caller::here()) const;
-  /// The new values, by full name. A player must have them as outputs for `update`.
+  /// The new values, by full name. They must be outputs of the player that is passed to `update`.
   const NamedVars& updates() const;
   /// Assigns the new values of the last play. Errors are those of Player::view.
   void update(const Player& player) const;

@@ -1,5 +1,5 @@
-/// Norms of per-example gradients and sums of clipped gradients. They need no array of the size of the weights per
-/// example.
+/// Norms of per-example gradients and sums of clipped gradients. Where possible, they are computed without the gradient
+/// of each example, which would need the memory of the weights once per example.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ struct PerExampleNorms {
 /// The gradient of a weight is often a product that sums over the rows of an example, G = sum_t x_t d_t'. Then |G|^2 =
 /// sum_st <x_s, x_t> <d_s, d_t>, and the norm is computed from these inner products if they are cheaper than G
 /// (Goodfellow, 2015, Efficient per-example gradient computations; Li et al., 2021, Large language models can be strong
-/// differentially private learners). The same method applies to an embedding table, whose rows x_t are one-hot, and to
-/// a weight that is used several times. Other gradients are computed for each example.
+/// differentially private learners). The same method applies to a weight that is used several times, and to an
+/// embedding table (each x_t is then the one-hot vector of a token). Other gradients are computed for each example.
 ///
 /// Throws Error if the function is empty, there are no weights, or out_axes are given. Throws ShapeError if the loss is
 /// not a scalar, DtypeError if the loss is not a float or the weights have different dtypes. Errors of `vmap` and

@@ -38,14 +38,14 @@ struct Passes {
   static Passes unfused();
 };
 
-/// Memory for temporaries that several players share. Only one of them may play at a time. The arena reserves address
-/// space once, and uses as much memory as the largest plan needs.
+/// Memory for temporaries that several players share. Only one of these players may play at a time. The arena reserves
+/// address space once, and uses as much memory as the largest plan needs.
 class Arena;
 std::shared_ptr<Arena> make_arena();
 
 /// Parameters in the packed layout that matrix products read. Players that share packed weights pack a parameter once,
-/// not at each play. The memory is that of the parameters read by such products. Players of several threads may share
-/// packed weights.
+/// not at each play. The packed copy takes as much memory as the parameters that such products read. Players of several
+/// threads may share packed weights.
 class PackedWeights;
 std::shared_ptr<PackedWeights> make_packed_weights();
 /// Makes later plays pack again. Call it after parameters are written, while no player of `weights` plays.
@@ -78,11 +78,11 @@ struct Digest {
   std::uint64_t hash = 0;
 };
 
-/// An array for an input. Only the play reads the array. A feed made from a temporary owns it (see ArrayView). A
-/// variable must live until the play.
+/// An array for an input. Player::play reads the array. A feed made from a temporary owns the temporary (see
+/// ArrayView). A feed made from a variable does not own the variable, which must live until the play.
 struct Feed {
   Feed(const Var& input, ArrayView array) : var(input), values(std::move(array)) {}
-  /// Feeds a number, as an array of the input's dtype. Throws DtypeError if the dtype cannot hold it.
+  /// Feeds a number, as an array of the input's dtype. Throws DtypeError if the dtype cannot hold the number.
   template <class T, class = std::enable_if_t<std::is_arithmetic<T>::value>>
   Feed(const Var& input, T number, Caller caller = Caller::here()) : Feed(input, {Literal(number)}, {}, caller) {}
   /// Feeds elements in row-major order, as an array of the input's type: play({{x, {1, 2, 3}}}). Throws DtypeError if
@@ -129,7 +129,7 @@ struct Plan {
     int first = 0;           ///< The first step that uses the buffer. -1: none.
     int last = 0;            ///< The last step that uses the buffer.
   };
-  /// A fusion rule (op.hpp) that was applied, or a near miss, which a single difference prevented.
+  /// A fusion rule (op.hpp) that was applied, or a near miss: a rule that only a single difference prevented.
   struct Fusion {
     std::string rule;
     std::string place;  ///< "#12 einsum", as in Buffer::name: the last of the calls that the fused call replaces.
@@ -184,7 +184,7 @@ class Executable {
  public:
   Executable(const Executable&) = default;  // a move is a copy, so that a handle always has an executable
   Executable& operator=(const Executable&) = default;
-  /// The description of the plan. Valid as long as the executable or a player of it. The first call builds the
+  /// The description of the plan. Valid while the executable or one of its players exists. The first call builds the
   /// description, which is slow. The first call throws HandleError if an output has become stale.
   const Plan& plan() const;
   int threads() const;  ///< The most threads that a play uses.
@@ -202,9 +202,9 @@ class Executable {
 };
 /// Plans the computation of `outputs` and the carries of `options`, and makes the kernels. Throws Error if there are no
 /// outputs and no carries, an input is carried twice, or an op has an empty kernel. Throws Error with the op of the
-/// largest buffer if the plan needs more memory than the process can have. Throws MemoryError if it needs more than
-/// PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a carry
-/// differ.
+/// largest buffer if the plan needs more memory than the process can have. Throws MemoryError if the plan needs more
+/// than PlayerOptions::memory, HandleError if a var is stale or belongs to another tape, ShapeError if the types of a
+/// carry differ.
 Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options = {});
 
 /// Computes the outputs of an executable. A player has the memory for one play at a time, the outputs and carries of
@@ -254,11 +254,11 @@ class Player {
   void set_step(std::uint64_t random_step);
   /// For each output, returns the step of the plan after which its value is final. Errors are those of `view`.
   std::vector<std::int64_t> final_steps(const Vars& outputs) const;
-  /// Makes later plays write each of `outputs` to an array of `memory` of the same type. Views of earlier plays stay
-  /// valid and unchanged. The player frees its own memory of these outputs. An output that shares its memory with
-  /// another output or a carry does not move. Returns whether each output has moved. Throws ShapeError or DtypeError if
-  /// an array has another type. Throws Error if an output is given twice, an array is empty, or the player reads or
-  /// writes the memory elsewhere. Errors of `view` propagate. After an error, nothing has moved.
+  /// Makes later plays write outputs[i] to memory[i], an array of the same type. Views of earlier plays stay valid and
+  /// unchanged. The player frees its own memory of these outputs. An output that shares its memory with another output
+  /// or a carry does not move. Returns for each output whether it has moved. Throws ShapeError or DtypeError if an
+  /// array has another type. Throws Error if an output is given twice, an array is empty, or the player already uses
+  /// the memory for something else. Errors of `view` propagate. After an error, nothing has moved.
   std::vector<bool> move_outputs(const Vars& outputs, const std::vector<Array>& memory);
 
   /// Returns an output of the last play, as a dense view. The view is valid until the next play or the end of the
@@ -270,7 +270,8 @@ class Player {
   typename XtensorOf<T>::type value(const Var& output, Caller caller = Caller::here()) const {
     return view(output, caller).to<T>();
   }
-  /// Returns an output as an xtensor view, without a copy. Valid as long as `view`. Errors are those of `value`.
+  /// Returns an output as an xtensor view, without a copy. Valid as long as the result of `view`. Errors are those of
+  /// `value`.
   template <class T>
   typename XtensorOf<const T>::view tensor(const Var& output, Caller caller = Caller::here()) const {
     return view(output, caller).tensor<T>();
@@ -278,8 +279,9 @@ class Player {
   /// Returns the single element of an output, of any dtype, as a double. Throws ShapeError if the output does not have
   /// exactly one element.
   double scalar(const Var& output, Caller caller = Caller::here()) const;
-  /// Returns the array of a carry, which is the value of `input` at the next play. Initially zeros, or Carry::memory.
-  /// The array may be written between plays. Throws Error if `input` is not carried or no output depends on it.
+  /// Returns the array that holds the state of a carry: the value of `input` at the next play. Initially zeros, or
+  /// Carry::memory. The array may be written between plays. Throws Error if `input` is not carried or no output depends
+  /// on it.
   Array carried(const Var& input);
 
   const Executable& executable() const;
@@ -291,7 +293,7 @@ class Player {
   int threads() const;            ///< Executable::threads.
   /// With PlayerOptions::digests, returns the hashes of the last play: first those of the inputs, states and parameters
   /// that the play read, then those of the outputs of its kernels, in order. Views and copies have no hashes. A hash
-  /// depends only on the bits of the elements in row-major order. It is the checksum that save_arrays gives the array.
+  /// depends only on the bits of the elements in row-major order. It equals the checksum that save_arrays writes.
   /// Values inside fused steps have no hashes (see Passes::unfused). Throws Error if the option is off.
   std::vector<Digest> digests() const;
   // The arguments of `compile`.

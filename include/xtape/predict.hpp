@@ -17,8 +17,10 @@ struct PredictorOptions {
   std::string stepped = "tokens";  ///< The input, int [rows, t], that is given in chunks. All other inputs are fixed.
   /// The initial number of positions per row in caches. It doubles when the caches are full.
   std::int64_t capacity = 32;
-  std::int64_t limit = 0;    ///< The most positions of a row. 0: no limit.
-  std::size_t players = 32;  ///< The most players to keep of each kind. The least recently used player is dropped.
+  std::int64_t limit = 0;  ///< The most positions of a row. 0: no limit.
+  /// The most players to keep, separately for steps and for values of fixed inputs. The least recently used player is
+  /// dropped.
+  std::size_t players = 32;
   std::optional<PlayerOptions> player = {};  ///< The options of players. Empty: those of the model. Carries are ignored.
 };
 
@@ -36,7 +38,7 @@ class Predictor {
   explicit Predictor(const Model& model, const std::string& function = "logits", const PredictorOptions& options = {});
 
   /// Begins a batch, in which no row has a position yet. `fixed` contains the arrays of all fixed inputs, with `rows`
-  /// rows. Only this call reads the arrays. Each of these rows becomes `repeat` consecutive rows of the batch (the
+  /// rows. Only `begin` reads the arrays. Each of these rows becomes `repeat` consecutive rows of the batch (the
   /// hypotheses of a sentence). Throws Error, DtypeError or ShapeError if the arrays do not fit the function. Errors of
   /// recording propagate.
   void begin(std::int64_t rows, const NamedArrays& fixed = {}, std::int64_t repeat = 1);
@@ -46,10 +48,10 @@ class Predictor {
   void reserve(std::int64_t places);
 
   /// Plays the next tokens, int64 [rows, t] with t >= 1, and returns the function's first result, [rows, t, …], valid
-  /// until the next call. Row i advances by counts[i] <= t positions, or by t if `counts` is empty. Its other tokens
-  /// are padding, which later steps ignore. Throws Error if there is no batch, a count is wrong, or a row would exceed
-  /// the limit. Throws ShapeError if the tokens have another type. Errors of recording and playing propagate. After an
-  /// error, no row has advanced.
+  /// until the next call. Row i advances by counts[i] <= t positions, or by t if `counts` is empty. Further tokens of a
+  /// row are padding, which later steps ignore. Throws Error if there is no batch, a count is wrong, or a row would
+  /// exceed the limit. Throws ShapeError if the tokens have another type. Errors of recording and playing propagate.
+  /// After an error, no row has advanced.
   const ArrayView& step(const ArrayView& tokens, const std::vector<std::int64_t>& counts = {});
 
   /// Reorders, repeats and drops rows. Row i continues from the current state of row rows[i]. Throws Error if `rows` is

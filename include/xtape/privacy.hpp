@@ -8,7 +8,7 @@
 
 namespace xtape {
 
-/// The privacy loss of a training, which is (epsilon, delta)-differentially private for each example.
+/// The privacy loss of a training. The training is (epsilon, delta)-differentially private for each example.
 struct PrivacySpent {
   double epsilon = 0;  ///< Infinite if there is no bound.
   /// The Rényi order that gives the bound, or 0 without updates. If it is the first or last order of the accountant's

@@ -34,7 +34,7 @@ struct TrainingProfile {
 struct HostNetwork {
   int ranks = 1;
   double bandwidth = 1.25e9;  ///< The bytes per second that a host sends and receives simultaneously.
-  double latency = 5e-5;      ///< The seconds of a message from one host to another.
+  double latency = 5e-5;      ///< The seconds that a message takes from one host to another.
 };
 
 /// The expected time of an update on several hosts, in seconds. docs/distributed.md derives it.
@@ -44,7 +44,8 @@ struct UpdatePrediction {
   double update = 0;          ///< The update of one rank's share of the weights.
   double all_gather = 0;      ///< Sending weights.
   double latencies = 0;
-  /// The complete update: max(plays, reduce_scatter plus the plays before it), plus all other terms.
+  /// The complete update: max(plays, reduce_scatter plus the part of `plays` before the first gradients are sent), plus
+  /// all other terms.
   double seconds = 0;
   double speed_up = 1;  ///< The speed-up over one rank.
 };

@@ -17,9 +17,10 @@ struct ScanOptions {
   /// leading sizes of every state and of every step's outputs. A step that is not valid leaves the states unchanged,
   /// and its outputs are zeros. If empty, all steps are valid.
   Var valid = {};
-  /// Gradient checkpointing for long scans. The gradient keeps only the states before every k-th step, and recomputes
-  /// the values of one segment of k steps at a time (Chen et al., 2016, Training deep nets with sublinear memory cost).
-  /// It then needs the memory of T / k states and of the values of k steps, instead of the values of all T steps.
+  /// Gradient checkpointing for long scans. Let k be the first number, and T the number of steps. The gradient keeps
+  /// only the states before every k-th step, and recomputes the values of one segment of k steps at a time (Chen et
+  /// al., 2016, Training deep nets with sublinear memory cost). It then needs the memory of T / k states and of the
+  /// values of k steps, instead of the values of all T steps.
   /// Further numbers divide segments into shorter segments. Numbers of at least T have no effect. Outputs and random
   /// numbers do not change, except for rounding in products of slices and values that are the same in every step. These
   /// products are computed for the steps of a segment at once instead of for all steps. If empty, there are no

@@ -47,7 +47,7 @@ class SharedList {
   auto begin() const { return get().begin(); }
   auto end() const { return get().end(); }
   const T& operator[](std::size_t index) const { return get()[index]; }
-  /// Throws Error if there are fewer elements.
+  /// Throws Error if there is no element `index`.
   const T& at(std::size_t index) const {
     if (index >= size())
       throw Error("there is no element " + std::to_string(index) + ": the list has " + std::to_string(size()));

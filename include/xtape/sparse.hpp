@@ -80,8 +80,8 @@ struct SparseMatrix {
 /// jacobian_sparsity, the colourings and `jacobian` propagate. After an error, nothing is recorded.
 SparseMatrix sparse_jacobian(const Var& output, const Var& input, const SparseOptions& options = {},
                              Caller caller = Caller::here());
-/// Records the Hessian of a scalar, from a product of the Hessian with a direction for each colour (hvp). Errors are
-/// the same. Also throws ShapeError if the output does not have exactly one element.
+/// Records the Hessian of a scalar. Each colour costs one product of the Hessian and a direction (hvp). Errors are
+/// those of sparse_jacobian. Also throws ShapeError if the output does not have exactly one element.
 SparseMatrix sparse_hessian(const Var& output, const Var& input, const SparseOptions& options = {},
                             Caller caller = Caller::here());
 

@@ -34,8 +34,8 @@ class Objective {
 
 /// Options of a Step.
 struct StepOptions {
-  /// The learning rate schedule. Its highest rate is the rate of the optimiser. If the optimiser has no rate, it is the
-  /// rate of the schedule.
+  /// The learning rate schedule. If the optimiser (or a group) has its own rate, this rate replaces the `rate` of the
+  /// schedule.
   ScheduleOptions schedule = {};
   double clip = 0;            ///< The global norm to which gradients are clipped. 0: no clipping.
   PlayerOptions player = {};  ///< Threads, seed, precision, memory … The optimiser uses the same number of threads.
@@ -46,7 +46,7 @@ struct StepOptions {
 ///   Step step(loss, weights, AdamW{.rate = 1e-3});  // a loss that is recorded on a tape
 ///   double before = step({{x, batch}, {y, labels}});
 ///
-///   // Or a function that records it, which has a plan for each size of batches:
+///   // Or a function that records the loss. Each batch size has its own plan:
 ///   Step step([&](Var x, Var y) { return mean(square(f(x) - y)); }, weights, AdamW{});
 ///   for (auto [bx, by] : batches(32, seed, x, y)) step({bx, by});
 ///
@@ -56,11 +56,11 @@ struct StepOptions {
 /// use a step.
 class Step {
  public:
-  /// The results of `objective` are the loss, of one element, and further values to view. A function is recorded like
-  /// that of Compiled, on new tapes like `like`. `weights` contains the arrays of the parameters to train, which the
-  /// tape has through Tape::parameter(weights, name). Gradients are recorded on the loss's tape. Throws Error if the
-  /// loss depends on none of the weights or an option is out of range. Errors of grad, Player and Optimizer propagate.
-  /// With a function, the first call throws these errors.
+  /// The first result of `objective` is the loss, which has one element. The other results are values to view. A
+  /// function is recorded in the same way as by Compiled, on new tapes with the mode, default dtype and ops of `like`.
+  /// `weights` contains the arrays to train. The loss must read them as parameters: Tape::parameter(weights, name).
+  /// Gradients are recorded on the loss's tape. Throws Error if the loss depends on none of the weights or an option is
+  /// out of range. Errors of grad, Player and Optimizer propagate. With a function, the first call throws these errors.
   Step(const Objective& objective, const Store& weights, const OptimizerOptions& optimizer,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here())
       : Step(objective, weights, std::vector<OptimizerGroup>{{"*", optimizer}}, options, like, caller) {}

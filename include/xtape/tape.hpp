@@ -69,8 +69,8 @@ const char* name_of(Mode mode);            ///< "train", "eval", "predict".
 Mode mode_named(const std::string& name);  ///< The inverse of name_of. Throws Error with a list of the valid names.
 
 /// A var: a handle to one output of a node, cheap to copy. A var does not keep its tape alive. It is stale if all Tape
-/// handles and players of its tape are gone or if its node was removed. A failed call removes its nodes. A checkpoint
-/// or scan moves nodes into its body. Using an empty or stale var throws HandleError.
+/// handles and players of its tape are gone, or if its node is no longer on the tape. (A failed call removes its nodes.
+/// A checkpoint or scan moves nodes into its body.) Using an empty or stale var throws HandleError.
 class Var {
  public:
   Var() = default;
@@ -83,8 +83,8 @@ class Var {
 #else
   explicit operator bool() const = delete;  // write where(c, a, b), ~x, x & y, or x.empty()
 #endif
-  // These functions throw HandleError with the name of the caller if the var is empty or stale. References are valid as
-  // long as the node is on the tape. Recording does not invalidate them.
+  // These functions throw HandleError with the source line of the call if the var is empty or stale. References are
+  // valid as long as the node is on the tape. Recording does not invalidate them.
   const Shape& shape(Caller caller = Caller::here()) const {
     return type(caller).shape;
   }
@@ -202,8 +202,9 @@ class Tape {
                Caller caller = Caller::here());
 
   Mode mode() const;
-  /// The dtype of floats if neither an operand nor an argument determines it: of ops on literals alone, of the
-  /// division, `sqrt` or `mean` of integers, of `zeros` etc. Initially float32. Setting it affects only later calls.
+  /// The dtype of a float result if neither an operand nor an argument determines it. Examples are ops on literals
+  /// alone, the division, `sqrt` and `mean` of integers, and `zeros`. Initially float32. Setting it affects only later
+  /// calls.
   Dtype default_dtype() const;
   void set_default_dtype(Dtype dtype);  ///< Throws DtypeError if `dtype` is neither float32 nor float64.
   /// The table whose rules `grad`, `scan` and players of this tape apply. Null means builtin_ops(). The table must
@@ -217,16 +218,16 @@ class Tape {
   const ValueType& type(ValueId id) const;
   Var var(ValueId id) const;
 
-  /// In mode predict, declares that `tokens` [rows, …] continue rows that began earlier. past[i] (int64 [rows])
-  /// positions of row i precede the tokens. Caches have space for `capacity` positions per row. All values computed
-  /// from `tokens` afterwards have this past. Other values, such as those of an encoder, have none. Throws Error in
+  /// In mode predict, declares that `tokens` [rows, …] continue rows that began earlier. `past` is int64 [rows]: in row
+  /// i, past[i] positions precede the tokens. Caches have space for `capacity` positions per row. All values computed
+  /// from `tokens` afterwards have this past. Other values, such as those of an encoder, have no past. Throws Error in
   /// another mode, if there is already a past, or if capacity < 1. Throws ShapeError if `past` has another type.
   void set_past(const Var& tokens, const Var& past, std::int64_t capacity);
-  /// Returns the past of x. If x depends on the tokens given to set_past, it is the var `past` of that call, otherwise
-  /// an empty var. Takes time linear in the number of nodes that x depends on. Throws HandleError if x belongs to
+  /// Returns the past of x. If x depends on the `tokens` of set_past, this is the var `past` of set_past. Otherwise, it
+  /// is an empty var. Takes time linear in the number of nodes that x depends on. Throws HandleError if x belongs to
   /// another tape.
   Var past_of(const Var& x) const;
-  std::int64_t capacity() const;  ///< The positions per row of caches. 0 without a past.
+  std::int64_t capacity() const;  ///< The number of positions per row of the caches. 0 if the tape has no past.
   /// The states of the caches recorded so far, in the order of recording. A player of the tape needs them as
   /// PlayerOptions::carries.
   std::vector<Carry> states() const;
@@ -257,7 +258,8 @@ class Tape {
 
   /// Writes the tape to the folder `path` (docs/tapes.md). tape.json contains the nodes, arrays.safetensors the arrays
   /// of constants and parameters. `outputs` are the named results of the saved tape. The same tape always gives the
-  /// same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the old one or the new one.
+  /// same bytes. Replaces a saved tape at `path`. After a crash, the folder is either the complete old tape or the
+  /// complete new tape.
   ///
   /// Throws HandleError if a var belongs to another tape. Throws Error if an op is not in the tape's table or a name is
   /// not UTF-8. Throws FileError if the folder cannot be written, `path` is not a saved tape, or the folder has other
@@ -297,10 +299,10 @@ class Tape {
   Guard in_fused_call();
   /// Removes all nodes from index `size` on. Their vars become stale.
   void truncate(std::size_t size);
-  /// Moves the nodes from index `size` on into a body with these results. Returns the body, and for each input of the
-  /// body the var of this tape that it represents. These are the values of earlier nodes that the body uses. Sources
-  /// stay on this tape, but constants of rank 0 are copied. Vars of moved nodes become stale. Throws HandleError if the
-  /// tape has fewer nodes or a result belongs to another tape. After an error, nothing changes.
+  /// Moves the nodes from index `size` on into a body with these results. The inputs of the body are the values of
+  /// earlier nodes that the body uses. Returns the body, and for each of its inputs the corresponding var of this tape.
+  /// Sources stay on this tape, but constants of rank 0 are copied. Vars of moved nodes become stale. Throws
+  /// HandleError if the tape has fewer nodes or a result belongs to another tape. After an error, nothing changes.
   std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
   /// The results of a body.
   const std::vector<ValueId>& results() const;

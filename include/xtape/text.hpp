@@ -176,7 +176,7 @@ struct DataRows {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;    ///< One cell per column.
   TextPlace place = {};                   ///< Names the texts that the rows come from.
-  std::vector<std::uint32_t> texts = {};  ///< With `place`: for each row, its row in the texts.
+  std::vector<std::uint32_t> texts = {};  ///< With `place`: for each row, the argument `row` of `place`.
 };
 
 struct RowBatchesOptions {
@@ -226,8 +226,8 @@ using TableTexts = std::vector<std::vector<std::string>>;
 
 struct TableOptions {
   std::size_t columns = 2;      ///< Fields per line.
-  bool more = false;            ///< Whether lines may have more fields. These are ignored.
-  char delimiter = '\t';        ///< The separator of fields. Fields may be quoted as in CSV unless it is a tab.
+  bool more = false;            ///< Whether lines may have more fields, which are ignored.
+  char delimiter = '\t';        ///< The separator of fields. Unless it is a tab, fields may be quoted as in CSV.
   std::int64_t skip_lines = 0;  ///< The number of lines to skip at the beginning, such as a header.
   ReadOptions reading = {};
 };
@@ -258,7 +258,7 @@ PairTexts read_pairs(const std::string& source, const std::string& target, const
 /// Returns the text's tokens between the start and end tokens. Throws Error if the tokenizer lacks these tokens. Errors
 /// of `encode` propagate.
 Tokens framed(const Tokenizer& tokenizer, const std::string& text);
-/// The same for the text of an encoder. If the tokenizer has an end token only, there is no start token.
+/// Like framed, for the text of an encoder. If the tokenizer has only an end token, no start token precedes the text.
 Tokens source_of(const Tokenizer& tokenizer, const std::string& text);
 /// Returns the tokens of a text to continue. A start token precedes them if tokenizer.begins(). Errors of `encode`
 /// propagate.

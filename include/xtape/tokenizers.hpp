@@ -24,7 +24,7 @@ struct TokenizerFile {
   std::string bytes;
 };
 
-/// Converts text (UTF-8) to tokens, which are integers in [0, size()), and back. Const functions are safe in several
+/// Converts text (UTF-8) to tokens and back. Tokens are integers in [0, size()). Const functions are safe in several
 /// threads at once.
 class Tokenizer {
  public:
@@ -47,7 +47,7 @@ class Tokenizer {
   virtual bool begins() const { return false; }
 
   virtual std::string to_json() const = 0;  ///< The JSON that load_tokenizer reads.
-  /// Returns the files that its JSON refers to. `stem` is the name of the JSON file without ".json".
+  /// Returns the files that the tokenizer's JSON refers to. `stem` is the name of the JSON file without ".json".
   virtual std::vector<TokenizerFile> files(const std::string& stem) const;
 
  protected:
@@ -55,7 +55,7 @@ class Tokenizer {
 };
 
 /// Writes the tokenizer's JSON to `path`, and its files() to the same folder. Throws FileError if a file cannot be
-/// written. Throws FileError if `path` does not exist but the folder has different files of these names.
+/// written. Throws FileError if `path` does not exist, but the folder has files of the same names with other contents.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
 /// Loads a tokenizer of any kind from the JSON file `path` or from a folder of the Hugging Face Hub. The files of a
@@ -80,10 +80,11 @@ class CharacterTokenizer : public Tokenizer {
   /// The encoding of characters outside the vocabulary.
   enum class Unknown : std::uint8_t {
     error,  ///< encode throws Error with the character and its byte offset.
-    token   ///< They become an additional last token, which decodes to U+FFFD.
+    token   ///< Such a character becomes an additional last token, which decodes to U+FFFD.
   };
   /// Makes a vocabulary of the characters of `text`, ordered by code point. With `special_tokens`, pad 0, unknown 1,
-  /// start 2 and end 3 come first, and Unknown::token encodes as 1. Throws Error if `text` is not UTF-8.
+  /// start 2 and end 3 come first. Characters outside the vocabulary then become token 1 instead of an additional last
+  /// token (with Unknown::token). Throws Error if `text` is not UTF-8.
   explicit CharacterTokenizer(const std::string& text, Unknown unknown = Unknown::error, bool special_tokens = false);
   /// Makes a vocabulary of the characters of `lines`.
   explicit CharacterTokenizer(const std::vector<std::string>& lines, Unknown unknown = Unknown::error,
@@ -109,7 +110,7 @@ class CharacterTokenizer : public Tokenizer {
 struct WordOptions {
   std::int64_t minimum_count = 1;  ///< Less frequent words are unknown.
   bool lower_case = false;         ///< Whether text is converted to lower case first.
-  /// Tokens `<fill0>`, `<fill1>` … extend the vocabulary to a multiple of this number, which is at most most_pieces.
+  /// Tokens `<fill0>`, `<fill1>` … extend the vocabulary to a multiple of this number, 1 to most_pieces.
   std::int64_t multiple = 1;
 };
 
@@ -175,7 +176,7 @@ class SentencePieceTokenizer : public Tokenizer {
   bool begins() const override;
   std::int32_t token_of(const std::string& piece) const;  ///< Returns -1 if the text is not a piece.
   std::string to_json() const override;
-  /// Returns the model as the file stem.model.
+  /// Returns one file, STEM.model, which contains the model.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
   std::string model() const { return model_; }  ///< The bytes of the model.
 
@@ -220,7 +221,8 @@ class PublishedTokenizer : public Tokenizer {
   std::int32_t template_start() const;  ///< The special token that the template puts before a text. -1: none.
   std::int32_t template_end() const;    ///< The special token that the template puts after a text. -1: none.
   std::string to_json() const override;
-  /// Returns the file as stem.published.json. For Gpt2Tokenizer, returns vocab.json and merges.txt for any stem.
+  /// Returns the tokenizer.json as one file, STEM.published.json. For Gpt2Tokenizer, returns vocab.json and merges.txt
+  /// for any stem.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
 
  protected:

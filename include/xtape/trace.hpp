@@ -9,9 +9,9 @@
 
 namespace xtape {
 
-/// Records the steps of players that have it as PlayerOptions::trace, while the trace is on. Recording does not
+/// Records the steps of players with this trace as PlayerOptions::trace, while the trace is on. Recording does not
 /// allocate. Events beyond the capacity are dropped. Several threads may record at the same time. No thread may record
-/// during the other functions.
+/// while another thread calls any other function of the trace.
 class Trace {
  public:
   explicit Trace(std::size_t capacity = std::size_t{1} << 18);  ///< The number of events, of 40 bytes each.

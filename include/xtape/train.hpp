@@ -43,7 +43,7 @@ struct StepReport {
   double norm = 0;          ///< The global norm of the gradient of the mean loss, before clipping.
   std::int64_t tokens = 0;  ///< The number of counted targets.
   double seconds = 0;       ///< Wall time of the update.
-  double waiting = 0;       ///< The part of these seconds spent waiting for other ranks.
+  double waiting = 0;       ///< The part of `seconds` spent waiting for other ranks.
 };
 
 /// The results of an evaluation.
@@ -74,7 +74,7 @@ struct ModuleStatistics {
 };
 /// A value inside a training step.
 struct WatchedValue {
-  std::string name;  ///< "h.0.attn.scores", named as in Model::record.
+  std::string name;  ///< A name of RecordedLines::values: "h.0.attn.scores".
   std::string type;
   Range range;
 };
@@ -118,8 +118,8 @@ struct TrainerOptions {
   /// The folders for diagnostics of a failed update or evaluation: a capsule, and the complete failed play
   /// (inspect.hpp). "" writes none.
   std::string capsule, failed_play;
-  /// Patterns of weight names, in which `*` matches anything. Only one of both lists may be given. Weights that match
-  /// `frozen`, or do not match `trainable`, stay unchanged. They have no gradients and no moments.
+  /// Patterns of weight names, in which `*` matches anything. Only one of the two lists may be given. Weights that
+  /// match `frozen`, or do not match `trainable`, stay unchanged. They have no gradients and no moments.
   std::vector<std::string> frozen = {}, trainable = {};
   /// Groups of weights with settings other than those of `optimizer`. The first group that matches a weight applies.
   /// The rates of groups are factors of the schedule's rate. The global norm covers all weights.
@@ -168,8 +168,8 @@ class Trainer {
   /// Returns statistics of every module that is applied outside scans and checkpoints, in the order of the definition.
   /// The values are those of the first play of the next update. The additional play has no effect on the training.
   std::vector<ModuleStatistics> statistics();
-  /// Returns statistics of values in the same play, named as in Model::record. Throws DefinitionError with the nearest
-  /// name if there is no such value.
+  /// Returns the types and ranges of values in the play of statistics(). `names` are names of RecordedLines::values.
+  /// Throws DefinitionError with the nearest name if there is no such value.
   std::vector<WatchedValue> watched(const std::vector<std::string>& names);
   /// Evaluates on the whole validation split, in mode eval. Throws Error if no target counts. Throws EvaluationError if
   /// a loss or carried state is not finite or a call throws; the error names the op and its line as in update(). With
@@ -187,7 +187,7 @@ class Trainer {
     std::function<void(std::int64_t step, const std::vector<WatchedValue>&)> watched;
     std::function<bool()> stop;  ///< Called after every update and its evaluation. Returning true ends the training.
     std::function<bool()> save;  ///< Called by Run::train after every update. Returning true writes a checkpoint.
-    /// Also called within updates and evaluations, between plays. Returning true ends the training at once. An
+    /// Called between plays, also within updates and evaluations. Returning true ends the training at once. An
     /// unfinished update has no effect. An unfinished evaluation is repeated when the training continues.
     std::function<bool()> interrupt;
     /// Called by Run::train with a sentence about a harmless problem, such as an old checkpoint that cannot be removed.
@@ -198,11 +198,11 @@ class Trainer {
     std::int64_t epochs = 0;          ///< The most epochs. 0: no limit.
     /// Updates between evaluations. There is always an evaluation after the last update.
     std::int64_t evaluate_every = 0;
-    bool evaluate_epochs = false;     ///< Also evaluate after every epoch.
-    std::int64_t patience = 0;        ///< Stop after this many evaluations in a row without a better loss. 0: never.
+    bool evaluate_epochs = false;     ///< Whether to evaluate after every epoch, too.
+    std::int64_t patience = 0;        ///< Ends after this many evaluations in a row without a better loss. 0: never.
     std::int64_t statistics_every = 0;  ///< Updates between statistics, starting with the first update. 0: none.
     std::int64_t watch_every = 1;       ///< Updates between reports of watched values, starting with the first update.
-    /// The names of the watched values, as for `watched`. Failing updates are observed, too.
+    /// The names of the watched values (see Trainer::watched). Failing updates are observed, too.
     std::vector<std::string> watch = {};
   };
   /// Trains until a limit of the options is reached. Returns false if `stop` or `interrupt` ended the training earlier.
@@ -307,7 +307,7 @@ struct Recipe {
   };
   std::string name;
   std::string about;
-  std::string definition;  ///< May be empty with `from`. The config of that folder then names the definition.
+  std::string definition;  ///< May be empty with `from`. The config of the folder `from` then names the definition.
   std::string original;    ///< For a run: the file that its definition was copied from. May be empty.
   std::string from;        ///< The Hugging Face folder of the initial model. Empty: a new model.
   std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.
@@ -322,7 +322,8 @@ struct Recipe {
   Trainer::FitOptions fit;
   /// Whether evaluations translate the validation split, or continue its prompts, to measure BLEU.
   bool measure_bleu = false;
-  bool measure_exact_match = false;  ///< Whether evaluations measure the share of exact matches among these answers.
+  /// Whether evaluations measure the share of these translations or continuations that match the reference exactly.
+  bool measure_exact_match = false;
   /// Updates between checkpoints. There is always a checkpoint after the last update.
   std::int64_t checkpoint_every = 0;
   bool checkpoint_epochs = false;  ///< Whether to write a checkpoint after every epoch, too.
@@ -370,9 +371,9 @@ struct Attention {
   };
   std::string name;  ///< The name of the result of the function `attention`.
   Array weights;     ///< float32 [layers, heads, queries, keys].
-  /// The tokens of the queries and keys. If target queries attend to the source, their labels are the tokens that the
-  /// model produces at these positions. Otherwise, target tokens are those that the model reads, beginning with the
-  /// start token.
+  /// The tokens of the queries and keys. If queries of the target attend to the source, Side::tokens of the queries are
+  /// the tokens that the model produces at these positions. Otherwise, tokens of the target are the tokens that the
+  /// model reads, beginning with the start token.
   Side queries, keys;
 };
 

@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// The draws of a random op inside `vmap`. The names are those of torch.vmap. If an op repeats a draw from outside,
-/// such as the gradient of a dropout recorded before, it gets the numbers of that draw in either case.
+/// The draws of a random op inside `vmap`. The names are those of torch.vmap. In both cases, an op that repeats a draw
+/// made outside of `vmap`, such as the gradient of an earlier dropout, gets the numbers of that draw.
 enum class Randomness : std::uint8_t {
   different,  ///< Different numbers for each example.
   same        ///< The same numbers for all examples.
@@ -37,9 +37,9 @@ struct VmapOptions {
 ///
 /// Throws ShapeError if the mapped inputs have different numbers of examples, or lack the axis. Throws HandleError if a
 /// var belongs to another tape. Throws Error if there is no function, no mapped input or no result, or if the lists of
-/// axes have the wrong length. Throws Error for states (`cache` of a value that has a past, or a mapped input that has
-/// one), for `categorical` with Randomness::same, and for an op with neither a batching rule nor an expansion. Errors
-/// of `function` propagate. After an error, nothing stays recorded.
+/// axes have the wrong length. Throws Error for states: if a mapped input has a past, or if `function` calls `cache` on
+/// a value that has a past. Throws Error for `categorical` with Randomness::same, and for an op with neither a batching
+/// rule nor an expansion. Errors of `function` propagate. After an error, nothing stays recorded.
 Vars vmap(const std::function<Vars(const Vars&)>& function, const Vars& inputs, const VmapOptions& options = {},
           Caller caller = Caller::here());
 

@@ -6,27 +6,27 @@ namespace xtape {
 /// Returns the seconds on the steady clock.
 double seconds_now();
 
-/// The work of one thread during its lifetime. The thread opens a parallel region, in which other threads take part.
-/// See parallel_pieces.
+/// The work of one thread during the lifetime of this object. The thread opens parallel regions, in which other threads
+/// take part. See parallel_pieces.
 class Activity {
  public:
   Activity();
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
   virtual ~Activity();
-  /// Reports that another thread has helped from `begin` to now. The helping thread calls it, possibly several threads
-  /// at the same time.
+  /// Reports that the calling thread has helped from `begin` to now. Several helping threads may call this function at
+  /// the same time.
   virtual void helped(double begin) const = 0;
 
-  /// Returns the newest activity of this thread that still exists, or null if nothing is traced.
+  /// Returns the newest existing activity of the calling thread, or null if there is none.
   static const Activity* current();
 
  private:
   const Activity* outer_;
 };
 
-/// Reports the help of the calling thread to `activity`, unless this is null. The help lasts for the lifetime of this
-/// object.
+/// Reports the help of the calling thread to `activity`, unless `activity` is null. The help lasts for the lifetime of
+/// this object.
 class Help {
  public:
   explicit Help(const Activity* activity) : activity_(activity), begin_(activity != nullptr ? seconds_now() : 0) {}

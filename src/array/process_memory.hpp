@@ -1,5 +1,5 @@
-/// The memory of this process: its limit and the part that is left. Used for errors that precede the system's own
-/// errors.
+/// The memory of this process: its limit and the part that is left. Callers use it to throw a clear error before the
+/// system refuses memory.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ std::string bytes_text(std::size_t bytes);
 /// lower limit of the process (ulimit -v, ulimit -d).
 std::size_t memory_limit();
 
-/// Returns the remaining address space under its limit (ulimit -v), or the largest std::size_t if there is no limit.
+/// Returns how many bytes of address space the limit (ulimit -v) leaves, or the largest std::size_t if there is no
+/// limit.
 std::size_t address_space_left();
 
 /// The amount of memory that this process can still take.
@@ -25,7 +26,8 @@ struct MemoryLeft {
   std::string limit;  ///< The source of the limit: "ulimit -v: 400.00 MiB", "memory of the machine: 16.00 GiB".
 };
 
-/// Returns the smallest of what the limits of the process, its control group and the free memory of the machine leave.
+/// Returns the smallest of these amounts: what each limit of the process leaves, what the limit of its control group
+/// leaves, and the free memory of the machine.
 MemoryLeft memory_left();
 
 /// Returns text for the end of messages: "12.00 MiB are left (ulimit -v: 400.00 MiB)".
@@ -34,8 +36,8 @@ std::string memory_left_text();
 /// Returns whether the system would map this many bytes now.
 bool can_map(std::size_t bytes);
 
-/// Thrown if the system or a limit of the process refuses memory. If a search for another error ends with this one, it
-/// has not found the other error.
+/// Thrown if the system or a limit of the process refuses memory. Code that plays a tape again to find the cause of
+/// another error must not take OutOfMemory for that error.
 class OutOfMemory : public Error {
  public:
   using Error::Error;

@@ -12,8 +12,8 @@
 namespace xtape {
 
 namespace {
-/// If a gradient is the sum of more contributions, they are added first, because the number of pairs would be too
-/// large.
+/// If a gradient is the sum of more contributions than this, they are added first, because there would be too many
+/// pairs of contributions.
 constexpr std::size_t most_parts = 8;
 
 /// A contribution to a sum: scale[b] * value[b].

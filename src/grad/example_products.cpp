@@ -50,7 +50,7 @@ std::optional<ExampleProduct> of_einsum(const Var& x) {
   return ExampleProduct{{inputs[0], e.operands[0]}, {inputs[1], e.operands[1]}, e.result, x.shape()};
 }
 
-/// index_add: all examples add their parts at the same indices.
+/// Returns the product that an index_add computes. All examples add their parts at the same indices.
 std::optional<ExampleProduct> of_index_add(const Var& x, const Vars& inputs, std::size_t axis) {
   const std::string result = alphabet.substr(0, x.rank());
   const std::string rows = alphabet.substr(x.rank(), inputs[1].rank());
@@ -60,7 +60,8 @@ std::optional<ExampleProduct> of_index_add(const Var& x, const Vars& inputs, std
                         x.shape()};
 }
 
-/// scatter_add, in the form that vmap gives index_add: the indices vary only along the examples and `axis`.
+/// Returns the product that a scatter_add computes if it has the form that vmap gives index_add: the indices vary only
+/// along the examples and `axis`.
 std::optional<ExampleProduct> of_scatter_add(const Var& x, const Vars& inputs, std::size_t axis) {
   const Var indices = before_broadcast(inputs[1]);
   if (indices.rank() != x.rank()) return {};
@@ -181,7 +182,7 @@ ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char 
   return {reshape(gather(classes_last, -1, indices), full), examples + own + rows};
 }
 
-/// Returns the inner products of the rows of two factors. Their axes have the letters of gram_letters.
+/// Returns the inner products of the rows of two factors. `kept` contains the letters of their axes (gram_letters).
 Var gram(const ExampleFactor& one, const ExampleFactor& other, const std::string& kept, char examples, Dtype dtype) {
   if (one.classes != 0 && other.classes != 0)
     return cast(aligned(one.var, one.letters, kept) == aligned(other.var, other.letters, kept), dtype);

@@ -29,7 +29,7 @@ class Tangents {
   }
 
  private:
-  /// Marks the values from `begin` on on which the outputs depend differentiably.
+  /// Marks the values that the outputs depend on differentiably, starting with node `begin`.
   void mark_needed(const Vars& outputs, std::size_t finish) {
     const auto need = [&](ValueId id) {
       if (static_cast<std::size_t>(id.node) < begin_ || !is_floating(type_of(tape_, id).dtype)) return;

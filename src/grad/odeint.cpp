@@ -76,7 +76,8 @@ class Solver {
     return reached;
   }
 
-  /// Returns the RMS over all elements of value / tolerance.
+  /// Returns the RMS over all elements of value / tolerance. The larger of |before| and |after| determines the
+  /// tolerance.
   Var norm(const Vars& values, const Vars& before, const Vars& after) const {
     Var total;
     std::int64_t count = 0;
@@ -182,7 +183,8 @@ class OdeEquation {
   Vars slope(const Vars& y, const Var& t, const Vars& captured) const {
     return inline_body(t.tape(), *body_.body, appended(appended(y, {t}), captured));
   }
-  /// Returns the cotangents a of dy/dt times the Jacobians of dy/dt with respect to y and to the floats of `captured`.
+  /// Returns the products of `a`, the cotangents of dy/dt, and the Jacobians of dy/dt with respect to y and to the
+  /// floats of `captured`.
   Vars back(const Vars& y, const Var& t, const Vars& captured, const Vars& a) const {
     return inline_body(t.tape(), back_, appended(appended(appended(y, {t}), captured), a));
   }

@@ -46,7 +46,8 @@ PerExample record_per_example(const std::string& name, const ExampleLoss& loss, 
   return found;
 }
 
-/// Runs `body`, which receives the name. If `body` throws, the tape stays unchanged.
+/// Runs body(name) on the tape of `inputs`. If `body` throws, the tape stays unchanged. Throws Error if there are no
+/// inputs.
 template <class Body>
 auto whole_or_nothing(const std::string& name, const Vars& inputs, const Caller& caller, const Body& body) {
   if (inputs.empty()) throw Error(name + ": needs at least one input");

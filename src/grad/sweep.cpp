@@ -56,8 +56,8 @@ void Sweep::mark_dependents(std::size_t finish) {
   }
 }
 
-/// Finds the fusions among the nodes that the outputs depend on. Keeps only the outputs and inputs of this sweep,
-/// because later uses of other values are not known yet.
+/// Finds the fusions among the nodes that the outputs depend on. Fusions must not replace the outputs and inputs of
+/// this sweep. They may replace all other values, whose later uses are not known yet.
 void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
   TapeSegment segment{tape_, {}};
   for (const Var& output : outputs) segment.asked.push_back(output.id());

@@ -1,7 +1,7 @@
 /// Fused attention by blocks of queries. The array of all scores (queries x keys, for every head) is never in memory.
-/// The method follows Dao, Fu, Ermon, Rudra and Ré (2022, FlashAttention), but with blocks of queries only, because a
-/// processor's cache holds the scores of some queries for all keys. Trailing keys that are masked for all queries of a
-/// block are skipped.
+/// The method follows Dao, Fu, Ermon, Rudra and Ré (2022, FlashAttention), but divides only the queries into blocks,
+/// not the keys. A processor's cache holds the scores of a block of queries for all keys. Trailing keys that are masked
+/// for all queries of a block are skipped.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ struct AttentionPlan {
   /// The dtypes of q, k, v and dy if they are stored as bfloat16, float16 or int8 in a float32 attention.
   std::array<std::optional<Dtype>, 4> narrow = {};
   std::int64_t queries = 1, keys = 1;
-  std::int64_t width = 1, value_width = 1;  ///< The elements of a query or key, and the elements of a value or output.
+  std::int64_t width = 1, value_width = 1;  ///< The number of elements of a query or key, and of a value or output.
 
   /// The strides of a head's matrix: between queries or keys, and between elements.
   struct Matrix {
@@ -27,7 +27,7 @@ struct AttentionPlan {
   Matrix q, k, v, y;
   Matrix mask;        ///< [queries, keys]. Strides of broadcast axes are 0.
   Matrix dq, dk, dv;  ///< Only for the gradient.
-  /// The stride between queries in the dense array of scores, whose flat index selects the draw.
+  /// The stride between queries in the dense array of all scores. The flat index of a score in it selects the draw.
   std::int64_t places_row = 0;
   /// The heads of all batch entries, with the strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;

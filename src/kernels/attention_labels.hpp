@@ -10,7 +10,7 @@ namespace xtape {
 /// The axis labels of the two equations, and their roles in attention.
 struct AttentionLabels {
   std::string q, k, v, scores, y;
-  std::string heads;  ///< Labels of all five arrays: batch and heads.
+  std::string heads;  ///< The labels that all five arrays have: batch and heads.
   char query = 0, key = 0, width = 0, value_width = 0;
 };
 

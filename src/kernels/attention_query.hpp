@@ -9,7 +9,7 @@ namespace xtape {
 bool query_attention_suits(const AttentionPlan& plan);
 
 /// The result of a head depends only on its query and on the keys up to the last unmasked key. The number of masked
-/// keys after that does not change its bits.
+/// keys after the last unmasked key does not change the bits of the result.
 Kernel make_query_attention(const AttentionPlan& plan);
 
 }  // namespace xtape

@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t block =
     2048;  // logits that stay in the first-level cache between computing their maximum and their sum
 
-/// The log of the sum of exponentials of a row, and its plain sum if `with_sum`. Reads the row once.
+/// The log of the sum of exponentials of a row. If `with_sum`, also the sum of the row's elements. Reads the row once.
 template <bool with_sum, class T>
 std::pair<double, double> row_sums(const T* row, std::int64_t count) {
   using Batch = xsimd::batch<T>;
@@ -45,8 +45,8 @@ std::pair<double, double> row_sums(const T* row, std::int64_t count) {
   return {(shift == lowest ? 0 : static_cast<double>(shift)) + std::log(total), plain};
 }
 
-/// The sum of a row without one class. `sum` is the sum of all classes. If subtraction does not give the result,
-/// because the excluded class may be masked with -inf, the sum is recomputed.
+/// The sum of a row without the class `excluded` (-1: none). `sum` is the sum of the whole row. If `sum` is not finite,
+/// for example because the excluded class is masked with -inf, the other elements are added again.
 template <class T>
 double sum_without(const T* row, std::int64_t count, std::int64_t excluded, double sum) {
   if (excluded < 0) return sum;

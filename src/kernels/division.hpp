@@ -17,8 +17,8 @@ T floor_quotient(T a, T b) {
   return a % b != 0 && (a < 0) != (b < 0) ? static_cast<T>(quotient - 1) : quotient;
 }
 
-/// Divides floats like CPython. a - remainder is a multiple of b up to rounding, so its quotient by b is within
-/// rounding of an integer. The result is rounded to this integer.
+/// Divides floats like CPython. a - remainder is a multiple of b, apart from rounding. (a - remainder) / b is therefore
+/// close to an integer, and is rounded to this integer.
 struct FloorQuotient {
   template <class T>
   T operator()(T a, T b) const {

@@ -181,7 +181,7 @@ inline Batch tanh(const Batch& x) {
   return xsimd::copysign(xsimd::fnma(xsimd::fma(q, lost, low), slope, q), x);
 }
 
-/// Uses a polynomial for |x| < 1, and 1 - e^(-x^2) times a polynomial of 1 / (1 + |x|) above.
+/// Uses a polynomial for |x| < 1. For larger |x|, uses 1 - e^(-x^2) times a polynomial of 1 / (1 + |x|).
 inline Batch erf(const Batch& x) {
   const Batch size = xsimd::abs(x), square = x * x;
   const Batch low = xsimd::fma(
@@ -292,7 +292,7 @@ struct Power {
   return xsimd::select(xsimd::floor(y) != y, Batch(std::numeric_limits<double>::quiet_NaN()),
                        xsimd::select(xsimd::floor(half) != half, -power, power));
 }
-/// Replaces the power by the C library's where `inside` is 0.
+/// Replaces the power by the result of the C library where `inside` is 0.
 [[gnu::noinline]] inline Batch pow_at_ends(const Batch& x, const Batch& y, const Batch& power, const Batch& inside) {
   std::array<double, Batch::size> xs, ys, powers, right;
   x.store_unaligned(xs.data());

@@ -11,7 +11,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// gamma(s) / x ** s for x > 0. Uses logarithms if one of both overflows or underflows.
+/// gamma(s) / x ** s for x > 0, where `gamma` is gamma(s). Uses logarithms if this quotient overflows or underflows.
 double term_of(double gamma, double s, double x) {
   const double direct = gamma * std::pow(x, -s);
   return std::isnormal(direct) ? direct : std::exp(log_gamma(s) - s * std::log(x));

@@ -8,13 +8,13 @@
 
 namespace xtape {
 
-/// Tiles of one or two floats of `dtype`. float32 is computed in double, so its result is rounded once.
+/// The tile of a function of one or two floats of `dtype`. float32 is computed in double, so results are rounded once.
 TileFunction tile_of(double (*function)(double), Dtype dtype);
 TileFunction tile_of(double (*function)(double, double), Dtype dtype);
 /// function(order, x) for each x.
 TileFunction tile_of(double (*function)(double, double), double order, Dtype dtype);
-/// A function of two integers of `dtype`, int32 or int64. It is computed in int64, and the result is truncated to the
-/// dtype.
+/// The tile of a function of two integers of `dtype`, int32 or int64. The function is computed in int64, and the result
+/// is truncated to the dtype.
 TileFunction tile_of(std::int64_t (*function)(std::int64_t, std::int64_t), Dtype dtype);
 
 /// The inverse of erf; +-inf at +-1, NaN outside [-1, 1]. Starts from the approximation of Winitzki (2008) and refines
@@ -24,7 +24,7 @@ double inverse_erf(double x);
 double log_gamma(double x);
 /// The derivative of log gamma: NaN at negative integers, -inf at 0 and inf at -0.
 double digamma(double x);
-/// The derivative of digamma of this order, an integer of at least 0. Order 0 is digamma itself.
+/// The `order`-th derivative of digamma. `order` is an integer of at least 0. For order 0, the result is digamma(x).
 double polygamma(double order, double x);
 
 }  // namespace xtape

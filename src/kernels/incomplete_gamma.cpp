@@ -28,7 +28,7 @@ double normal_quantile(double p) {
   return (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
 }
 
-/// P(a, x) and 1 - P(a, x). The smaller of both has full precision.
+/// P(a, x) and 1 - P(a, x). The smaller of the two has full precision.
 struct Parts {
   double below = 0, above = 0;
 };

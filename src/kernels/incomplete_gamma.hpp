@@ -1,11 +1,11 @@
-/// The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution, which follow
-/// from it. Compiled once for all processors.
+/// The regularised incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. The quantiles
+/// follow from the function. Compiled once for all processors.
 #pragma once
 
 namespace xtape {
 
 /// P(a, x), the distribution function of the gamma distribution of shape a. NaN unless a > 0 and x >= 0. Uses the
-/// series for x < a + 1 and the continued fraction above. For a > 1e8, uses the nearly normal cube root (Wilson and
+/// series if x < a + 1, otherwise the continued fraction. For a > 1e8, uses the nearly normal cube root (Wilson and
 /// Hilferty, 1931).
 double gammainc(double a, double x);
 /// The x with P(a, x) = p, computed by Halley's method between bounds. NaN unless a > 0 and p is in [0, 1].

@@ -44,8 +44,8 @@ T* out(const KernelArguments& arguments, std::size_t output, bool there = true) 
   return there ? static_cast<T*>(arguments.out[output]) : nullptr;
 }
 
-/// The kernels of a file, as functions that make them by the names of their ops. (src/kernels/meson.build lists the
-/// files. list_NAME() returns the kernels of NAME.cpp.)
+/// The kernels of a file: for each op, its name and the function that makes its kernel. (src/kernels/meson.build lists
+/// the files. list_NAME() returns the kernels of NAME.cpp.)
 using KernelList = std::vector<std::pair<std::string, Kernel (*)(const KernelForm&)>>;
 
 }  // namespace xtape

@@ -167,8 +167,9 @@ T add_lanes(const xsimd::batch<T>& batch) {
   return fold_lanes(batch, [](const auto& a, const auto& b) { return a + b; });
 }
 
-/// Sums over a row the batches in the array that term(i, lanes) returns. Lanes beyond the end of the row must be zero.
-/// Blocks of a fixed size are summed in T, and their sums are added in double, so rounding errors do not accumulate.
+/// Computes `sums` sums over a row. term(i, lanes) returns an array with a batch of terms for each sum. Lanes beyond
+/// the end of the row must be zero. Blocks of a fixed size are summed in T, and their sums are added in double, so
+/// rounding errors do not accumulate.
 template <class T, std::size_t sums, class Term>
 [[gnu::always_inline]] inline std::array<double, sums> sum_lanes(std::int64_t count, const Term& term) {
   using Batch = xsimd::batch<T>;

@@ -38,7 +38,7 @@ const LoopKernel* loops_of(const Kernel& kernel);
 TileFunction copy_loop(std::size_t bytes);
 /// Writes an element `Tile::count` times.
 TileFunction fill_loop(std::size_t bytes);
-/// Writes the elements at these offsets (in elements).
+/// Copies the elements at these offsets (in elements) one after the other.
 TileFunction gather_loop(std::size_t bytes, std::vector<std::int64_t> offsets);
 /// A kernel with one loop that reads one input and writes one output.
 Kernel one_loop(TileFunction run, std::int64_t count);

@@ -50,7 +50,7 @@ struct Matrices {
   int rows = 0, columns = 0;
 };
 
-/// The memory that a thread needs for a matrix: elements, including LAPACK's own, and LAPACK's integers.
+/// The memory that a thread needs for a matrix: elements (including the workspace of LAPACK) and LAPACK's integers.
 struct Work {
   std::int64_t elements = 0, lapack = 0, integers = 0;
 };
@@ -64,7 +64,8 @@ struct Place {
   int lapack_size;
 };
 
-/// The number of tasks of `multiply_adds` multiply-adds for which another thread pays.
+/// The least number of tasks that another thread should take, if a task has `multiply_adds` multiply-adds. For fewer
+/// tasks, another thread does not pay off.
 inline std::int64_t tasks_a_piece(double multiply_adds) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / (multiply_adds + 1)));
 }
@@ -75,7 +76,7 @@ inline bool all_empty(const std::vector<ValueType>& outputs) {
 }
 
 /// A kernel that calls solve(arguments, number, place) for each matrix. `solve` returns whether the matrix has a
-/// solution. If a matrix has none and `checks` is set, the run throws Error, "… is " + `refused`.
+/// solution. If a matrix has no solution and `checks` is set, the run throws Error, "… is " + `refused`.
 template <class T, class Solve>
 Kernel each_matrix(const Matrices& matrices, const Work& work, const KernelForm& form, bool checks, const char* refused,
                    const Solve& solve) {
@@ -125,8 +126,8 @@ template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
 }
-/// to = (a + aᵀ) / 2. Both may be the same array. Equal elements stay unchanged, because half of a subnormal element
-/// may be inexact.
+/// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If an element equals the opposite element, it is copied,
+/// because half of a subnormal element may be inexact.
 template <class T>
 void symmetrise(T* to, const T* a, std::int64_t n) {
   by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {

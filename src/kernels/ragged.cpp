@@ -1,5 +1,6 @@
-// Only a play knows the sizes of the groups, and plays do not plan. Products are therefore planned for some numbers of
-// rows, and a group uses several of them.
+// The sizes of the groups are known only at run time, but products are planned before. Each kernel therefore contains
+// products for several numbers of rows. A group uses the product with the next larger number of rows, or several
+// products one after the other.
 #include "ragged.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 namespace xtape {
 
-/// The key and step of a random draw. A random number is a function of these and of the element's index.
+/// The key and step of a random draw. A random number is a function of the key, the step and the element's index.
 struct RandomStream {
   std::uint64_t key = 0;
   std::uint64_t step = 0;

@@ -299,8 +299,8 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 }
 
 namespace {
-/// Sums of up to this many elements are loops, because other sums take longer to begin than to add. Maxima are rarer in
-/// programs with few numbers, so they have no such code.
+/// Sums of up to this many elements are loop kernels (loop_kernel.hpp), because a Reducer takes longer to begin than to
+/// add so few elements. Maxima are rarer in programs with few numbers, so they have no such code.
 constexpr std::int64_t few_elements = 64;
 
 template <class T>

@@ -25,7 +25,8 @@ class Reducer {
 
   Dtype out() const { return out_; }
   std::size_t scratch_bytes() const { return scratch_bytes_; }
-  /// The extent of a single pass over at most `elements` elements. Empty if there are more passes or elements.
+  /// If the reduction consists of one pass, in one chunk, over at most `elements` elements: the extent of this pass.
+  /// Otherwise empty.
   std::optional<Middle> only_pass(std::int64_t elements) const;
   void run(const void* in, void* out, void* scratch) const;
 
@@ -34,7 +35,9 @@ class Reducer {
   /// innermost reduced group that remains.
   struct Pass {
     Middle extent;
-    std::int64_t chunk = 0;  ///< The length of the middle per partial result. Partial results are in scratch.
+    /// The middle axis is divided into `chunks` chunks of `chunk` elements (the last may have fewer). Each chunk has a
+    /// partial result. With several chunks, the partial results are in scratch.
+    std::int64_t chunk = 0;
     std::int64_t chunks = 1;
     std::size_t partial_bytes = 0;  ///< Bytes of the partial results.
   };

@@ -18,8 +18,8 @@ double finite(double x) {
   return is_finite(x) ? x : 0;
 }
 
-/// Compares a value with `local`, the node in float64 on the same operands, and with `exact`, the node in the float64
-/// play. error = exact - value, or 0 where this is not finite.
+/// Compares a node's value with its value computed in float64 on the same operands (`local`), and with its value in the
+/// float64 play (`exact`). error = exact - value, or 0 where this difference is not finite.
 template <class T>
 RoundingSquares compare_rounded(const T* value, const double* local, const double* exact, float* error,
                                 std::int64_t count) {

@@ -29,7 +29,7 @@ auto with_index(Dtype dtype, const F& f) {
   return dtype == Dtype::int32 ? f(std::int32_t{}) : f(std::int64_t{});
 }
 
-/// Calls f(T{}) with T the C++ scalar of `dtype`, which is a number that kernels compute with.
+/// Calls f(T{}) with T the C++ scalar of `dtype`: float32, float64, int32 or int64.
 template <class F>
 auto with_number(Dtype dtype, const F& f) {
   switch (dtype) {
@@ -46,13 +46,13 @@ auto with_number(Dtype dtype, const F& f) {
   }
 }
 
-/// Calls f(T{}) with T the C++ scalar of `dtype`, which is such a number or bool.
+/// Calls f(T{}) with T the C++ scalar of `dtype`: bool, or a dtype of with_number.
 template <class F>
 auto with_scalar(Dtype dtype, const F& f) {
   return dtype == Dtype::boolean ? f(bool{}) : with_number(dtype, f);
 }
 
-/// Calls f(N{}) with N the C++ scalar of `dtype`, which is narrow.
+/// Calls f(N{}) with N the C++ scalar of `dtype`: bfloat16, float16 or int8.
 template <class F>
 auto with_narrow(Dtype dtype, const F& f) {
   return dtype == Dtype::bfloat16 ? f(bfloat16{}) : dtype == Dtype::float16 ? f(float16{}) : f(std::int8_t{});

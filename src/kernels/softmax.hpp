@@ -11,8 +11,8 @@ namespace xtape {
 template <class T>
 void softmax_grad(const T* y, const T* dy, T* dx, T scale, std::int64_t rows, std::int64_t length);
 
-/// y = softmax(scale * x) along the last axis, where the mask sets x to -inf. Both layouts have the same shape and any
-/// strides. y is dense.
+/// y = softmax(scale * x) along the last axis. Where the mask is true, x counts as -inf. The layouts of x and of the
+/// mask have the same shape and any strides. y is dense.
 template <class T>
 void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mask, const Layout& mask_layout, T* y,
                     int threads);

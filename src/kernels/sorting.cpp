@@ -12,7 +12,8 @@
 namespace xtape {
 
 namespace {
-/// Returns an integer with the same order as x, and NaN last. The same fast code then sorts numbers of any dtype.
+/// Returns an integer for x. The integers have the order of the numbers, with NaN last. The same fast code then sorts
+/// numbers of any dtype.
 template <class T>
 std::uint64_t order_of(T x) {
   constexpr std::uint64_t sign = std::uint64_t{1} << 63;

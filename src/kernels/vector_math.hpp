@@ -91,7 +91,7 @@ xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
     return xsimd::tanh(x);
 }
 
-/// e^x. Corrects xsimd's version, which gives infinity or 0 too early for results near the largest number or subnormal
+/// e^x. Corrects xsimd's version, which gives infinity for some results near the largest number, and 0 for subnormal
 /// results.
 template <class T>
 xsimd::batch<T> exp(const xsimd::batch<T>& x) {

@@ -9,8 +9,8 @@
 namespace xtape {
 
 namespace {
-/// Returns x where it is positive, and scale * expm1(x / scale_in) elsewhere. Where x is positive, exp gets 0, because
-/// its gradient would otherwise be 0 times infinity.
+/// Returns x where it is positive, and scale * expm1(x / scale_in) elsewhere. Where x is positive, expm1 receives 0.
+/// Otherwise, the gradient for a large x would be 0 times infinity.
 Var exponential_unit(const Var& x, double scale, double scale_in) {
   const Var positive = x > 0, below = masked_fill(x, positive, 0);
   return where(positive, x, expm1(scale_in == 1 ? below : below / scale_in) * scale);
@@ -33,7 +33,7 @@ Vars expand_prelu(const ExpandCall& call) {
   } else if (x.rank() < weight.rank()) {
     weight = reshape(weight, {});
   }
-  const Var positive = x > 0;  // x may be infinite there, where the weight has no gradient
+  const Var positive = x > 0;  // there x may be infinite, and 0 times infinity would give the weight a gradient of NaN
   return {where(positive, x, weight * masked_fill(x, positive, 0))};
 }
 

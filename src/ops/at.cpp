@@ -41,7 +41,7 @@ class Chosen {
     return shape;
   }
 
-  /// Returns whether an axis is cut.
+  /// Returns whether an index selects only a part of an axis, or changes the order of the axis.
   bool cuts() const {
     const auto is = [](std::int64_t number) { return [number](std::int64_t each) { return each == number; }; };
     return !(std::all_of(start.begin(), start.end(), is(0)) && std::all_of(stop.begin(), stop.end(), is(open_end)) &&

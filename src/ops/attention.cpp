@@ -50,7 +50,7 @@ void check(const OpCall& call, const AttentionLabels& letters) {
       throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
                        " must have the axes '" + *names + "'");
   const Shape scores = scores_shape(call, letters);
-  checked_bytes(call.dtype(0), scores);  // never stored, but its indices determine the random numbers
+  checked_bytes(call.dtype(0), scores);  // scores are never stored, but their indices determine the random numbers
   if (const Shape* mask = mask_of(call); mask != nullptr && broadcast_shapes({scores, *mask}) != scores)
     throw ShapeError("a mask of shape " + to_string(*mask) + " does not broadcast to " + to_string(scores) +
                      ", the shape of the scores");

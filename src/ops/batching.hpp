@@ -35,8 +35,8 @@ Var axis_to_first(const Var& x, std::int64_t axis);
 
 /// The random numbers that a tape draws, by the keys of their sites. A node that draws with one of these keys repeats a
 /// draw. The repeated draw must get the same numbers, not new numbers for each example or step. An example is the
-/// gradient of dropout. A call of attention draws with the key of the dropout that it replaces, which is its attribute
-/// "draws".
+/// gradient of dropout. A call of attention draws with the key of the dropout that it replaces. Its attribute "draws"
+/// contains this key.
 class Draws {
  public:
   Draws() = default;

@@ -15,7 +15,7 @@ inline const Shape& with_channels(const Shape& x) {
   return x;
 }
 
-/// Throws ShapeError if there is not one of the numbers called `name` for each channel of x.
+/// Throws ShapeError, with the name `name`, unless `numbers` has one number for each channel of x.
 inline void require_one_each(const char* name, const Shape& numbers, const Shape& x) {
   const std::int64_t channels = with_channels(x)[1];
   if (numbers != Shape{channels})

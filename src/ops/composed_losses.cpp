@@ -106,8 +106,8 @@ Vars expand_margin_ranking(const ExpandCall& call) {
 Vars expand_gaussian_nll(const ExpandCall& call) {
   const Var& variance = call.inputs[2];
   const double least = number_of(call, "eps");
-  // The difference is 0 and carries the gradient. If a correction were added to the variance instead, `least` could be
-  // lost by rounding.
+  // The second summand is 0 and carries the gradient. If a correction were added to the variance instead, `least` could
+  // be lost by rounding.
   const Var raised =
       stop_gradient(masked_fill(variance, variance < least, least)) + (variance - stop_gradient(variance));
   Var losses = 0.5 * (log(raised) + square(call.inputs[0] - call.inputs[1]) / raised);

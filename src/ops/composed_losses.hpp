@@ -12,7 +12,8 @@ namespace xtape {
 std::vector<AttributeSpec> reduced_loss();
 const std::string& reduction_of(const Attributes& attributes);
 
-/// Returns the losses, their sum, or their sum divided by their number or by the size of their first axis.
+/// Applies the attribute "reduction" of the call to `losses`: returns the losses, their sum, or their sum divided by
+/// their number or by the size of their first axis.
 Vars reduced_losses(const ExpandCall& call, const Var& losses);
 
 /// Returns the type of losses of this shape after the reduction. Throws Error if the reduction is unknown or a number

@@ -66,8 +66,8 @@ std::vector<ValueType> transpose_shape(const OpCall& call) {
   return {{call.dtype(0), shape}};
 }
 
-/// Returns the result of the algorithm for windows of 3 x 3 with stride 1, or an empty var if the algorithm is not
-/// applicable.
+/// Returns the convolution by Winograd's algorithm (winograd.hpp), or an empty var if the algorithm is not applicable.
+/// It requires strides and dilations of 1 and a single group.
 Var by_winograd(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after,
                 bool adjoint) {
   for (std::size_t i = 0; i < g.n; ++i)

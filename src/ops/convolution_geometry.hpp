@@ -44,7 +44,7 @@ struct ConvolutionGeometry {
     }
   }
   std::int64_t span(std::size_t i) const { return span_of_window(size[i], dilation[i]); }
-  /// Returns the number of windows over `length` elements and the zeros around them.
+  /// Returns the number of windows along spatial axis `i` over `length` elements and the zeros around them.
   std::int64_t count(std::size_t i, std::int64_t length) const {
     if (!checked_add(length, before[i]) || !checked_add(length, after[i]))
       throw ShapeError("padding makes an axis longer than 2^63 - 1");

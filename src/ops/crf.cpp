@@ -14,8 +14,8 @@
 namespace xtape {
 
 namespace {
-/// The operands. The inputs from number `transitions` on are transitions, mask, start_transitions and end_transitions.
-/// The last three may be missing.
+/// The operands of a call. Inputs number `first` to `first` + 3 are transitions, mask, start_transitions and
+/// end_transitions. The last three may be missing.
 struct CrfField {
   Var emissions, transitions, mask, start, end;  // [b, t, n], [n, n], [b, t], [n], [n]
 
@@ -33,10 +33,10 @@ struct CrfField {
   /// Returns `values` [b] for sequences that have steps, and 0 for all others.
   Var where_any(const Var& values) const { return masked_fill(values, ~any(mask, {1}), 0); }
 
-  /// Returns for each tag the combined scores [b, n] of all tag sequences that end in it. `combine` receives the scores
-  /// by the previous tag [b, n, n]. It combines them over the last axis and returns scores [b, n] and an output of the
-  /// step. Does not use `scan`, which continues from a past in mode predict. An op must be a function of its inputs
-  /// only.
+  /// Returns for each tag the combined scores [b, n] of all tag sequences that end in this tag. `combine` receives the
+  /// scores [b, n, n] of each tag (axis 1) after each previous tag (axis 2). It combines them over the last axis, and
+  /// returns scores [b, n] and outputs of the step. Does not use `scan`, because `scan` continues from a past in mode
+  /// predict, and an op must be a function of its inputs only.
   template <class Combine>
   Scanned forward(const Combine& combine) const {
     const Var first = mask & (cumsum(cast(mask, Dtype::int64), 1) == 1);  // [b, t]
@@ -67,7 +67,7 @@ Var score_of(const CrfField& field, const Var& given) {
   if (steps == 0) return zeros(tape, {shape[0]}, field.emissions.dtype());
   const Var missing = ~field.mask;
   const Var tags = checked_indices(masked_fill(given, missing, 0), count, false);  // [b, t]
-  // `place` holds the index of each step, or -1 if the mask leaves out the step. The running maximum, shifted by one,
+  // `place` holds the index of each step, or -1 if the mask leaves out the step. Its running maximum, shifted by one,
   // is the last valid step before each step.
   const Var place = masked_fill(iota(tape, shape, 1), missing, -1);
   const Var so_far = pad(cummax(place, 1).first, {0, 1}, {0, 0}, -1);  // [b, t + 1]
@@ -98,7 +98,7 @@ Vars expand_crf_decode(const ExpandCall& call) {
   const Scanned forward =
       field.forward([](const Var& scores) { return std::pair(max(scores, {-1}), Vars{argmax(scores, -1)}); });
   const Var scores = forward.states[0] + field.end;               // [b, n]
-  // goes from the best tag to the best previous tag
+  // goes from the best tag of a step to the best tag of the step before
   const ScanFunction back = [](const Vars& slices, const Vars& states) {
     return std::pair(states, Vars{squeeze(gather(slices[0], 1, expand_dims(states[0], 1)), {1})});
   };
@@ -110,7 +110,7 @@ Vars expand_crf_decode(const ExpandCall& call) {
   return {tags, field.where_any(max(scores, {-1}))};
 }
 
-/// This text is appended to every doc.
+/// This text is part of the doc of every op in this file.
 #define XTAPE_FIELD                                                                                                   \
   " For emissions [b, t, n], the score of tags y is the sum of the emissions of y_i, the transitions [n, n] from y_i" \
   " to y_i+1, the start_transitions [n] of the first tag and the end_transitions [n] of the last tag. Missing"        \
@@ -138,7 +138,7 @@ const ComposedRow crf_decode_rows[] = {
      expand_crf_decode}};
 #undef XTAPE_FIELD
 
-/// Checks all operands. The transitions are input number `first`. Returns the shape of the losses, [b].
+/// Checks all operands. Input number `first` contains the transitions. Returns the shape of losses and scores, [b].
 Shape crf_losses(const OpCall& call, std::size_t first) {
   const Shape& shape = call.shape(0);
   if (shape.size() != 3 || shape[2] == 0)

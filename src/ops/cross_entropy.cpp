@@ -56,8 +56,9 @@ Vars expand_cross_entropy(const ExpandCall& call) {
           sum(cast(real, Dtype::int64)), where(real, squeeze(total, {-1}), 0)};
 }
 
-/// Returns the losses of the elements from the row results of the kernel, without another array of the size of the
-/// logits. Where a target is not a class, the loss is NaN, because the kernel would throw for the whole batch.
+/// Returns the loss of each example of the batch. Computes the losses of the rows from the logsumexp that the kernel
+/// returns for each row, and sums them for each example. This needs no other array of the size of the logits. Where a
+/// target is not a class, the loss is NaN, because the kernel would throw for the whole batch.
 Vars batch_cross_entropy(const BatchCall& call) {
   const Var logits = call.whole(0), targets = call.whole(1);
   const CrossEntropy loss = loss_of(call.attributes(), logits.shape());

@@ -1,5 +1,5 @@
-// The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution, from which samples are
-// made. They are tiles, because they consist of loops until convergence.
+// The incomplete gamma function, its inverse, and the quantiles of the Poisson distribution. Samples of the gamma and
+// Poisson distributions use them. They are tiles, because they consist of loops until convergence.
 #include "incomplete_gamma.hpp"
 
 #include "arithmetic.hpp"
@@ -10,7 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Computed in float64, because large numbers cancel.
+/// Returns the log of the density at x of the gamma distribution with shape a. Computes it in float64, because large
+/// numbers cancel.
 Var log_density(const Var& a, const Var& x) {
   const Var at = cast(x, Dtype::float64), power = cast(a, Dtype::float64) - 1;
   const Var none = power == 0;  // 0 times log(0) is NaN

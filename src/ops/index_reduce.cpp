@@ -74,9 +74,9 @@ Vars gradient_of_extreme(const GradientCall& call, const Places& at) {
   return {own * share, Var(), others * at.read(share)};
 }
 
-/// For each element, returns the product of all other elements that are combined with it. The `zeros` elements that are
-/// 0 need care: their product is 0, but its gradient is not. `product` is the product of all elements that are not 0,
-/// and `vanishing` is the sum of the elements that are 0.
+/// For each element, returns the product of all other elements that are combined with it. `zeros` is the number of
+/// combined elements that are 0, `product` is the product of all others, and `vanishing` is the sum of the zeros. A
+/// zero needs care, because the product is 0, but its gradient is not. (`vanishing` is 0, but carries this gradient.)
 Var product_of_others(const Var& x, const Var& product, const Var& zeros, const Var& vanishing) {
   const Var is_zero = x == 0;
   const Var others = zeros - cast(is_zero, x.dtype());

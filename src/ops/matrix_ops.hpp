@@ -7,14 +7,15 @@ namespace xtape {
 
 /// Returns the matrices with swapped rows and columns, as a view.
 Var matrix_transpose(const Var& x);
-/// Returns x / 2 + xᵀ / 2. It is the gradient of a matrix of which only this mean counts.
+/// Returns the symmetric part x / 2 + xᵀ / 2. If a function reads only the symmetric part of a matrix, `symmetric`
+/// converts the gradient of the symmetric part to the gradient of the matrix.
 Var symmetric(const Var& x);
 /// Returns the axes before the last two. Throws ShapeError with the name `what` if the array does not have matrices, or
 /// if `square` and they are not square.
 Shape batch_of(const Shape& shape, const char* what, bool square);
 /// Returns `batch` with further axes appended.
 Shape joined(Shape batch, std::initializer_list<std::int64_t> more);
-/// Returns which of the singular values s of a are larger than rtol times the largest one. rtol has the meaning of
+/// Returns which of the singular values s of a are larger than rtol times the largest one. rtol means the same as in
 /// `pinv`.
 Var significant(const Var& s, const Var& a, double rtol);
 /// The function for Lowering::kernel.

@@ -13,7 +13,8 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-/// Returns the first of the largest elements along the last axis, or the last NaN, and its index, which keeps the axis.
+/// Returns the largest element along the last axis, and its index, which keeps the axis. Ties give the first of the
+/// largest elements. If there are NaNs, returns the first NaN.
 std::pair<Var, Var> first_largest(const Var& x) {
   const Var index = argmax(x, -1, true);
   return {squeeze(gather(x, -1, index), {-1}), index};
@@ -211,7 +212,8 @@ Vars pooled(const Op& op, const Vars& inputs, const Attributes& attributes) {
   return largest(x, pool, false);
 }
 
-/// For functions whose names contain the number of axes.
+/// Returns `list` with one number for each of `n` axes, for functions such as max_pool2d. Throws ShapeError if x or the
+/// list has another number of axes.
 Integers of_axes(std::size_t n, const Argument& x, Integers list, const std::string& name) {
   if (list.size() == 1) list.resize(n, list[0]);
   if (list.size() != n || (x.rank() != n + 1 && x.rank() != n + 2))

@@ -21,7 +21,7 @@ Var constant_of(Tape tape, Dtype dtype, std::int64_t count, const Element& eleme
   return tape.constant(values, caller);
 }
 
-/// The integers start, start + step …, up to but without stop. The distance of two int64 numbers may not fit in int64.
+/// The integers start, start + step …, before stop. The distance of two int64 numbers may not fit in int64.
 struct Integers {
   std::uint64_t start, distance, step;  // the last two have no sign
   bool down;

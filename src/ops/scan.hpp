@@ -36,7 +36,7 @@ Vars scan_batch(const BatchCall& call);
 Vars scan_unrolled(const ExpandCall& call);
 
 /// Where `mask` is false, sets the outputs of a step to 0 and its next states to the states. Throws ShapeError if the
-/// sizes of the mask are not the first sizes of each of them.
+/// sizes of the mask are not the first sizes of every output and state.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
 /// The settings of a function that records a scan, besides the options of `scan`.
@@ -54,8 +54,8 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
 /// dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
 Tape with_draws_apart(const Tape& body);
 
-/// Returns the body with rules applied. The rules are applied before the scan is recorded, because the gradient must
-/// read values of the step that are played.
+/// Returns the body with rules applied. The rules are applied before the scan is recorded, so that the gradient reads
+/// only values that a player of the fused body computes.
 Tape with_fused_calls(const Tape& body);
 
 /// An array of the values that a var of the step has at every step.
@@ -81,7 +81,7 @@ class ScanStep {
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);
   /// Makes the scan conditional: steps take place where `value`, a slice of a sequence or a state, is true. Call it
-  /// before any question about values.
+  /// before `varies`, `sequence` and `outer`.
   void set_condition(ValueId value) { condition_ = value; }
 
   bool conditional() const { return condition_.node >= 0; }
@@ -101,9 +101,9 @@ class ScanStep {
     Vars stacked;
     Vars states;
   };
-  /// Records the scan with the outputs `stacked`. `next` contains the next states in the order of set_state. After the
-  /// outputs `stacked`, the node has the stacked values of everything else that a step computes. The gradient reads the
-  /// values that it needs. scan_pass of the player removes the others.
+  /// Records the scan with the outputs `stacked`. `next` contains the next states in the order of the set_state calls.
+  /// After the outputs `stacked`, the node has further stacked outputs: all other values that a step computes. The
+  /// gradient reads those that it needs. scan_pass of the player removes the others.
   Recorded record(const std::vector<Stacked>& stacked, const std::vector<ValueId>& next);
 
  private:

@@ -21,8 +21,7 @@ std::optional<double> literal_of(const Node& node) {
   return std::nullopt;
 }
 
-/// Returns whether terms of this kind are merged into a sum or product that reads them. Terms with other uses are not
-/// merged.
+/// Returns whether a term of this kind is merged into a sum or product that reads it, if nothing else reads the term.
 bool joins(Term::Kind kind) {
   return kind == Term::Kind::sum || kind == Term::Kind::product;
 }

@@ -12,11 +12,12 @@ namespace xtape {
 /// A segment of a tape, and the limits of matching in it.
 struct TapeSegment {
   Tape tape;
-  std::vector<bool> nodes;                        ///< Which of the tape's nodes belong to the segment.
-  std::vector<ValueId> asked = {};                ///< Required values, which no fusion may replace.
-  std::vector<ValueId> opaque = {};               ///< Values whose definition is not used.
-  bool looks_through_all = false;                 ///< Also merges sums and products that have several uses.
-  const std::vector<std::int32_t>* regions = {};  ///< Per node. A node does not use definitions from another region.
+  std::vector<bool> nodes;           ///< Which of the tape's nodes belong to the segment.
+  std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
+  std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
+  bool looks_through_all = false;    ///< Also merges sums and products that have several uses.
+  /// The region of each node, or null for a single region. A value of another region matches only as a value.
+  const std::vector<std::int32_t>* regions = {};
 
   const Node& node(std::int32_t index) const { return node_of(tape, index); }
   const ValueType& type(ValueId id) const { return type_of(tape, id); }
@@ -40,8 +41,8 @@ class CanonicalForm {
   std::int32_t uses(ValueId id) const { return seen_[id].uses; }
   /// Returns the first value of this term in the region, or nullopt if there is none.
   std::optional<ValueId> value_of(TermId term, std::int32_t region) const;
-  /// Returns the definition of a `value` term of the region as a term. Returns `term` itself if it is not such a term
-  /// or if it is opaque.
+  /// Returns the term of the computation of a value, given its `value` term. Returns `term` itself if it is not a
+  /// `value` term, if its value is opaque, or if the value is computed in another region.
   TermId inside(TermId term, std::int32_t region) const;
   /// Returns whether two literals count as equal: they differ by at most four units in the last place of the dtype.
   bool close(double a, double b, Dtype dtype) const;
@@ -59,7 +60,7 @@ class CanonicalForm {
   ValueTable<Seen> seen_;
   std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
   std::vector<ValueId> first_values_;                  // per term: the first value
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in another region
+  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in a later region
 };
 
 }  // namespace xtape

@@ -140,8 +140,8 @@ void Fusions::look_at(std::int32_t root) {
   if (!applies(false) && near_) applies(true);
 }
 
-/// Tries to apply the rule at `root`, and returns whether it matches. Records a fusion, or a near miss or blocked
-/// fusion if the rule cannot be applied.
+/// Tries to apply the rule at `root`, and returns whether it matches. Adds a fusion if the rule can be applied.
+/// Otherwise, adds a near miss, and adds the fusion to `kept_open_` if only uses elsewhere prevent it.
 bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int32_t root, bool near) {
   Fusion fusion;
   fusion.rule = &rule;
@@ -196,7 +196,7 @@ bool Fusions::bind(Fusion& fusion) {
 
 /// Finds the values that the replaced calls read, as inputs of the fused call. Other values with equal terms are not
 /// suitable, because they may differ in rounding. Returns false if the replaced calls do not read the term of an input,
-/// or read two different values of it.
+/// or read two different values of one term.
 bool Fusions::locate(Fusion& fusion) {
   const std::int32_t region = segment_.region(fusion.root);
   std::vector<TermId> sought;

@@ -15,7 +15,7 @@ namespace xtape {
 
 struct RulePattern;
 
-/// An input of a fused call: a value of the tape, or a call that is not recorded there yet.
+/// An input of a fused call: a value of the tape, or a call that is not yet on the tape.
 struct FusedInput {
   ValueId value;  ///< The value, if `op` is null.
   const Op* op = nullptr;
@@ -39,7 +39,7 @@ struct NearMiss {
   const FusionRule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
-  ValueId elsewhere;  ///< If this is the reason, the value inside that has other uses. Otherwise its node is -1.
+  ValueId elsewhere;  ///< If uses elsewhere are the obstacle: the value inside that has them. Otherwise its node is -1.
   std::vector<std::int32_t> interior;
 };
 

@@ -22,8 +22,9 @@ inline bool promotes(Accept accept) {
 void check_arity(const Op& op, std::size_t count);
 /// Throws DtypeError if operands that are promoted together have different dtypes. Kernels expect a single dtype.
 void check_one_dtype(const OpCall& call);
-/// Checks the operands and attributes of a call from outside the library as `apply` does, but converts nothing. Runs
-/// the shape rule and returns the output types. The text of an Error does not begin with the op's name.
+/// Checks the operands and attributes of a call that `apply` has not recorded, such as one from a file. Makes the same
+/// checks as `apply`, but converts nothing. Runs the shape rule and returns the output types. The text of an Error does
+/// not begin with the op's name.
 std::vector<ValueType> checked_types(const OpCall& call);
 
 }  // namespace xtape

@@ -10,7 +10,8 @@
 
 namespace xtape {
 
-/// Returns a node that can be changed. The tape must have the node and must not be the caller's tape.
+/// Returns a node that can be changed. The tape must have the node. Change only nodes of tapes that the library has
+/// made for itself, never nodes of a user's tape.
 inline Node& editable(const Tape& tape, std::int32_t index) {
   return tape.data_->nodes[index];
 }

@@ -35,17 +35,17 @@ Array element_of(const JsonNode& node, Dtype dtype);
 /// 64 bits as 16 hexadecimal digits.
 std::string hexadecimal(std::uint64_t bits);
 std::uint64_t bits_of(const JsonNode& node, std::size_t digits = 16);
-/// Returns nothing if the text is not a number of this form.
+/// Returns nothing if the text does not consist of `digits` lower-case hexadecimal digits.
 std::optional<std::uint64_t> bits_of(const std::string& text, std::size_t digits = 16);
 
 // Tapes.
 
-/// The text of tape.json, and the arrays that the text names. Each array occurs once. The function throws as Tape::save
-/// does.
+/// The text of tape.json, and the arrays that the text names. Each array occurs once.
 struct TapeText {
   std::string text;
   std::vector<std::pair<std::string, Array>> arrays;
 };
+/// Writes a tape as text. Throws as Tape::save does.
 TapeText text_of(const Tape& tape, const NamedVars& outputs);
 /// Writes the files of a saved tape into a folder. Throws FileError.
 void write_saved_tape(const std::string& folder, const TapeText& written);

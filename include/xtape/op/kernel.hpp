@@ -45,8 +45,8 @@ struct Tile {
   std::uint64_t step = 0;  ///< The random step.
 };
 /// Computes a tile. Several threads call it at the same time for different ranges, so it must not throw or change
-/// shared state. An output may have the address of an input of the same element size, so it must read element i before
-/// writing it.
+/// shared state. An output may have the address of an input of the same element size, so the function must read element
+/// i of the inputs before it writes element i of the outputs.
 using TileFunction = std::function<void(const Tile&)>;
 
 }  // namespace xtape

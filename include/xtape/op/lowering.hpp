@@ -18,7 +18,8 @@ struct KernelCall : OpCall {
   KernelCall(const OpCall& call) : OpCall(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;   ///< Per input. Offsets are 0, because pointers refer to the first elements.
   std::vector<Layout> out;  ///< Per output. Offsets are 0.
-  /// Per input, whether it keeps its value after `prepare`. True inside a scan's body, and for packed weights.
+  /// Per input, whether it keeps its value after `prepare`. True for a body's inputs that are the same at every step of
+  /// a scan, and for parameters with PlayerOptions::packed.
   std::vector<bool> fixed;
   int threads = 1;  ///< The most threads that the kernel may use, including the calling thread.
   Precision precision = Precision::float32;  ///< The precision to which a float32 product may round its operands.
@@ -42,8 +43,8 @@ struct Stepping {
   std::size_t stacked() const { return output_axes.size(); }
 };
 
-/// Describes how the player computes an op. The player calls these functions during planning. If one throws Error,
-/// planning fails.
+/// Describes how the player computes an op. The player calls the functions of a Lowering during planning. If one throws
+/// Error, planning fails.
 struct Lowering {
   // The implementation of the op: exactly one of the following, or `tiles_body`. If there is none, the player uses
   // `expand`.
@@ -66,9 +67,9 @@ struct Lowering {
   /// For one-to-one views: the inverse of `view`. Maps a layout of the output to the layout of the input. Returns
   /// nothing if there is none.
   std::function<std::optional<Layout>(const OpCall&, const Layout&)> unview = {};
-  /// For ops whose output consists of its inputs (concat, stack): returns the layout of each input within the given
-  /// layout of the output. The ops that compute the inputs can then write there. Also needs `kernel`, for use without
-  /// Passes::views.
+  /// For ops whose output consists of their inputs (concat, stack): returns the layout of each input within the given
+  /// layout of the output. The ops that compute the inputs can then write directly into the output. Also needs
+  /// `kernel`, for use without Passes::views.
   std::function<std::vector<Layout>(const OpCall&, const Layout&)> parts = {};
   /// For an op with `steps`: returns the attributes of a call with this stepping. The stepping has fewer stacked
   /// outputs than the original call, because no node reads the others. If empty, the op always computes all outputs.
@@ -77,9 +78,9 @@ struct Lowering {
   /// The inputs whose buffer the first output may reuse if both are dense and have the same shape and element size. The
   /// pointers are then equal. Only for kernels: tile functions may always overwrite an input.
   std::vector<int> overwrites = {};
-  /// Inputs may have any layout. If false, the player makes them contiguous, by a copy if necessary.
+  /// Whether inputs may have any layout. If false, the player makes them contiguous, by a copy if necessary.
   bool strided_in = false;
-  bool strided_out = false;  ///< Outputs may have any layout without overlap. If false, they are contiguous.
+  bool strided_out = false;  ///< Whether outputs may have any layout without overlap. If false, they are contiguous.
   /// Whether the op only moves elements, of any dtype. Other kernels never receive bfloat16, float16 or int8: the
   /// player casts their inputs to float32 and int32, and the results back. Not needed for views and ops with `parts` or
   /// `steps`.

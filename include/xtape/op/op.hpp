@@ -159,7 +159,7 @@ struct Op {
   std::function<Var(const Node&, const Vars& inputs, std::size_t input, const Var& scale)> scaled = {};
 
   /// Returns the canonical term of an output of a call. Rules use terms to recognise equal computations in different
-  /// forms (terms.hpp). Must not throw. If empty, two calls are equal if op, attributes and inputs are.
+  /// forms (terms.hpp). Must not throw. If empty, two calls are equal if their ops, attributes and inputs are equal.
   std::function<TermId(const CanonicalCall&)> canonical = {};
 
   // Traits.
@@ -222,8 +222,8 @@ struct FusionRule {
 using Rule [[deprecated("write FusionRule")]] = FusionRule;
 #endif
 
-/// Ops by name, and rules. builtin_ops() contains those of the library. To use custom ops in definitions, copy it and
-/// add the ops to the copy. Reading is safe in several threads at once, adding is not.
+/// Ops by name, and rules. builtin_ops() contains those of the library. To use custom ops in definitions, copy
+/// builtin_ops() and add the ops to the copy. Reading is safe in several threads at once, adding is not.
 class OpTable {
  public:
   /// Adds an op. The op must outlive the table and the tapes that use it. Throws Error if its name is empty or exists
@@ -239,8 +239,8 @@ class OpTable {
   /// The op of this name. Throws Error with the nearest name if there is none.
   const Op& at(const std::string& name) const;
   const std::map<std::string, const Op*>& ops() const { return ops_; }  ///< All ops, by name.
-  /// Adds a rule. Throws Error if its op is not in the table, if neither the rule has a pattern nor its op an `expand`,
-  /// or if it has no sample inputs.
+  /// Adds a rule. Throws Error if the rule's op is not in the table, if the rule has no sample inputs, or if the rule
+  /// has no pattern and its op has no `expand`.
   void add(FusionRule rule);
   const std::vector<FusionRule>& rules() const { return rules_; }
 

@@ -50,7 +50,7 @@ struct Term {
   ValueType type = {};  ///< The type of the value that the term describes.
 };
 
-/// Returns a hash of the values. Equal attributes have equal hashes.
+/// Returns a hash of the values of attributes. Equal attributes have equal hashes.
 std::size_t hash_of(const Attributes& attributes);
 
 /// Returns an einsum equation with its letters renamed to a, b, c … (then A, B …) in order of first use.
@@ -60,10 +60,10 @@ std::string with_letters_in_order(std::string equation);
 /// table.
 ///
 /// The functions make only simplifications that are valid for all values. `sqrt(x) * sqrt(x)` does not become x, `x /
-/// x` does not become 1, and `(x + c) - c` does not become x. Literals become coefficients, except for literals beyond
-/// 2^40 or 2^-40 (for float64, 2^400 or 2^-400), because intermediate results would overflow or vanish. Sums and
-/// products are flattened up to 8 parts. Longer ones stay nested, so that chains of n calls take O(n). The functions do
-/// not check the given types.
+/// x` does not become 1, and `(x + c) - c` does not become x. Literals become coefficients, except for magnitudes above
+/// 2^40 or below 2^-40 (for float64, 2^400 and 2^-400), because intermediate results would overflow or vanish. Sums and
+/// products are flattened up to 8 parts. Longer sums and products stay nested, so that chains of n calls take O(n). The
+/// functions do not check the given types.
 class TermTable {
  public:
   const Term& operator[](TermId id) const {

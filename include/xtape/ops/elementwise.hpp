@@ -53,8 +53,9 @@ Var lerp(const Operand& start, const Operand& end, const Operand& weight);
 Var isnan(const Argument& x);
 Var isinf(const Argument& x);
 Var isfinite(const Argument& x);
-/// x (float) with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`. By default, these are 0, the largest and
-/// the smallest finite number of the dtype. No gradient flows to replaced elements.
+/// x (float) with NaN replaced by `nan`, inf by `posinf` and -inf by `neginf`. `posinf` and `neginf` are limited to the
+/// finite numbers of the dtype, so the defaults mean the largest and the smallest finite number. No gradient flows to
+/// replaced elements.
 Var nan_to_num(const Argument& x, double nan = 0, double posinf = std::numeric_limits<double>::infinity(),
                double neginf = -std::numeric_limits<double>::infinity());
 Var logical_xor(const Argument& a, const Var& b);  ///< bool, true if exactly one operand is true.

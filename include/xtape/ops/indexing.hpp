@@ -15,7 +15,7 @@
 namespace xtape {
 
 // Along one axis ------------------------------------------------------------------------------------------------------
-/// The elements of x at the indices along `axis`, like torch.take_along_dim. The other axes of x and the indices
+/// The elements of x at the indices along `axis`, like torch.take_along_dim. The other axes of x and of the indices
 /// broadcast. For axis 1 of two, y[a, b] = x[a, indices[a, b]].
 Var take_along_axis(const Argument& x, const Var& indices, std::int64_t axis);
 /// The slices of x at the indices [k] along an axis, which gets size k. Unlike in take, indices can be negative.
@@ -24,17 +24,17 @@ Var index_select(const Argument& x, std::int64_t axis, const Var& indices);
 /// b]. For equal indices, the last element wins. `part` has the shape of `indices`. Except along `axis`, no axis of
 /// `indices` may be longer than in x.
 Var scatter(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
-/// The same, but combines all elements of an index with `reduce`: "set", "sum", "prod", "mean", "amax" or "amin". If
-/// include_self is false, elements of x at the indices do not count. Equal elements share the gradient of amax and amin
-/// equally. The gradient of prod is exact, also if elements are 0, and so is its second derivative.
+/// The same, but combines all elements with the same index by `reduce`: "set", "sum", "prod", "mean", "amax" or "amin".
+/// The element of x at the index also counts, unless include_self is false. Equal elements share the gradient of amax
+/// and amin equally. The first and second derivatives of prod are exact, also if elements are 0.
 Var scatter_reduce(const Argument& x, std::int64_t axis, const Var& indices, const Var& part, const std::string& reduce,
                    bool include_self = true);
 
 // Along several axes, like ONNX's GatherND and ScatterND --------------------------------------------------------------
 /// The elements, or slices, of x at the indices [..., k] along its first k axes: y[i…] = x[indices[i…, 0], …].
 Var gather_nd(const Argument& x, const Var& indices);
-/// x with the slices of `part` written at the indices of gather_nd, combined by `reduce` as in scatter_reduce. `part`
-/// has the shape of gather_nd's result.
+/// x with the slices of `part` written at the indices, which have the meaning of gather_nd's. `reduce` combines slices
+/// with equal indices as in scatter_reduce. `part` has the shape of gather_nd's result.
 Var scatter_nd(const Argument& x, const Var& indices, const Var& part, const std::string& reduce = "set");
 
 // Segments ------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 /// Linear algebra of float matrices, which are the last two axes of arrays. All other axes are batch axes. The names
 /// are those of NumPy's and PyTorch's linalg. Definitions use the same names without `linalg`. LAPACK computes each
-/// matrix on one thread, so the bits do not depend on the number of threads on the same machine type.
+/// matrix on one thread. On machines of the same type, the bits therefore do not depend on the number of threads.
 ///
 /// All functions are differentiable any number of times, unless stated otherwise. If a matrix has no result because it
 /// is singular or not positive definite, playing throws Error with the line and the index of the matrix in the batch.
-/// With `check` false, the result is NaN or infinite instead. The factors of a matrix with NaN or infinity are NaN.
-/// Recording throws the same errors as the functions of ops.hpp. For products of several matrices (multi_dot), use
+/// With `check` false, the result is NaN or infinite instead. The factors of a matrix that contains NaN or infinity are
+/// NaN. Recording throws the same errors as the functions of ops.hpp. For products of several matrices (multi_dot), use
 /// einsum: "ab,bc,cd->ad".
 #pragma once
 

@@ -79,15 +79,15 @@ Var cross_entropy_loss(const Argument& input, const Var& target, const Var& weig
                        double label_smoothing = 0, std::int64_t axis = 1);
 
 // Losses of sequences. They are scans over time, so their time and memory grow with the number of steps. --------------
-/// Connectionist temporal classification (Graves et al., 2006): -log of the total probability of all alignments of
-/// `targets`, int32 or int64 [b, s], with the log-probabilities `log_probs` [t, b, classes]. Row i has input_lengths[i]
-/// of the t steps and target_lengths[i] of the s targets (integers [b]). Padding has no effect. For a single sequence,
-/// all arrays lack the axis b. A target without an alignment has loss inf and gradient 0; with zero_infinity, its loss
-/// is 0. The mean is the mean of the losses divided by maximum(target_lengths, 1). The order of the arguments is
-/// PyTorch's.
+/// Connectionist temporal classification (Graves et al., 2006): -log of the total probability of all alignments of the
+/// targets with the steps. `log_probs` [t, b, classes] are log-probabilities, `targets` are int32 or int64 [b, s]. Row
+/// i has input_lengths[i] of the t steps and target_lengths[i] of the s targets (integers [b]). Padding has no effect.
+/// For a single sequence, all arrays lack the axis b. A target without an alignment has loss inf and gradient 0; with
+/// zero_infinity, its loss is 0. The mean is the mean of the losses divided by maximum(target_lengths, 1). The order of
+/// the arguments is PyTorch's.
 ///
 /// The gradient is the exact derivative with respect to `log_probs`. PyTorch's gradient assumes that `log_probs` comes
-/// from log_softmax. Through log_softmax, both are the same.
+/// from log_softmax. If it does, the gradients with respect to the input of log_softmax are equal.
 ///
 /// Throws Error if `blank` is not a class. Playing throws Error if a length is too long, or a target is the blank or
 /// not a class.

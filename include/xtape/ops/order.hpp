@@ -40,9 +40,9 @@ Var nanquantile(const Argument& x, const Operand& q, const Axes& axis = {}, bool
                 const std::string& interpolation = "linear");
 
 // Not differentiable, except with respect to weights.
-/// Returns int64 [..., m] for sorted rows [..., n] and values [..., m]: the insertion index of each value. It counts
-/// the elements < value, or <= value with `right`. A single row [n] accepts values of any shape. The order of rows is
-/// not checked.
+/// Returns int64 [..., m] for sorted rows [..., n] and values [..., m]: the insertion index of each value in its row.
+/// The index is the number of elements < value, or <= value with `right`. A single row [n] accepts values of any shape.
+/// Whether the rows are sorted is not checked.
 Var searchsorted(const Argument& sorted, const Operand& values, bool right = false);
 /// Returns the bucket index of each x for the boundaries [n]. It is searchsorted with swapped arguments. An x on a
 /// boundary belongs to the bucket before it, or with `right` to the bucket after it.

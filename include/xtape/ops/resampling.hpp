@@ -12,8 +12,8 @@ namespace xtape {
 
 /// Resamples the one to three spatial axes of float x [b, c, ...] to `size`, or to floor(scale_factor * size of the
 /// axis). Give exactly one of `size` and `scale_factor`. The mode is "nearest", "nearest-exact", "linear" (or
-/// "bilinear", "trilinear"), or "bicubic" for two axes. With align_corners, the centres of the first elements of input
-/// and output coincide, and those of the last elements. Otherwise, their outer edges coincide.
+/// "bilinear", "trilinear"), or "bicubic" for two axes. The first elements of input and output are aligned with each
+/// other, and the last elements with each other: at their centres with align_corners, otherwise at their outer edges.
 Var interpolate(const Argument& x, const PerAxis& size, std::optional<double> scale_factor = std::nullopt,
                 const std::string& mode = "nearest", bool align_corners = false);
 

@@ -320,7 +320,8 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
                                               _mm512_load_ps(noted(panels, panels.count - 1).greatest)));
   };
   // Parts are multiples of the unit in the last place of the smallest magnitude of their side. Products and sums are
-  // multiples of the product of both units. For the magnitudes below, no nonzero part, product or sum is below 2^-126.
+  // multiples of the product of both units. If a and b are as large as the condition says, no nonzero part, product or
+  // sum is below 2^-126.
   const float a = least(left), b = least(right);
   if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
   // A term loses less than 2^-125 of either number times the other number. The six sums of a term lose less than 2^-126

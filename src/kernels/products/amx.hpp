@@ -1,8 +1,8 @@
 /// Products of float32 matrices on the matrix unit of Intel processors (AMX), which multiplies only bfloat16.
 ///
 /// A float32 number is exactly the sum of three bfloat16 numbers (parts) of 8 bits each. The product of two such sums
-/// consists of nine products of parts. The six largest of them are as exact as float32 arithmetic: the other three are
-/// about 2^-24 of the product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
+/// consists of nine products of parts. The sum of the six largest is as exact as float32 arithmetic: the other three
+/// are about 2^-24 of the product, the size of one rounding (Henry, Tang and Heinecke, 2019, Leveraging the bfloat16
 /// artificial intelligence datatype for higher-precision computations). Sums are float32. The unit treats subnormal
 /// parts and sums as 0. `sound` tests whether this can affect a result.
 #pragma once
@@ -76,7 +76,7 @@ float least_sound(std::int64_t terms, const Panels& left, const Panels& right);
 bool sound(const float* block, std::int64_t rows, std::int64_t columns, float least);
 
 /// For a block that is not sound: for each row, sets in `zeros` the bits of the columns whose sums are 0. Returns false
-/// if another sum is not sound.
+/// if a sum other than 0 is not sound.
 bool only_zeros(const float* block, std::int64_t rows, std::int64_t columns, float least, std::uint32_t* zeros);
 
 /// c[i, j] = block[i, j], or += if `add`. The rows of c are `stride` elements apart.

@@ -13,7 +13,7 @@
 #include "xtape/error.hpp"
 
 // Functions of OpenBLAS that its headers do not declare. A BLAS call takes a buffer while it runs. A returned buffer
-// stays mapped. Null in builds that lack these functions.
+// stays mapped. In builds that lack these functions, their addresses are null.
 extern "C" {
 void* blas_memory_alloc(int purpose) __attribute__((weak));
 void blas_memory_free(void* buffer) __attribute__((weak));

@@ -141,7 +141,8 @@ template <class Part, std::size_t width>
   }(std::make_index_sequence<width>{});
 }
 
-/// The distance between the first `count` of `left` positions if load_steps can load them, otherwise 0.
+/// The distance between neighbours among the first `count` positions in `places`, if load_steps can load them.
+/// Otherwise 0. `left` is the number of positions in `places`.
 inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
   if (left < count) return 0;
   const std::int64_t step = places[1] - places[0];

@@ -1,5 +1,5 @@
 #if defined(__GNUC__) && !defined(__clang__)
-// The loops that gain from strides of 1 have a version for them.
+// The compiler need not make versions of loops for strides of 1. Loops that gain from such versions have them below.
 #pragma GCC optimize("no-version-loops-for-strides", "no-unswitch-loops")
 #endif
 #include "products/product_loops.hpp"

@@ -27,7 +27,7 @@ enum class Reading { packed, packs, in_place };
 template <class F>
 struct Columns {
   std::array<const typename F::Part*, row_registers> from;  ///< The first part of the columns of each register.
-  const std::int64_t* parts;  ///< The distance of each part from the first, and of parts_ahead further parts.
+  const std::int64_t* parts;  ///< The distances of the parts, and of parts_ahead further parts, from the first part.
   typename F::Part* packed;                                 ///< The panel to pack.
 };
 

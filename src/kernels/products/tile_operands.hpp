@@ -73,8 +73,8 @@ class TileOperands {
 
   /// Whether tiles can read panel `p` of b in place.
   bool panel_in_place(std::int64_t p) const { return in_place_[static_cast<std::size_t>(p)]; }
-  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them repeatedly. Such
-  /// columns are windows that share cache lines, few of which compete for the same cache sets.
+  /// Whether the columns of a gathered panel stay in the first-level cache while tiles read them repeatedly. They stay
+  /// if the windows share so many cache lines that no more than a few lines compete for the same cache set.
   bool stays_in_cache() const {
     if (plan_.gathered != 1) return false;
     constexpr std::int64_t line_parts = 64 / sizeof(Part), sets = 64, most_of_a_set = 6;
@@ -96,7 +96,7 @@ class TileOperands {
           static_cast<const Part*>(b) + block.offsets[1] + line(p * panel_width<F> + r * register_width);
     return columns;
   }
-  /// Packs panel `p` of a block of b part after part, with zeros beyond the last column.
+  /// Packs panel `p` of a block of b, one part after the other, with zeros beyond the last column.
   void pack_panel(const void* b, const Block& block, std::int64_t p, Part* to) const {
     const std::int64_t columns = std::min(panel_width<F>, plan_.n - p * panel_width<F>);
     if (columns % static_cast<std::int64_t>(xsimd::batch<Part>::size) != 0)
@@ -118,7 +118,7 @@ class TileOperands {
     return interleaves_ ? ceiling(finish - first, packed_bands)
                         : ceiling(bands_.top_of(finish) - bands_.top_of(first), lines_together);
   }
-  /// Runs one of these tasks. Packs bands part after part if rows are adjacent, otherwise row after row.
+  /// Runs one of the tasks of left_tasks. Packs bands part after part if rows are adjacent, otherwise row after row.
   void pack_left(const void* a, const Block& block, std::int64_t first, std::int64_t finish, std::int64_t task,
                  Part* to) const {
     const std::int64_t line = plan_.m_strides[0], term = plan_.k_strides[0], start = block.offsets[0];
@@ -181,7 +181,7 @@ class TileOperands {
   Bands bands_;
   bool packs_left_, interleaves_;
   std::vector<std::int64_t> lines_;  ///< For a gathered right operand: the distances of its columns from the first.
-  /// For b: distances of its terms from the first term of a block, or if gathered, from the first of all terms.
+  /// The distances of the terms of b from the first term of a block. If b is gathered: from the first of all terms.
   std::vector<std::int64_t> terms_;
   std::vector<bool> in_place_;  ///< For each panel of b, whether tiles can read it in place.
   std::array<Packing<F>, 2> packing_;

@@ -20,7 +20,8 @@ constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
 constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
-// With AVX2, the bands that other tasks process together. They stay in the second-level cache for all panels.
+// With AVX2, tasks that do not compute all rows process this many bands together. These bands stay in the second-level
+// cache for all panels.
 constexpr std::int64_t bands_together = 16;
 
 /// Products in the format F. Both operands are divided into blocks of terms. A stage packs some blocks and columns of b

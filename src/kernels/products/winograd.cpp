@@ -143,7 +143,7 @@ class Squares {
     }
   }
 
-  /// Computes u[e, c, o] of the weight [o, c, 3, 3], or for the adjoint, of the rotated weight [c, o, 3, 3].
+  /// Computes u[e, c, o] from the weight [o, c, 3, 3]. For the adjoint, the weight is [c, o, 3, 3] and is rotated.
   void transform_weight(const float* weight, float* u) const {
     const std::int64_t of_result = adjoint_ ? 9 : channels_ * 9, of_channel = adjoint_ ? results_ * 9 : 9;
     parallel_for(threads_, channels_, rows_a_piece(results_ * 16), [&](std::int64_t begin, std::int64_t finish) {

@@ -1,6 +1,6 @@
 /// Shared code of convolutions by Winograd's algorithm, F(2, 3) along each axis (Winograd, 1980, Arithmetic complexity
-/// of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks). Two results of three
-/// neighbouring weights take four multiplications instead of six.
+/// of computations; Lavin and Gray, 2016, Fast algorithms for convolutional neural networks). Two neighbouring
+/// results of three weights take four multiplications instead of six.
 #pragma once
 
 #include <algorithm>

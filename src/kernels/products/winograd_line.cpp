@@ -156,8 +156,8 @@ class Lines {
     }
   }
 
-  /// Computes u[e, p, c, o], and [e, c, o] for the rest, of the weight [o, c, k], or for the adjoint, of the rotated
-  /// weight [c, o, k].
+  /// Computes u[e, p, c, o] for the parts and u_of_rest[e, c, o] for the rest from the weight [o, c, k]. For the
+  /// adjoint, the weight is [c, o, k] and is rotated.
   void transform_weight(const float* weight, float* u, float* u_of_rest) const {
     const std::int64_t of_result = adjoint_ ? window_ : channels_ * window_;
     const std::int64_t of_channel = adjoint_ ? results_ * window_ : window_;
