@@ -54,8 +54,8 @@ Images resized(const Images& images, const ImageResize& resize);
 /// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels.
 /// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
 /// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
-/// size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images of a label
-/// keep the order of their names.
+/// size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images of a
+/// label keep the order of their names.
 ///
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
