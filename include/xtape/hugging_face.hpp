@@ -69,8 +69,8 @@ void save_hugging_face(const Model& model, const std::string& folder, const std:
 /// Creates `folder` if necessary. `base` names the base model of the adapters: a folder, or a repository of the Hugging
 /// Face Hub. Throws DefinitionError, before it writes anything, if the definition's entry "hugging_face" has no
 /// "adapter", or if its merged weights (Model::exported_weights) differ from those that PEFT computes. If `base` is a
-/// folder, the adapters are read back on top of it. Throws FileError, and writes nothing, if they do not give the logits
-/// of `model`. Throws FileError if a file cannot be written.
+/// folder, the adapters are read back on top of it. Throws FileError, and writes nothing, if they do not give the
+/// logits of `model`. Throws FileError if a file cannot be written.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
 /// Copies config.json, generation_config.json, preprocessor_config.json and the tokenizer files, as far as they exist,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "compare.hpp"
 #include "hugging_face/folder.hpp"
 #include "visit.hpp"
 #include "xtape/hugging_face.hpp"
@@ -24,6 +25,8 @@ struct Trial {
 // The best comparison comes first. The later ones also work for models with few positions or with inputs that are not
 // tokens.
 constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
+
+constexpr std::int64_t longest_recorded = std::int64_t{1} << 20;  // tokens
 
 /// Returns an array for an input. Integers are random tokens below `tokens`, and floats are normal random numbers.
 /// Flags are all false.
@@ -48,18 +51,22 @@ struct Played {
   Array result;
 };
 
-/// Plays a function and returns its first result. The first named size, such as the batch, is 2. The other sizes are
-/// about `trial.length`. `given` contains the inputs. If it is empty, the inputs are random.
-Played played(const Model& model, const std::string& function, const Trial& trial, const Store& given) {
-  const Signature& signature = model.signature(function);
+/// Returns the named sizes of a function. The first size, such as the batch, is 2. The other sizes are about
+/// `length`.
+NamedSizes sizes_of(const Model& model, const std::string& function, std::int64_t length) {
   NamedSizes sizes;
-  std::int64_t length = std::min<std::int64_t>(trial.length, 2);
-  for (const std::string& name : signature.sizes) {
-    sizes.add(name, length);
-    length = std::max<std::int64_t>(1, sizes.size() == 1 ? trial.length : length - 1);
+  std::int64_t next = std::min<std::int64_t>(length, 2);
+  for (const std::string& name : model.signature(function).sizes) {
+    sizes.add(name, next);
+    next = std::max<std::int64_t>(1, sizes.size() == 1 ? length : next - 1);
   }
+  return sizes;
+}
+
+/// Plays a function and returns its first result. `given` contains the inputs. If it is empty, the inputs are random.
+Played played(const Model& model, const std::string& function, const Trial& trial, const Store& given) {
   Tape tape(Mode::eval);
-  const NamedVars inputs = model.inputs(tape, function, sizes);
+  const NamedVars inputs = model.inputs(tape, function, sizes_of(model, function, trial.length));
   const Var result = model.record(tape, function, inputs)[0].value;
   const std::int64_t classes = result.rank() == 0 ? 1 : result.shape()[result.rank() - 1];
   std::mt19937_64 random(1);
@@ -122,6 +129,34 @@ void require_same_weights(const Model& before, const Model& after) {
   for (const auto& [name, weight] : ours) require_same("weight '" + name + "'", weight, theirs.at(name), "");
 }
 
+/// Throws FileError if the function computes something else in the model than with the hyper-parameters of the folder
+/// `base` and its adapters in `adapter`. Few tokens do not show every hyper-parameter, such as a window of attention,
+/// so that the function is recorded for the most tokens that the model takes.
+void require_same_computation(const Model& model, const std::string& function, const std::string& base,
+                              const std::string& adapter, ModelOptions options) {
+  const auto recorded = [&](const Model& each, std::int64_t length) {
+    Tape tape(Mode::eval);
+    each.record(tape, function, each.inputs(tape, function, sizes_of(each, function, length)));
+    return tape;
+  };
+  std::optional<Tape> ours;
+  std::int64_t length = longest_recorded;
+  while (!ours) {
+    try {
+      ours.emplace(recorded(model, length));
+    } catch (const Error&) {
+      if (length == 1) throw;
+      length /= 2;
+    }
+  }
+  options.initialise = false;
+  const Model of_base = open_hugging_face_with(model.definition_text(), model.name(), base, options, adapter);
+  const std::string difference = first_difference(recorded(of_base, length), *ours);
+  if (!difference.empty())
+    throw FileError("'" + function + "' computes something else with the base (first) than in the model (second):\n" +
+                    difference);
+}
+
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
@@ -157,6 +192,7 @@ Model read_back(const Model& model, const std::string& folder, const std::string
     if (const std::optional<Played> before = first_played(model)) {
       const Played after = played(again, before->function, before->trial, before->inputs);
       require_same("'" + before->function + "'", before->result, after.result, " on random tokens");
+      if (!base.empty()) require_same_computation(model, before->function, base, folder, options_like(model));
     } else {
       require_same_weights(model, again);
     }

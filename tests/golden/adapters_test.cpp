@@ -129,7 +129,12 @@ TEST_CASE("adapters of PEFT: written again as they were") {
     CHECK(after["lora_alpha"].get<double>() == scale * before["lora_alpha"].get<double>());
     CHECK(each.difference(each.open(Dtype::float64, to.path())) < 1e-12);
   }
-  const Folder all, last;
+  const Folder all, last, based;
+  for (const Adapted& each : adapted) {  // read back on top of the base
+    CAPTURE(each.name);
+    save_adapter(each.open(Dtype::float32), based.path(), each.base_folder());
+    CHECK(adapter_config_in(based.path())["base_model_name_or_path"] == each.base_folder());
+  }
   save_adapter(adapted[3].open(Dtype::float32), all.path(), "base");
   CHECK(adapter_config_in(all.path())["target_modules"] ==
         nlohmann::json({"down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"}));

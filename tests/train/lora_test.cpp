@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "recurrent.hpp"
 #include "run_files.hpp"
@@ -230,6 +232,27 @@ TEST_CASE("adapters alone are not exported if their base does not give the run's
   refused("positions", {{"initialise", R"(["*.lora_?", "wpe.*"])"}, {"hyper.n_positions", "20"}},
           "'logits' differs by");
   refused("epsilon", {{"hyper.epsilon", "0.3"}}, "'logits' differs by");
+  // A window that is longer than the texts that are compared.
+  const std::string windowed = prepared.directory / "windowed";
+  copy_hugging_face_files(source_root() + "/tests/golden/decoders/mistral", windowed);
+  tiny::fs::copy_file(source_root() + "/tests/golden/decoders/mistral/model.safetensors",
+                      windowed + "/model.safetensors");
+  auto config = nlohmann::json::parse(std::ifstream(windowed + "/config.json"));
+  config["sliding_window"] = 34;
+  std::ofstream(windowed + "/config.json") << config;
+  for (const char* window : {"34", "36"}) {
+    const std::string to = prepared.directory / window;
+    const Run mistral = Run::create(
+        Recipe::load(prepared.directory / "recipe.json", {{"from", windowed},
+                                                          {"definition", source_root() + "/models/mistral_lora.json"},
+                                                          {"hyper.window", window}}),
+        to);
+    if (std::string(window) == "34")
+      CHECK(mistral.save_adapter(to + "/made"));
+    else
+      CHECK_THROWS_WITH_AS(mistral.save_adapter(to + "/made"),
+                           doctest::Contains("'logits' computes something else with the base (first)"), FileError);
+  }
   const Run run = run_with("same", {{"hyper.embd_dropout_rate", "0.5"}});
   CHECK(run.save_adapter(made));
   tiny::fs::remove_all(base);

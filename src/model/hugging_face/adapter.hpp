@@ -58,8 +58,8 @@ class AdapterFolder {
 /// has no mapping for adapters.
 std::vector<std::string> adapter_weights(const Model& model);
 
-/// Writes adapters like save_adapter. `base` names the base model in the folder `base_folder`. If `base_folder` is empty,
-/// the adapters are not read back.
+/// Writes adapters like save_adapter. `base` names the base model in the folder `base_folder`. If `base_folder` is
+/// empty, the adapters are not read back.
 void write_adapter(const Model& model, const std::string& folder, const std::string& base,
                    const std::string& base_folder);
 
