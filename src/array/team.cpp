@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -96,12 +97,16 @@ class Team {
     gate_ = 0;
   }
 
-  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers.
+  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers, or helpers that end
+  /// at once and never take part in a call.
   void start(int count) {
     try {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
           is_alone = true;
+          void* room = std::malloc(1 << 12);
+          if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
+          std::free(room);
           omp_set_num_threads(1);  // limits BLAS
           help(worker, seen);
         });
