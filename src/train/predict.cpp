@@ -97,8 +97,10 @@ void RowPredictor::add_labels(const Array& logits, std::int64_t rows, Prediction
     if (column.kind == Column::Kind::label && !column.name.empty()) name = column.name;
   made.names.insert(made.names.end(), {name, "probability"});
   const auto chosen = most_likely(logits, rows, run_.labels());
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    made.rows[i].insert(made.rows[i].end(), {chosen[i].first, text_of_probability(chosen[i].second)});
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const auto& [label, probability] = chosen[i];  // NaN inputs have no most likely label
+    made.rows[i].insert(made.rows[i].end(), {std::isnan(probability) ? "" : label, text_of_probability(probability)});
+  }
 }
 
 void RowPredictor::add_numbers(const Store& results, std::int64_t rows, Predictions& made) const {

@@ -88,6 +88,7 @@ expect 2 "" "gap.csv, line 81: column '2': the label is empty; remove the row, o
   --out none "${plain[@]}" --set data.arrays=gap.csv
 expect 0 "^gap: step .* accuracy 100.00 %$" "^2 labels: high, low$" train "$recipes/classification.json" --out gap "${plain[@]}" \
   --set data.arrays=gap.csv --set data.missing=true
+expect 0 "^	nan$" "" predict gap <<<';9'
 expect 2 "" "has no column 'lable'; did you mean 'label'\? .columns: a, label" train "$recipes/classification.json" --out none --set data.inputs.label.labels=lable \
   --set data.arrays=<(printf 'a,label\n1,b\n')
 
