@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "xtape/player.hpp"
+#include "xtape/compiled.hpp"
 
 namespace xtape {
 
@@ -23,7 +23,10 @@ struct RecordedPlay {
 };
 /// Returns the play of `player` with these feeds and its current states. Call it before the play, which changes the
 /// states. Copies feeds and states, so the player may then continue.
-RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
+RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
+/// Returns the call of a function with these arguments: `player` is Compiled::last, or Step::player of a Step that
+/// records a function. If an update failed, `step` is Step::updates. Throws Error for another number of arguments.
+RecordedPlay recorded_call(const Player& player, const std::vector<ArrayOrNumber>& arguments, std::uint64_t step = 0);
 
 /// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step and
 /// precision. `outputs` are the names of the outputs. The saved play gives the same bits on any machine with the same

@@ -283,6 +283,7 @@ class Player {
   /// Carry::memory. The array may be written between plays. Throws Error if `input` is not carried or no output depends
   /// on it.
   Array carried(const Var& input);
+  ArrayView carried(const Var& input) const;  ///< A view of this array.
 
   const Executable& executable() const;
   const Plan& plan() const;  ///< Executable::plan.

@@ -32,7 +32,7 @@ NodeByNode::NodeByNode(const RecordedPlay& play)
     if (const Node& node = program_.tape.node(i); node.op == &input_op()) check_fed(node, source(node));
 }
 
-RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::uint64_t step) {
+RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds, std::uint64_t step) {
   const std::vector<Carry>& carries = player.options().carries;
   const Vars& all = player.outputs();
   RecordedPlay play{player.tape(),
@@ -46,10 +46,22 @@ RecordedPlay recorded_play(Player& player, const std::vector<Feed>& feeds, std::
     play.inputs.add(feed.var.node().name, Array(feed.values));
   }
   for (const Carry& carry : carries) try {
-      play.inputs.add(carry.input.node().name, player.carried(carry.input).clone());
+      play.inputs.add(carry.input.node().name, Array(player.carried(carry.input)));
     } catch (const Error&) {  // no output depends on it
     }
   return play;
+}
+
+RecordedPlay recorded_call(const Player& player, const std::vector<ArrayOrNumber>& arguments, std::uint64_t step) {
+  const Tape tape = player.tape();
+  const std::vector<ValueId> inputs = tape.inputs();
+  if (arguments.size() != inputs.size())
+    throw Error("the function takes " + std::to_string(inputs.size()) + " arguments, not " +
+                std::to_string(arguments.size()));
+  std::vector<Feed> feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    feeds.emplace_back(tape.var(inputs[i]), arguments[i].view(tape.default_dtype()));
+  return recorded_play(player, feeds, step);
 }
 
 Array NodeByNode::source(const Node& node) const {

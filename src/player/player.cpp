@@ -297,6 +297,10 @@ Array Player::carried(const Var& input) {
   throw Error("carried: '" + input.node().name + "' is not the input of a carry that anything reads");
 }
 
+ArrayView Player::carried(const Var& input) const {
+  return const_cast<Player*>(this)->carried(input);  // which changes nothing
+}
+
 const Executable& Player::executable() const {
   return data_->executable;
 }

@@ -3,6 +3,7 @@
 
 #include "faulty.hpp"
 #include "xtape/scan.hpp"
+#include "xtape/step.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
@@ -195,6 +196,26 @@ TEST_CASE("faults: the op and the line are named, and the capsule fails in the s
     CAPTURE(fault.name);
     faulty::checked(fault, "faults_test.cpp");
   }
+}
+
+TEST_CASE("faults: a failed update of a Step of a function, and a call of a compiled function") {
+  Store weights;
+  weights.add("w", Array(Dtype::float32, {2}));
+  Step step([&](Var x, Var factor) { return mean(log(factor * x * x.tape().parameter(weights, "w"))); }, weights, Sgd{});
+  const std::vector<float> x{1, 2};
+  CHECK_THROWS_AS(step({x, 0.5}), UpdateError);
+  const auto failed = find_failure(recorded_call(step.player(), {x, 0.5}, step.updates()));
+  REQUIRE(failed);
+  CHECK(failed->failure.op == "log");
+  CHECK(failed->failure.what == "-inf");
+  CHECK(failed->failure.site.find("faults_test.cpp") != std::string::npos);
+
+  Compiled root([](Var v) { return sqrt(v - 3); });
+  root({x});
+  const auto found = find_failure(recorded_call(root.last(), {x}));
+  REQUIRE(found);
+  CHECK(found->failure.op == "sqrt");
+  CHECK(found->failure.what == "NaN");
 }
 
 TEST_CASE("faults: the call at fault is found among many that make harmless infinities") {

@@ -69,6 +69,16 @@ std::vector<Row> rows_of_inspection(World& w) {
          Player p = player();
          recorded_play(p, {{w.x, w.three}, {w.x, w.three}});
        }},
+      {"recorded_call", "too few arguments", "takes 1 arguments, not 0",
+       [=] {
+         Player p = player();
+         recorded_call(p, {});
+       }},
+      {"recorded_call", "another type", "fed with",
+       [=] {
+         Player p = player();
+         recorded_call(p, {2});
+       }},
       {"recorded_play", "an empty capsule", "", [] { CHECK(recorded_play(Capsule()).outputs.empty()); }},
       {"save_play", "no names", "got 0 names for 1 outputs", [&w] { save_play(w.play(), {}, w.folder / "p"); }},
       {"save_play", "a name twice", "'a'",
