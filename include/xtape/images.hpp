@@ -60,8 +60,8 @@ Images resized(const Images& images, const ImageResize& resize);
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
 ///
-/// Throws FileError with the name of the file. If two images differ in size, the message contains both sizes. Throws
-/// Error if `channels` is neither 1 nor 3.
+/// Throws FileError with the name of the file if a file cannot be read or is not as described. If two images differ in
+/// size, the message contains both sizes. Throws Error if `channels` is neither 1 nor 3.
 Images read_images(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});
 /// Reads one PNG or PNM file. The image has no label.
 Images read_image(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});

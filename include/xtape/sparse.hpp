@@ -72,9 +72,9 @@ struct SparseMatrix {
   std::int64_t colours = 0;  ///< The number of tangents or cotangents that a play computes.
 };
 
-/// Records the Jacobian of `output` with respect to `input`, each in row-major order. The values are ordinary nodes of
-/// the output's dtype, and are differentiable again. They are computed by jvp or grad for all colours at once (vmap),
-/// followed by a take of the elements.
+/// Records the Jacobian of `output` with respect to `input`. The elements of both are in row-major order. The values
+/// are ordinary nodes of the output's dtype, and are differentiable again. They are computed by jvp or grad for all
+/// colours at once (vmap), followed by a take of the elements.
 ///
 /// Throws ShapeError if the given pattern has another shape, and Error if chunk_size is negative. Errors of
 /// jacobian_sparsity, the colourings and `jacobian` propagate. After an error, nothing is recorded.

@@ -22,8 +22,9 @@ struct KernelArguments {
 /// allocate. The playing thread calls `prepare` and `run`, never at the same time. Equal calls of a plan share a kernel
 /// unless their op is random, so a kernel must not keep state between runs.
 ///
-/// `run` may throw Error if the op does not accept a value (an index out of range), but not inside parallel_for. The
-/// player adds op and site, and the play fails. Results must not depend on the number of threads.
+/// `run` may throw Error if the op does not accept a value (such as an index out of range), but not inside
+/// parallel_for. The player adds op and site to the error, and the play fails. Results must not depend on the number of
+/// threads.
 struct Kernel {
   std::function<void(const KernelArguments&)> run;
   std::size_t scratch_bytes = 0;
