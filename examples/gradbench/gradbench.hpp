@@ -23,7 +23,7 @@ struct Input {
   /// Records a list of numbers, or a nested list, as a parameter of the tape.
   Var array(const char* field) { return array(fields.at(field), field); }
   Var array(const json& values, const char* name);
-  Var indices(const json& values, const char* name);  ///< The same as int32.
+  Var indices(const json& values, const char* name);  ///< Like `array`, but int32.
 };
 
 /// The result of a function: vars, and a function that makes the answer from their arrays.

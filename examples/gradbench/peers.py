@@ -1,5 +1,5 @@
-"""JAX and PyTorch behind GradBench's protocol: GradBench's own programs, and others for the evals for which it has none
-that works on whole arrays. compare.py starts it: peers.py jax|pytorch."""
+"""Answers GradBench's messages with JAX or PyTorch. Runs GradBench's own programs, and the programs of this file for
+the evals for which GradBench has none that works on whole arrays. compare.py starts it: peers.py jax|pytorch."""
 
 import json
 import sys

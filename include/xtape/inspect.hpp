@@ -53,7 +53,7 @@ Range range_of(const ArrayView& values);
 /// "-3.2 … 88.7", "0 … 3.4e38, 12 of 64 zero, 3 of 64 inf".
 std::string to_string(const Range& range);
 
-/// A value on the way to a failure.
+/// A value in the chain of causes of a failure.
 struct Cause {
   std::string node;  ///< "#12 add", as in the printed tape. A source has its name, too: "#3 parameter 'h.0.w'".
   std::string type;

@@ -22,7 +22,7 @@ namespace xtape::nn {
 /// x [..., in] times weight [out, in] plus bias [out], with the weight layout of PyTorch's Linear.
 Var linear(const Parameters& p, const Argument& x, std::int64_t out, bool with_bias = true,
            const Initialiser& initialiser = init::glorot_uniform());
-/// The same with weight [in, out], the layout of Keras's Dense and GPT-2's Conv1D.
+/// Like `linear`, but with weight [in, out], the layout of Keras's Dense and GPT-2's Conv1D.
 Var dense(const Parameters& p, const Argument& x, std::int64_t out, bool with_bias = true,
           const Initialiser& initialiser = init::glorot_uniform());
 /// Returns row i of weight [rows, width] for every integer i of `indices`. The table is p.vars().at("NAME.weight").

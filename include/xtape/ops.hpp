@@ -188,7 +188,7 @@ Var ones(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullop
 Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtype> dtype = std::nullopt,
          Caller caller = Caller::here());
 Var zeros_like(const Argument& x);  ///< Has the shape and dtype of x.
-Var ones_like(const Argument& x);   ///< The same.
+Var ones_like(const Argument& x);   ///< Has the shape and dtype of x.
 /// Each element is its index along `axis`. Throws DtypeError if `dtype` is bool or cannot hold the last index.
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64,
          Caller caller = Caller::here());
@@ -205,11 +205,11 @@ Var arange(Tape tape, const Literal& stop, Caller caller = Caller::here());  ///
 Var linspace(Tape tape, double start, double stop, std::int64_t steps, std::optional<Dtype> dtype = std::nullopt,
              Caller caller = Caller::here());
 /// int64 [t]: 0 … t - 1, where t is the size of `tokens` along `axis`. The values of `tokens` do not matter. If
-/// `tokens` has a past (Tape::set_past), the result is [b, t]: past[row] + 0, 1 …
+/// `tokens` has a past (Tape::set_past), the result is [b, t]: past[row], past[row] + 1 …
 Var positions(const Argument& tokens, std::int64_t axis = -1);
 /// The bool mask [t, t] (query, key) of the keys that a query must not see: true where key > query. t is the size of
-/// `tokens` along `axis`. If `tokens` has a past, the mask is [b, 1, t, capacity], for queries at past[row] + 0, 1 …
-/// and the keys in a cache. With a `window`, the mask is also true where key <= query - window (sliding windows:
+/// `tokens` along `axis`. If `tokens` has a past, the mask is [b, 1, t, capacity], for queries at past[row], past[row]
+/// + 1 … and the keys in a cache. With a `window`, the mask is also true where key <= query - window (sliding windows:
 /// Beltagy et al., 2020). Throws Error if `window` is negative.
 Var causal_mask(const Argument& tokens, std::int64_t axis = -1, std::int64_t window = 0);
 // Random ops draw new numbers for every random step (see Player::play). The site of a call selects its random stream.
@@ -335,11 +335,11 @@ Var rms_norm(const Argument& x, const Var& weight, double epsilon = 1e-6);
 /// al., 2014). The gradient uses the same random numbers. The result is x itself in other modes, or if the rate is 0.
 Var dropout(const Argument& x, double rate);
 /// Takes logits [..., classes] and integer targets [...]. The loss of a target is -sum_c q_c log softmax(logits)_c.
-/// Returns the sum of the losses of all targets except `ignore`, in the dtype of the logits, and the int64 number of
-/// these targets. Both have rank 0. q has 1 - label_smoothing at the target class, and label_smoothing spread evenly
-/// over all classes, or over all classes except `smoothing_excludes` if it is >= 0 (Szegedy et al., 2016). Playing
-/// throws Error if a target is neither a class nor `ignore`. This is the op `cross_entropy` of definitions.
-/// cross_entropy in xtape/ops/losses.hpp computes the mean.
+/// Targets equal to `ignore` do not count. Returns the sum of the losses of all other targets, in the dtype of the
+/// logits, and the int64 number of these other targets. Both have rank 0. q has 1 - label_smoothing at the target
+/// class, and label_smoothing spread evenly over all classes, or over all classes except `smoothing_excludes` if it is
+/// >= 0 (Szegedy et al., 2016). Playing throws Error if a target is neither a class nor `ignore`. This is the op
+/// `cross_entropy` of definitions. cross_entropy in xtape/ops/losses.hpp computes the mean.
 std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
                                       double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
 #ifndef XTAPE_NO_OLD_NAMES

@@ -60,7 +60,7 @@ Var fold(const Argument& x, std::int64_t axis, std::int64_t length, std::int64_t
 Var conv1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
            const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
            const std::string& padding_mode = "zeros");
-/// The same for x [b, c, h, w] and weight [o, c / groups, kh, kw].
+/// Like conv1d, for x [b, c, h, w] and weight [o, c / groups, kh, kw].
 Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
            const ConvPadding& padding = 0, const PerAxis& dilation = 1, std::int64_t groups = 1,
            const std::string& padding_mode = "zeros");
@@ -69,7 +69,7 @@ Var conv2d(const Argument& x, const Var& weight, const Var& bias = {}, const Per
 Var conv_transpose1d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
                      const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
                      const PerAxis& dilation = 1);
-/// The same for x [b, c, h, w] and weight [c, o / groups, kh, kw].
+/// Like conv_transpose1d, for x [b, c, h, w] and weight [c, o / groups, kh, kw].
 Var conv_transpose2d(const Argument& x, const Var& weight, const Var& bias = {}, const PerAxis& stride = 1,
                      const PerAxis& padding = 0, const PerAxis& output_padding = 0, std::int64_t groups = 1,
                      const PerAxis& dilation = 1);

@@ -24,9 +24,9 @@ Var index_select(const Argument& x, std::int64_t axis, const Var& indices);
 /// indices[a, b]] = part[a, b]. For equal indices, the last element wins. `part` has the shape of `indices`. Along all
 /// other axes, `indices` must not be longer than x.
 Var scatter(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
-/// The same, but combines all elements with the same index by `reduce`: "set", "sum", "prod", "mean", "amax" or "amin".
-/// The element of x at the index also counts, unless include_self is false. Equal elements share the gradient of amax
-/// and amin equally. The first and second derivatives of prod are exact, also if elements are 0.
+/// Like scatter, but combines all elements with the same index by `reduce`: "set", "sum", "prod", "mean", "amax" or
+/// "amin". The element of x at the index also counts, unless include_self is false. Equal elements share the gradient
+/// of amax and amin equally. The first and second derivatives of prod are exact, also if elements are 0.
 Var scatter_reduce(const Argument& x, std::int64_t axis, const Var& indices, const Var& part, const std::string& reduce,
                    bool include_self = true);
 

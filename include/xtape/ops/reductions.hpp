@@ -34,7 +34,7 @@ Var cumprod(const Argument& x, std::int64_t axis = -1);
 /// The running maximum and its int64 index. Ties give the last index. Once an element is NaN, the maximum stays NaN.
 /// Does not accept bool.
 std::pair<Var, Var> cummax(const Argument& x, std::int64_t axis = -1);
-/// The running minimum and its int64 index, with the same rules.
+/// The running minimum and its int64 index, with the rules of cummax.
 std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis = -1);
 /// log(cumsum(exp(x))) without overflow, for floats. Where all elements so far are -inf, the result is -inf with
 /// gradient 0.
