@@ -2,8 +2,8 @@
 """Runs the evals of GradBench with xtape and other tools on one processor. Prints the least time of all rounds in ms.
 
 Needs a checkout of GradBench with the programs of its C++ tools (make -C tools/manual …). Omits missing tools, and JAX
-and PyTorch if `--python` cannot import them. peers.py has the programs that GradBench lacks for JAX and PyTorch. Outputs
-must agree with those of `manual`, or with what GradBench expects.
+and PyTorch if `--python` cannot import them. peers.py has the programs that GradBench lacks for JAX and PyTorch. The
+outputs must agree with those of `manual`, or with what GradBench expects.
 
 usage: compare.py CHECKOUT [--program build/examples/gradbench/gradbench] [--python python3] [--evals lse,gmm]
                   [--tools xtape,jax] [--sizes few|all] [--rounds 2] [--seconds 0.3] [--limit 20]

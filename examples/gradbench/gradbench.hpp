@@ -26,7 +26,7 @@ struct Input {
   Var indices(const json& values, const char* name);  ///< Like `array`, but int32.
 };
 
-/// The result of a function: vars, and a function that makes the answer from their arrays.
+/// The result of a function of GradBench: vars, and `answer`, which converts their arrays to the answer.
 struct Result {
   using Answer = std::function<json(const std::vector<ArrayView>&)>;
   Result(const Var& var);          // NOLINT: converts by intent

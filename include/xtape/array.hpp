@@ -327,9 +327,9 @@ class ArrayView {
   std::shared_ptr<const void> owner_;  // owns a temporary; otherwise null
 };
 
-/// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. From 2 MiB on, it is
-/// aligned for huge pages, which are used if the system grants them. Copies of the handle share the elements. The last
-/// handle frees the elements. Access to the elements is not synchronised.
+/// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. Memory of 2 MiB or more
+/// is aligned for huge pages, and uses them if the system grants them. Copies of the handle share the elements. The
+/// last handle frees the elements. Access to the elements is not synchronised.
 ///
 /// The elements of a constant Array are constant. A new handle made from a constant Array could write the elements, so
 /// the copy must be explicit: `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not

@@ -44,9 +44,9 @@ class Arena;
 /// Makes an arena for players that share it (PlayerOptions::arena). It takes no memory until a plan needs it.
 std::shared_ptr<Arena> make_arena();
 
-/// Parameters in the packed layout that matrix products read. Players that share packed weights pack a parameter once,
-/// not at each play. The packed copy takes as much memory as the parameters that matrix products read. Players of
-/// several threads may share packed weights.
+/// Parameters in the packed layout that matrix products read. If players share these packed weights, each parameter is
+/// packed only once, not at each play. The packed copy takes as much memory as the parameters that matrix products
+/// read. Players of several threads may share packed weights.
 class PackedWeights;
 /// Makes an object for players that share packed weights (PlayerOptions::packed). It is empty until a player packs.
 std::shared_ptr<PackedWeights> make_packed_weights();
@@ -248,8 +248,8 @@ class Player {
     play(feeds.data(), feeds.size(), random_step, caller);
   }
   void play(const Feed* feeds, std::size_t count, std::uint64_t random_step, Caller caller = Caller::here());
-  /// Plays, and calls after(i) after each step i of the plan. Outputs can then be used before the play ends (see
-  /// final_steps). An exception of `after` ends the play.
+  /// Plays, and calls `after` with i when step i of the plan is complete. The caller can then use some outputs before
+  /// the play ends (see final_steps). An exception of `after` ends the play.
   void play(const std::vector<Feed>& feeds, std::uint64_t random_step, const std::function<void(std::int64_t)>& after,
             Caller caller = Caller::here());
   std::uint64_t step() const;  ///< The random step of the next play without an explicit step. Initially 0.

@@ -13,9 +13,9 @@ namespace xtape {
 struct KernelArguments {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  void* scratch = nullptr;   ///< Kernel::scratch_bytes, 64-byte aligned. The contents are unspecified.
+  void* scratch = nullptr;   ///< Memory of Kernel::scratch_bytes, 64-byte aligned, with unspecified contents.
   std::uint64_t step = 0;    ///< The random step, an argument of Player::play.
-  void* prepared = nullptr;  ///< Kernel::prepared_bytes, 64-byte aligned, exclusive to this kernel.
+  void* prepared = nullptr;  ///< Memory of Kernel::prepared_bytes, 64-byte aligned, exclusive to this kernel.
 };
 
 /// Computes the outputs of a call. Everything that depends on shapes is computed when the kernel is made. Runs must not

@@ -183,7 +183,8 @@ struct Op {
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body = nullptr);
 
-/// The ops of sources: values fed at every play, arrays that plays read from a store, and arrays fixed on the tape.
+/// The ops of the three sources. An input is fed at every play, a parameter is read from a store, and a constant is
+/// fixed during recording.
 const Op& input_op();
 const Op& parameter_op();
 const Op& constant_op();
