@@ -10,8 +10,8 @@ constexpr double expected = 100, sample_rate = expected / examples, clip_norm = 
 
 int main() {
   Tape tape;
-  const Var points = tape.constant(evaluate(uniform(tape, {examples, 2}, -2, 2)));  // is a point inside a ring?
-  const Var inside = cast(abs(sqrt(sum(square(points), 1)) - 1.2) < 0.5, Dtype::float32);
+  const Var points = tape.constant(evaluate(uniform(tape, {examples, 2}, -2, 2)));
+  const Var inside = cast(abs(sqrt(sum(square(points), 1)) - 1.2) < 0.5, Dtype::float32);  // 1 in a ring, otherwise 0
 
   Parameters p(tape, 1);
   const auto logit = [&](const Var& point) {
@@ -33,7 +33,7 @@ int main() {
     player.play();
     std::vector<ArrayView> views;
     for (const Var& gradient : gradients) views.push_back(player.view(gradient));
-    adam.update(views, 0.02, 1 / expected);  // not by the number of drawn examples, which would reveal it
+    adam.update(views, 0.02, 1 / expected);  // the divisor is not the number of drawn examples, which is secret
     accountant.count(noise, sample_rate);
     if (update % 250 == 0) std::cout << "update " << update << ": epsilon " << accountant.epsilon(delta) << '\n';
   }

@@ -1,6 +1,7 @@
 // Tables of the languages of dates. A text must have the same meaning in all languages. "mar" is the third month in
-// English, Spanish, Portuguese and Italian, but also means Tuesday in French, Spanish and Italian. So these three have
-// no short weekdays. Numbers alone are always a day, a month and a year, unless four digits come first.
+// English, Spanish, Portuguese and Italian, but also means Tuesday in French, Spanish and Italian. French, Spanish and
+// Italian therefore have no short weekdays. Numbers alone are always a day, a month and a year, unless four digits come
+// first.
 #include "date_forms.hpp"
 
 namespace dataset {

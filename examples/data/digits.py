@@ -2,9 +2,9 @@
 
 usage: digits.py [FILE]        (needs numpy and scikit-learn)
 
-They are the test set of the "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, 1998, UCI Machine
-Learning Repository, doi.org/10.24432/C50P49, licence CC BY 4.0). Their values of 0 to 16 become bytes. The order is that
-of scikit-learn: the last 360, 20 %, are by other writers than most of the rest."""
+The digits are the test set of the "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, 1998, UCI
+Machine Learning Repository, doi.org/10.24432/C50P49, licence CC BY 4.0). Their values of 0 to 16 become bytes. The
+order is that of scikit-learn. The last 360 digits (20 %) are by other writers than most of the rest."""
 import json, struct, sys
 from pathlib import Path
 

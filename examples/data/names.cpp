@@ -59,7 +59,8 @@ class Sentence {
   void add(const std::string& word, const std::string& label) {
     lines_ += (lines_.empty() ? "" : "\n") + word + "\t" + label;
   }
-  /// Adds each word of a text with the label of(is_first).
+  /// Adds each word of a text with its label. The label is of(true) for the first word and of(false) for all other
+  /// words.
   template <class Label>
   void each_word(const std::string& text, const Label& of) {
     for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {

@@ -6,7 +6,7 @@
 namespace gradbench {
 
 namespace {
-using Columns = Vars;  // the parameters of the camera, or of the point, of all observations: each [p]
+using Columns = Vars;  // the numbers of the camera, or of the point, of each observation: vars of [p]
 
 /// Repeats a field (a number or a list) in `rows` equal rows.
 Var repeated(Input& in, const char* field, std::int64_t rows) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the evals of GradBench with xtape and others in turn: on one processor, least milliseconds of all rounds.
+"""Runs the evals of GradBench with xtape and other tools on one processor. Prints the least time of all rounds in ms.
 
-Needs a checkout of GradBench with the programs of its C++ tools (make -C tools/manual …). Tools that are not there are
-left out: so are JAX and PyTorch if `--python` cannot import them. Programs that GradBench lacks for these two are in
-peers.py. Outputs must agree with those of `manual`, or with what GradBench expects.
+Needs a checkout of GradBench with the programs of its C++ tools (make -C tools/manual …). Omits missing tools, and JAX
+and PyTorch if `--python` cannot import them. peers.py has the programs that GradBench lacks for JAX and PyTorch. The
+outputs must agree with those of `manual`, or with what GradBench expects.
 
 usage: compare.py CHECKOUT [--program build/examples/gradbench/gradbench] [--python python3] [--evals lse,gmm]
                   [--tools xtape,jax] [--sizes few|all] [--rounds 2] [--seconds 0.3] [--limit 20]
@@ -26,7 +26,7 @@ FUNCTIONS = {"hello": ("square", "double"), "kmeans": ("cost", "dir"), "saddle":
              "particle": ("rr", "rf", "fr", "ff")}
 FUNCTIONS |= dict.fromkeys(["lse", "llsq", "ode", "det"], ("primal", "gradient"))
 FUNCTIONS |= dict.fromkeys(["gmm", "lstm", "ba", "ht"], ("objective", "jacobian"))
-LEAST = 8.246324826140356e-06  # what GradBench expects of `saddle`, four times
+LEAST = 8.246324826140356e-06  # GradBench expects this number four times from `saddle`
 EXPECTED = {"saddle": [LEAST] * 4, "particle": 0.2071918746486116}
 
 

@@ -23,10 +23,10 @@ struct Input {
   /// Records a list of numbers, or a nested list, as a parameter of the tape.
   Var array(const char* field) { return array(fields.at(field), field); }
   Var array(const json& values, const char* name);
-  Var indices(const json& values, const char* name);  ///< The same as int32.
+  Var indices(const json& values, const char* name);  ///< Like `array`, but int32.
 };
 
-/// The result of a function: vars, and a function that makes the answer from their arrays.
+/// The result of a function of GradBench: vars, and `answer`, which converts their arrays to the answer.
 struct Result {
   using Answer = std::function<json(const std::vector<ArrayView>&)>;
   Result(const Var& var);          // NOLINT: converts by intent

@@ -118,8 +118,8 @@ Result evaluated(Input& in, bool derivatives) {
   if (!derivatives) return reshape(transpose(errors), {-1});
 
   Vars columns;  // each [column, 3, point]
-  // Each point depends only on its own pair of us. Two tangents are enough: one for all first elements, one for all
-  // second elements.
+  // Each point depends only on its own row of `us`, which has two elements. Two tangents are therefore enough: one for
+  // all first elements, and one for all second elements.
   if (!us.empty())
     for (std::int64_t i = 0; i < 2; ++i)
       columns.push_back(

@@ -1,5 +1,5 @@
-"""JAX and PyTorch behind GradBench's protocol: GradBench's own programs, and others for the evals for which it has none
-that works on whole arrays. compare.py starts it: peers.py jax|pytorch."""
+"""Answers GradBench's messages with JAX or PyTorch. Runs GradBench's own programs, and the programs of this file for
+the evals for which GradBench has none that works on whole arrays. compare.py starts it: peers.py jax|pytorch."""
 
 import json
 import sys
@@ -435,7 +435,7 @@ class Torch:
 
 
 def gradbench_runs(ready):
-    """GradBench's wrap.multiple_runs, but waiting until the output is computed: a call of JAX's returns before that."""
+    """Like GradBench's wrap.multiple_runs, but waits until the output is computed. A call of JAX returns earlier."""
 
     def multiple_runs(*, pre, post, **_):
         def decorator(function):
@@ -453,7 +453,7 @@ def gradbench_runs(ready):
 
 
 def evaluated(peer, folder, module, function, fields):
-    """By the program of GradBench for whole arrays if there is one, else by that of this file."""
+    """Evaluates with the program of this file if there is one for the eval, otherwise with GradBench's own program."""
     if hasattr(peer, module):
         output, timings = getattr(peer, module)(function, fields)
         return {"success": True, "output": output, "timings": timings}

@@ -173,8 +173,9 @@ bool operator==(const Layout& a, const Layout& b);
 
 class Array;
 
-/// xtensor's classes for elements T: `type` is the array class, `view` the adaptor class for foreign memory. The header
-/// xtape/xtensor.hpp, which xtape/xtape.hpp includes, defines XtensorOf. Only sources that convert to xtensor need it.
+/// xtensor's classes for elements T: `type` is the array class, and `view` is the adaptor class for foreign memory. The
+/// header xtape/xtensor.hpp, which xtape/xtape.hpp includes, defines XtensorOf. Only sources that convert to xtensor
+/// need it.
 template <class T>
 struct XtensorOf;
 
@@ -197,10 +198,10 @@ template <class E, class T = std::remove_cv_t<std::remove_pointer_t<decltype(std
           class = std::enable_if_t<HasStrides<E>::value || is_element<T>>>
 using ElementOf = T;
 
-/// A view of an array, contiguous or strided. Plays read feeds and return outputs as views. Converts from Array, from
-/// xtensor containers and adaptors, from Eigen vectors (one axis) and matrices (two axes), and from std::vector,
-/// std::array and std::span. The last three have one axis unless a shape is given. Elements need only their natural
-/// alignment.
+/// A view of an array, contiguous or strided. Players read their inputs and return their outputs as views. Converts
+/// from Array, from xtensor containers and adaptors, from Eigen vectors (one axis) and matrices (two axes), and from
+/// std::vector, std::array and std::span. The last three have one axis unless a shape is given. Elements need only
+/// their natural alignment.
 ///
 /// A view of a variable does not own the memory, which must outlive the view. A view made from a temporary takes
 /// ownership of the temporary, and copies of the view share it. So feeds and lists of named arrays can contain
@@ -264,8 +265,8 @@ class ArrayView {
     copy_to(copy.data());
     return copy;
   }
-  /// The elements as an xtensor view, without a copy. Valid as long as the elements. Errors are those of `as`. Throws
-  /// Error if the view has gaps.
+  /// Returns the elements as an xtensor view, without a copy. The xtensor view is valid as long as the elements exist.
+  /// Errors are those of `as`. Throws Error if the view has gaps.
   template <class T>
   typename XtensorOf<const T>::view tensor() const {
     require_dense();
@@ -279,8 +280,8 @@ class ArrayView {
     return {as<T>(), static_cast<std::size_t>(count_of(shape()))};
   }
 #endif
-  /// An element of any dtype, as a double, with one index per axis. Negative indices count from the back. Throws
-  /// ShapeError if the number of indices is wrong or an index is out of range, Error if there is no memory.
+  /// Returns the element with these indices (one per axis) as a double, for any dtype. Negative indices count from the
+  /// back. Throws ShapeError if the number of indices is wrong or an index is out of range, Error if data() is null.
   template <class... Place>
   double operator()(Place... places) const {
     static_assert((std::is_integral<Place>::value && ...), "an element's indices are integers");
@@ -326,16 +327,16 @@ class ArrayView {
   std::shared_ptr<const void> owner_;  // owns a temporary; otherwise null
 };
 
-/// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. From 2 MiB on, it is
-/// aligned for huge pages, which are used if the system grants them. Copies of the handle share the elements. The last
-/// handle frees the elements. Access to the elements is not synchronised.
+/// A handle to a dense row-major array that owns its memory. The memory is aligned to 64 bytes. Memory of 2 MiB or more
+/// is aligned for huge pages, and uses them if the system grants them. Copies of the handle share the elements. The
+/// last handle frees the elements. Access to the elements is not synchronised.
 ///
 /// The elements of a constant Array are constant. A new handle made from a constant Array could write the elements, so
 /// the copy must be explicit: `Array(a)` shares the elements, `a.clone()` copies them, and `Array b = a` does not
 /// compile.
 class Array {
  public:
-  /// An empty array, also the state after a move: data() is null, and the array is false as a bool.
+  /// An empty array. data() is null, and the array converts to false. A moved-from array is also empty.
   Array() = default;
   Array(Array& other) = default;
   explicit Array(const Array& other) = default;
@@ -360,8 +361,8 @@ class Array {
   const void* data() const { return held_ ? held_->bytes.get() : nullptr; }
   // The following functions throw Error if the array is empty.
 
-  /// `as` returns a pointer to the first element, `to` a copy as an xtensor array. Both throw DtypeError if T is not
-  /// the array's element type.
+  /// `as` returns a pointer to the first element. `to` returns a copy as an xtensor array. Both throw DtypeError if T
+  /// is not the array's element type.
   template <class T>
   T* as() {
     return const_cast<T*>(std::as_const(*this).as<T>());
@@ -376,8 +377,8 @@ class Array {
     require_memory();
     return ArrayView(*this).to<T>();
   }
-  /// The elements as an xtensor view, without a copy: `weight.tensor<float>() -= rate * player.tensor<float>(g);`.
-  /// Valid as long as a handle on the elements exists. Errors are those of `as`.
+  /// Returns the elements as an xtensor view, without a copy: `weight.tensor<float>() -= rate *
+  /// player.tensor<float>(g);`. The view is valid as long as a handle on the elements exists. Errors are those of `as`.
   template <class T>
   typename XtensorOf<T>::view tensor() {
     return XtensorOf<T>::over(as<T>(), shape());
@@ -403,12 +404,12 @@ class Array {
     require_memory();
     return ArrayView(*this)(places...);
   }
-  /// Overwrites the elements, for all handles. Throws ShapeError or DtypeError if the shape or dtype of `values`
-  /// differs from this array.
+  /// Overwrites the elements. All handles on this array see the new elements. Throws ShapeError or DtypeError if the
+  /// shape or dtype of `values` differs from that of this array.
   void assign(const ArrayView& values);
   Array clone() const;  ///< A copy with its own memory.
-  /// A handle on the same memory with another shape. The new array consists of the first elements. Throws ShapeError if
-  /// `shape` has a negative size or more elements than this array.
+  /// A handle on the same memory with another shape. The new array consists of the first elements of this array, in
+  /// row-major order. Throws ShapeError if `shape` has a negative size or more elements than this array.
   Array first(const Shape& shape);
 
  private:

@@ -14,7 +14,8 @@ namespace xtape {
 /// An input made from columns of a CSV file, or from an array of another file.
 struct ArrayInput {
   std::string name;
-  /// A single column gives [b], a list of n columns [b, n]. "*" in a list stands for all columns that no input names.
+  /// A single column gives [b], and a list of n columns gives [b, n]. "*" in a list stands for all columns that no
+  /// input names.
   std::vector<std::string> columns;
   bool list = false;
   bool labels = false;  ///< Whether the column is categorical. The input is then int [b], the indices of its labels.

@@ -13,7 +13,7 @@ namespace xtape {
 using GradientRule = std::function<Vars(const Vars& inputs, const Vars& outputs, const Vars& cotangents)>;
 
 /// Calls `function` on `inputs` and returns its results. `rule` records the gradients of the inputs and replaces the
-/// gradients of the ops in `function`. The counterpart of jax.custom_vjp and torch.autograd.Function.
+/// gradients of the ops in `function`. custom_gradient corresponds to jax.custom_vjp and torch.autograd.Function.
 ///
 /// custom_gradient calls the rule once, immediately. The rule may use any vars of the tape, including those that
 /// `function` has recorded. Derivatives of higher order are those of the ops in the rule. `jvp` transposes the rule, so

@@ -19,13 +19,16 @@ bool is_hugging_face(const std::string& path);
 /// config's model_type. `options.hyper` overrides the config. If the default of another hyper-parameter depends on an
 /// overridden one, the default applies instead of the value in the config.
 ///
-/// If options.initialise is false, open_hugging_face reads no weights and they are zero. Weights that match a pattern
-/// in `initialise` (`*` matches anything) may be missing in the folder or have another shape there, for example a
-/// classifier with other labels. The definition and options.seed initialise them.
+/// If options.initialise is false, open_hugging_face reads no weights, and all weights are zero.
+///
+/// The argument `initialise` (not options.initialise) lists patterns of weight names, in which `*` matches anything. A
+/// weight that matches a pattern may be missing in the folder. It may also have another shape there, for example
+/// because the labels of a classifier differ. The definition and options.seed then determine its initial values.
 ///
 /// `adapter`, if not empty, is a folder of low-rank adapters in the format of PEFT. The model then contains the
 /// adapters in addition to the weights of the folder. adapter_config.json gives the rank, scale and modules of the
-/// adapters. If `definition` is empty, the definition is the base model's name plus "_lora".
+/// adapters. If `definition` is empty, open_hugging_face uses the definition named BASE_lora, where BASE is the name of
+/// the base model's definition.
 ///
 /// Throws FileError if a file is missing. Throws FileError with a list if weights are missing, unexpected or of the
 /// wrong shape. Throws DefinitionError with file and line if the definition does not support the config or a pattern
@@ -58,19 +61,20 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
 ///
 /// save_hugging_face writes a temporary folder and reads it back before it replaces `folder`. It reads with the
 /// definition named by model_type, or with the model's own definition if there is no such definition. The weight names
-/// must match the definition, and the logits on random tokens must match those of `model`. If one of them differs,
-/// save_hugging_face throws FileError with the difference and leaves `folder` as it was. Throws DefinitionError if the
-/// definition has no entry "hugging_face" or the config cannot express the value of a hyper-parameter. Throws FileError
-/// if a file cannot be read or written.
+/// must match the definition, and the logits on random tokens must match those of `model`. If a name or the logits
+/// differ, save_hugging_face throws FileError with the difference and leaves `folder` as it was. Throws DefinitionError
+/// if the definition has no entry "hugging_face" or the config cannot express the value of a hyper-parameter. Throws
+/// FileError if a file cannot be read or written.
 void save_hugging_face(const Model& model, const std::string& folder, const std::string& like = "",
                        std::optional<Dtype> weights = std::nullopt);
 
 /// Writes the low-rank adapters of `model` in the format of PEFT: adapter_config.json and adapter_model.safetensors.
 /// Creates `folder` if necessary. `base` names the base model of the adapters: a folder, or a repository of the Hugging
 /// Face Hub. Throws DefinitionError, before it writes anything, if the definition's entry "hugging_face" has no
-/// "adapter", or if its merged weights (Model::exported_weights) differ from those that PEFT computes. If `base` is a
-/// folder, the adapters are read back on top of it. Throws FileError, and writes nothing, if they do not give the
-/// logits of `model`. Throws FileError if a file cannot be written.
+/// "adapter", or if the merged weights of `model` (Model::exported_weights) differ from those that PEFT computes. If
+/// `base` is a folder, save_adapter reads the adapters back together with this base model. Throws FileError, and writes
+/// nothing, if the model that it has read back does not give the logits of `model`. Throws FileError if a file cannot
+/// be written.
 void save_adapter(const Model& model, const std::string& folder, const std::string& base);
 
 /// Copies config.json, generation_config.json, preprocessor_config.json and the tokenizer files, as far as they exist,

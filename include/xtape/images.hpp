@@ -33,11 +33,11 @@ struct Images {
   std::string place(std::size_t image) const;  ///< "digits.safetensors, image 12", or the file of the image.
 };
 
-/// The filter for interpolating pixels. The filter widens with the distance between the new pixels, so that all pixels
-/// contribute to a smaller image.
+/// The filter for interpolating pixels. If the new image is smaller, the filter is wider, so all pixels of the original
+/// contribute.
 enum class ImageFilter : std::uint8_t { lanczos, bilinear, bicubic };
 
-/// The resizing of images, with the same bytes as Image.resize of Pillow 13.
+/// Options of resizing images. The resized images have the same bytes as those of Image.resize in Pillow 13.
 struct ImageResize {
   std::int64_t height = 0, width = 0;  ///< The new size. 0 keeps the size, unless `shorter` is set.
   std::int64_t shorter = 0;  ///< If above 0, the new length of the shorter side. The other side keeps the proportion.
@@ -51,7 +51,7 @@ Images resized(const Images& images, const ImageResize& resize);
 /// Reads a labelled data set from a folder or a file.
 ///
 /// A folder contains a folder for each label, named like the label, with PNG (.png) and binary PNM files (.pgm, .ppm,
-/// .pnm). A file with the name of another kind of image is an error. The images are read with `channels` channels.
+/// .pnm). A file with the extension of another image format is an error. The images are read with `channels` channels.
 /// Colours become grey, or grey becomes three equal channels. Transparent pixels have the colours of the file. The Exif
 /// orientation of a PNG file turns the image. `resize` applies to each image, and then all images must have the same
 /// size. The images of all labels are mixed evenly, so that both parts of a split contain all labels. The images of a
@@ -60,8 +60,8 @@ Images resized(const Images& images, const ImageResize& resize);
 /// A safetensors file, or an .npz file of NumPy of less than 4 GiB, contains the arrays "images", U8 [n, height, width]
 /// or [n, channels, height, width], and "labels", integers [n] from 0. `channels` has no effect.
 ///
-/// Throws FileError with the name of the file. If two images differ in size, the message contains both sizes. Throws
-/// Error if `channels` is neither 1 nor 3.
+/// Throws FileError with the name of the file if a file cannot be read or is not as described. If two images differ in
+/// size, the message contains both sizes. Throws Error if `channels` is neither 1 nor 3.
 Images read_images(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});
 /// Reads one PNG or PNM file. The image has no label.
 Images read_image(const std::string& path, std::int64_t channels = 3, const ImageResize& resize = {});

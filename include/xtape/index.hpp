@@ -22,9 +22,9 @@ struct Slice {
   std::int64_t start, stop, step;
 };
 
-/// The index of an axis in Var::at. A number selects one element and drops the axis. A Slice selects a part, `all` the
-/// complete axis. "..." stands for all axes without an index. A null pointer, like NumPy's newaxis, adds an axis of
-/// size 1.
+/// The index of an axis in Var::at. A number selects one element and drops the axis. A Slice selects a part. `all`
+/// selects the complete axis. "..." stands for all axes without an index. A null pointer, like NumPy's newaxis, adds an
+/// axis of size 1.
 class Index {
  public:
   enum class Kind : std::uint8_t { none, place, slice, new_axis, rest };

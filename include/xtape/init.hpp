@@ -36,8 +36,8 @@ void initialise(Array& array, const Initialiser& initialiser, std::uint64_t seed
 
 /// Each function returns an initialiser. fan_in is the number of elements that one output is computed from. fan_out is
 /// the number of outputs that one input contributes to. The layers of namespace nn set their own fans. A fan of 0 means
-/// the default, which follows Keras: the last axis is the output, the axis before it the input, and all other axes
-/// multiply both.
+/// the default, which follows Keras: the last axis is the output, the axis before it is the input, and the sizes of all
+/// other axes multiply both fans.
 namespace init {
 
 Initialiser zeros();

@@ -56,7 +56,7 @@ Range range_of(const ArrayView& values);
 /// "-3.2 … 88.7", "0 … 3.4e38, 12 of 64 zero, 3 of 64 inf".
 std::string to_string(const Range& range);
 
-/// A value on the way to a failure.
+/// A value in the chain of causes of a failure.
 struct Cause {
   std::string node;  ///< "#12 add", as in the printed tape. A source has its name, too: "#3 parameter 'h.0.w'".
   std::string type;
@@ -91,8 +91,8 @@ struct Failure {
   Range range;                        ///< The range of the output.
   /// The chain of causes: an operand of the failing call that made it fail, then an operand of the call that computed
   /// this operand, and so on. An operand made a call fail if the failure disappears when 1, 0, 0.5 or -0.5 replaces its
-  /// elements. If there are several such operands or none, the chain follows the operand with the largest numbers. It
-  /// does not follow literals if there are other operands.
+  /// elements. If there are several such operands or none, the chain follows the operand with the largest numbers. The
+  /// chain does not follow literals if there are other operands.
   std::vector<Cause> causes;
 };
 /// One line: call, type, range, element and site.
@@ -131,10 +131,10 @@ bool is_capsule(const std::string& path);
 ///
 /// A call makes the play fail if it throws, or if it makes NaN or infinities that reach an output. To test a call, ones
 /// replace the NaN and infinities that all other calls make. A call *makes* an element NaN, inf or -inf if the element
-/// stays so when ones replace all NaN and all elements of the same kind in the operands. The call only passes on
-/// elements that become finite. Infinities of literals and of masks (arrays of zeros and infinities of one sign) are
-/// intended. If only such infinities reach the outputs, the failure is `passed_on`, and the capsule contains all calls
-/// on the way from them to the output.
+/// keeps this value when ones replace all NaN and all elements of the same kind in the operands. If the element becomes
+/// finite instead, the call only passes it on. Infinities of literals and of masks (arrays of zeros and infinities of
+/// one sign) are intended. If only such infinities reach the outputs, the failure is `passed_on`, and the capsule
+/// contains all calls on the way from them to the output.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// Options of replaying a capsule.

@@ -19,8 +19,9 @@ struct LinearSolveOptions {
   std::int64_t restart = 30;   ///< GMRES restarts after this many directions.
 };
 
-/// Records the solution x of A x = b. `product` records A v. It must be linear in v, and may use any vars of the tape.
-/// b, v and x are lists of arrays of the same types. linear_solve computes only products with A, never A itself.
+/// Records the solution x of A x = b. `product` takes v and records A v. It must be linear in v, and may use any vars
+/// of the tape. b, v and x are lists of arrays of the same types. linear_solve computes only products with A, never A
+/// itself.
 ///
 /// Implicit differentiation gives the derivatives with respect to b and to the vars that `product` uses. Each
 /// derivative costs one more solve. Reverse mode solves with the transposed matrix. `vmap` solves one system per

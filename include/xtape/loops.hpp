@@ -16,10 +16,10 @@ struct Looped {
 };
 
 /// Applies `body` to states, starting with `init`, as long as `condition` holds for them, at most `max_steps` times.
-/// The model is jax.lax.while_loop. The limit makes the loop differentiable in both modes, any number of times.
-/// while_loop calls both functions only to record them. They may use any other vars of the tape (weights), which also
-/// get gradients. States have any dtype and keep their types. Random ops of the body draw new numbers at every step. A
-/// play draws the numbers of all max_steps steps at once.
+/// The counterpart in JAX is jax.lax.while_loop. The limit makes the loop differentiable in both modes, any number of
+/// times. while_loop calls both functions only to record them. They may use any other vars of the tape (weights), which
+/// also get gradients. States have any dtype and keep their types. Random ops of the body draw new numbers at every
+/// step. A play draws the numbers of all max_steps steps at once.
 ///
 /// A play of a gradient keeps the values that the gradient needs in arrays of max_steps steps. Other plays keep none.
 /// Under `vmap`, a step takes place as long as any example needs it. Each example keeps the states after its own last
@@ -33,9 +33,9 @@ Looped while_loop(const std::function<Var(const Vars&)>& condition, const std::f
                   const Vars& init, std::int64_t max_steps, Caller caller = Caller::here());
 
 /// Returns the results of `if_true` for the inputs if the predicate (a single bool) is true, otherwise those of
-/// `if_false`. The model is jax.lax.cond. Both branches must return the same types. Both are recorded, and may use any
-/// other vars of the tape. A play runs only the branch that is taken, also in gradients and tangents, but draws random
-/// numbers for both. Under `vmap`, a play runs both branches if there are examples for both.
+/// `if_false`. The counterpart in JAX is jax.lax.cond. Both branches must return the same types. Both are recorded, and
+/// may use any other vars of the tape. A play runs only the branch that is taken, also in gradients and tangents, but
+/// draws random numbers for both. Under `vmap`, a play runs both branches if there are examples for both.
 ///
 /// Throws ShapeError or DtypeError if the predicate is not a single bool, ShapeError if the branches differ in the
 /// number or the types of their results, HandleError if a var belongs to another tape. Throws Error if a branch is

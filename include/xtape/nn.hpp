@@ -22,7 +22,7 @@ namespace xtape::nn {
 /// x [..., in] times weight [out, in] plus bias [out], with the weight layout of PyTorch's Linear.
 Var linear(const Parameters& p, const Argument& x, std::int64_t out, bool with_bias = true,
            const Initialiser& initialiser = init::glorot_uniform());
-/// The same with weight [in, out], the layout of Keras's Dense and GPT-2's Conv1D.
+/// Like `linear`, but with weight [in, out], the layout of Keras's Dense and GPT-2's Conv1D.
 Var dense(const Parameters& p, const Argument& x, std::int64_t out, bool with_bias = true,
           const Initialiser& initialiser = init::glorot_uniform());
 /// Returns row i of weight [rows, width] for every integer i of `indices`. The table is p.vars().at("NAME.weight").
@@ -102,7 +102,7 @@ Var multi_head_attention(const Parameters& p, const Argument& x, std::int64_t he
 /// Sines and cosines of the positions of tokens [b, t]: [t, width] (section 3.5). Has no parameters.
 Var sinusoidal_positions(const Argument& tokens, std::int64_t width, std::int64_t axis = -1);
 
-/// The layers of models/transformer.json.
+/// Options of the layers of models/transformer.json.
 struct TransformerOptions {
   std::int64_t heads = 8, d_ff = 2048;
   double dropout_rate = 0.1, attention_dropout_rate = 0, activation_dropout_rate = 0;

@@ -53,11 +53,11 @@ class OnnxModel {
   /// Records the model on the tape of `inputs`, and returns its outputs. The sites of the tape's nodes contain the
   /// names of the nodes in the file.
   ///
-  /// Inputs of nodes that determine shapes (axes, sizes, repetitions) must be constant at record time: attributes,
-  /// initialisers, or values computed from these and from shapes. Otherwise record throws Error. Throws Error if the
-  /// number of inputs is wrong. Throws ShapeError or DtypeError if an input does not match the file; dynamic dimensions
-  /// of the same name must be equal. Errors of ops propagate, with the name of the node. After an error, nothing stays
-  /// recorded.
+  /// Some inputs of nodes determine shapes (axes, sizes, repetitions). They must be constant at record time:
+  /// attributes, initialisers, or values computed from these and from shapes. Otherwise, `record` throws Error. Throws
+  /// Error if the number of inputs is wrong. Throws ShapeError or DtypeError if an input does not match the file;
+  /// dynamic dimensions of the same name must be equal. Errors of ops propagate, with the name of the node. After an
+  /// error, nothing stays recorded.
   Vars record(Tape tape, const Vars& inputs) const;
   /// Records the model and returns the named intermediate values instead of its outputs. Use it to truncate or inspect
   /// a model. Throws Error if a name belongs to no node, input or initialiser.

@@ -104,8 +104,8 @@ Var logical_not(const Argument& x);
 // Operators on two vars, or on a var and an Operand or C++ number.
 template <class T>
 using VarOfNumber = std::enable_if_t<std::is_arithmetic<T>::value || std::is_same<T, Operand>::value, Var>;
-/// Matches operands of unsupported types. Gives a single error that names the supported types, instead of a list of
-/// candidates.
+/// Matches operands of unsupported types. The compiler then gives a single error that names the supported types,
+/// instead of a list of candidates.
 template <class T>
 using VarOfOther =
     std::enable_if_t<!std::is_arithmetic<T>::value && !std::is_convertible<const T&, Operand>::value, Var>;
@@ -188,15 +188,16 @@ Var ones(Tape tape, const Shape& shape, std::optional<Dtype> dtype = std::nullop
 Var full(Tape tape, const Shape& shape, const Literal& value, std::optional<Dtype> dtype = std::nullopt,
          Caller caller = Caller::here());
 Var zeros_like(const Argument& x);  ///< Has the shape and dtype of x.
-Var ones_like(const Argument& x);   ///< The same.
+Var ones_like(const Argument& x);   ///< Has the shape and dtype of x.
 /// Each element is its index along `axis`. Throws DtypeError if `dtype` is bool or cannot hold the last index.
 Var iota(Tape tape, const Shape& shape, std::int64_t axis = 0, Dtype dtype = Dtype::int64,
          Caller caller = Caller::here());
 /// [rows, columns], 1 where both indices are equal, otherwise 0. columns = -1 means `rows`.
 Var eye(Tape tape, std::int64_t rows, std::int64_t columns = -1, std::optional<Dtype> dtype = std::nullopt,
         Caller caller = Caller::here());
-/// The constant start, start + step … before stop, as in NumPy. Without `dtype`, it is int64 if all three literals are
-/// integers, otherwise the default dtype. Throws Error if the step is 0 or a bound is not finite.
+/// A constant vector: start, start + step … up to, but not including, stop, as in NumPy. Without `dtype`, the dtype is
+/// int64 if all three literals are integers, otherwise the default dtype. Throws Error if the step is 0, or if start or
+/// stop is not finite.
 Var arange(Tape tape, const Literal& start, const Literal& stop, const Literal& step = 1,
            std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
 Var arange(Tape tape, const Literal& stop, Caller caller = Caller::here());  ///< From 0, with step 1.
@@ -204,14 +205,14 @@ Var arange(Tape tape, const Literal& stop, Caller caller = Caller::here());  ///
 Var linspace(Tape tape, double start, double stop, std::int64_t steps, std::optional<Dtype> dtype = std::nullopt,
              Caller caller = Caller::here());
 /// int64 [t]: 0 … t - 1, where t is the size of `tokens` along `axis`. The values of `tokens` do not matter. If
-/// `tokens` has a past (Tape::set_past), the result is [b, t]: past[row] + 0, 1 …
+/// `tokens` has a past (Tape::set_past), the result is [b, t]: past[row], past[row] + 1 …
 Var positions(const Argument& tokens, std::int64_t axis = -1);
 /// The bool mask [t, t] (query, key) of the keys that a query must not see: true where key > query. t is the size of
-/// `tokens` along `axis`. If `tokens` has a past, the mask is [b, 1, t, capacity], for queries at past[row] + 0, 1 …
-/// and the keys in a cache. With a `window`, the mask is also true where key <= query - window (sliding windows:
+/// `tokens` along `axis`. If `tokens` has a past, the mask is [b, 1, t, capacity], for queries at past[row], past[row]
+/// + 1 … and the keys in a cache. With a `window`, the mask is also true where key <= query - window (sliding windows:
 /// Beltagy et al., 2020). Throws Error if `window` is negative.
 Var causal_mask(const Argument& tokens, std::int64_t axis = -1, std::int64_t window = 0);
-// Random ops draw new numbers for every step of a play (see Player::play). The site of a call selects its stream.
+// Random ops draw new numbers for every random step (see Player::play). The site of a call selects its random stream.
 /// Uniform over [low, high), of a float dtype. Throws Error if low > high or a bound is not finite.
 Var uniform(Tape tape, const Shape& shape, double low = 0, double high = 1,
             std::optional<Dtype> dtype = std::nullopt, Caller caller = Caller::here());
@@ -225,7 +226,8 @@ Var categorical(const Argument& logits);
 /// The elements of x in row-major order with another shape of the same number of elements. One size may be -1; reshape
 /// infers it. The result is a view if strides can express it.
 Var reshape(const Argument& x, const Shape& shape);
-/// Axis i of the result is axis axes[i] of x. `axes` names every axis once. If empty, the order is reversed. A view.
+/// Axis i of the result is axis axes[i] of x. `axes` names every axis once. If `axes` is empty, the order of the axes
+/// is reversed. A view.
 Var transpose(const Argument& x, const Axes& axes = {});
 /// Splits, permutes and joins axes according to an einops pattern: "b t (h e) -> b h t e". `sizes`, such as {{"h",
 /// 12}}, gives the sizes that x's shape does not determine. Recorded as reshape, transpose, reshape.
@@ -259,7 +261,7 @@ Var pad(const Argument& x, const std::vector<std::int64_t>& before, const std::v
 Var flip(const Argument& x, const Axes& axis);  ///< Reverses the order along these axes. A view.
 /// Adds an axis of size 1 as axis `axis` of the result. A view.
 Var expand_dims(const Argument& x, std::int64_t axis);
-/// Drops these axes of size 1. If empty, drops all axes of size 1. A view.
+/// Drops these axes of size 1. If `axis` is empty, drops all axes of size 1. A view.
 Var squeeze(const Argument& x, const Axes& axis = {});
 /// Shifts x by one along `axis`: drops the last slice and inserts a slice of `value` at the front. A decoder then reads
 /// the tokens before each position. In mode predict, the result is x itself.
@@ -267,9 +269,9 @@ Var shift_right(const Argument& x, std::int64_t axis = 1, const Literal& value =
 
 // Products of numbers, not bool. --------------------------------------------------------------------------------------
 /// The sum of products of the operands over all axes that the result lacks: "bi,io->bo", or with names "b query d, b
-/// key d -> b query key". '...' stands for the leading axes without letters. Only those axes broadcast sizes of 1. A
-/// letter that occurs twice in an operand means its diagonal. Without '->', the result has the letters that occur once,
-/// in alphabetical order. Integers wrap. einsum multiplies more than two operands in pairs, starting with the cheapest
+/// key d -> b query key". '...' stands for the leading axes without letters. Only these axes broadcast. A letter that
+/// occurs twice in an operand means its diagonal. Without '->', the result has the letters that occur once, in
+/// alphabetical order. Integers wrap. einsum multiplies more than two operands in pairs, starting with the cheapest
 /// pair.
 Var einsum(const std::string& equation, const Vars& operands, Caller caller = Caller::here());
 template <class... More>
@@ -288,8 +290,8 @@ Var diagonal(const Argument& x, std::int64_t axis1, std::int64_t axis2);
 /// Slices of x along `axis`. The shape of the indices replaces the axis. With axis 0, y[i…] = x[indices[i…]], an
 /// embedding lookup.
 Var take(const Argument& x, const Var& indices, std::int64_t axis = 0);
-/// Gathers elements like torch.gather: for axis 1 of three, y[a, b, c] = x[a, indices[a, b, c], c]. `indices` has x's
-/// sizes except along `axis`.
+/// Gathers elements like torch.gather. If x has three axes and `axis` is 1, then y[a, b, c] = x[a, indices[a, b, c],
+/// c]. `indices` has x's sizes except along `axis`.
 Var gather(const Argument& x, std::int64_t axis, const Var& indices);
 /// x with the slices of `part` added at the indices. This is the adjoint of take. `part` has the shape of take's
 /// result. Slices of equal indices add up, in their order. Accepts numbers only.
@@ -333,11 +335,11 @@ Var rms_norm(const Argument& x, const Var& weight, double epsilon = 1e-6);
 /// al., 2014). The gradient uses the same random numbers. The result is x itself in other modes, or if the rate is 0.
 Var dropout(const Argument& x, double rate);
 /// Takes logits [..., classes] and integer targets [...]. The loss of a target is -sum_c q_c log softmax(logits)_c.
-/// Returns the sum of the losses of all targets except `ignore`, in the dtype of the logits, and the int64 number of
-/// these targets. Both have rank 0. q has 1 - label_smoothing at the target class, and label_smoothing spread evenly
-/// over all classes, or over all classes except `smoothing_excludes` if it is >= 0 (Szegedy et al., 2016). Playing
-/// throws Error if a target is neither a class nor `ignore`. This is the op `cross_entropy` of definitions.
-/// cross_entropy in xtape/ops/losses.hpp computes the mean.
+/// Targets equal to `ignore` do not count. Returns the sum of the losses of all other targets, in the dtype of the
+/// logits, and the int64 number of these other targets. Both have rank 0. q has 1 - label_smoothing at the target
+/// class, and label_smoothing spread evenly over all classes, or over all classes except `smoothing_excludes` if it is
+/// >= 0 (Szegedy et al., 2016). Playing throws Error if a target is neither a class nor `ignore`. This is the op
+/// `cross_entropy` of definitions. cross_entropy in xtape/ops/losses.hpp computes the mean.
 std::pair<Var, Var> cross_entropy_sum(const Argument& logits, const Var& targets, std::int64_t ignore = -100,
                                       double label_smoothing = 0, std::int64_t smoothing_excludes = -1);
 #ifndef XTAPE_NO_OLD_NAMES

@@ -139,8 +139,9 @@ class EarlyStopping {
   void restore();
   double best() const;                   ///< The lowest loss. Infinite before the first evaluation.
   std::int64_t best_evaluation() const;  ///< The number of the best evaluation, from 0. -1 before the first.
-  /// Returns the state, which shares its memory with this object: the best weights, "best.NAME", the lowest loss,
-  /// "loss", float64 (), and the numbers of evaluations and of the best one, "evaluations", int64 [2].
+  /// Returns the state, which shares its memory with this object. "best.NAME" contains the best value of each weight.
+  /// "loss", float64 [], contains the lowest loss. "evaluations", int64 [2], contains the number of evaluations and the
+  /// number of the best evaluation.
   Store state() const;
 
  private:

@@ -51,7 +51,7 @@ class Parameters {
   /// Returns the store's parameter of this name, of any type. Throws Error with the nearest name if the store has none.
   Var operator()(const std::string& name, Caller caller = Caller::here()) const;
 
-  /// The same parameters with names that begin with "SCOPE.". Throws Error if the scope is empty.
+  /// Access to the parameters of a scope, whose names begin with "NAME.". Throws Error if `name` is empty.
   Parameters scope(const std::string& name) const;
   Parameters operator/(const std::string& name) const { return scope(name); }
   template <class T, class = std::enable_if_t<std::is_integral<T>::value>>
@@ -72,7 +72,7 @@ class Parameters {
   // Statistics: parameters that no gradient trains, such as the scale of the inputs, or running means that the program
   // updates.
   /// Returns a statistic. The arguments are those of operator(). No gradient flows to a statistic (stop_gradient), and
-  /// vars() does not contain it, so Step leaves it unchanged. After record_update, returns the new value.
+  /// vars() does not contain it, so Step leaves it unchanged. After record_update, `statistic` returns the new value.
   Var statistic(const std::string& name, const Shape& shape, const Initialiser& initialiser,
                 Caller caller = Caller::here()) const;
   /// The same for a statistic that starts as a copy of `initial`, with its shape and dtype: p.statistic("mean",

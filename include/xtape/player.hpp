@@ -38,15 +38,17 @@ struct Passes {
   static Passes unfused();
 };
 
-/// Memory for temporaries that several players share. Only one of these players may play at a time. The arena reserves
-/// address space once, and uses as much memory as the largest plan needs.
+/// Memory that several players share for their temporaries. Only one of these players may play at a time. The arena
+/// reserves address space once, and uses as much memory as the largest plan needs.
 class Arena;
+/// Makes an arena for players that share it (PlayerOptions::arena). It takes no memory until a plan needs it.
 std::shared_ptr<Arena> make_arena();
 
-/// Parameters in the packed layout that matrix products read. Players that share packed weights pack a parameter once,
-/// not at each play. The packed copy takes as much memory as the parameters that such products read. Players of several
-/// threads may share packed weights.
+/// Parameters in the packed layout that matrix products read. If players share these packed weights, each parameter is
+/// packed only once, not at each play. The packed copy takes as much memory as the parameters that matrix products
+/// read. Players of several threads may share packed weights.
 class PackedWeights;
+/// Makes an object for players that share packed weights (PlayerOptions::packed). It is empty until a player packs.
 std::shared_ptr<PackedWeights> make_packed_weights();
 /// Makes later plays pack again. Call it after parameters are written, while no player of `weights` plays.
 void repack(PackedWeights& weights);
@@ -165,7 +167,8 @@ std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, con
 class MemoryError : public Error {
  public:
   MemoryError(const std::string& message, std::size_t least) : Error(message), least_(least) {}
-  /// The least possible limit in bytes, for PlayerOptions::memory. If a Trainer throws, for TrainerOptions::memory.
+  /// The least possible value of PlayerOptions::memory in bytes. If a Trainer throws this error, the least possible
+  /// value of TrainerOptions::memory.
   std::size_t least() const { return least_; }
 
  private:
@@ -229,9 +232,9 @@ class Player {
   /// `random_step`, random ops draw the same numbers. The default step is the step of the last play plus one, so that
   /// each play draws new numbers.
   ///
-  /// Throws DtypeError or ShapeError if a feed has another type, and Error if a feed is missing, given twice or
-  /// carried. These errors occur before any computation. Errors in the values (an index out of range) occur during the
-  /// computation. They name the op and its site, and leave outputs and carried states unspecified.
+  /// Throws DtypeError or ShapeError if a feed has another type, and Error if a feed is missing, given twice, or given
+  /// for a carried input. These errors occur before any computation. Errors in the values (an index out of range) occur
+  /// during the computation. They name the op and its site, and leave outputs and carried states unspecified.
   void play(std::initializer_list<Feed> feeds = {}, Caller caller = Caller::here()) {
     play(feeds.begin(), feeds.size(), step(), caller);
   }
@@ -245,8 +248,8 @@ class Player {
     play(feeds.data(), feeds.size(), random_step, caller);
   }
   void play(const Feed* feeds, std::size_t count, std::uint64_t random_step, Caller caller = Caller::here());
-  /// Plays, and calls after(i) after each step i of the plan. Outputs can then be used before the play ends (see
-  /// final_steps). An exception of `after` ends the play.
+  /// Plays, and calls `after` with i when step i of the plan is complete. The caller can then use some outputs before
+  /// the play ends (see final_steps). An exception of `after` ends the play.
   void play(const std::vector<Feed>& feeds, std::uint64_t random_step, const std::function<void(std::int64_t)>& after,
             Caller caller = Caller::here());
   std::uint64_t step() const;  ///< The random step of the next play without an explicit step. Initially 0.

@@ -10,7 +10,7 @@ namespace xtape {
 /// round only where it is faster. docs/performance.md has the table.
 enum class Precision : std::uint8_t {
   float32,  ///< No rounding. Results are as exact as those of float32 arithmetic.
-  bf16x3,   ///< Two bfloat16 numbers, 16 bits together. Needs three products instead of six.
+  bf16x3,   ///< The sum of two bfloat16 numbers, with 16 bits. A product takes three bfloat16 products.
   bf16,     ///< bfloat16, 8 bits.
 };
 

@@ -39,11 +39,11 @@ SparsityPattern jacobian_sparsity(const Var& output, const Var& input, Caller ca
 /// jacobian_sparsity propagate.
 SparsityPattern hessian_sparsity(const Var& output, const Var& input, Caller caller = Caller::here());
 
-/// Returns a colour from 0 for each column, so that no two columns of the same colour have elements in the same row.
-/// The sum of the columns of a colour then contains all their elements (Curtis, Powell and Reid, 1974, On the
-/// estimation of sparse Jacobian matrices). The algorithm is greedy, and starts with the columns that have the most
-/// elements. The three colourings throw ShapeError if the pattern's shape does not have two sizes, and Error if an
-/// element is outside the shape or given twice.
+/// Returns a colour (0, 1, 2 …) for each column. No two columns of one colour have elements in the same row. The sum of
+/// the columns of a colour then contains all their elements (Curtis, Powell and Reid, 1974, On the estimation of sparse
+/// Jacobian matrices). The algorithm is greedy, and starts with the columns that have the most elements. The three
+/// colourings throw ShapeError if the pattern's shape does not have two sizes, and Error if an element is outside the
+/// shape or given twice.
 std::vector<std::int64_t> colour_columns(const SparsityPattern& pattern);
 /// Returns a colour for each row, in the same way.
 std::vector<std::int64_t> colour_rows(const SparsityPattern& pattern);
@@ -72,9 +72,9 @@ struct SparseMatrix {
   std::int64_t colours = 0;  ///< The number of tangents or cotangents that a play computes.
 };
 
-/// Records the Jacobian of `output` with respect to `input`, each in row-major order. The values are ordinary nodes of
-/// the output's dtype, and are differentiable again. They are computed by jvp or grad for all colours at once (vmap),
-/// followed by a take of the elements.
+/// Records the Jacobian of `output` with respect to `input`. The elements of both are in row-major order. The values
+/// are ordinary nodes of the output's dtype, and are differentiable again. They are computed by jvp or grad for all
+/// colours at once (vmap), followed by a take of the elements.
 ///
 /// Throws ShapeError if the given pattern has another shape, and Error if chunk_size is negative. Errors of
 /// jacobian_sparsity, the colourings and `jacobian` propagate. After an error, nothing is recorded.

@@ -72,9 +72,9 @@ class Step {
   Step(const Objective& objective, const Store& weights, const std::vector<OptimizerGroup>& groups,
        const StepOptions& options = {}, const Tape& like = Tape(), Caller caller = Caller::here());
 
-  /// Makes an update and returns the loss before the update. The number of the update is the random step. Feeds are for
-  /// a loss on a tape. Throws UpdateError if the loss or the norm of the gradients is not finite. Errors of
-  /// Player::play and Optimizer::update propagate. After an error, nothing has changed.
+  /// Makes an update and returns the loss before the update. The number of the update is the random step. Give feeds if
+  /// the objective is a loss on a tape. Throws UpdateError if the loss or the norm of the gradients is not finite.
+  /// Errors of Player::play and Optimizer::update propagate. After an error, nothing has changed.
   double operator()(std::initializer_list<Feed> feeds, Caller caller = Caller::here()) {
     return update(feeds.begin(), feeds.size(), caller);
   }

@@ -53,8 +53,8 @@ struct Node {
   ValueIds inputs;
   SharedList<ValueType> outputs;     ///< The type of each output.
   Site site;
-  bool fused = false;  ///< Recorded by `grad` or `scan` as part of a rule.
-  bool early = false;  ///< Recorded by `jvp`. The player runs this node as soon as its inputs are available.
+  bool fused = false;  ///< Whether `grad` or `scan` recorded the node for a fusion rule.
+  bool early = false;  ///< Whether `jvp` recorded the node. Players run it as soon as its inputs are available.
   /// The enclosed nodes of an op that repeats, recomputes or fuses nodes (scan, checkpoint).
   std::shared_ptr<const Tape> body;
   Array storage;             ///< The array of a constant or parameter.
@@ -102,8 +102,8 @@ class Var {
   /// The size along `axis`; negative axes count from the back. Throws ShapeError if there is no such axis.
   std::int64_t size(std::int64_t axis, Caller caller = Caller::here()) const;
 
-  /// Indexes x, with one index per axis in order: x.at(0), x.at(all, -1), x.at("...", Slice(1, 3)). Axes without an
-  /// index stay whole. Recorded as `slice` and `reshape`. Throws ShapeError if an index is out of range or there are
+  /// Indexes the var, with one index per axis in order: x.at(0), x.at(all, -1), x.at("...", Slice(1, 3)). Axes without
+  /// an index stay whole. Recorded as `slice` and `reshape`. Throws ShapeError if an index is out of range or there are
   /// more indices than axes.
   Var at(const Index& a, const Index& b = {}, const Index& c = {}, const Index& d = {}, Caller caller = Caller::here()) const;
   /// The same for any number of indices.
@@ -265,13 +265,13 @@ class Tape {
   /// not UTF-8. Throws FileError if the folder cannot be written, `path` is not a saved tape, or the folder has other
   /// files.
   void save(const std::string& path, const NamedVars& outputs = {}) const;
-  /// Reads a saved tape. Its results are bitwise those of the original tape. Later recordings also get the same sites.
-  /// `weights` replace parameters by the names in SavedTape::parameters. The tape then shares the arrays of `weights`
-  /// and does not read those of the file.
+  /// Reads a saved tape. The results of its plays are bitwise those of the original tape. Later recordings get the same
+  /// sites as on the original tape. An array of `weights` replaces the parameter with the same name in
+  /// SavedTape::parameters. The tape then shares the arrays of `weights` and does not read those of the file.
   ///
   /// `ops` is the table of the ops that nodes may have. Null means builtin_ops(). Throws FileError with file and line
-  /// if recording could not have made the contents. Throws FileError if `weights` has an array that the tape lacks
-  /// while `weights` lacks a parameter of the tape.
+  /// if recording could not have made the contents. Throws FileError if `weights` both has an array that the tape lacks
+  /// and lacks a parameter that the tape has.
   static SavedTape load(const std::string& path, const Store& weights = {}, const OpTable* ops = nullptr);
   void to_dot(std::ostream& out) const;  ///< Writes a Graphviz digraph with one vertex per node.
 

@@ -190,9 +190,9 @@ struct RowBatchesOptions {
 };
 
 /// Batches of rows: pairs of sentences, single texts, or texts with labels and numbers. Rows of a batch have similar
-/// lengths. The rest is padding, with ignored targets and labels. Numbers cannot be ignored, so batches with numbers
-/// have no padding rows. An epoch reads all training rows once. Rows of equal length are shuffled among their batches,
-/// and the batches are shuffled.
+/// lengths. Padding fills shorter rows and missing rows. Its targets and labels are ignored. Numbers cannot be ignored,
+/// so batches with numbers have no padding rows. An epoch reads all training rows once. Rows of equal length are
+/// shuffled among their batches, and the batches are shuffled.
 ///
 /// With draws, only the seed and the numbers of the row and the draw determine whether the draw contains the row. The
 /// drawn rows are sorted by length and divided into batches with equally many rows. Copies of rows fill up a batch to a

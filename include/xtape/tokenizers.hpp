@@ -193,9 +193,9 @@ struct TypedTokens {
 };
 
 /// A tokenizer.json in the format of Hugging Face's tokenizers: byte-level BPE (Llama 3, GPT-2), character-level BPE
-/// (Llama 2, Gemma), Unigram (T5), WordPiece (BERT) or WordLevel, with normalizers, pre-tokenizers, decoders and templates. encode
-/// recognises tokens that the file adds to the vocabulary, but not special tokens. Byte-level BPE without a normalizer
-/// encodes any bytes.
+/// (Llama 2, Gemma), Unigram (T5), WordPiece (BERT) or WordLevel, with normalizers, pre-tokenizers, decoders and
+/// templates. `encode` recognises tokens that the file adds to the vocabulary, but not special tokens. Byte-level BPE
+/// without a normalizer encodes any bytes.
 class PublishedTokenizer : public Tokenizer {
  public:
   /// Reads the text of a tokenizer.json. Errors use `name` as its name. Throws FileError with the line if the text is

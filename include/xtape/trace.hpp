@@ -9,9 +9,9 @@
 
 namespace xtape {
 
-/// Records the steps of players with this trace as PlayerOptions::trace, while the trace is on. Recording does not
-/// allocate. Events beyond the capacity are dropped. Several threads may record at the same time. No thread may record
-/// while another thread calls any other function of the trace.
+/// Records the steps of all players that have this trace in PlayerOptions::trace, while the trace is on. Recording does
+/// not allocate. Events beyond the capacity are dropped. Several threads may record at the same time. No thread may
+/// record while another thread calls any other function of the trace.
 class Trace {
  public:
   explicit Trace(std::size_t capacity = std::size_t{1} << 18);  ///< The number of events, of 40 bytes each.
@@ -21,8 +21,8 @@ class Trace {
 
   void set_on(bool on);  ///< Initially off.
   bool on() const;
-  /// Adds work of the calling thread that is not part of a player, such as an optimizer's, from `begin` to now. Does
-  /// nothing while the trace is off. `name` is not copied, so it must stay valid.
+  /// Adds an event for work of the calling thread from `begin` to now. The work is not part of a player. An example is
+  /// the update of an optimiser. Does nothing while the trace is off. `name` is not copied, so it must stay valid.
   void add(const char* name, double begin);
   static double now();          ///< Seconds on the clock of traces.
   std::size_t events() const;   ///< The number of recorded events.

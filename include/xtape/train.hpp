@@ -92,9 +92,9 @@ struct TrainerOptions {
   ScheduleOptions schedule = {};
   /// Micro-batches per update, 1 to 1,048,576. The update equals an update on all micro-batches at once.
   std::int64_t accumulate = 1;
-  /// The number of parts that the rows of a batch are split into. The parts are summed in a fixed order. So the bits of
-  /// results depend on `shards`, but not on which rank or thread computes a part. Each part draws its own random
-  /// numbers.
+  /// The number of parts that the rows of a batch are split into. The gradients of the parts are summed in a fixed
+  /// order. So the bits of results depend on `shards`, but not on which rank or thread computes a part. Each part draws
+  /// its own random numbers.
   std::int64_t shards = 1;
   /// The other processes ("ranks") that train with this one. Null means none. All ranks must make the same calls with
   /// the same model, batches and options, and get the same results. There are at most as many ranks as shards.
@@ -275,7 +275,8 @@ struct Recipe {
     std::string kind;  ///< "text", "documents", "pairs", "table", "tags", "images" or "arrays".
     Files training, validation, test;
     double split = 0.9;  ///< Without validation files: the share of the training data used for training.
-    /// If above 0, the number of last rows held out for validation. It then replaces `split`.
+    /// If above 0, this many rows at the end of the training data are held out for validation. `split` then has no
+    /// effect.
     std::int64_t held_out = 0;
     std::int64_t block_size = 64;  ///< For "text".
     bool consecutive = false;      ///< For "text": see TextBatches.
@@ -447,9 +448,9 @@ class Run {
   /// Writes the model like xtape::save_hugging_face, with the other files of the folder that the run started from.
   void save_hugging_face(const std::string& folder, std::optional<Dtype> weights = std::nullopt) const;
   /// Writes the run's adapters like xtape::save_adapter. The default of `base` is the folder that the run started from.
-  /// Reads the adapters back on top of this folder. Returns false if the folder no longer exists, so that they were not
-  /// read back. Throws FileError if a file cannot be written, if the run did not start from a folder, or if its model
-  /// has other weights or hyper-parameters than the folder's.
+  /// Reads the adapters back on top of this folder. Returns false if the folder no longer exists. The adapters are then
+  /// not read back. Throws FileError if a file cannot be written, if the run did not start from a folder, or if the
+  /// run's model has other weights or hyper-parameters than the model of the folder.
   bool save_adapter(const std::string& folder, const std::string& base = "") const;
 
  private:

@@ -13,10 +13,10 @@ namespace xtape {
 struct OpCall {
   const Op& op;
   const Attributes& attributes;    ///< Complete with defaults, in the order of the op's specs.
-  std::vector<ValueType> inputs;   ///< One per operand. Omitted optional inputs are missing at the end.
-  SharedList<ValueType> outputs;   ///< Empty while the shape rule or a rule's `refuses` runs.
+  std::vector<ValueType> inputs;   ///< One per operand. Shorter if trailing optional inputs are omitted.
+  SharedList<ValueType> outputs;   ///< Empty while Op::shape or FusionRule::refuses runs.
   const Tape* body = nullptr;      ///< Null if the node has no body.
-  Site site;                       ///< Empty while the shape rule or a rule's `refuses` runs.
+  Site site;                       ///< Empty while Op::shape or FusionRule::refuses runs.
 
   // These accessors throw Error if the attribute is absent or has another type. `number` does not accept an integer,
   // because attributes of type `number` always hold a double.
@@ -29,7 +29,7 @@ struct OpCall {
   bool flag(const std::string& name) const { return get<bool>(name); }
   std::int64_t integer(const std::string& name) const { return get<std::int64_t>(name); }
   double number(const std::string& name) const { return get<double>(name); }
-  /// The value of an attribute of type `element`. Throws DtypeError if it does not fit `dtype`.
+  /// The value of an attribute of type `element`. Throws DtypeError if the value does not fit `dtype`.
   Literal element(const std::string& name, Dtype dtype) const {
     const Literal number = attributes.number(name);
     require_fits(number, dtype, name);

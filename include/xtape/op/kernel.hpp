@@ -13,17 +13,18 @@ namespace xtape {
 struct KernelArguments {
   const void* const* in = nullptr;
   void* const* out = nullptr;
-  void* scratch = nullptr;   ///< Kernel::scratch_bytes, 64-byte aligned. The contents are unspecified.
+  void* scratch = nullptr;   ///< Memory of Kernel::scratch_bytes, 64-byte aligned, with unspecified contents.
   std::uint64_t step = 0;    ///< The random step, an argument of Player::play.
-  void* prepared = nullptr;  ///< Kernel::prepared_bytes, 64-byte aligned, exclusive to this kernel.
+  void* prepared = nullptr;  ///< Memory of Kernel::prepared_bytes, 64-byte aligned, exclusive to this kernel.
 };
 
 /// Computes the outputs of a call. Everything that depends on shapes is computed when the kernel is made. Runs must not
 /// allocate. The playing thread calls `prepare` and `run`, never at the same time. Equal calls of a plan share a kernel
 /// unless their op is random, so a kernel must not keep state between runs.
 ///
-/// `run` may throw Error if the op does not accept a value (an index out of range), but not inside parallel_for. The
-/// player adds op and site, and the play fails. Results must not depend on the number of threads.
+/// `run` may throw Error if the op does not accept a value (such as an index out of range), but not inside
+/// parallel_for. The player adds op and site to the error, and the play fails. Results must not depend on the number of
+/// threads.
 struct Kernel {
   std::function<void(const KernelArguments&)> run;
   std::size_t scratch_bytes = 0;

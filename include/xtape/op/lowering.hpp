@@ -13,7 +13,8 @@
 
 namespace xtape {
 
-/// A call with the layouts chosen by the player. An op makes its kernel or tile function from it, once per plan.
+/// A call with the layouts chosen by the player. An op makes its kernel or tile function from a KernelCall, once per
+/// plan.
 struct KernelCall : OpCall {
   KernelCall(const OpCall& call) : OpCall(call) {}  // NOLINT: converts by intent
   std::vector<Layout> in;   ///< Per input. Offsets are 0, because pointers refer to the first elements.
@@ -65,7 +66,7 @@ struct Lowering {
   // The following functions are optional.
 
   /// For one-to-one views: the inverse of `view`. Maps a layout of the output to the layout of the input. Returns
-  /// nothing if there is none.
+  /// nothing if there is no such layout.
   std::function<std::optional<Layout>(const OpCall&, const Layout&)> unview = {};
   /// For ops whose output consists of their inputs (concat, stack): returns the layout of each input within the given
   /// layout of the output. The ops that compute the inputs can then write directly into the output. Also needs
@@ -85,8 +86,8 @@ struct Lowering {
   /// player casts their inputs to float32 and int32, and the results back. Not needed for views and ops with `parts` or
   /// `steps`.
   bool any_dtype = false;
-  bool casts = false;            ///< Whether it converts the elements of its input to the dtype of its output.
-  std::vector<int> widens = {};  ///< Float32 inputs that may be bfloat16, float16 or int8. The kernel widens them.
+  bool casts = false;            ///< Whether the op converts the elements of its input to the dtype of its output.
+  std::vector<int> widens = {};  ///< Float32 inputs that the kernel also accepts as bfloat16, float16 or int8.
   bool picks = false;   ///< Whether it reads at most as many elements of input 0 as it writes. For Plan::Step::bytes.
   bool scales = false;  ///< Whether the output is input 0 times input 1, so that Op::scaled may scale a result instead.
   bool adds = false;  ///< Whether the output is input 0 + input 1, so that an op with `accumulate` may compute the sum.

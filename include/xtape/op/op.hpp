@@ -19,7 +19,7 @@ namespace xtape {
 /// The dtypes that an input accepts, and its promotion (see `apply` in tape.hpp).
 enum class Accept : std::uint8_t {
   value,     ///< Any dtype. Promoted to one dtype with the op's other `value` and `floating` inputs.
-  floating,  ///< Like `value`, but promoted to a float. If no var is a float, this is the tape's default dtype.
+  floating,  ///< Like `value`, but promoted to a float: the tape's default dtype if no var is a float.
   integer,   ///< int32 or int64, not promoted (indices). A literal becomes int64.
   mask,      ///< bool, not promoted. A literal becomes bool.
   any        ///< Any dtype, not promoted. A literal becomes the tape's default dtype.
@@ -91,7 +91,7 @@ struct BatchCall {
   Vars inputs;               ///< Vars of `tape`. For `mapped` inputs, axis 0 is the batch.
   std::vector<bool> mapped;  ///< Per input, whether it differs between elements.
   std::int64_t size = 0;     ///< The number of elements.
-  /// Returns the body for all elements. The marked inputs and all results get the batch as axis 0.
+  /// Returns the body for all elements. The inputs marked in `mapped` and all results get the batch as axis 0.
   std::function<Tape(const Tape& body, const std::vector<bool>& mapped)> body;
 
   const Attributes& attributes() const { return node.attributes; }
@@ -183,7 +183,8 @@ struct Op {
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body = nullptr);
 
-/// The ops of sources: values fed at every play, arrays that plays read from a store, and arrays fixed on the tape.
+/// The ops of the three sources. An input is fed at every play, a parameter is read from a store, and a constant is
+/// fixed during recording.
 const Op& input_op();
 const Op& parameter_op();
 const Op& constant_op();

@@ -19,7 +19,7 @@ using TermId = std::int32_t;
 /// equal.
 struct Term {
   enum class Kind : std::uint8_t {
-    value,    ///< The value `value` of the tape, without its computation.
+    value,    ///< A value of the tape, without its computation. The field `value` identifies it.
     number,   ///< The literal `number`.
     sum,      ///< number + sum of factor * part. The first factor is 1, except for extreme literals (see TermTable).
     product,  ///< number * product of part ** factor.

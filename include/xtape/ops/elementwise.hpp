@@ -1,6 +1,6 @@
 /// More elementwise functions, with names and argument order of NumPy and PyTorch. docs/ops.md has the formulas. The
-/// functions broadcast, convert, record and throw like those of xtape/ops.hpp. float32 results are rounded once from
-/// double, except for compositions of other ops (lerp and the functions that return bool).
+/// functions broadcast, convert, record and throw like those of xtape/ops.hpp. float32 results are computed in double
+/// and rounded once, except for compositions of other ops (lerp and the functions that return bool).
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ Var hypot(const Operand& a, const Operand& b);
 /// start + weight * (end - start). The result is exactly `end` where the weight is 1.
 Var lerp(const Operand& start, const Operand& end, const Operand& weight);
 
-// Bool results of floats. Integers are converted. Not differentiable.
+// These functions of floats return bool. They convert integers to floats. Not differentiable.
 Var isnan(const Argument& x);
 Var isinf(const Argument& x);
 Var isfinite(const Argument& x);
@@ -60,14 +60,15 @@ Var nan_to_num(const Argument& x, double nan = 0, double posinf = std::numeric_l
                double neginf = -std::numeric_limits<double>::infinity());
 Var logical_xor(const Argument& a, const Var& b);  ///< bool, true if exactly one operand is true.
 
-// Integers in two's complement. DtypeError for other dtypes. Not differentiable.
+// Bitwise functions of integers in two's complement. They throw DtypeError for other dtypes. Not differentiable.
 Var bitwise_and(const Operand& a, const Operand& b);
 Var bitwise_or(const Operand& a, const Operand& b);
 Var bitwise_xor(const Operand& a, const Operand& b);
 Var bitwise_not(const Argument& x);
-/// a * 2 ** b with wrapping. 0 where b is negative or at least the number of bits.
+/// a * 2 ** b with wrapping. The result is 0 where b is negative or at least the number of bits of the dtype.
 Var bitwise_left_shift(const Operand& a, const Operand& b);
-/// floor(a / 2 ** b). 0 or -1, by the sign of a, where b is negative or at least the number of bits.
+/// floor(a / 2 ** b). Where b is negative or at least the number of bits of the dtype, the result is 0 if a >= 0, and
+/// -1 if a < 0.
 Var bitwise_right_shift(const Operand& a, const Operand& b);
 
 }  // namespace xtape

@@ -1,6 +1,7 @@
 /// Linear algebra of float matrices, which are the last two axes of arrays. All other axes are batch axes. The names
 /// are those of NumPy's and PyTorch's linalg. Definitions use the same names without `linalg`. LAPACK computes each
-/// matrix on one thread. On machines of the same type, the bits therefore do not depend on the number of threads.
+/// matrix on one thread. On machines of the same type, the bits of the results therefore do not depend on the number of
+/// threads.
 ///
 /// All functions are differentiable any number of times, unless stated otherwise. If a matrix has no result because it
 /// is singular or not positive definite, playing throws Error with the line and the index of the matrix in the batch.
@@ -17,8 +18,8 @@
 namespace xtape {
 namespace linalg {
 
-/// The lower triangular L [..., n, n] with L Lᵀ = A for a positive definite A. (A + Aᵀ) / 2 replaces A. Gradient:
-/// Murray, 2016, Differentiation of the Cholesky decomposition.
+/// The lower triangular L [..., n, n] with L Lᵀ = A for a positive definite A. cholesky uses (A + Aᵀ) / 2 in place of
+/// A. The gradient is that of Murray, 2016, Differentiation of the Cholesky decomposition.
 Var cholesky(const Argument& a, bool check = true);
 
 struct TriangularOptions {
@@ -27,7 +28,7 @@ struct TriangularOptions {
   bool unit_diagonal = false;  ///< Whether the diagonal counts as 1 and is not read.
   bool check = true;
 };
-/// X with A X = B for a triangular A [..., n, n] and B [..., n, k]. A has the batch axes of B or none.
+/// X with A X = B for a triangular A [..., n, n] and B [..., n, k]. A has the same batch axes as B, or no batch axes.
 Var triangular_solve(const Argument& a, const Var& b, const TriangularOptions& options = {});
 /// X with L Lᵀ X = B for L [..., n, n] from `cholesky` and B [..., n, k].
 Var cholesky_solve(const Argument& l, const Var& b, bool check = true);
@@ -51,17 +52,17 @@ struct SignLogDet {
 SignLogDet slogdet(const Argument& a);
 
 /// A = Q R for A [..., m, n], with Q [..., m, k], R [..., k, n] upper triangular, k = min(m, n). The signs are those of
-/// LAPACK. Gradient: Walter and Lehmann, 2018; Liao et al., 2019. The gradient is infinite or NaN where the first k
-/// columns of A are linearly dependent.
+/// LAPACK. The gradient is that of Walter and Lehmann, 2018, and Liao et al., 2019. It is infinite or NaN where the
+/// first k columns of A are linearly dependent.
 struct Qr {
   Var q, r;
 };
 Qr qr(const Argument& a);
 
 /// A = V diag(w) Vᵀ with the eigenvalues w [..., n] in ascending order and the eigenvectors V [..., n, n] as columns.
-/// (A + Aᵀ) / 2 replaces A. The gradient through the eigenvectors divides by differences of eigenvalues. It is NaN or
-/// infinite where two eigenvalues are equal, as in JAX and PyTorch. The gradient through the eigenvalues alone is
-/// always finite.
+/// eigh uses (A + Aᵀ) / 2 in place of A. The gradient through the eigenvectors divides by differences of eigenvalues.
+/// It is NaN or infinite where two eigenvalues are equal, as in JAX and PyTorch. The gradient through the eigenvalues
+/// alone is always finite.
 struct Eigh {
   Var eigenvalues, eigenvectors;
 };
@@ -75,19 +76,20 @@ struct Svd {
 };
 Svd svd(const Argument& a, bool check = true);
 
-/// The pseudoinverse [..., n, m] of A [..., m, n]. Singular values up to rtol times the largest count as 0. A negative
-/// rtol means max(m, n) times the precision of the dtype. Gradient for constant rank: Golub and Pereyra, 1973.
+/// The pseudoinverse [..., n, m] of A [..., m, n]. Singular values of at most rtol times the largest singular value are
+/// treated as 0. A negative rtol means max(m, n) times the precision of the dtype. The gradient assumes a constant rank
+/// (Golub and Pereyra, 1973).
 Var pinv(const Argument& a, double rtol = -1);
-/// The X [..., n, k] of least norm that minimises |A X - B|, which is pinv(A) B. B is [..., m, k], or a vector [m].
+/// The X [..., n, k] of least norm that minimises |A X - B|. This X is pinv(A) B. B is [..., m, k], or a vector [m].
 Var lstsq(const Argument& a, const Var& b, double rtol = -1);
-/// The number of singular values above rtol times the largest, int64 [...]. Not differentiable.
+/// The number of singular values above rtol times the largest singular value, int64 [...]. Not differentiable.
 Var matrix_rank(const Argument& a, double rtol = -1);
 
 /// The norm of A, [...]. `ord` is "fro" (root of the sum of squares), "nuc" (sum of singular values), "2" (largest
 /// singular value), "1" (largest sum of magnitudes of a column) or "inf" (largest sum of magnitudes of a row).
 Var matrix_norm(const Argument& a, const std::string& ord = "fro");
 Var matrix_power(const Argument& a, std::int64_t n);  ///< The n-th power of A. For n < 0, the power of the inverse.
-Var trace(const Argument& a);                         ///< The sum of the diagonal of A [..., m, n], [...].
+Var trace(const Argument& a);                         ///< The sum [...] of the diagonal of A [..., m, n].
 Var outer(const Argument& a, const Var& b);           ///< [..., m, n] from a [..., m] and b [..., n]: a_i b_j.
 Var kron(const Argument& a, const Var& b);  ///< The Kronecker product [..., m p, n q] of [..., m, n] and [..., p, q].
 

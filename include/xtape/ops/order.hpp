@@ -2,7 +2,7 @@
 /// largest number. Equal elements keep their order. All functions promote, record and throw like those in
 /// xtape/ops.hpp.
 ///
-/// There is no `unique`, because the shape of its result would depend on values. bincount counts known values.
+/// There is no `unique`, because the shape of its result would depend on values. To count known values, use bincount.
 #pragma once
 
 #include <cstdint>
@@ -39,17 +39,18 @@ Var quantile(const Argument& x, const Operand& q, const Axes& axis = {}, bool ke
 Var nanquantile(const Argument& x, const Operand& q, const Axes& axis = {}, bool keepdims = false,
                 const std::string& interpolation = "linear");
 
-// Not differentiable, except with respect to weights.
+// The following functions are not differentiable, except with respect to weights.
 /// Returns int64 [..., m] for sorted rows [..., n] and values [..., m]: the insertion index of each value in its row.
-/// The index is the number of elements < value, or <= value with `right`. A single row [n] accepts values of any shape.
-/// Whether the rows are sorted is not checked.
+/// The index is the number of elements < value, or <= value with `right`. If there is a single row [n], the values may
+/// have any shape. Whether the rows are sorted is not checked.
 Var searchsorted(const Argument& sorted, const Operand& values, bool right = false);
-/// Returns the bucket index of each x for the boundaries [n]. It is searchsorted with swapped arguments. An x on a
-/// boundary belongs to the bucket before it, or with `right` to the bucket after it.
+/// Returns the bucket index of each x for the boundaries [n]. It is searchsorted with swapped arguments. An x that
+/// equals a boundary belongs to the bucket before this boundary. With `right`, it belongs to the bucket after this
+/// boundary.
 Var bucketize(const Argument& x, const Var& boundaries, bool right = false);
-/// Returns int64 [length]: the count of each of 0 … length - 1 in the integers x of any shape. With float weights of
-/// x's shape, the result is the sum of the weights per value, in the dtype of the weights. Playing throws Error if an x
-/// is outside [0, length).
+/// Returns int64 [length]: how often each of 0 … length - 1 occurs in the integers x, which may have any shape. With
+/// float weights of x's shape, the result is the sum of the weights per value, in the dtype of the weights. Playing
+/// throws Error if an x is outside [0, length).
 Var bincount(const Argument& x, std::int64_t length);
 Var bincount(const Argument& x, std::int64_t length, const Var& weights);
 /// Returns [n - 1] counts of the elements of x in the bins between the ascending edges [n], like np.histogram. x has

@@ -1,13 +1,15 @@
-/// Random arrays of many distributions, and random choices, with names and arguments of PyTorch. Each function is a
-/// composition of a single draw of `uniform`, usually through an inverse distribution function. The functions therefore
-/// draw new numbers for every step of a play, every site, and every example under `vmap`. The bits do not depend on the
-/// number of threads. Samples that are functions of parameters have gradients of any order (Kingma and Welling, 2014).
+/// Random arrays of many distributions, and random choices, with names and arguments of PyTorch. Each function draws
+/// `uniform` once and transforms the result, usually by an inverse distribution function. The functions therefore draw
+/// new numbers for every random step (Player::play), every site, and every example under `vmap`. The bits do not depend
+/// on the number of threads. Samples that are functions of parameters have gradients of any order (Kingma and Welling,
+/// 2014).
 ///
-/// A float32 draw has 2^24 different values, between 2^-25 and 1 - 2^-25. So normal samples reach 5.9 standard
-/// deviations, and exponential samples 16.6 / rate. A float64 draw has 2^53 different values; the limits are 8.7 and
-/// 36.7. No sample is infinite or NaN for valid parameters. Parameters are not checked.
+/// A float32 draw has 2^24 different values, between 2^-25 and 1 - 2^-25. Normal samples are therefore at most 5.9
+/// standard deviations from the mean, and exponential samples are at most 16.6 / rate. A float64 draw has 2^53
+/// different values, and these limits are 8.7 and 36.7. No sample is infinite or NaN for valid parameters. Parameters
+/// are not checked.
 ///
-/// For other uniform distributions, low + (high - low) * uniform(…) has gradients with respect to its bounds.
+/// For other uniform distributions, low + (high - low) * uniform(…) has gradients with respect to low and high.
 /// `bernoulli` and `categorical` are in xtape/ops.hpp.
 #pragma once
 
@@ -28,8 +30,8 @@ Var randperm(Tape tape, std::int64_t n, Caller caller = Caller::here());
 // The following functions draw one sample per element of the parameters, which are floats and broadcast together.
 Var normal(const Operand& mean, const Operand& std);
 /// Normal samples under the condition low <= y <= high. A bound can be infinite. Throws Error if low >= high. Samples
-/// are less accurate if both bounds are on the same side of the mean. If they are more than 4 deviations away in
-/// float32, or more than 7 in float64, most samples equal a bound.
+/// are less accurate if both bounds are on the same side of the mean. If both are on the same side and more than 4
+/// standard deviations from the mean in float32, or more than 7 in float64, most samples equal a bound.
 Var truncated_normal(const Operand& mean, const Operand& std, double low = -2, double high = 2);
 Var exponential(const Operand& rate);
 Var laplace(const Operand& loc, const Operand& scale);
@@ -41,15 +43,16 @@ Var gamma(const Operand& concentration, const Operand& rate);
 Var beta(const Operand& a, const Operand& b);
 /// Integers in the dtype of the rate. Computed by inversion, exact for rates up to 1e8. Not differentiable.
 Var poisson(const Operand& rate);
-/// Samples of mean [..., n] and positive definite covariance [..., n, n]: mean + L z with the Cholesky factor L.
+/// Normal samples with mean [..., n] and positive definite covariance [..., n, n]. They are computed as mean + L z,
+/// where L is the Cholesky factor and z is standard normal.
 Var multivariate_normal(const Argument& mean, const Var& covariance);
 
 /// x with its slices along `axis` in random order, for any dtype.
 Var permutation(const Argument& x, std::int64_t axis = 0);
 /// int64 [..., num_samples] from weights [..., n] (floats >= 0, not all 0): indices drawn with probabilities
 /// proportional to the weights. Without replacement, each index occurs at most once, as in successive draws (Gumbel
-/// top-k: Kool et al., 2019). Indices with weight 0 come last. Throws ShapeError without replacement if num_samples >
-/// n. Not differentiable.
+/// top-k: Kool et al., 2019). Indices with weight 0 come last. Throws ShapeError if num_samples > n and there is no
+/// replacement. Not differentiable.
 Var multinomial(const Argument& weights, std::int64_t num_samples, bool replacement = false);
 /// num_samples slices of x along `axis`, drawn with equal probabilities, or with weights [n] as in multinomial.
 Var choice(const Argument& x, std::int64_t num_samples, bool replacement = true, std::int64_t axis = 0);

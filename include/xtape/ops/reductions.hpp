@@ -23,20 +23,21 @@ Var nansum(const Argument& x, const Axes& axis = {}, bool keepdims = false);   /
 Var nanmean(const Argument& x, const Axes& axis = {}, bool keepdims = false);  ///< The mean of all elements except NaN.
 /// The int64 number of elements that are nonzero or true. NaN counts as nonzero. Not differentiable.
 Var count_nonzero(const Argument& x, const Axes& axis = {}, bool keepdims = false);
-/// The p-norm of float elements: sum(|x| ** p) ** (1 / p). For p = inf it is the largest |x|, for p = -inf the smallest
-/// |x|, for p = 0 the number of nonzero elements. The gradient at 0 is 0.
+/// The p-norm of float elements: sum(|x| ** p) ** (1 / p). p = inf gives the largest |x|, p = -inf gives the smallest
+/// |x|, and p = 0 gives the number of nonzero elements. The gradient at 0 is 0.
 Var vector_norm(const Argument& x, double p = 2, const Axes& axis = {}, bool keepdims = false);
 
-// Cumulative functions along one axis. Each result includes its own element.
+// Cumulative functions along one axis. Each element of the result covers the elements of x up to its own index,
+// inclusive.
 /// The cumulative product. The gradient is exact, also if elements are 0. The product of integers or bool is int64.
 Var cumprod(const Argument& x, std::int64_t axis = -1);
 /// The running maximum and its int64 index. Ties give the last index. Once an element is NaN, the maximum stays NaN.
 /// Does not accept bool.
 std::pair<Var, Var> cummax(const Argument& x, std::int64_t axis = -1);
-/// The running minimum and its int64 index, with the same rules.
+/// The running minimum and its int64 index, with the rules of cummax.
 std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis = -1);
-/// log(cumsum(exp(x))) without overflow, for floats. The result is -inf, with gradient 0, as long as all elements are
-/// -inf.
+/// log(cumsum(exp(x))) without overflow, for floats. Where all elements so far are -inf, the result is -inf with
+/// gradient 0.
 Var logcumsumexp(const Argument& x, std::int64_t axis = -1);
 
 }  // namespace xtape
