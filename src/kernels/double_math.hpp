@@ -286,7 +286,7 @@ struct Power {
   const auto inside = (x > Batch(0.0)) & (x < Batch(infinity)) & (xsimd::abs(product) < Batch(ordinary));
   return {core_exp(xsimd::select(inside, product, Batch(0.0))), inside};
 }
-/// The power of a negative x from the power of -x.
+/// Returns x^y for a negative x, given `power`, which is (-x)^y.
 [[gnu::always_inline]] inline Batch of_negative(const Batch& power, const Batch& y) {
   const Batch half = y * Batch(0.5);
   return xsimd::select(xsimd::floor(y) != y, Batch(std::numeric_limits<double>::quiet_NaN()),

@@ -25,8 +25,8 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`, in case rounding reaches
-/// `high`.
+/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`. It is the result if rounding
+/// reaches `high`.
 template <class T>
 T scaled(T unit, T low, T width, T last) {
   return std::min(low + width * unit, last);
@@ -81,7 +81,8 @@ Kernel make_uniform(const KernelForm& form) {
   });
 }
 
-/// True with probability p. It is true if the float32 uniform number in [0, 1) of the same stream is less than p.
+/// Each element is true with probability p. It is true if the uniform float32 number in [0, 1) with the same stream and
+/// the same index is less than p.
 Kernel make_bernoulli(const KernelForm& form) {
   const std::int32_t threshold = threshold_of(form.get<double>("p"));
   return drawing<bool>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, bool* to) {

@@ -17,8 +17,8 @@
 namespace xtape::amx {
 
 namespace {
-/// Configures eight tile registers of 16 rows of 64 bytes. It is not a local variable, because GCC 12 does not know
-/// that the unit reads it, and would drop the stores.
+/// The configuration of eight tile registers of 16 rows of 64 bytes. The only configuration is a global constant, not a
+/// local variable, because GCC 12 does not know that the unit reads it, and would drop the stores.
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};

@@ -34,8 +34,8 @@ class Ready {
   Ready& operator=(const Ready&) = delete;
 };
 
-/// One matrix of a product. `line` is the stride between rows (left operand) or columns (right operand), `term` the
-/// stride between summed terms, in elements. One of the two strides is 1.
+/// One matrix of a product. `line` is the stride between rows (left operand) or columns (right operand). `term` is the
+/// stride between summed terms. Both are in elements, and one of the two is 1.
 struct Operand {
   const float* data;
   std::int64_t line, term;

@@ -136,7 +136,8 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 }  // namespace
 
 [[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
-  // Tiles pack many lines for each of the few lines. For more lines or short runs, tiles are faster.
+  // If one side has few lines, tiles would spend most time on packing the many lines of the other side. If both sides
+  // have many lines, or if runs are short, tiles are faster.
   constexpr std::int64_t few_lines = many_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
                          most_runs = 1 << 16;
   const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));

@@ -39,7 +39,7 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
         F::along_terms(from + k * row, count, read);
       rows[k] = *reinterpret_cast<const Loose*>(read);
     }
-    if (!lines_run && square * next % line_elements == 0)  // processors do not prefetch steps from line to line
+    if (!lines_run && square * next % line_elements == 0)  // processors do not prefetch at large strides
 #pragma GCC unroll 16
       for (std::int64_t k = 0; k < side; ++k)
         for (std::int64_t j = 0; j < next; j += line_elements) __builtin_prefetch(from + (side + k) * row + j, 0, 2);
@@ -228,7 +228,7 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
       const N* row = from + part * term + top;
       typename F::Part* place = to + (band - first) * to_band + part * tile_rows;
       for (std::int64_t p = part; p < whole; ++p, row += term, place += tile_rows) {
-        __builtin_prefetch(row + together * term, 0, 3);  // processors do not prefetch steps from line to line
+        __builtin_prefetch(row + together * term, 0, 3);  // processors do not prefetch at large strides
         F::along_lines(row, term, registers, place);
       }
       for (std::int64_t p = whole; p < end; ++p, row += term, place += tile_rows)

@@ -146,7 +146,8 @@ GemmChoice for_way(GemmChoice choice, ProductWay way) {
   return choice;
 }
 
-/// Widens a narrow operand into scratch memory before each run. If both are narrow, widens the smaller one.
+/// Returns a product that, before each run, converts a narrow operand (bfloat16, float16 or int8) to float32 in scratch
+/// memory. If both operands are narrow, it converts the smaller one.
 PlannedProduct widened_before(Product product);
 
 template <class T>

@@ -24,12 +24,12 @@ struct Product {
   Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
   Layout a, b, c;                ///< Including their offsets.
   std::string a_axes, b_axes, c_axes;
-  /// For float32 products. Products of few rows and a matrix are never rounded.
+  /// The precision of float32 products. Products of few rows and a matrix are always computed in float32.
   Precision precision = Precision::float32;
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
   int threads = 1;
-  /// For a and b in a float32 product: their dtype if they are stored as bfloat16, float16 or int8. The product widens
-  /// them as it reads them.
+  /// The dtypes of a and b in a float32 product if they are stored as bfloat16, float16 or int8. The product converts
+  /// their elements to float32 while reading them.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };

@@ -322,8 +322,8 @@ int parts_for(Precision precision) {
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan, Precision precision) {
-  // Decomposing takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n determines whether the
-  // unit pays off. Below these limits, tiles are as fast.
+  // Decomposing takes (m + n) k steps, and multiplying takes m n k steps, so the harmonic mean of m and n determines
+  // whether the unit pays off. Below these limits, tiles are as fast.
   const std::int64_t least_mean = precision == Precision::float32 ? 80 : 48;
   constexpr std::int64_t least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();

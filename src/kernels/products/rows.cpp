@@ -23,7 +23,7 @@ constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 #ifdef __F16C__
 constexpr bool widens_float16 = true;
 #else
-// Widening takes many instructions, so such a matrix is widened once for all rows.
+// Converting a float16 matrix to float32 takes many instructions here, so the matrix is converted once for all rows.
 constexpr bool widens_float16 = false;
 #endif
 

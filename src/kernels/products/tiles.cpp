@@ -120,7 +120,7 @@ class Tiles {
     const Part* lefts;  ///< Packed rows of a, from band `packed_from` on. Null if a is read in place.
     std::int64_t packed_from;
     const Part* rights;  ///< The packed panels.
-    Part* own;  ///< The panels of a task by columns. Tiles of the first band pack the panels that are in place.
+    Part* own;  ///< Memory for the panels of a task by columns. Tiles of the first band write in-place panels to it.
   };
 
   /// Whether a task computes a whole product. Its thread also packs the operands.
@@ -129,13 +129,14 @@ class Tiles {
   std::int64_t workers() const { return whole_products() ? 1 : plan_.threads; }
   /// The number of products that are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
-  /// Whether tasks pack their own columns of b. Not if c is narrow, because too few columns would share the rows of a.
+  /// Whether tasks pack their own columns of b. False if c has few columns, because too few columns would then share
+  /// the rows of a.
   bool by_columns() const {
     const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
     return plan_.m <= few_rows && !narrow && !prepared();
   }
-  /// Whether the rows of a are packed once for all tasks. If they are packed and this is false, each task packs its own
-  /// rows.
+  /// Whether the rows of a are packed once for all tasks. If the rows are packed and this function returns false, each
+  /// task packs its own rows.
   bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
 
   // Sizes in parts:
@@ -179,7 +180,7 @@ class Tiles {
             if (task < of_right) {
               pack_right(arrays.b, stage, task, memory.right);
             } else {
-              const std::int64_t number = (task - of_right) / of_left;  // the index within a block of all rows
+              const std::int64_t number = (task - of_right) / of_left;  // counts the products' blocks of rows
               operands_.pack_left(
                   arrays.a, operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0, bands,
                   (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());

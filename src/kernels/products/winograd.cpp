@@ -97,7 +97,7 @@ class Squares {
 
   std::int64_t positions() const { return 2 * strip_ + 2; }
   std::int64_t lines_floats() const { return 4 * positions() * in_; }
-  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, because the 16 elements of a tile would then
   /// compete for the same cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   std::int64_t weight_floats() const { return elements * channels_ * out_; }

@@ -104,8 +104,8 @@ class Lines {
   };
 
   std::int64_t positions() const { return 2 * strip_ + window_ - 1; }
-  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that they do not compete for the same
-  /// cache set.
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, because the elements of a tile would then
+  /// compete for the same cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   bool reads_weight() const { return of_parts_.reads_weight() || (more_ > 0 && of_rest_.reads_weight()); }
   /// The bytes of the transformed weight: first the parts of the window, then its rest.
