@@ -129,9 +129,9 @@ class Phases {
     bool reached = true;
     for (std::size_t i = 0; i < g_.n; ++i) {
       const std::int64_t stride = g_.stride[i], length = (result_[i + 2] + stride - 1) / stride;
-      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder of k * dilation
+      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder that k * dilation must have
       const std::int64_t common = std::gcd(stride, g_.dilation[i]);
-      const std::int64_t most = std::min(g_.size[i], stride);  // the remainders repeat
+      const std::int64_t most = std::min(g_.size[i], stride);  // for larger k, the remainders repeat
       std::int64_t k = 0;
       while (k < most && k * g_.dilation[i] % stride != first) ++k;
       start[i + 2] = k;
@@ -141,7 +141,7 @@ class Phases {
       part.dilation[i] = g_.dilation[i] / common;
       reached = reached && part.size[i] > 0;
       shape.push_back(length);
-      // The product of element u of the phase combines element u + ahead - t * dilation of x with element k + t * step
+      // The product for element u of the phase combines element u + ahead - t * dilation of x with element k + t * step
       // of the weight.
       const std::int64_t ahead = (phase_[i] + g_.before[i] - k * g_.dilation[i]) / stride;
       before[i] = (part.size[i] - 1) * part.dilation[i] - ahead;
@@ -194,7 +194,7 @@ const Op& conv_transpose_op();
 /// Returns the gradient with respect to the weight, for a convolution of `input` with the cotangent `result`.
 Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
   Integers after = g.after;
-  for (std::size_t i = 0; i < g.n; ++i)  // one more window may fit than the result has
+  for (std::size_t i = 0; i < g.n; ++i)  // g.after may fit more windows than the result has
     after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
   const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
                                g.places() + "->" + g.group() + "oc" + g.elements();

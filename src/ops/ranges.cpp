@@ -40,7 +40,7 @@ struct Integers {
   }
 };
 
-/// The same sequence in double.
+/// Like Integers, for float64 numbers.
 struct Reals {
   double start, stop, step;
 

@@ -35,8 +35,8 @@ Vars scan_batch(const BatchCall& call);
 /// The expansion, which records every step separately.
 Vars scan_unrolled(const ExpandCall& call);
 
-/// Where `mask` is false, sets the outputs of a step to 0 and its next states to the states. Throws ShapeError if the
-/// sizes of the mask are not the first sizes of every output and state.
+/// Where `mask` is false, sets the outputs of a step to 0, and the next states to the states before the step. Throws
+/// ShapeError if the sizes of the mask are not the first sizes of every output and state.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
 /// The settings of a function that records a scan, besides the options of `scan`.
@@ -50,12 +50,12 @@ struct ScanKind {
 Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                     const ScanOptions& options, const ScanKind& kind);
 
-/// Returns the body of a step in which ops without inputs draw the random numbers. Other ops that draw, such as
-/// dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
+/// Returns the body of a step, rewritten so that only ops without inputs draw random numbers. Other ops that draw, such
+/// as dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
 Tape with_draws_apart(const Tape& body);
 
-/// Returns the body with rules applied. The rules are applied before the scan is recorded, so that the gradient reads
-/// only values that a player of the fused body computes.
+/// Returns the body after fusion rules have been applied. The rules are applied before the scan is recorded, so that
+/// the gradient reads only values that a player of the fused body computes.
 Tape with_fused_calls(const Tape& body);
 
 /// An array of the values that a var of the step has at every step.
@@ -76,7 +76,7 @@ class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});
 
-  /// Declare what a value is. If a value is declared twice, the first declaration counts.
+  /// These functions declare what a value is. If a value is declared twice, the first declaration counts.
   void set_sequence(ValueId value, const Sequence& sequence);
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);

@@ -83,7 +83,7 @@ class OutgoingGradients {
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
   }
 
-  /// Returns the stacked outputs that the scan must have. The accumulators are states that it must carry in addition.
+  /// Returns the stacked outputs that the scan must have. In addition, the scan must carry the accumulators as states.
   const std::vector<ScanStep::Stacked>& outputs() const { return outputs_; }
   void add_accumulators(std::vector<ValueId>& next) {
     first_sum_ = next.size();

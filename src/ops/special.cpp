@@ -18,7 +18,7 @@ using Slope = Var (*)(const Var& x, const Var& y);
 struct SpecialRow {
   const char* name;
   One function;
-  Slope slope;  ///< Null if the function is not differentiable. It then also returns integers unchanged.
+  Slope slope;  ///< Null if the function is not differentiable. Such a function returns integers unchanged.
   const char* doc;
 };
 
