@@ -69,7 +69,7 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_parent()) forget();
-    ends_ = true;  // set before the gate changes, which wakes all helpers
+    ends_ = true;  // set before the gate changes; the change wakes all helpers
     announce();
     for (std::thread& helper : helpers_) helper.join();
   }
@@ -88,7 +88,7 @@ class Team {
   }
 
  private:
-  /// Returns whether the helpers are threads of the parent process, which forked this one.
+  /// Returns whether the helpers are threads of the parent process, which forked this process.
   bool is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
   void forget() {
     // never destroyed, because threads that do not exist in this process can be neither joined nor detached

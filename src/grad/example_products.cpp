@@ -129,7 +129,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
   return pair;
 }
 
-/// Returns the letters of the inner products of the rows of two factors: the letters of both factors that are in
+/// Returns the letters of the inner products of the rows of two factors: the letters of either factor that are in
 /// `needed`.
 std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   std::string kept;

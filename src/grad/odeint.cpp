@@ -67,8 +67,8 @@ class Solver {
     const auto step = [&](const Vars& states) { return stepped(Point::of(states), end).states(); };
     const Looped loop = while_loop(goes_on, step, from.states(), options_.max_steps);
     Point reached = Point::of(loop.states);
-    // Adds 0, which carries the derivative with respect to `end` if no step was taken. A factor of NaN makes the
-    // gradients NaN, too.
+    // `left` is 0. Adding left * slope gives the state its derivative with respect to `end` even if no step was taken.
+    // If the steps did not reach `end`, `left` is NaN, so that the gradients are NaN, too.
     const Var left = where(loop.unfinished, std::nan(""), end - reached.t);
     for (std::size_t i = 0; i < reached.y.size(); ++i)
       reached.y[i] = reached.y[i] * where(loop.unfinished, std::nan(""), ones_like(end)) + left * reached.slope[i];
