@@ -143,7 +143,7 @@ void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfC
 }
 
 /// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd. dweight
-/// is the sum of dy * xhat, dbias the sum of dy.
+/// is the sum of dy * xhat, and dbias is the sum of dy.
 [[gnu::cold]] Kernel make_batch_norm_grad(const KernelForm& form) {
   const Channels all(form.shape(0), form.threads);
   const bool weighted = form.inputs.size() > 4, biased = form.get<bool>("bias");

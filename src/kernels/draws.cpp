@@ -13,8 +13,8 @@ namespace xtape {
 namespace {
 constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of philox::words
 
-/// The stream of the second random word, for elements that need more than 32 random bits. It has the same key. The top
-/// bit of its step is set. No play reaches such a step.
+/// The stream of the second random word, for elements that need more than 32 random bits. The result has the key of
+/// `stream`. Its step is that of `stream` with the top bit set. No play reaches such a step.
 RandomStream second_word(RandomStream stream) {
   stream.step ^= std::uint64_t{1} << 63;
   return stream;
@@ -25,8 +25,8 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`. It is the result if rounding
-/// reaches `high`.
+/// `unit` scaled from [0, 1) to [low, high). If rounding reaches `high`, returns `last`, the largest number below
+/// `high`.
 template <class T>
 T scaled(T unit, T low, T width, T last) {
   return std::min(low + width * unit, last);

@@ -93,8 +93,8 @@ Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers
 }
 
 /// The adjoint of a convolution with larger strides. Along each axis with stride s, the result has s phases. A phase
-/// consists of every s-th element. Each phase is an adjoint with stride 1. It uses only the elements of the weight that
-/// meet the phase. The phases are then interleaved.
+/// consists of every s-th element. Each phase is an adjoint with stride 1, and uses only the elements of the weight
+/// that meet the phase. The phases are then interleaved.
 class Phases {
  public:
   Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)
@@ -158,7 +158,8 @@ class Phases {
 };
 
 /// If all strides are 1, the result is windows over x times the flipped weight. If strides are small and windows
-/// overlap, this is done for each phase of the result. Otherwise the windows of the result are computed and folded.
+/// overlap, each phase of the result is computed in this way. In all other cases, the windows of the result are
+/// computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());

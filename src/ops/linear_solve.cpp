@@ -193,8 +193,8 @@ double precision_of(Dtype dtype) {
                                    : 0x1p-7;
 }
 
-/// Each system is scaled by its largest right-hand side, so that squares neither overflow nor vanish. At the end, b - A
-/// x is computed once, which also detects a product that is not linear.
+/// Each system is divided by the largest magnitude of its right-hand side. Squares then neither overflow nor vanish. At
+/// the end, b - A x is computed once, which also detects a product that is not linear.
 Vars solve(const ExpandCall& call) {
   const SolveForm form(call.attributes());
   const LinearSolveOptions& options = form.options;

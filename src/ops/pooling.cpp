@@ -13,8 +13,8 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-/// Returns the largest element along the last axis, and its index, which keeps the axis. Ties give the first of the
-/// largest elements. If there are NaNs, returns the first NaN.
+/// Returns the largest element along the last axis, and the index of this element. In the index, the axis stays, with
+/// size 1. Among equal elements, the first is chosen. A NaN counts as the largest element.
 std::pair<Var, Var> first_largest(const Var& x) {
   const Var index = argmax(x, -1, true);
   return {squeeze(gather(x, -1, index), {-1}), index};

@@ -38,8 +38,8 @@ Var summable(const Var& x) {
   return is_floating(x.dtype()) ? x : cast(x, Dtype::int64);
 }
 
-/// Returns the product along an axis, which stays with size 1. Multiplies the two halves of the axis until one element
-/// is left.
+/// Returns the product of the elements along an axis. The axis stays, with size 1. Multiplies the two halves of the
+/// axis until one element is left.
 Var product_along(Var x, std::size_t axis) {
   Shape one = x.shape();
   one[axis] = 1;

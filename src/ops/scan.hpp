@@ -43,9 +43,9 @@ void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& 
 struct ScanKind {
   const char* name = "scan";   ///< The name of the function, for errors.
   std::int64_t length = 0;     ///< The number of steps if there is no sequence to determine it.
-  /// The first sequence, or the first state if there is no sequence, says whether a step takes place.
+  /// If true, the first sequence, or the first state if there is no sequence, says whether a step takes place.
   bool conditional = false;
-  bool stacks_states = false;  ///< The states after every step are further stacked outputs.
+  bool stacks_states = false;  ///< Whether the states after every step are further stacked outputs.
 };
 Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                     const ScanOptions& options, const ScanKind& kind);
@@ -58,7 +58,7 @@ Tape with_draws_apart(const Tape& body);
 /// the gradient reads only values that a player of the fused body computes.
 Tape with_fused_calls(const Tape& body);
 
-/// An array of the values that a var of the step has at every step.
+/// The values of a var at all steps, stacked in one array.
 struct Sequence {
   Var var;
   std::int64_t axis = 0;  ///< The axis of the steps.
@@ -70,8 +70,8 @@ struct Sequence {
 /// array, drawn for all steps at once. The third kind is computed for all steps at once: a product of a slice and a
 /// value that does not vary (the projection of an input), or a look-up of a slice in such a value (an embedding). In a
 /// conditional scan, the third kind stays in the body, because a step that does not take place must cost nothing and
-/// must not add 0 times infinity to a gradient. It also stays in the body of a scan without states, which is a loop
-/// over blocks that should stay in the cache.
+/// must not add 0 times infinity to a gradient. The third kind also stays in the body of a scan without states. Such a
+/// scan is a loop over blocks, which should stay in the cache.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});
@@ -88,7 +88,7 @@ class ScanStep {
   bool varies(ValueId value);  ///< Whether the value may differ between steps.
   bool is_state(ValueId value) const;
   const Sequence* sequence(ValueId value) const;  ///< Null if the value is not a slice of a sequence.
-  Var outer(ValueId value);                       ///< A value that does not vary, as a var of the outer tape.
+  Var outer(ValueId value);                       ///< The var of the outer tape for a value that does not vary.
   const Tape& tape() const { return step_; }
   const Tape& outer_tape() const { return outer_; }
   std::int64_t length() const { return length_; }
@@ -137,9 +137,9 @@ ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results,
                                const Segments& segments, bool conditional = false);
 
 /// Records the computation of the scan of `body` as a scan over segments of segments[0] steps. The step of this scan is
-/// a checkpoint whose body is the scan of one segment. The states before each segment are therefore kept, and the
-/// gradient computes the values of one segment at a time again. A shorter remaining segment comes last, as a scan
-/// without checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
+/// a checkpoint whose body is the scan of one segment. The states before each segment are therefore kept. The gradient
+/// computes all other values again, one segment at a time. A shorter remaining segment comes last, as a scan without
+/// checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
 Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const ScanForm& form, const Segments& segments);
 
 /// The body of a recorded scan on a separate tape. Its sequences, its other inputs and its stacked results are

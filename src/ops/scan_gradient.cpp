@@ -1,6 +1,7 @@
 // The gradient of a scan. It is a scan in the opposite direction over the adjoint of the body. The gradients of weights
-// and inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps. In
-// a conditional scan they are added up step by step instead, because few of its steps may take place.
+// and inputs do not feed the carried cotangents. The products that compute these gradients are therefore recorded after
+// the scan, once for all steps. In a conditional scan, these gradients are added up step by step instead, because few
+// steps may take place.
 #include <algorithm>
 #include <map>
 #include <optional>

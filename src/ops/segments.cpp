@@ -1,4 +1,4 @@
-// Reductions of segments, which are given by numbers, and selections of a fixed number of elements.
+// Reductions of the slices with equal segment numbers, and selections of a fixed number of elements.
 #include <limits>
 
 #include "composed.hpp"

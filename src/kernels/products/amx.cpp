@@ -136,8 +136,9 @@ inline const Noted& noted(const Panels& panels, int i) {
   return *reinterpret_cast<const Noted*>(static_cast<const char*>(panels.data) + (i + 1) * panels.stride - noted_bytes);
 }
 
-/// Packs one step of one panel. If `lines_are_rows`, the tile's rows are the panel's lines (left side), otherwise its
-/// terms (right side). If `terms_run`, the terms of a line are contiguous in memory.
+/// Packs one step of one panel. If `lines_are_rows`, the rows of a tile are the lines of the panel (left side).
+/// Otherwise, the rows of a tile are the terms of the panel (right side). If `terms_run`, the terms of a line are
+/// contiguous in memory.
 template <bool lines_are_rows, bool terms_run, int parts>
 XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;

@@ -20,7 +20,7 @@ struct GemmPlan {
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
-  Narrow narrow = {};  ///< The narrow types of a and b.
+  Narrow narrow = {};  ///< The dtypes of a and b if they are narrow.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
   /// If >= 0, the operand (0: a, 1: b) that the kernel gathers instead of packing. Its offsets and strides above
   /// describe the packed layout. The kernel reads the elements through `gathered_from`.
@@ -44,8 +44,9 @@ struct MatrixProducts {
 /// operand, but not the implementation. The numbers of rows or columns of the other operand have no influence.
 std::string fixed_form(const GemmPlan& plan);
 
-/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow. BLAS needs matrices with
-/// one unit stride and a leading dimension of at least the row length, and sizes and strides that fit int.
+/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow (GemmPlan::narrow). BLAS
+/// needs matrices with one unit stride and a leading dimension of at least the row length, and sizes and strides that
+/// fit int.
 bool gemm_can(const GemmPlan& plan);
 
 /// Whether c is row-major: the column stride of c is 1.

@@ -141,8 +141,8 @@ template <class Part, std::size_t width>
   }(std::make_index_sequence<width>{});
 }
 
-/// The distance between neighbours among the first `count` positions in `places`, if load_steps can load them.
-/// Otherwise 0. `left` is the number of positions in `places`.
+/// Returns the distance between neighbours among the first `count` positions in `places`, or 0 if load_steps cannot
+/// load these positions. `left` is the number of positions in `places`.
 inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
   if (left < count) return 0;
   const std::int64_t step = places[1] - places[0];
@@ -236,8 +236,8 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// Widens narrow numbers to floats piece by piece, then calls pack_lines. This avoids further instances of pack_lines,
-/// whose code is large.
+/// Converts bfloat16, float16 or int8 numbers to floats piece by piece, then calls pack_lines. This avoids further
+/// instances of pack_lines, whose code is large.
 template <class F, class N>
 void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                   std::int64_t to_line, std::int64_t to_part) {

@@ -50,7 +50,8 @@ const char* name_of(ProductWay way) {
   return names[static_cast<int>(way)];
 }
 
-/// Returns the implementation of matrix products. Only tiles read narrow operands.
+/// Returns the implementation of matrix products. Only tiles read narrow operands (Product::narrow) without a
+/// conversion beforehand.
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {

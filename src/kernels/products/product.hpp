@@ -14,7 +14,8 @@
 
 namespace xtape {
 
-/// For each operand, its dtype if it is narrower than that of the sums, otherwise empty.
+/// For each operand of a float32 product: its dtype if the operand is narrow, that is stored as bfloat16, float16 or
+/// int8. Otherwise empty.
 using Narrow = std::array<std::optional<Dtype>, 2>;
 
 /// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
@@ -28,8 +29,7 @@ struct Product {
   Precision precision = Precision::float32;
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
   int threads = 1;
-  /// The dtypes of a and b in a float32 product if they are stored as bfloat16, float16 or int8. The product converts
-  /// their elements to float32 while reading them.
+  /// The dtypes of a and b if they are narrow. The product converts their elements to float32 while reading them.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };

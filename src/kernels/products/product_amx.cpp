@@ -45,8 +45,8 @@ class AmxProduct {
       stage_chunks_ = chunks_;
     else
       stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
-    // The data that is used repeatedly should stay in the second-level cache. This is the shared side if it is small,
-    // otherwise a block of the other side.
+    // One side should stay in the second-level cache: the shared side if it is small, or else a block of the other
+    // side.
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
     const std::int64_t pairs = ceiling(panels_[1 - shared_], 2);
     const std::int64_t most_pairs = (shared_bytes <= stays ? beside_it : alone) / (2 * panel_bytes_);

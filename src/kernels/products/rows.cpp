@@ -162,8 +162,8 @@ constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::in
   return {by_columns<T, W, i + 1>...};
 }
 
-/// A product with a matrix so large that reading it takes nearly all the time. It is divided along the terms, so that
-/// each thread reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
+/// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
+/// Each thread then reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
 /// division does not depend on the number of rows. The bits of a row are therefore independent of this number, too.
 template <class T, class W>
 class Chunked {

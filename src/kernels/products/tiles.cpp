@@ -233,7 +233,8 @@ class Tiles {
 
   /// Adds a block to the bands and panels of a task.
   void fill(const Arrays& arrays, const BlockTask& piece) const {
-    // The larger operand stays in the second-level cache: the panels of a task by columns, otherwise some bands.
+    // The larger operand stays in the second-level cache. In a task by columns, this is the panels. In any other task,
+    // this is some bands.
     const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
     for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
       for (std::int64_t p = 0; p < piece.panels; ++p)
