@@ -127,7 +127,7 @@ class JsonNode {
 
   std::shared_ptr<const JsonText> source_;
   const Json* value_ = nullptr;
-  const Json* place_ = nullptr;       // the value in the text; equals `value_` unless the contents are made
+  const Json* place_ = nullptr;       // the value in the text; equals `value_` if `made_` is null
   std::shared_ptr<const Made> made_;  // null if the node has the contents of the text
   std::string owner_;
 };

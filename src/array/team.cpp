@@ -107,7 +107,7 @@ class Team {
           void* room = std::malloc(1 << 12);
           if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
           std::free(room);
-          omp_set_num_threads(1);  // limits BLAS
+          omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread
           help(worker, seen);
         });
     } catch (const std::exception&) {

@@ -14,7 +14,7 @@ namespace xtape {
 const Op& linear_solve_op();
 
 namespace {
-constexpr std::int64_t most_unknowns = 100'000;  // the limit of unknowns in the default of max_steps
+constexpr std::int64_t most_unknowns = 100'000;  // the default of max_steps counts at most this many unknowns
 
 /// The attributes of the node. Its inputs are b and the values that the product uses. The inputs of the body are v and
 /// the same values.
@@ -35,7 +35,7 @@ struct SolveForm {
             {"restart", options.restart}};
   }
   std::int64_t unknowns = 0;    // number of arrays, not of elements
-  std::int64_t batch_axes = 0;  // number of leading axes of all unknowns; each of their elements is a separate system
+  std::int64_t batch_axes = 0;  // number of leading axes of all unknowns; each index along them is a separate system
   LinearSolveOptions options;
 };
 

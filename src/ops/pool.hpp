@@ -14,7 +14,7 @@ namespace xtape {
 struct Pool {
   using Integers = std::vector<std::int64_t>;
 
-  std::size_t n = 0, first = 0;  // the number of axes, and the first of them
+  std::size_t n = 0, first = 0;  // the number of pooled axes, and the first pooled axis
   Integers size, stride, dilation, padding, count;
   /// The number of elements by which windows extend beyond the end and its padding. If negative, the number of elements
   /// that no window reaches.

@@ -142,9 +142,10 @@ ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results,
 /// checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
 Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const ScanForm& form, const Segments& segments);
 
-/// The body of a recorded scan on a separate tape. Its sequences, its other inputs and its stacked results are
-/// declared, so no step computes them again. The stacked results include the state before each step. A condition is
-/// declared as a sequence, too. A stacked state that is the condition is false where no step took place.
+/// The body of a recorded scan on a separate tape. Its sequences, its non-sequences and its stacked results are
+/// declared to `step`, so no step computes them again. The stacked results include the state before each step. A
+/// condition is declared to `step`, too. If the condition is a state, the stacked state is false where no step took
+/// place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {

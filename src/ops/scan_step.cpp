@@ -115,7 +115,7 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   for (std::size_t i = step_.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
-    const bool is_drawn = node.op->random && node.inputs.empty();  // it also varies, so it repeats no draw
+    const bool is_drawn = node.op->random && node.inputs.empty();  // the node varies, so it repeats no draw
     // Random arrays are drawn for all segments, so that they do not depend on the segments. Projections are computed
     // only for the steps of one segment, because projections of all steps would take more memory. A scan without states
     // is a loop over blocks that should stay in the cache.

@@ -164,7 +164,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
                      many = std::max(sides[0].count(), sides[1].count());
   if (few > few_lines || few < 4 || many < 8 || many > most_lines || sums.count() < many_terms) return std::nullopt;
   const std::size_t last = sums.rank() - 1;
-  std::int64_t pieces = 1;  // parts of a run, so that a chunk is not too long
+  std::int64_t pieces = 1;  // parts of a run, because a whole run may be too long for a chunk
   while (sums.sizes[last] > pieces * chunk_terms) ++pieces;
   const std::int64_t length = sums.sizes[last] / pieces;
   if (sums.sizes[last] % pieces != 0 || length % width != 0 || length < long_run) return std::nullopt;

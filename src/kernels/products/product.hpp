@@ -23,7 +23,7 @@ using Narrow = std::array<std::optional<Dtype>, 2>;
 /// both a and b. Axes with equal labels have equal sizes. The elements of c must not overlap each other, a or b.
 struct Product {
   Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
-  Layout a, b, c;                ///< Including their offsets.
+  Layout a, b, c;                ///< The layouts include the offsets.
   std::string a_axes, b_axes, c_axes;
   /// The precision of float32 products. Products of few rows and a matrix are always computed in float32.
   Precision precision = Precision::float32;

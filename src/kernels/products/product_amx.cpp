@@ -15,7 +15,7 @@ namespace xtape {
 namespace {
 // The largest number of bfloat16 parts per line and chunk. The AMX tile registers accumulate one chunk.
 constexpr std::int64_t most_parts = 768;
-constexpr std::int64_t apart_bytes = 128;  // between panels, which at strides of 4 KiB would share few cache sets
+constexpr std::int64_t apart_bytes = 128;  // between panels; at strides of 4 KiB, panels would share few cache sets
 static_assert(apart_bytes >= amx::noted_bytes);
 constexpr std::int64_t most_stage_bytes = 16 << 20;  // The largest size of the packed shared side. All threads read it.
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // decomposing again is faster than reading more than this
@@ -304,12 +304,12 @@ class AmxProduct {
 
   GemmPlan plan_;
   int parts_;                                   // the number of parts per number
-  std::array<std::int64_t, 2> lines_, panels_;  // rows of the left side, columns of the right side
+  std::array<std::int64_t, 2> lines_, panels_;  // lines: rows of the left side, columns of the right side
   std::size_t shared_;                          // the shorter side
   std::int64_t chunks_per_sum_, chunk_terms_;
   std::int64_t panel_bytes_;  // bytes of a panel in one chunk
   std::int64_t chunks_;
-  std::int64_t prepared_each_ = 0;  // bytes of the fixed side of one product; 0: it is decomposed at every run
+  std::int64_t prepared_each_ = 0;  // bytes of the decomposed fixed side of a product; 0: decomposed at every run
   std::int64_t stage_chunks_ = 1;
   std::int64_t block_panels_ = 2, blocks_ = 1;
 };

@@ -13,7 +13,7 @@ namespace xtape {
 namespace {
 template <class T>
 constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
-constexpr std::int64_t most_rows = 32;  // if tiles do not suit, for a matrix that exceeds the second-level cache
+constexpr std::int64_t most_rows = 32;  // the limit if tiles do not suit and the matrix exceeds the second-level cache
 constexpr std::int64_t large_matrix = 1 << 20;  // a matrix with more elements exceeds the second-level cache
 // Elements of a block of the matrix. The block stays in the second-level cache for the next rows.
 constexpr std::int64_t block_elements = 1 << 18;

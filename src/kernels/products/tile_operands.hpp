@@ -146,10 +146,10 @@ class TileOperands {
   static constexpr auto register_width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
   static constexpr std::int64_t panel_parts = 256;   // a panel has 16 or 32 KiB, which fits the first-level cache
   static constexpr std::int64_t far = 4096;          // for larger strides of terms, reading in place wastes cache lines
-  static constexpr std::int64_t rather_far = 256;    // the same with AVX2, if packed rows serve many columns
+  static constexpr std::int64_t rather_far = 256;    // like `far`, with AVX2, if packed rows serve many columns
   static constexpr std::int64_t many_columns = 128;  // the smallest number that counts as many
-  static constexpr std::int64_t lines_together = 16;  // lines of an operand that is packed line by line
-  static constexpr std::int64_t packed_bands = 8;     // bands of rows per task
+  static constexpr std::int64_t lines_together = 16;  // lines per task if an operand is packed line by line
+  static constexpr std::int64_t packed_bands = 8;     // bands per task if an operand is packed in bands
 
   /// The distance of an element from the first element in the gathered layout. `offset` is the element's offset in the
   /// virtual packed copy. The axes of lines, terms, products and sums differ, so their distances add up.

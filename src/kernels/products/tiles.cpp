@@ -18,7 +18,7 @@ constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
 constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
-constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
+constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
 // With AVX2, tasks that do not compute all rows process this many bands together. These bands stay in the second-level
 // cache for all panels.

@@ -67,7 +67,8 @@ class Squares {
   }
 
   void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
-    const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());  // if a product reads it
+    // Only products without `prepare` read u.
+    const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
       std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside x stay zero

@@ -69,7 +69,8 @@ class Lines {
   }
 
   void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
-    auto* u = reinterpret_cast<float*>(transformed_in(prepared));  // if a product reads it
+    // Only products without `prepare` read u.
+    auto* u = reinterpret_cast<float*>(transformed_in(prepared));
     const float* u_of_rest = rest_of(u);
     std::byte* prepared_rest = prepared + of_parts_.prepared_bytes();
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
