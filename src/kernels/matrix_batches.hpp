@@ -128,8 +128,8 @@ template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
 }
-/// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If an element equals the opposite element, it is copied,
-/// because half of a subnormal element may be inexact.
+/// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If a[i, j] equals a[j, i], the element is copied, because
+/// half of a subnormal element may be inexact.
 template <class T>
 void symmetrise(T* to, const T* a, std::int64_t n) {
   by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {

@@ -16,8 +16,8 @@ namespace {
 using Geometry = ConvolutionGeometry;
 using Integers = Geometry::Integers;
 
-/// Throws ShapeError if the groups do not divide the first axis of the weight. Throws ShapeError if `channels`, per
-/// group or in total, are not the channels of x.
+/// Throws ShapeError if the groups do not divide the first axis of the weight. Throws ShapeError if x does not have
+/// `channels` channels: in each group if `each_group`, in total if not.
 void require_channels(const Geometry& g, const Shape& x, const Shape& weight, std::int64_t channels, bool each_group) {
   const bool fits = !each_group || checked_multiply(channels, g.groups);
   if (!fits || channels != x[1] || weight[0] % g.groups != 0)
@@ -82,8 +82,8 @@ Vars expand_conv(const ExpandCall& call) {
   return {y.empty() ? g.product(extended(x, 2, g.before, g.after), weight, "oc") : y};
 }
 
-/// The adjoint of a convolution with stride 1: windows over x times the flipped weight. before[i] and after[i] are the
-/// numbers of zeros around x. Negative numbers cut elements off.
+/// The adjoint of a convolution with stride 1. It is the product of the windows over x and the flipped weight.
+/// before[i] and after[i] are the numbers of zeros around x. Negative numbers cut elements off.
 Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after) {
   const Var y = by_winograd(g, x, weight, before, after, true);
   if (!y.empty()) return y;
@@ -100,7 +100,8 @@ class Phases {
   Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)
       : g_(g), x_(x), weight_(weight), result_(result), phase_(g.n) {}
 
-  /// Returns the result from axis `axis` on, for the chosen phases of the axes before it.
+  /// Returns the result, interleaved along axis `axis` and all later axes, for one phase of each earlier axis
+  /// (`phase_`).
   Var interleaved(std::size_t axis = 0) {
     if (axis == g_.n) return of_phases();
     if (g_.stride[axis] == 1) return interleaved(axis + 1);
@@ -157,9 +158,9 @@ class Phases {
   Integers phase_;
 };
 
-/// If all strides are 1, the result is windows over x times the flipped weight. If strides are small and windows
-/// overlap, each phase of the result is computed in this way. In all other cases, the windows of the result are
-/// computed and folded.
+/// If all strides are 1, the result is the product of the windows over x and the flipped weight. If strides are small
+/// and windows overlap, each phase of the result is computed in this way. In all other cases, the windows of the result
+/// are computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());

@@ -31,7 +31,7 @@ std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis);
 
 /// log(exp(x0) + exp(x1) + …), element by element and without overflow. Where all terms are -inf, the result is -inf
 /// and its gradient 0. The result consists of elementwise ops, which fuse. To reduce the elements of one array along an
-/// axis, use logsumexp, which has its own kernel.
+/// axis, use logsumexp, which uses the kernels of the reductions.
 Var log_add_exp(const Vars& xs);
 
 }  // namespace xtape

@@ -36,7 +36,7 @@ struct Pool {
     std::copy(count.begin(), count.end(), x.begin() + first);
     return x;
   }
-  /// Returns x with `value` around it, as far as windows extend.
+  /// Returns x with elements `value` added on all sides, as far as windows extend.
   Var padded(const Var& x, double value) const {
     Integers after = padding;
     for (std::size_t i = 0; i < n; ++i) after[i] += std::max<std::int64_t>(0, beyond[i]);

@@ -89,7 +89,7 @@ Vars expand_cumprod(const ExpandCall& call) {
                  [](const Vars& earlier, const Vars& later) { return Vars{earlier[0] * later[0]}; });
 }
 
-/// The gradient goes to the elements at the indices.
+/// Computes the indices first. The elements are then gathered, so the gradient goes to the elements at the indices.
 template <bool largest>
 Vars expand_cumulative(const ExpandCall& call) {
   const Var& x = call.inputs[0];

@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 using One = double (*)(double);
 using Two = double (*)(double, double);
-/// The derivative at x. y is the value of the function.
+/// Returns the derivative of a function at x. `y` is the value of the function at x.
 using Slope = Var (*)(const Var& x, const Var& y);
 
 struct SpecialRow {

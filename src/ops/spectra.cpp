@@ -7,8 +7,8 @@
 namespace xtape {
 
 namespace {
-/// Returns the types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n). If `values`,
-/// [..., k] comes between them.
+/// Returns the types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n). If `values`, the
+/// type [..., k] comes between the two types.
 std::vector<ValueType> factor_types(const OpCall& call, bool values) {
   const Shape& a = call.shape(0);
   const Shape batch = batch_of(a, "a", false);
