@@ -69,8 +69,8 @@ class AppendedFile {
   int file_ = -1;
 };
 
-/// A lock on a file (flock). One process at a time can hold it. The lock is released when its process ends in any way.
-/// The file contains the name of the holder.
+/// A lock on a file (flock). One process at a time can hold it. The lock is released when the process that holds the
+/// lock ends, in whatever way. The file contains the name of the holder.
 class FileLock {
  public:
   /// Acquires the lock on the file `path`. Creates the file if it is missing. `what` names the locked object in errors.

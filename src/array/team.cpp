@@ -21,8 +21,8 @@ namespace xtape {
 
 namespace {
 // The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the
-// call. A helper that misses 65,536 calls may mistake the next call for the last call that it saw, and miss the next
-// call.
+// call. A helper that misses 65,535 calls may mistake the next call for the last call that it saw, and miss this call,
+// too.
 constexpr std::uint32_t open = 1U << 15, one_call = 1U << 16;
 std::uint32_t inside(std::uint32_t gate) {
   return gate & (open - 1);

@@ -223,7 +223,8 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
     for (std::size_t i = 0; i < arrays; ++i) augmented[arrays + i] = augmented[arrays + i] + arriving[i];
     const Vars reached = solver.advance(solver.begin(augmented, t), earlier).y;
     Vars off = part(reached, 0, arrays), next = part(reached, arrays, reached.size() - arrays);
-    // per array: its largest element, because the tolerance of an element that crosses 0 would be too small
+    // the largest element of each array determines the tolerance, because the tolerance of an element that crosses 0
+    // would be too small
     Vars largest;
     for (std::size_t i = 0; i < arrays; ++i) {
       off[i] = off[i] - before[i];

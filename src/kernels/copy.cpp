@@ -89,7 +89,7 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
                });
 }
 
-/// Copies a contiguous row. Short rows are common, and a call of memcpy takes longer than their copy.
+/// Copies a contiguous row. Short rows are common. For short rows, a call of memcpy takes longer than a loop.
 template <class Word>
 void copy_row(const Word* from, Word* to, std::int64_t length) {
   constexpr std::int64_t few = 32, step = 32 / sizeof(Word);

@@ -48,7 +48,7 @@ struct Framed {
   std::int64_t rows() const { return loops.count() / length(); }
 };
 
-/// Copies a row. Short rows are common, and copying one here takes less time than a call of memcpy.
+/// Copies a row. Short rows are common. For short rows, a call of memcpy takes longer than a loop.
 template <class Word>
 [[gnu::always_inline]] inline void copy_row(const Word* from, std::int64_t step, std::int64_t length, Word* to) {
   constexpr std::int64_t wide = 32 / sizeof(Word), many = 1024;

@@ -84,8 +84,8 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// Returns the high 16 bits of each 32-bit element. The low half of a result contains the bits of x, the high half
-/// those of y.
+/// Returns the high 16 bits of each 32-bit element. The low half of a result contains the bits of x, and the high half
+/// contains the bits of y.
 XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
   constexpr int first_and_second_or_third = 0xea;
   return _mm512_ternarylogic_epi32(y, _mm512_set1_epi32(static_cast<int>(0xffff0000u)), _mm512_srli_epi32(x, 16),
@@ -325,8 +325,8 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
   // sum is below 2^-126.
   const float a = least(left), b = least(right);
   if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
-  // A term loses less than 2^-125 of either number times the other number. The six sums of a term lose less than 2^-126
-  // each.
+  // For each of its two numbers, a term loses less than 2^-125 times the other number. The six sums of a term lose less
+  // than 2^-126 each.
   const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
   constexpr float half_a_unit = 0x1p-25f;
   return std::min(static_cast<float>(terms) * dropped / half_a_unit, std::numeric_limits<float>::max());

@@ -54,7 +54,7 @@ template <class T, int rows, int columns>
     }
 }
 
-/// A tile with fewer rows or columns than a full tile.
+/// Computes a tile with fewer rows or columns than a full tile.
 template <class T>
 void dot_tile_of(int rows, int columns, const std::array<const T*, tile_lines>& a,
                  const std::array<const T*, tile_columns>& b, const std::int64_t* in_a, const std::int64_t* in_b,

@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// Strides of one matrix product and of its outer loops, in elements. Index 0 holds the strides of a, 1 those of b, 2
-/// those of c.
+/// Strides of one matrix product and of its outer loops, in elements. Index 0 is for a, index 1 for b, and index 2 for
+/// c.
 struct GemmPlan {
   std::int64_t m = 1, n = 1, k = 1;
   std::array<std::int64_t, 3> m_strides{}, n_strides{}, k_strides{};

@@ -272,7 +272,7 @@ struct Packing {
   void (*bands)(const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                 std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band);
 
-  /// For elements of type N. If `widens`, converts them to floats first.
+  /// Returns the packing for elements of type N. If `widens`, it converts the elements to floats first.
   template <class N, bool widens = false>
   static Packing of() {
     return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
@@ -295,7 +295,8 @@ struct Packing {
               }
             }};
   }
-  /// For the elements of an operand. They have the dtype `narrow` if given, otherwise the number type of the format.
+  /// Returns the packing for an operand. Its elements have the dtype `narrow` if given, or the number type of the
+  /// format if not.
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
       if (narrow == Dtype::bfloat16) return of<bfloat16>();  // training steps store results in bfloat16

@@ -207,7 +207,7 @@ double terms_of(const Product& product) {
   return terms;
 }
 
-/// The product if an array is empty. The sum of no terms is 0.
+/// Returns the product for the case that an array is empty. The sum of no terms is 0.
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {

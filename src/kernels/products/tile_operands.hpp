@@ -180,8 +180,9 @@ class TileOperands {
   std::int64_t block_parts_, blocks_each_;  ///< Parts per block; blocks per sum.
   Bands bands_;
   bool packs_left_, interleaves_;
-  std::vector<std::int64_t> lines_;  ///< For a gathered right operand: the distances of its columns from the first.
-  /// The distances of the terms of b from the first term of a block. If b is gathered: from the first of all terms.
+  std::vector<std::int64_t> lines_;  ///< For a gathered b: the distances of its columns from the first column.
+  /// The distances of the terms of b from the first term of a block. If b is gathered, the distances are from the first
+  /// of all terms.
   std::vector<std::int64_t> terms_;
   std::vector<bool> in_place_;  ///< For each panel of b, whether tiles can read it in place.
   std::array<Packing<F>, 2> packing_;
