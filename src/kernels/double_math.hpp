@@ -1,7 +1,8 @@
-/// Functions of registers of float64, by polynomials on a reduced argument. Errors are below 2 units in the last place.
+/// Functions of registers of float64, computed by polynomials of a reduced argument. Errors are below 2 units in the
+/// last place.
 ///
-/// Each function has a core for ordinary arguments, and a separate function `…_at_ends` for registers with other lanes:
-/// subnormal, infinite, NaN, or close to overflow. Both give the same bits in ordinary lanes.
+/// Each function has a core for ordinary arguments, and a separate function `…_at_ends` for registers in which a lane
+/// is subnormal, infinite, NaN, or close to overflow. Both give the same bits in ordinary lanes.
 #pragma once
 
 #include <array>

@@ -106,8 +106,8 @@ std::vector<ValueType> float_type(const OpCall& call) {
     throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
   const Attribute* p = call.attributes.find("p");
   if (p != nullptr && std::isnan(call.number("p"))) throw Error("p must be a number, got NaN");
-  // These norms are the largest or the smallest magnitude, which does not exist if there are no elements. The shape
-  // rule of `max` then throws.
+  // If p is infinite or negative, the norm over no elements is not defined. The shape rule of `max` throws in this
+  // case.
   if (p != nullptr && (std::isinf(call.number("p")) || call.number("p") < 0)) return builtin_ops().at("max").shape(call);
   return reduced_to(call, call.dtype(0));
 }

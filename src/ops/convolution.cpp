@@ -196,7 +196,7 @@ const Op& conv_transpose_op();
 /// Returns the gradient with respect to the weight, for a convolution of `input` with the cotangent `result`.
 Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
   Integers after = g.after;
-  for (std::size_t i = 0; i < g.n; ++i)  // g.after may fit more windows than the result has
+  for (std::size_t i = 0; i < g.n; ++i)  // with g.after, one window more than in the result may fit
     after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
   const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
                                g.places() + "->" + g.group() + "oc" + g.elements();
