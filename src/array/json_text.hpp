@@ -81,8 +81,8 @@ class JsonNode {
   JsonNode(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite)
       : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors, numbers)) {}
 
-  /// Returns a node with other contents at the place of this node. Errors about the new node give this place. Errors
-  /// about its parts give the places of the parts.
+  /// These functions return a node with other contents at the place of this node. Errors about the new node give this
+  /// place. Errors about its parts give the places of the parts.
   JsonNode with_entries(const std::vector<std::pair<std::string, JsonNode>>& entries) const;
   JsonNode with_elements(const std::vector<JsonNode>& elements) const;
   JsonNode with_text(const std::string& text) const;

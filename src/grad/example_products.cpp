@@ -95,8 +95,8 @@ double elements(const std::string& letters, const Sizes& sizes) {
   return count;
 }
 
-/// Two products with results of the same shape. They share the letters of the result and no other letters. The two
-/// factors a match each other, and the two factors b match each other.
+/// Two products with results of the same shape. They share the letters of the result and no other letters. The factors
+/// p.a and q.a match each other, and the factors p.b and q.b match each other.
 struct Pair {
   ExampleProduct p, q;
   Sizes sizes;

@@ -143,7 +143,7 @@ ScanOptions along_times(bool reverse) {
   return options;
 }
 
-/// Returns the solution at all times, by steps.
+/// Returns the solution at all times. Gradients flow back through all steps of the solver.
 Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options) {
   const Solver solver(f, options);
   const auto to_next = [&](const Vars& end, const Vars& states) {
@@ -156,7 +156,7 @@ Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeO
   return solution;
 }
 
-/// f, as a body whose inputs are the state, the time and the values that f uses.
+/// The function f of dy/dt = f, as a body. Its inputs are the state, the time and the values that f uses.
 class OdeEquation {
  public:
   OdeEquation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
@@ -170,7 +170,7 @@ class OdeEquation {
     });
     std::vector<bool> marked;
     for (const ValueId& id : body_.body->inputs()) marked.push_back(is_floating(body_.body->type(id).dtype));
-    marked[arrays_] = false;  // the time
+    marked[arrays_] = false;  // no gradient for the time
     const auto all = [](const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
       GradOptions options;
       options.materialize_grads = true;

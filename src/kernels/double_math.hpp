@@ -141,7 +141,7 @@ struct Logarithm {
   const Logarithm parts = split(x);
   return joined_log(parts.k, parts.f);
 }
-/// Corrects positive subnormal numbers: log(2^54 x) - 54 ln 2.
+/// log x for any x. For a positive subnormal x, computes log(2^54 x) - 54 ln 2.
 [[gnu::noinline]] inline Batch log_at_ends(const Batch& x) {
   const auto subnormal = x < Batch(std::numeric_limits<double>::min());
   const Batch y = core_log(xsimd::select(subnormal, x * Batch(0x1p54), x));

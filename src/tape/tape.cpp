@@ -203,7 +203,8 @@ void check_outputs(const Tape& tape, const Node& node) {
 }  // namespace
 
 namespace {
-/// Throws Error if an input, parameter or constant has inputs, several outputs, or no array of its type.
+/// Throws Error if an input, parameter or constant has inputs or several outputs. Throws Error if a parameter or
+/// constant has no array of the type of its output.
 void check_source(const Node& node) {
   const auto refuse = [&](const std::string& why) {
     throw Error(node.op->name + (node.name.empty() ? "" : " '" + node.name + "'") + ": " + why);
