@@ -1,4 +1,4 @@
-/// Describes the work of a thread, so that threads that help with it can report their help.
+/// Describes the work of a thread. Threads that help with this work report the time of their help.
 #pragma once
 
 namespace xtape {

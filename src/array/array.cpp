@@ -32,7 +32,7 @@ std::shared_ptr<std::byte> map_zeroed(std::size_t bytes) {
   void* start = memory;
   std::size_t space = reserved;
   std::align(huge_page, bytes, start, space);
-  // Uses whole huge pages only. A huge page for the remainder would be resident to its end.
+  // Uses whole huge pages only. A huge page for the remainder would take the memory of a whole huge page.
   madvise(start, bytes / huge_page * huge_page, MADV_HUGEPAGE);
   return {static_cast<std::byte*>(start), [memory, reserved](std::byte*) { munmap(memory, reserved); }};
 }

@@ -15,7 +15,7 @@ std::size_t character_length(std::string_view text, std::size_t at);
 std::size_t shown_length(std::string_view text, std::size_t at);
 
 /// Returns the text in a form that a terminal can show. Control characters other than line ends and tabs, and bytes
-/// that are not UTF-8, become \x1B and the like.
+/// that are not UTF-8, become escapes such as \x1B.
 std::string escaped(std::string_view text);
 
 }  // namespace xtape

@@ -5,8 +5,8 @@
 
 namespace xtape {
 
-/// Writes the elements of `from`, rounded to the dtype of `to`, to `to`. Both arrays are floats of the same shape. Uses
-/// all threads.
+/// Rounds the elements of `from` to the dtype of `to`, and writes the results to `to`. Both arrays are floats of the
+/// same shape. Uses all threads.
 void convert_floats(const Array& from, Array& to);
 
 }  // namespace xtape

@@ -1,4 +1,4 @@
-/// Random numbers that are a function of their purpose.
+/// Random numbers that depend only on a seed, a name and two indices.
 #pragma once
 
 #include <Random123/philox.h>

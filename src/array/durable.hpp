@@ -23,8 +23,8 @@ std::vector<std::string> names_in(const std::string& folder);
 std::string other_name_in(const std::string& folder, const std::vector<std::string>& known);
 /// Creates the folder and its missing parents. Throws FileError.
 void make_folders(const std::string& folder);
-/// Creates the folder. Its parent must exist, so that a parent that was deleted in the meantime is not created again.
-/// Does nothing if the folder exists. Throws FileError.
+/// Creates the folder. Its parent must exist: a parent that has been deleted in the meantime is not created again. Does
+/// nothing if the folder exists. Throws FileError.
 void make_folder(const std::string& folder);
 /// Removes the file, or the folder with its contents, at `path`. Returns the reason if this fails, or "" if nothing is
 /// left there.
@@ -69,8 +69,8 @@ class AppendedFile {
   int file_ = -1;
 };
 
-/// A lock on a file (flock). One process at a time can hold it. The lock is released when its process ends in any way.
-/// The file contains the name of the holder.
+/// A lock on a file (flock). One process at a time can hold it. The lock is released when the process that holds the
+/// lock ends, in whatever way. The file contains the name of the holder.
 class FileLock {
  public:
   /// Acquires the lock on the file `path`. Creates the file if it is missing. `what` names the locked object in errors.

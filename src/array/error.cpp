@@ -37,8 +37,8 @@ const std::vector<Shape>& Error::shapes() const {
   return facts_ ? facts_->shapes : no_shapes;
 }
 
-/// Returns the facts of this error for changes. Copies of an error share their facts, so this function first copies
-/// shared facts.
+/// Returns the facts of this error, which the caller may change. Copies of an error share their facts, so this function
+/// first makes a separate copy of shared facts.
 Error::Facts& Error::facts() {
   if (!facts_ || facts_.use_count() > 1) facts_ = facts_ ? std::make_shared<Facts>(*facts_) : std::make_shared<Facts>();
   return *facts_;

@@ -55,7 +55,7 @@ std::string read_file(const std::string& path) {
 }
 
 std::string link_target(std::string path) {
-  constexpr int most = 40;  // the limit that the system has
+  constexpr int most = 40;  // the number of links that Linux follows
   for (int links = 0; links < most; ++links) {
     std::error_code none;
     const std::filesystem::path to = std::filesystem::read_symlink(path, none);

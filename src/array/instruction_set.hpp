@@ -24,7 +24,8 @@ InstructionSet instruction_set_named(const std::string& name, const std::string&
 InstructionSet processor_instruction_set();
 
 /// Returns the widest instruction set that this processor has and that XTAPE_ISA allows. XTAPE_ISA is the name of the
-/// widest allowed instruction set. Throws Error if it is not a name. The first call decides for the whole process.
+/// widest allowed instruction set. Throws Error if XTAPE_ISA is not such a name. The first call decides for the whole
+/// process.
 InstructionSet instruction_set();
 
 }  // namespace xtape

@@ -203,7 +203,7 @@ class JsonReader {
     if (level.value.is_array()) {
       level.value.push_back(std::move(value));
     } else {
-      // The key is known to be new. Insertion into an ordered_json would search all keys.
+      // The key is known to be new, so the entry is appended. The insertion of ordered_json would search all keys.
       using Entries = Json::object_t::Container;
       static_cast<Entries&>(level.value.get_ref<Json::object_t&>())
           .emplace_back(std::move(level.key), std::move(value));

@@ -93,7 +93,7 @@ void JsonNode::refuse(const char* wanted) const {
        (kind == "null" ? kind : (kind == "object" || kind == "array" ? "an " : "a ") + kind));
 }
 
-/// Contents that are not in the text, with their parts, which are in the text.
+/// Contents that are not in the text as a whole. `parts` are their entries, which are values of the text.
 struct JsonNode::Made {
   Json json;
   std::vector<std::pair<std::string, JsonNode>> parts = {};

@@ -81,8 +81,8 @@ class JsonNode {
   JsonNode(std::string text, std::string file, JsonErrors errors, JsonNumbers numbers = JsonNumbers::finite)
       : JsonNode(std::make_shared<const JsonText>(std::move(text), std::move(file), errors, numbers)) {}
 
-  /// Returns a node at the place of this node with other contents. Errors about the new node give this place. Errors
-  /// about its parts give the places of the parts.
+  /// These functions return a node with other contents at the place of this node. Errors about the new node give this
+  /// place. Errors about its parts give the places of the parts.
   JsonNode with_entries(const std::vector<std::pair<std::string, JsonNode>>& entries) const;
   JsonNode with_elements(const std::vector<JsonNode>& elements) const;
   JsonNode with_text(const std::string& text) const;
@@ -127,7 +127,7 @@ class JsonNode {
 
   std::shared_ptr<const JsonText> source_;
   const Json* value_ = nullptr;
-  const Json* place_ = nullptr;       // the value in the text; equals `value_` unless the contents are made
+  const Json* place_ = nullptr;       // the value in the text; equals `value_` if `made_` is null
   std::shared_ptr<const Made> made_;  // null if the node has the contents of the text
   std::string owner_;
 };

@@ -13,7 +13,7 @@ void Literal::too_large(std::uint64_t value) {
 }
 
 bool Literal::fits(Dtype dtype) const {
-  constexpr double too_large = 65520;  // the smallest number that rounds to infinity
+  constexpr double too_large = 65520;  // the smallest number that rounds to infinity in float16
   if (dtype == Dtype::float16) return !(std::abs(real()) >= too_large) || std::isinf(real());
   if (is_floating(dtype)) return true;
   if (dtype == Dtype::boolean) return real() == 0 || real() == 1;

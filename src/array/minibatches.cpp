@@ -11,7 +11,7 @@
 namespace xtape {
 
 namespace {
-/// Returns the number of rows. Throws if the arrays have different numbers.
+/// Returns the number of rows. Throws if the arrays have different numbers of rows.
 std::int64_t rows_of(const std::vector<ArrayView>& arrays, const char* who) {
   if (arrays.empty()) throw Error(std::string(who) + ": there is no array");
   for (std::size_t i = 0; i < arrays.size(); ++i) {

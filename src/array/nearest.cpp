@@ -26,7 +26,8 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-/// Up to a third of the letters may be wrong. A short name may have one error. A name of one letter is never a
+/// Returns whether `name` may be a misspelling of `each`. Up to a third of the letters may be wrong. A short name may
+/// have one error. A name of three or more letters may also be the beginning of `each`. A name of one letter is never a
 /// misspelling of another letter.
 bool may_mean(const std::string& name, const std::string& each, std::size_t distance) {
   constexpr std::size_t beginning = 3;

@@ -6,9 +6,9 @@
 
 namespace xtape {
 
-/// Returns the name in `names` with the smallest edit distance to `name`, or the first of several such names. Only
-/// names that differ in at most a third of their letters, or that begin with `name`, count. Returns "" if there is
-/// none.
+/// Returns the name in `names` with the smallest edit distance to `name`, or the first of several such names. Considers
+/// only names that differ from `name` in at most a third of the letters, or that begin with `name`. Returns "" if there
+/// is none.
 std::string nearest(const std::string& name, const std::vector<std::string>& names);
 
 /// "; did you mean 'weight'?", or "" if `nearest` finds no name.

@@ -173,7 +173,7 @@ Array read_npy(const NpyBytes& bytes, const std::string& where) {
   const std::uint64_t left = bytes.size - header.elements;
   std::int64_t wanted = static_cast<std::int64_t>(header.stored->bytes);
   try {
-    // the bytes of the array; its elements are at least as wide as those in the file
+    // checks the size of the array in bytes; its elements are at least as wide as the elements in the file
     checked_bytes(header.stored->dtype, header.shape);
     wanted *= count_of(header.shape);
   } catch (const ShapeError&) {

@@ -12,8 +12,8 @@ namespace xtape {
 /// Returns a size for messages: "1 byte", "3 bytes", "1.50 MiB".
 std::string bytes_text(std::size_t bytes);
 
-/// Returns the largest number of bytes that this process can use. It is the memory of the machine with its swap, or a
-/// lower limit of the process (ulimit -v, ulimit -d).
+/// Returns the largest number of bytes that this process can use. This is the memory of the machine with its swap, or
+/// the limit of the process (ulimit -v, ulimit -d) if that is lower.
 std::size_t memory_limit();
 
 /// Returns how many bytes of address space the limit (ulimit -v) leaves, or the largest std::size_t if there is no

@@ -107,7 +107,8 @@ class Header {
         fail("arrays '" + sorted[i - 1]->name + "' and '" + sorted[i]->name + "' overlap");
   }
 
-  /// Either every array has a checksum or none has. Otherwise a damaged key could disable the check of an array.
+  /// Reads the metadata. Throws FileError if some arrays have a checksum and others have none, because a damaged key
+  /// could otherwise disable the check of an array.
   void read_metadata(const Json& metadata) {
     const std::string prefix = checksum_key;
     // by array; needed because find() of ordered JSON is linear

@@ -21,8 +21,8 @@ namespace xtape {
 
 namespace {
 // The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the
-// call. A helper that misses 65,536 calls may mistake the next call for the last call that it saw, and miss the next
-// call.
+// call. A helper that misses 65,535 calls may mistake the next call for the last call that it saw, and miss this call,
+// too.
 constexpr std::uint32_t open = 1U << 15, one_call = 1U << 16;
 std::uint32_t inside(std::uint32_t gate) {
   return gate & (open - 1);
@@ -69,7 +69,7 @@ class Team {
   Team& operator=(const Team&) = delete;
   ~Team() {
     if (is_of_parent()) forget();
-    ends_ = true;  // set before the gate changes, which wakes all helpers
+    ends_ = true;  // set before the gate changes; the change wakes all helpers
     announce();
     for (std::thread& helper : helpers_) helper.join();
   }
@@ -88,7 +88,7 @@ class Team {
   }
 
  private:
-  /// Returns whether the helpers are threads of the parent process, which forked this one.
+  /// Returns whether the helpers are threads of the parent process, which forked this process.
   bool is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
   void forget() {
     // never destroyed, because threads that do not exist in this process can be neither joined nor detached
@@ -107,7 +107,7 @@ class Team {
           void* room = std::malloc(1 << 12);
           if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
           std::free(room);
-          omp_set_num_threads(1);  // limits BLAS
+          omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread
           help(worker, seen);
         });
     } catch (const std::exception&) {

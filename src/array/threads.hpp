@@ -15,9 +15,10 @@ void run_each(int threads, std::int64_t count, const void* context,
 /// Calls body(begin, end, worker) on contiguous pieces that cover [0, count), on at most `threads` threads. The size of
 /// each piece except the last is a multiple of `grain`. `worker` is in [0, threads). Pieces that run at the same time
 /// have different workers, so `worker` can index scratch memory. Every thread takes its own range in several pieces and
-/// then helps with the other ranges. A core that is busy with other work therefore does not delay the rest. If there is
-/// only one range, the caller processes it alone. `body` must not throw. Results must not depend on the thread that
-/// runs a piece or on the end of a piece. Bodies that reduce must therefore reduce over chunks of fixed size.
+/// then helps with the other ranges. If a core is busy with other work, its thread therefore does not delay the other
+/// threads. If there is only one range, the caller processes it alone. `body` must not throw. Results must not depend
+/// on the thread that runs a piece or on where a piece ends. Bodies that reduce must therefore reduce over chunks of
+/// fixed size.
 template <class Body>
 void parallel_pieces(int threads, std::int64_t count, std::int64_t grain, const Body& body) {
   run_pieces(threads, count, grain, &body,

@@ -12,8 +12,8 @@
 namespace xtape {
 
 namespace {
-/// If a gradient is the sum of more contributions than this, they are added first, because there would be too many
-/// pairs of contributions.
+/// If a gradient is the sum of more contributions than this, the contributions are added first, because there would be
+/// too many pairs of contributions.
 constexpr std::size_t most_parts = 8;
 
 /// A contribution to a sum: scale[b] * value[b].
@@ -76,8 +76,8 @@ std::vector<Part> parts_of(const Var& x) {
   return found;
 }
 
-/// Returns the parts as products. Returns nothing if a part is not a product, or if the inner products of all pairs
-/// take longer than adding the parts.
+/// Returns the parts as products. Returns an empty list if a part is not a product, or if computing the inner products
+/// of all pairs takes longer than adding the parts.
 std::vector<ExampleProduct> cheap_products(const std::vector<Part>& parts) {
   std::vector<ExampleProduct> products;
   double whole = 0, inner = 0;

@@ -95,8 +95,8 @@ double elements(const std::string& letters, const Sizes& sizes) {
   return count;
 }
 
-/// Two products with results of the same shape. They share the letters of the result and no other letters. The two
-/// factors a match each other, and the two factors b match each other.
+/// Two products with results of the same shape. They share the letters of the result and no other letters. The factors
+/// p.a and q.a match each other, and the factors p.b and q.b match each other.
 struct Pair {
   ExampleProduct p, q;
   Sizes sizes;
@@ -129,7 +129,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
   return pair;
 }
 
-/// Returns the letters of the inner products of the rows of two factors: the letters of both factors that are in
+/// Returns the letters of the inner products of the rows of two factors: the letters of either factor that are in
 /// `needed`.
 std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   std::string kept;

@@ -29,7 +29,7 @@ struct ExampleProduct {
 };
 
 /// Returns the product that computes `x`: an einsum, or parts that are added to zeros at indices. A transpose may
-/// follow.
+/// follow. Returns nothing if `x` is not such a product.
 std::optional<ExampleProduct> product_of_examples(const Var& x);
 
 /// Returns the predicted time to compute a product. The unit is one multiply-add of a large matrix product.

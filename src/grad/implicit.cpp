@@ -93,8 +93,8 @@ Vars with_root_gradient(const std::string& name, const Function& f, const Vars& 
   return custom_gradient(solve, rule, body.captured);
 }
 
-/// Repeats `step`, which returns the next x and whether this x is the last one. The result is NaN if max_steps end
-/// without a last x. The states of the loop are x and whether the loop continues.
+/// Repeats `step`, which returns the next x and whether this x is the last one. The result is NaN if `step` returns no
+/// last x within max_steps steps. The states of the loop are x and whether the loop continues.
 Vars iterated(const std::function<std::pair<Vars, Var>(const Vars& x)>& step, const Vars& guess,
               std::int64_t max_steps) {
   const auto body = [&](const Vars& states) {

@@ -50,8 +50,8 @@ class Tangents {
     const auto found = tangents_.find(id);
     return found == tangents_.end() ? Var() : found->second;
   }
-  /// An input may also depend on other inputs. Its tangent is then the sum of the given tangent and the tangents that
-  /// reach it.
+  /// Adds `tangent` to the tangent of a value. If an input depends on other inputs, its tangent is the sum of its given
+  /// tangent and the tangents that flow from those inputs.
   void add_to(ValueId id, const Var& tangent) {
     Var& present = tangents_[id];
     present = present.empty() ? tangent : add(present, tangent);

@@ -67,8 +67,8 @@ class Solver {
     const auto step = [&](const Vars& states) { return stepped(Point::of(states), end).states(); };
     const Looped loop = while_loop(goes_on, step, from.states(), options_.max_steps);
     Point reached = Point::of(loop.states);
-    // Adds 0, which carries the derivative with respect to `end` if no step was taken. A factor of NaN makes the
-    // gradients NaN, too.
+    // `left` is 0. Adding left * slope gives the state its derivative with respect to `end` even if no step was taken.
+    // If the steps did not reach `end`, `left` is NaN, so that the gradients are NaN, too.
     const Var left = where(loop.unfinished, std::nan(""), end - reached.t);
     for (std::size_t i = 0; i < reached.y.size(); ++i)
       reached.y[i] = reached.y[i] * where(loop.unfinished, std::nan(""), ones_like(end)) + left * reached.slope[i];
@@ -143,7 +143,7 @@ ScanOptions along_times(bool reverse) {
   return options;
 }
 
-/// Returns the solution at all times, by steps.
+/// Returns the solution at all times. Gradients flow back through all steps of the solver.
 Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeOptions& options) {
   const Solver solver(f, options);
   const auto to_next = [&](const Vars& end, const Vars& states) {
@@ -156,7 +156,7 @@ Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeO
   return solution;
 }
 
-/// f, as a body whose inputs are the state, the time and the values that f uses.
+/// The function f of dy/dt = f, as a body. Its inputs are the state, the time and the values that f uses.
 class OdeEquation {
  public:
   OdeEquation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
@@ -170,7 +170,7 @@ class OdeEquation {
     });
     std::vector<bool> marked;
     for (const ValueId& id : body_.body->inputs()) marked.push_back(is_floating(body_.body->type(id).dtype));
-    marked[arrays_] = false;  // the time
+    marked[arrays_] = false;  // no gradient for the time
     const auto all = [](const Vars& outputs, const Vars& inputs, const Vars& cotangents) {
       GradOptions options;
       options.materialize_grads = true;
@@ -223,7 +223,8 @@ Vars by_adjoint(const OdeEquation& equation, const Var& times, const Vars& captu
     for (std::size_t i = 0; i < arrays; ++i) augmented[arrays + i] = augmented[arrays + i] + arriving[i];
     const Vars reached = solver.advance(solver.begin(augmented, t), earlier).y;
     Vars off = part(reached, 0, arrays), next = part(reached, arrays, reached.size() - arrays);
-    // per array: its largest element, because the tolerance of an element that crosses 0 would be too small
+    // the largest element of each array determines the tolerance, because the tolerance of an element that crosses 0
+    // would be too small
     Vars largest;
     for (std::size_t i = 0; i < arrays; ++i) {
       off[i] = off[i] - before[i];

@@ -57,7 +57,7 @@ void Sweep::mark_dependents(std::size_t finish) {
 }
 
 /// Finds the fusions among the nodes that the outputs depend on. Fusions must not replace the outputs and inputs of
-/// this sweep. They may replace all other values, whose later uses are not known yet.
+/// this sweep. They may replace all other values, although later calls may still read these values.
 void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t finish) {
   TapeSegment segment{tape_, {}};
   for (const Var& output : outputs) segment.asked.push_back(output.id());

@@ -75,8 +75,8 @@ class Batch {
     }
   }
 
-  /// Returns whether the node, or a node in its body, draws random numbers that no draw outside of the function
-  /// repeats.
+  /// Returns whether the node, or a node in its body, draws random numbers without repeating a draw from outside of the
+  /// function.
   bool draws_anew(const Node& node) const {
     if (node.op->random) return !outside_.repeats(node);
     for (std::size_t i = 0; node.body && i < node.body->size(); ++i)

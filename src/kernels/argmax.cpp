@@ -1,5 +1,5 @@
-// The indices of the largest elements of a dense array. NaN counts as larger than any number. Ties give the first
-// index.
+// The index of the largest element along an axis of a dense array. NaN counts as larger than any number. Ties give the
+// first index.
 #include "compact.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
   return best;
 }
 
-/// The index of the largest of contiguous elements.
+/// The index of the largest of `size` contiguous elements.
 template <class T>
 std::int64_t largest_of(const T* x, std::int64_t size) {
   if (size < 32) return largest_of_few(x, size, 1);

@@ -16,14 +16,14 @@ namespace xtape {
 
 namespace {
 constexpr std::int64_t most_block_queries = 128;
-// The number of keys of a block is rounded up to a multiple of (number of keys) / 8.
+// The number of keys that a block reads is rounded up to a multiple of the key step, which is one eighth of all keys.
 constexpr std::int64_t key_steps = 8;
-constexpr std::int64_t least_key_step = 64;  // the minimum of this multiple
+constexpr std::int64_t least_key_step = 64;  // the smallest key step
 
 /// Indices into AttentionPlan::heads.
 enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask, of_places, of_dq, of_dk, of_dv };
 
-/// An array that only products read, so that it may be narrow.
+/// An operand of matrix products only. It may therefore be stored as bfloat16, float16 or int8 (AttentionPlan::narrow).
 class Operand {
  public:
   Operand(const void* data, Dtype dtype) : data_(static_cast<const std::byte*>(data)), bytes_(size_of(dtype)) {}
@@ -34,7 +34,7 @@ class Operand {
   std::size_t bytes_;  // bytes per element
 };
 
-/// An operand of a product: its strides, and its dtype if it is narrow.
+/// An operand of a product: its strides, and its dtype if that is bfloat16, float16 or int8 in a float32 attention.
 struct OperandMatrix {
   AttentionPlan::Matrix strides;
   std::optional<Dtype> narrow = {};
@@ -59,7 +59,7 @@ PlannedProduct matrix_product(const AttentionPlan& plan, std::int64_t m, std::in
   return make_product(product);
 }
 
-/// The products for a block of `queries` queries that attends to the first `keys` keys.
+/// The matrix products for a block of queries and the leading keys to which the block attends.
 struct Products {
   PlannedProduct scores, outputs;                // forward
   PlannedProduct weight_cotangents, dq, dk, dv;  // backward
@@ -219,11 +219,12 @@ class BlockedAttention {
                       memory.weights, 1);
   }
 
-  /// Applies dropout to a block. The index of each element in the array of all scores selects its draw.
+  /// Applies dropout to a block. An element's random number depends on its index in the array of all scores.
   void drop_some(const Block& block, std::int64_t place, std::uint64_t step, const T* from, T* to) const {
     if (plan_.rate == 0) return;
     const double keep = 1 - plan_.rate;
-    // If the block contains all keys, its rows are contiguous in the array of all scores and form a single row.
+    // If the block contains all keys, its rows follow one another in the array of all scores. They are then processed
+    // as one long row.
     const bool whole = plan_.places_row == block.keys;
     const std::int64_t rows = whole ? 1 : block.rows, columns = whole ? block.rows * block.keys : block.keys;
     for (std::int64_t i = 0; i < rows; ++i)
@@ -231,8 +232,9 @@ class BlockedAttention {
               from + i * columns, to + i * columns);
   }
 
-  /// Applies the dropout of drop_some to the cotangents. The weights after dropout determine the mask. A weight that
-  /// was 0 before dropout also counts as dropped, but contributes to no gradient.
+  /// Applies the dropout of drop_some to the cotangents. An element was dropped where the weight after dropout,
+  /// `dropped`, is 0. Weights that were 0 before dropout are treated in the same way, because they contribute to no
+  /// gradient.
   void drop_as(const T* dropped, const Block& block, T* cotangents) const {
     if (plan_.rate == 0) return;
     const T scale = static_cast<T>(1 / (1 - plan_.rate));
@@ -244,8 +246,8 @@ class BlockedAttention {
   AttentionPlan plan_;
   std::int64_t blocks_, rows_;  // blocks of queries, and queries per block; the last block may have fewer
   std::int64_t key_step_, steps_;
-  // First the products for full blocks, then those for the last block. The number of key steps is the index in each
-  // group.
+  // The first `steps_` elements are for full blocks, the other elements for the last block. In each of these two
+  // groups, the first element is for one key step, the second for two, and so on.
   std::vector<Products> products_;
   std::size_t product_bytes_ = 0, block_bytes_ = 0, buffers_ = 1;
 };

@@ -27,7 +27,8 @@ struct AttentionPlan {
   Matrix q, k, v, y;
   Matrix mask;        ///< [queries, keys]. Strides of broadcast axes are 0.
   Matrix dq, dk, dv;  ///< Only for the gradient.
-  /// The stride between queries in the dense array of all scores. The flat index of a score in it selects the draw.
+  /// The stride between queries in the dense array of all scores. The random number for dropout of a score depends on
+  /// the flat index of the score in this array.
   std::int64_t places_row = 0;
   /// The heads of all batch entries, with the strides of q, k, v, y (or dy), mask, the array of scores, dq, dk, dv.
   Loops<9> heads;
@@ -43,7 +44,8 @@ struct AttentionPlan {
 /// The plan of a call of attention, or of its gradient.
 AttentionPlan plan_of_attention(const KernelForm& form, bool gradient);
 
-/// The elements of the mask, input number `place`. Without a mask, a single false.
+/// Returns the elements of the mask, which is input number `place`. If there is no mask, returns the address of a
+/// single false.
 inline const bool* mask_of(const KernelArguments& arguments, std::size_t place, bool masked) {
   static constexpr bool seen = false;
   return masked ? in<bool>(arguments, place) : &seen;

@@ -10,7 +10,8 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-/// Returns the single label of `from` that is neither in `heads` nor in `others`, or 0 if there is not exactly one.
+/// Returns the label of `from` that is neither in `heads` nor in `others`. Returns 0 if there is no such label, or more
+/// than one.
 char only_in(const std::string& from, const std::string& heads, const std::string& others) {
   char found = 0;
   for (char letter : from)

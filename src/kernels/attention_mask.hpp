@@ -1,4 +1,4 @@
-/// The keys that a mask row shows to its query.
+/// The keys that a row of a mask leaves visible to its query.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-/// Returns one more than the index of the last unmasked key among `keys`, but at least `seen`. `column` is the stride
-/// between keys.
+/// Returns one more than the index of the last unmasked key among the `keys` keys of a row, but at least `seen`.
+/// `column` is the stride between keys.
 inline std::int64_t last_seen(const bool* row, std::int64_t column, std::int64_t keys, std::int64_t seen = 0) {
   if (column == 0) return row[0] ? seen : keys;
   if (column == 1)

@@ -55,7 +55,8 @@ class QueryAttention {
     return whole_lines(static_cast<std::size_t>(lanes_of_keys() + plan_.width) * sizeof(T));
   }
 
-  /// Returns the query at `offset`. A query of narrow numbers is widened into `memory`.
+  /// Returns the query at `offset`. If the query is stored as bfloat16, float16 or int8, its elements are converted to
+  /// T in `memory`.
   const T* query(const void* q, std::int64_t offset, T* memory) const {
     if (!plan_.narrow[of_q]) return static_cast<const T*>(q) + offset;
     return with_narrow(*plan_.narrow[of_q], [&](auto number) {
@@ -65,8 +66,8 @@ class QueryAttention {
     });
   }
 
-  /// Prefetches the first keys and values of a later head. Other heads lie in between, so hardware prefetching does not
-  /// find them.
+  /// Prefetches the first keys and values of a later head. The memory of other heads lies in between, so the processor
+  /// does not prefetch these keys and values by itself.
   void prefetch(std::int64_t head, std::int64_t keys, const T* k, const T* v) const {
     if (head >= plan_.heads.count()) return;
     const auto at = plan_.heads.offsets(head, plan_.heads.rank());

@@ -8,8 +8,8 @@ namespace xtape {
 /// Whether make_query_attention supports the plan: one query, contiguous vectors, no dropout.
 bool query_attention_suits(const AttentionPlan& plan);
 
-/// The result of a head depends only on its query and on the keys up to the last unmasked key. The number of masked
-/// keys after the last unmasked key does not change the bits of the result.
+/// The result of a head depends only on its query and on the keys and values up to the last unmasked key. The number of
+/// masked keys after the last unmasked key does not change the bits of the result.
 Kernel make_query_attention(const AttentionPlan& plan);
 
 }  // namespace xtape

@@ -13,12 +13,14 @@
 namespace xtape {
 
 namespace {
-/// An array [examples, channels, places]. Channels are processed in groups, one group after the other. All sweeps over
-/// a group except the first then find most of the group in the second-level cache. Neighbouring rows of a group are
-/// read together. Long rows form groups of a single channel.
+/// An array [examples, channels, places]. A row is the `places` elements of one channel of one example. Channels are
+/// processed in groups, one group after the other. All sweeps over a group except the first then find most of the group
+/// in the second-level cache. The rows of a group that are neighbours in memory are read together. If rows are long, a
+/// group has a single channel.
 struct Channels {
   static constexpr std::int64_t most = 64;  // channels per group
-  // The neighbouring rows of a group have at least this many elements together, so that the processor prefetches.
+  // The neighbouring rows of a group have at least this many elements together. The processor then prefetches the
+  // elements.
   static constexpr std::int64_t read_on = 1024;
 
   std::int64_t examples, channels, places = 1, group;
@@ -60,7 +62,8 @@ struct OneLane {
   void store(T* to, T value) const { *to = value; }
 };
 
-/// For each of some channels, sums of_channel(channel)(place, lanes), which returns arrays of n registers.
+/// Computes n sums for each of some channels. of_channel(channel)(place, lanes) returns n registers with the terms of
+/// these sums.
 template <class T, std::size_t n, class OfChannel>
 void add_up(const Channels& all, std::int64_t first, std::int64_t last, const OfChannel& of_channel,
             std::array<double, n>* sums) {
@@ -140,7 +143,7 @@ void visit(const Channels& all, std::int64_t first, std::int64_t last, const OfC
 }
 
 /// The gradient: dx = rstd * weight * (dy - mean(dy) - xhat * mean(dy * xhat)) with xhat = (x - mean) * rstd. dweight
-/// is the sum of dy * xhat, dbias the sum of dy.
+/// is the sum of dy * xhat, and dbias is the sum of dy.
 [[gnu::cold]] Kernel make_batch_norm_grad(const KernelForm& form) {
   const Channels all(form.shape(0), form.threads);
   const bool weighted = form.inputs.size() > 4, biased = form.get<bool>("bias");

@@ -17,7 +17,8 @@ bool has_odd(const T* logits, std::int64_t count);
 template <class T>
 std::int64_t first_above(const T* logits, std::int64_t from, std::int64_t count, T bound);
 
-/// log sum exp(logits). NaN or infinite if it is not defined.
+/// The logarithm of the sum of exp(logits). NaN or infinite if a logit is NaN or plus infinity, or if all logits are
+/// -inf.
 template <class T>
 double log_sum_exp(const T* logits, std::int64_t count);
 

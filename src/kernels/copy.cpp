@@ -71,8 +71,8 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::int64_t chunks = (length + chunk - 1) / chunk;
   const std::int64_t count = loops.count() / length * chunks;
   const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
-  // A sequence of short rows finds each offset by an addition. Computing the offsets of each row would take longer than
-  // its copy.
+  // In a sequence of short rows, each offset follows from the previous offset by an addition. Computing each offset
+  // from the index of the row would take longer than copying the row.
   const bool runs = chunks == 1 && outer_rank > 0;
   const std::int64_t rows = runs ? loops.sizes[outer_rank - 1] : 1;
   const std::int64_t from_row = runs ? loops.strides[0][outer_rank - 1] : 0;
@@ -89,7 +89,7 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
                });
 }
 
-/// Copies a contiguous row. Short rows are common, and a call of memcpy takes longer than their copy.
+/// Copies a contiguous row. Short rows are common. For short rows, a call of memcpy takes longer than a loop.
 template <class Word>
 void copy_row(const Word* from, Word* to, std::int64_t length) {
   constexpr std::int64_t few = 32, step = 32 / sizeof(Word);

@@ -8,8 +8,9 @@
 
 namespace xtape {
 
-/// The target distribution of a row: 1 - smoothing on its target, and smoothing spread evenly over all classes, or over
-/// all classes except `excluded` if it is >= 0.
+/// The settings of the cross-entropy. In the target distribution of a row, the target gets the probability 1 -
+/// smoothing. The probability `smoothing` is spread evenly over all classes (the target too), or over all classes
+/// except `excluded` if `excluded` is >= 0.
 struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t classes = 0;
@@ -17,7 +18,7 @@ struct CrossEntropy {
   double smoothing = 0;
   std::int64_t excluded = -1;
 
-  /// The probability of one class due to smoothing.
+  /// The share of the probability `smoothing` that one class gets.
   double spread() const {
     const std::int64_t over = excluded >= 0 ? classes - 1 : classes;
     return smoothing == 0 || over == 0 ? 0 : smoothing / static_cast<double>(over);

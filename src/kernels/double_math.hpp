@@ -1,7 +1,8 @@
-/// Functions of registers of float64, by polynomials on a reduced argument. Errors are below 2 units in the last place.
+/// Functions of registers of float64, computed by polynomials of a reduced argument. Errors are below 2 units in the
+/// last place.
 ///
-/// Each function has a core for ordinary arguments, and a separate function `…_at_ends` for registers with other lanes:
-/// subnormal, infinite, NaN, or close to overflow. Both give the same bits in ordinary lanes.
+/// Each function has a core for ordinary arguments, and a separate function `…_at_ends` for registers in which a lane
+/// is subnormal, infinite, NaN, or close to overflow. Both give the same bits in ordinary lanes.
 #pragma once
 
 #include <array>
@@ -140,7 +141,7 @@ struct Logarithm {
   const Logarithm parts = split(x);
   return joined_log(parts.k, parts.f);
 }
-/// Corrects positive subnormal numbers: log(2^54 x) - 54 ln 2.
+/// log x for any x. For a positive subnormal x, computes log(2^54 x) - 54 ln 2.
 [[gnu::noinline]] inline Batch log_at_ends(const Batch& x) {
   const auto subnormal = x < Batch(std::numeric_limits<double>::min());
   const Batch y = core_log(xsimd::select(subnormal, x * Batch(0x1p54), x));
@@ -286,7 +287,7 @@ struct Power {
   const auto inside = (x > Batch(0.0)) & (x < Batch(infinity)) & (xsimd::abs(product) < Batch(ordinary));
   return {core_exp(xsimd::select(inside, product, Batch(0.0))), inside};
 }
-/// The power of a negative x from the power of -x.
+/// Returns x^y for a negative x, given `power`, which is (-x)^y.
 [[gnu::always_inline]] inline Batch of_negative(const Batch& power, const Batch& y) {
   const Batch half = y * Batch(0.5);
   return xsimd::select(xsimd::floor(y) != y, Batch(std::numeric_limits<double>::quiet_NaN()),

@@ -13,8 +13,8 @@ namespace xtape {
 namespace {
 constexpr std::int64_t draw_grain = 1 << 12;  // elements; a multiple of philox::words
 
-/// The stream of the second random word, for elements that need more than 32 random bits. It has the same key. The top
-/// bit of its step is set. No play reaches such a step.
+/// The stream of the second random word, for elements that need more than 32 random bits. The result has the key of
+/// `stream`. Its step is that of `stream` with the top bit set. No play reaches such a step.
 RandomStream second_word(RandomStream stream) {
   stream.step ^= std::uint64_t{1} << 63;
   return stream;
@@ -25,7 +25,7 @@ double unit_double(std::uint32_t first, std::uint32_t second) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-/// `unit` scaled from [0, 1) to [low, high). `last` is the largest number below `high`, in case rounding reaches
+/// `unit` scaled from [0, 1) to [low, high). If rounding reaches `high`, returns `last`, the largest number below
 /// `high`.
 template <class T>
 T scaled(T unit, T low, T width, T last) {
@@ -81,7 +81,8 @@ Kernel make_uniform(const KernelForm& form) {
   });
 }
 
-/// True with probability p. It is true if the float32 uniform number in [0, 1) of the same stream is less than p.
+/// Each element is true with probability p. It is true if the uniform float32 number in [0, 1) with the same stream and
+/// the same index is less than p.
 Kernel make_bernoulli(const KernelForm& form) {
   const std::int32_t threshold = threshold_of(form.get<double>("p"));
   return drawing<bool>(form, [=](RandomStream stream, std::int64_t begin, std::int64_t size, bool* to) {

@@ -69,7 +69,7 @@ TileFunction comparison(const KernelForm& form, const F& f) {
   return with_scalar(form.dtype(0), [&](auto scalar) { return loop<bool, decltype(scalar), decltype(scalar)>(f); });
 }
 
-/// A tile function of F on n registers of floats.
+/// A tile function of F, a function of n registers of floats.
 template <std::size_t n, class F>
 TileFunction function(const KernelForm& form, const F& /*f*/) {
   return with_floating(form.dtype(0), [](auto scalar) -> TileFunction {
@@ -216,7 +216,7 @@ TileFunction masked_fill(const KernelForm& form) {
   });
 }
 
-/// A bound that does not fit an integer type has the effect of the type's limit.
+/// Clips elements. If a bound is outside of the range of an integer type, the limit of this range replaces the bound.
 TileFunction clip(const KernelForm& form) {
   return with_number(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);

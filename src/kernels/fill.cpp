@@ -12,7 +12,7 @@ namespace {
 // Elements per thread. For fewer elements, waking a thread costs more than it saves.
 constexpr std::int64_t fill_grain = 1 << 14;
 
-/// Fills with `value`. If `diagonal`, also fills the diagonal of a matrix with ones.
+/// Returns a kernel that fills its output with `value`. If `diagonal`, the diagonal of the output matrix becomes 1.
 Kernel make_full(const KernelForm& form, const Literal& value, bool diagonal = false) {
   const Shape& shape = form.outputs[0].shape;
   return with_scalar(form.outputs[0].dtype, [&](auto scalar) {

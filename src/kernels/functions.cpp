@@ -49,9 +49,9 @@ double fraction(double x) {
   return x - std::floor(x);
 }
 
-/// The same sum for any x that is not an integer below 1. The terms with negative x + k equal the terms of a sum over
-/// positive numbers, negated if n is even. The first of these positive numbers is the fraction of -x. Computing it as 1
-/// minus the fraction of x would lose the digits of an x just below an integer.
+/// The sum that sum_from computes, for any x that is not an integer below 1. The terms with negative x + k equal the
+/// terms of a sum over positive numbers, negated if n is even. The first of these positive numbers is the fraction of
+/// -x. Computing this fraction as 1 minus the fraction of x would lose the digits of an x just below an integer.
 double sum_from_any(double n, double x) {
   if (x > 0) return sum_from(n, x);
   const double all = sum_from(n, fraction(-x)), below = std::isinf(all) ? all : all - sum_from(n, 1 - x);

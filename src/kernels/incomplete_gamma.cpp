@@ -76,7 +76,7 @@ double gammaincinv(double a, double p) {
   double low = std::exp((std::log(p) + log_gamma(a + 1)) / a), high = std::numeric_limits<double>::infinity();
   const double root = 1 - 1 / (9 * a) + normal_quantile(p) / (3 * std::sqrt(a));
   double x = std::max(low, root > 0 ? a * root * root * root : 0);
-  if (x == 0) return 0;  // smaller than any number
+  if (x == 0) return 0;  // the quantile is below the smallest positive number
   for (int i = 0; i < 200; ++i) {
     const Parts at = parts(a, x);
     const double beyond = p < 0.5 ? at.below - p : (1 - p) - at.above;

@@ -6,12 +6,13 @@
 
 namespace xtape {
 
-/// Converts int32 or int64 indices to int64. With the attribute "wrap", negative indices count from the end of an axis
-/// of "size" elements. Runs throw Error if an index is out of range.
+/// Returns a kernel that converts int32 or int64 indices to int64. With the attribute "wrap", negative indices count
+/// from the end of an axis of "size" elements. Runs throw Error if an index is out of range.
 Kernel make_checked_indices(const KernelForm& form);
-/// Copies input 0 (x), and combines the copy, in order, with input 2 (part) at the int64 indices of input 1. If
-/// `whole`, it combines slices at indices along axis 0, otherwise elements along the attribute "axis". The attribute
-/// "reduce" is "set", "prod", "amax" or "amin". Runs throw Error if an index is out of range.
+/// Returns a kernel that copies input 0 (x), and combines the copy with input 2 (part) at the int64 indices of input 1,
+/// in the order of the indices. If `whole`, slices along axis 0 are combined. Otherwise, elements along the axis of the
+/// attribute "axis" are combined. The attribute "reduce" is "set", "prod", "amax" or "amin". Runs throw Error if an
+/// index is out of range.
 Kernel make_index_reduce(const KernelForm& form, bool whole);
 
 }  // namespace xtape

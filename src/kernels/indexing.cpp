@@ -92,7 +92,8 @@ void take_slices(const void* x, const Index* indices, void* out, const Picking& 
 /// out[o, indices[p], i] += part[o, p, i], in the order of p.
 template <class T, class Index>
 void add_slices(T* out, const Index* indices, const T* part, const Picking& picking, int threads) {
-  // The work is divided along the inner axis, so that one thread processes equal indices in order.
+  // Each thread adds all parts to its own range of the inner axis. Parts with equal indices are therefore added in
+  // order.
   const std::int64_t grain =
       elements_a_thread / std::max<std::int64_t>(1, picking.outer * picking.picked) / 16 * 16 + 16;
   parallel_for(threads, picking.inner, grain, [&](std::int64_t begin, std::int64_t finish) {
@@ -147,7 +148,7 @@ void require_in_range(const char* op, const Index* indices, std::int64_t count, 
 }
 
 /// The kernel of an op with indices as input 1. Checks the indices and calls run(arguments, indices, picking, threads).
-/// If `by_slice`, each index selects a slice of x, otherwise one element.
+/// If `by_slice`, each index selects a slice of x. Otherwise, each index selects one element.
 template <class Run>
 Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, const Run& run) {
   const Shape& x = form.shape(0);
@@ -181,8 +182,8 @@ Kernel make_gather(const KernelForm& form) {
                         });
 }
 
-/// The kernel of an adjoint. Copies x to the output unless they share memory, and adds the part, input 2, to the
-/// output.
+/// The kernel of index_add or scatter_add. Copies x to the output unless both share memory. Then adds input 2, the
+/// part, to the output at the indices.
 Kernel make_adding(const char* op, bool by_slice, const KernelForm& form) {
   const std::size_t bytes = static_cast<std::size_t>(count_of(form.shape(0))) * size_of(form.dtype(0));
   return with_number(form.dtype(0), [&](auto scalar) {

@@ -15,10 +15,10 @@ namespace xtape {
 /// A call of an op without the op: types, layouts and attributes. The op has checked them. The references are valid
 /// only while the kernel is made, so the kernel must copy the data that it needs.
 struct KernelForm {
-  const std::vector<ValueType>& inputs;  ///< Omitted optional inputs are missing at the end.
+  const std::vector<ValueType>& inputs;  ///< The list is shorter if trailing optional inputs are omitted.
   const std::vector<ValueType>& outputs;
   const Attributes& attributes;
-  const std::vector<Layout>& in;  ///< Per input. Only kernels of ops with Lowering::strided_in read it.
+  const std::vector<Layout>& in;  ///< The inputs' layouts. Only kernels of ops with Lowering::strided_in read them.
   const std::vector<Layout>& out;
   const std::vector<bool>& fixed;  ///< See KernelCall::fixed.
   int threads = 1;
@@ -34,7 +34,7 @@ struct KernelForm {
   }
 };
 
-/// The memory of an input or output as a pointer to its elements, or null if it is absent.
+/// Returns the memory of an input or output as a pointer to its elements, or null if the input or output is absent.
 template <class T>
 const T* in(const KernelArguments& arguments, std::size_t input, bool there = true) {
   return there ? static_cast<const T*>(arguments.in[input]) : nullptr;

@@ -29,7 +29,8 @@ Kernel make_cholesky(const KernelForm& form) {
                         });
 }
 
-/// The columns of the right-hand side that one task solves. The number does not depend on the number of threads.
+/// The number of columns of the right-hand side that one task solves. This number does not depend on the number of
+/// threads.
 constexpr int columns_a_task = 256;
 
 template <class T>

@@ -9,12 +9,12 @@
 
 namespace xtape {
 
-/// A Kernel::run that consists of consecutive loops. A kernel over few elements takes longer to find its pointers than
-/// to compute. A scan therefore looks for this type (`loops_of`) and calls the loops itself, with pointers that it
-/// keeps between steps.
+/// A Kernel::run that consists of consecutive loops. If there are few elements, finding the pointers takes longer than
+/// computing. A scan therefore looks for this type (`loops_of`) and calls the loops itself, with pointers that it keeps
+/// between steps.
 struct LoopKernel {
   struct Operand {
-    std::int32_t number = -1;  ///< The index among the kernel's inputs, followed by its outputs. -1: in scratch.
+    std::int32_t number = -1;  ///< The index in the list of the kernel's inputs, then outputs. -1: in scratch.
     std::size_t offset = 0;    ///< The offset in scratch, in bytes.
   };
   struct Loop {

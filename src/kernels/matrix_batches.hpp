@@ -28,8 +28,9 @@ struct Matrices {
     if (!fit)
       throw Error("the matrices of " + to_string(shape) + " are too large for LAPACK, whose sizes have 32 bits");
   }
-  /// The number of work elements that LAPACK requests as a float, rounded up. At least `least`, the documented minimum,
-  /// because LAPACK computes the request in 32 bits.
+  /// Returns the number of workspace elements for `work`, the number that LAPACK requests. LAPACK returns this number
+  /// as a float, so the result is rounded up. The result is at least `least`, the documented minimum, because LAPACK's
+  /// request may have overflowed 32 bits.
   template <class T>
   std::int64_t asked(T work, double least = 1) const {
     const double rounded = static_cast<double>(work) * (1 + static_cast<double>(std::numeric_limits<T>::epsilon()));
@@ -50,7 +51,8 @@ struct Matrices {
   int rows = 0, columns = 0;
 };
 
-/// The memory that a thread needs for a matrix: elements (including the workspace of LAPACK) and LAPACK's integers.
+/// The memory that a thread needs for a matrix: the number of elements, which includes the workspace of LAPACK, and the
+/// number of integers for LAPACK.
 struct Work {
   std::int64_t elements = 0, lapack = 0, integers = 0;
 };
@@ -70,7 +72,7 @@ inline std::int64_t tasks_a_piece(double multiply_adds) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(20'000 / (multiply_adds + 1)));
 }
 
-/// Whether there is nothing to write. There may still be any number of empty matrices.
+/// Whether all outputs are empty. The batch may still contain any number of matrices, which are then empty, too.
 inline bool all_empty(const std::vector<ValueType>& outputs) {
   return std::all_of(outputs.begin(), outputs.end(), [](const ValueType& type) { return count_of(type.shape) == 0; });
 }
@@ -126,8 +128,8 @@ template <class T>
 void transpose_to(T* to, const T* from, std::int64_t rows, std::int64_t columns) {
   by_tiles(rows, columns, [&](std::int64_t i, std::int64_t j) { to[j * rows + i] = from[i * columns + j]; });
 }
-/// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If an element equals the opposite element, it is copied,
-/// because half of a subnormal element may be inexact.
+/// to = (a + aᵀ) / 2. `to` and `a` may be the same array. If a[i, j] equals a[j, i], the element is copied, because
+/// half of a subnormal element may be inexact.
 template <class T>
 void symmetrise(T* to, const T* a, std::int64_t n) {
   by_tiles(n, n, [&](std::int64_t i, std::int64_t j) {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t grain_elements = 16384;  // elements per thread; for fewer, another thread does not pay off
 
 /// An array within a larger dense array. The rows of the inner array are copied in their order in memory. The padding
-/// value is written between them.
+/// value is written between the rows.
 struct Framed {
   Loops<2> loops;  ///< Over the inner array, with strides in the input and in the output. Rows are the last axis.
   std::int64_t first = 0;  ///< The position of the first row in the output.
@@ -48,7 +48,7 @@ struct Framed {
   std::int64_t rows() const { return loops.count() / length(); }
 };
 
-/// Copies a row. Short rows are common, and copying one here takes less time than a call of memcpy.
+/// Copies a row. Short rows are common. For short rows, a call of memcpy takes longer than a loop.
 template <class Word>
 [[gnu::always_inline]] inline void copy_row(const Word* from, std::int64_t step, std::int64_t length, Word* to) {
   constexpr std::int64_t wide = 32 / sizeof(Word), many = 1024;
@@ -68,7 +68,7 @@ template <class Word>
 void write_rows(const Framed& framed, const Word* in, Word value, Word* out, std::int64_t begin, std::int64_t finish) {
   const std::size_t outer = framed.outer();
   const std::int64_t length = framed.length(), step = framed.loops.strides[0].back();
-  // The number of rows whose offsets follow from each other by additions.
+  // Within a run of this many rows, each offset follows from the previous offset by an addition.
   const std::int64_t run = outer > 0 ? framed.loops.sizes[outer - 1] : 1;
   const std::int64_t from_row = outer > 0 ? framed.loops.strides[0][outer - 1] : 0;
   const std::int64_t to_row = outer > 0 ? framed.loops.strides[1][outer - 1] : 0;

@@ -39,7 +39,7 @@ inline Lanes product(const Lanes& a, const Lanes& b) {
 #endif
 }
 
-/// Stores blocks one after another: `front` holds the first two words of each block, `back` the last two.
+/// Stores blocks one after another: `front` holds the first two words of each block, and `back` holds the last two.
 inline void store_blocks(const Lanes& front, const Lanes& back, std::uint32_t* to) {
 #if defined(__AVX512F__)
   const __m512i lower = _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11);  // xsimd's zip_lo works within 128-bit lanes

@@ -1,6 +1,6 @@
-// The sizes of the groups are known only at run time, but products are planned before. Each kernel therefore contains
-// products for several numbers of rows. A group uses the product with the next larger number of rows, or several
-// products one after the other.
+// The sizes of the groups are known only at run time, but products are planned beforehand. Each kernel therefore
+// contains products for several numbers of rows. A group uses the product with the next larger number of rows, or
+// several products one after the other.
 #include "ragged.hpp"
 
 #include <algorithm>

@@ -300,7 +300,7 @@ void Reducer::run(const void* in, void* out, void* scratch) const {
 
 namespace {
 /// Sums of up to this many elements are loop kernels (loop_kernel.hpp), because a Reducer takes longer to begin than to
-/// add so few elements. Maxima are rarer in programs with few numbers, so they have no such code.
+/// add so few elements. There are no loop kernels for maxima, because maxima are rarer in programs with few numbers.
 constexpr std::int64_t few_elements = 64;
 
 template <class T>

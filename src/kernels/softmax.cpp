@@ -17,7 +17,7 @@ namespace xtape {
 namespace {
 constexpr std::int64_t columns_at_once = 16;
 
-/// The scratch elements per thread and operand, if the axis is not the last.
+/// The number of scratch elements per thread and operand if the axis is not the last.
 std::int64_t gathered_elements(const Middle& extent) {
   return (extent.size * columns_at_once + 15) / 16 * 16;
 }
@@ -217,8 +217,9 @@ void masked_softmax(const T* x, const Layout& x_layout, T scale, const bool* mas
   rows.merge();
   if (rows.rank() == 0) rows.add(1, {0, 0});
   const std::size_t last = rows.rank() - 1;
-  // Several rows are masked before the first of them is read again, because reading data that was just written through
-  // narrower registers stalls. The rows must be few enough to stay in the first-level cache.
+  // Several rows are masked before the first of them is read again. If a row were read at once, the processor would
+  // stall, because the row was written through narrower registers. The rows must be few enough to stay in the
+  // first-level cache.
   const std::int64_t at_once = std::max<std::int64_t>(1, 2048 / length);
   parallel_for(threads, rows.count(), rows_a_piece(length), [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t r = begin; r < finish;) {  // `run` rows with a constant stride

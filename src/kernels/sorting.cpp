@@ -30,7 +30,8 @@ struct Entry {
   std::uint64_t order;
   std::int64_t index;
 };
-/// No two entries are equal, so any sorting algorithm keeps the order of equal elements.
+/// Compares the indices of equal elements. No two entries are therefore equal, and any sorting algorithm keeps the
+/// order of equal elements.
 bool operator<(const Entry& a, const Entry& b) {
   return a.order < b.order || (a.order == b.order && a.index < b.index);
 }

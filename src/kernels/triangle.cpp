@@ -8,7 +8,8 @@
 namespace xtape {
 
 namespace {
-/// Copies the elements of dense matrices on and below (`lower`) or on and above a diagonal. Writes zeros elsewhere.
+/// Returns a kernel that copies the elements of dense matrices on and below a diagonal if `lower`, or on and above the
+/// diagonal if not. All other elements become 0.
 Kernel make_triangle(const KernelForm& form, bool lower) {
   const Shape& shape = form.shape(0);
   const std::int64_t columns = shape.back(), rows = shape[shape.size() - 2];

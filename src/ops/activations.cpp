@@ -9,8 +9,8 @@
 namespace xtape {
 
 namespace {
-/// Returns x where it is positive, and scale * expm1(x / scale_in) elsewhere. Where x is positive, expm1 receives 0.
-/// Otherwise, the gradient for a large x would be 0 times infinity.
+/// Returns x where it is positive, and scale * expm1(x / scale_in) elsewhere. Where x is positive, expm1 receives 0 in
+/// place of x / scale_in, because the gradient for a large x would be 0 times infinity.
 Var exponential_unit(const Var& x, double scale, double scale_in) {
   const Var positive = x > 0, below = masked_fill(x, positive, 0);
   return where(positive, x, expm1(scale_in == 1 ? below : below / scale_in) * scale);

@@ -26,9 +26,9 @@ class Rollback {
   bool kept_ = false;
 };
 
-/// Returns `value` converted to `type`, or nothing if this is not possible. An integer becomes a double for `number`, a
-/// double for `element` if the conversion is exact, and a list of one element for `integers`. Names of dtypes become
-/// Dtype.
+/// Returns `value` converted to `type`, or nothing if this is not possible. For the type `number`, an integer becomes a
+/// double. For `element`, an integer becomes a double if the conversion is exact. For `integers`, an integer becomes a
+/// list of one element. For `dtype`, a name becomes a Dtype.
 std::optional<Attribute> coerced(const Attribute& value, AttributeType type, Dtype default_dtype) {
   const auto* integer = std::get_if<std::int64_t>(&value);
   switch (type) {

@@ -44,8 +44,9 @@ inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient,
   return op;
 }
 
-/// Returns the gradients of a broadcasting binary op. `to_a` and `to_b` record them in the shape of the output. Each
-/// gradient is then summed to the shape of its input. They are called only for inputs that need a gradient.
+/// Returns the gradients of a broadcasting binary op. `to_a` and `to_b` record the gradients in the shape of the
+/// output. Each gradient is then summed to the shape of its input. `to_a` is called only if a needs a gradient, and
+/// `to_b` only if b does.
 template <class A, class B>
 Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
   Vars gradients(2);

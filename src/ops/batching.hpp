@@ -12,17 +12,20 @@ namespace xtape {
 
 using BatchRule = std::function<Vars(const BatchCall&)>;
 
-/// For ops whose inputs broadcast together. Gives all inputs the rank of the longest one, after the batch axis.
+/// For ops whose inputs broadcast together. Gives all inputs the largest rank of any input, by new axes after the batch
+/// axis.
 Vars batch_elementwise(const BatchCall& call);
-/// For ops that treat all axes alike, except for the last axes. Records the same call.
+/// For ops that treat all axes alike, except for the last axes. Records the same call with the whole batch.
 Vars batch_leading(const BatchCall& call);
-/// For ops whose other inputs (weights) have only the last axis. Declines if one of the weights is mapped.
+/// For ops whose first input consists of rows, and whose other inputs (weights) have only the last axis. Declines if
+/// one of the weights is mapped.
 Vars batch_rows_of_input(const BatchCall& call);
 /// For ops whose attribute `name` is an axis of their first input, or of their first output if `of_output`.
 BatchRule batch_along(const std::string& name = "axis", bool of_output = false);
 /// For ops with a list of axes of their input. An empty list means all axes.
 BatchRule batch_axes(const std::string& name = "axis");
-/// For ops with lists of at most one number per axis. `first` is the entry for the batch axis.
+/// For ops with lists of at most one number per axis. Each pair consists of the name of a list and the list's entry for
+/// the batch axis.
 BatchRule batch_per_axis(const std::vector<std::pair<std::string, std::int64_t>>& lists);
 
 /// Returns the sum of `x` [b, …, n] over all axes except the first and the last, [b, n].

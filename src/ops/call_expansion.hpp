@@ -9,9 +9,9 @@ namespace xtape {
 /// elements, or plays other ops.
 bool runs_on_any_dtype(const Op& op);
 
-/// Returns the result of Op::expand for the call, in the dtypes of its node. An op that computes with half-precision
-/// arrays computes in float32 and rounds its results, as its kernel would. Otherwise, squares of float16 numbers above
-/// 256 would be infinite.
+/// Returns the result of Op::expand for the call, in the dtypes of its node. If the op computes with half-precision
+/// arrays, its expansion computes in float32 and rounds the results, as the op's kernel would. In float16, squares of
+/// numbers above 256 would be infinite.
 Vars expansion(const ExpandCall& call);
 
 }  // namespace xtape

@@ -16,7 +16,8 @@ Var for_channels(const char* name, const Var& numbers, const Var& x) {
   return for_channels(numbers, x);
 }
 
-/// Returns x times the weight plus the bias. Either may be missing among the inputs from `first` on.
+/// Returns x times the weight plus the bias. The weight is input number `first`, and the bias is the next input. The
+/// bias, or both, may be missing.
 Var scaled(Var x, const Vars& inputs, std::size_t first) {
   if (inputs.size() > first) x = x * for_channels("weight", inputs[first], x);
   if (inputs.size() > first + 1) x = x + for_channels("bias", inputs[first + 1], x);

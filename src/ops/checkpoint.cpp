@@ -79,7 +79,7 @@ Vars chosen(const Vars& vars, const std::vector<bool>& marked) {
     if (marked[i]) some.push_back(vars[i]);
   return some;
 }
-/// The inverse: puts `some` at the marked places, and empty vars at the others.
+/// The inverse of `chosen`: puts the vars of `some` at the marked places, and empty vars at the other places.
 Vars placed(const Vars& some, const std::vector<bool>& marked) {
   Vars vars(marked.size());
   for (std::size_t i = 0, next = 0; i < vars.size(); ++i)

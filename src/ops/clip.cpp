@@ -12,7 +12,7 @@ namespace xtape {
 namespace {
 /// Returns a bound of clip as an element of type T. For an integer type, a low bound below the range, or a high bound
 /// above it, becomes the limit of the range. Throws DtypeError if the bound for an integer type is neither whole nor
-/// infinite, or is out of range on the other side.
+/// infinite. Throws DtypeError if a low bound is above the range, or a high bound is below it.
 template <class T>
 T clip_bound(const Attributes& attributes, const char* name) {
   const Literal bound = attributes.number(name);

@@ -1,6 +1,6 @@
-/// Ops that are compositions of others. A table has a row for each op. Players execute, `grad` differentiates and
-/// `vmap` maps the expansions, so a row needs no kernel, gradient or batching rule. The rows are constants, which need
-/// less memory than code that creates ops.
+/// Ops that are compositions of other ops. A table has a row for each op. Players execute the expansions, `grad`
+/// differentiates them, and `vmap` maps them. A row therefore needs no kernel, gradient or batching rule. The rows are
+/// constants, which need less memory than code that creates ops.
 #pragma once
 
 #include <array>

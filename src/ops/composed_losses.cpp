@@ -30,7 +30,7 @@ std::vector<AttributeSpec> reduced_loss() {
 }
 
 namespace {
-/// Throws Error if the reduction is unknown or a number is out of range.
+/// Throws Error if the attribute "reduction" is unknown, or if a numeric attribute is out of range.
 void check_attributes_of_loss(const OpCall& call) {
   const std::string& reduction = reduction_of(call.attributes);
   const bool by_batch = call.op.name == "kl_div";
@@ -106,8 +106,8 @@ Vars expand_margin_ranking(const ExpandCall& call) {
 Vars expand_gaussian_nll(const ExpandCall& call) {
   const Var& variance = call.inputs[2];
   const double least = number_of(call, "eps");
-  // The second summand is 0 and carries the gradient. If a correction were added to the variance instead, `least` could
-  // be lost by rounding.
+  // The second summand is 0 and carries the gradient. Adding a correction to the variance would not always give exactly
+  // `least`, because of rounding.
   const Var raised =
       stop_gradient(masked_fill(variance, variance < least, least)) + (variance - stop_gradient(variance));
   Var losses = 0.5 * (log(raised) + square(call.inputs[0] - call.inputs[1]) / raised);

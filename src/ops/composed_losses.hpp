@@ -16,8 +16,8 @@ const std::string& reduction_of(const Attributes& attributes);
 /// their number or by the size of their first axis.
 Vars reduced_losses(const ExpandCall& call, const Var& losses);
 
-/// Returns the type of losses of this shape after the reduction. Throws Error if the reduction is unknown or a number
-/// is out of range.
+/// Returns the type of losses of this shape after the reduction. Throws Error if the attribute "reduction" is unknown,
+/// or if a numeric attribute is out of range.
 std::vector<ValueType> loss_type(const OpCall& call, const Shape& losses);
 
 }  // namespace xtape

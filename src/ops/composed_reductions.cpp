@@ -53,8 +53,8 @@ Vars expand_nanmean(const ExpandCall& call) {
   return {sum(masked_fill(x, x != x, 0), axes_of(call), keeps(call)) / count};
 }
 
-/// Finds the maximum of -x. For integers it uses -1 - x, because the smallest integer has no negative in two's
-/// complement.
+/// Returns the index of the largest element of -x. For integers, uses -1 - x in place of -x, because the smallest
+/// integer has no negative in two's complement.
 Vars expand_argmin(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   return {argmax(is_floating(x.dtype()) ? -x : -1 - x, integer_of(call, "axis"), keeps(call))};
@@ -106,7 +106,8 @@ std::vector<ValueType> float_type(const OpCall& call) {
     throw Error("correction must not be negative, got " + std::to_string(call.integer("correction")));
   const Attribute* p = call.attributes.find("p");
   if (p != nullptr && std::isnan(call.number("p"))) throw Error("p must be a number, got NaN");
-  // If there are no elements, neither the largest nor the smallest element exists.
+  // If p is infinite or negative, the norm over no elements is not defined. The shape rule of `max` throws in this
+  // case.
   if (p != nullptr && (std::isinf(call.number("p")) || call.number("p") < 0)) return builtin_ops().at("max").shape(call);
   return reduced_to(call, call.dtype(0));
 }

@@ -71,8 +71,8 @@ struct CacheExtent {
     for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
   }
 
-  /// Writes piece number `k`, counted over rows and `outer`, starting at position `past`. Positions beyond the capacity
-  /// are dropped.
+  /// Copies the positions of x with index `k` over [rows, outer] to the state, where they begin at position `past`.
+  /// Positions beyond the capacity are dropped.
   void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
     const std::int64_t count = std::min(piece, capacity - past);
     if (count <= 0) return;

@@ -16,8 +16,8 @@ namespace {
 using Geometry = ConvolutionGeometry;
 using Integers = Geometry::Integers;
 
-/// Throws ShapeError if the groups do not divide the first axis of the weight. Throws ShapeError if `channels`, per
-/// group or in total, are not the channels of x.
+/// Throws ShapeError if the groups do not divide the first axis of the weight. Throws ShapeError if x does not have
+/// `channels` channels: in each group if `each_group`, in total if not.
 void require_channels(const Geometry& g, const Shape& x, const Shape& weight, std::int64_t channels, bool each_group) {
   const bool fits = !each_group || checked_multiply(channels, g.groups);
   if (!fits || channels != x[1] || weight[0] % g.groups != 0)
@@ -82,8 +82,8 @@ Vars expand_conv(const ExpandCall& call) {
   return {y.empty() ? g.product(extended(x, 2, g.before, g.after), weight, "oc") : y};
 }
 
-/// The adjoint of a convolution with stride 1: windows over x times the flipped weight. before[i] and after[i] are the
-/// numbers of zeros around x. Negative numbers cut elements off.
+/// The adjoint of a convolution with stride 1. It is the product of the windows over x and the flipped weight.
+/// before[i] and after[i] are the numbers of zeros around x. Negative numbers cut elements off.
 Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers& before, const Integers& after) {
   const Var y = by_winograd(g, x, weight, before, after, true);
   if (!y.empty()) return y;
@@ -93,14 +93,15 @@ Var backwards(const Geometry& g, const Var& x, const Var& weight, const Integers
 }
 
 /// The adjoint of a convolution with larger strides. Along each axis with stride s, the result has s phases. A phase
-/// consists of every s-th element. Each phase is an adjoint with stride 1. It uses only the elements of the weight that
-/// meet the phase. The phases are then interleaved.
+/// consists of every s-th element. Each phase is an adjoint with stride 1, and uses only the elements of the weight
+/// that meet the phase. The phases are then interleaved.
 class Phases {
  public:
   Phases(const Geometry& g, const Var& x, const Var& weight, const Shape& result)
       : g_(g), x_(x), weight_(weight), result_(result), phase_(g.n) {}
 
-  /// Returns the result from axis `axis` on, for the chosen phases of the axes before it.
+  /// Returns the result, interleaved along axis `axis` and all later axes, for one phase of each earlier axis
+  /// (`phase_`).
   Var interleaved(std::size_t axis = 0) {
     if (axis == g_.n) return of_phases();
     if (g_.stride[axis] == 1) return interleaved(axis + 1);
@@ -129,9 +130,9 @@ class Phases {
     bool reached = true;
     for (std::size_t i = 0; i < g_.n; ++i) {
       const std::int64_t stride = g_.stride[i], length = (result_[i + 2] + stride - 1) / stride;
-      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder of k * dilation
+      const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder that k * dilation must have
       const std::int64_t common = std::gcd(stride, g_.dilation[i]);
-      const std::int64_t most = std::min(g_.size[i], stride);  // the remainders repeat
+      const std::int64_t most = std::min(g_.size[i], stride);  // for larger k, the remainders repeat
       std::int64_t k = 0;
       while (k < most && k * g_.dilation[i] % stride != first) ++k;
       start[i + 2] = k;
@@ -141,7 +142,7 @@ class Phases {
       part.dilation[i] = g_.dilation[i] / common;
       reached = reached && part.size[i] > 0;
       shape.push_back(length);
-      // The product of element u of the phase combines element u + ahead - t * dilation of x with element k + t * step
+      // The product for element u of the phase combines element u + ahead - t * dilation of x with element k + t * step
       // of the weight.
       const std::int64_t ahead = (phase_[i] + g_.before[i] - k * g_.dilation[i]) / stride;
       before[i] = (part.size[i] - 1) * part.dilation[i] - ahead;
@@ -157,8 +158,9 @@ class Phases {
   Integers phase_;
 };
 
-/// If all strides are 1, the result is windows over x times the flipped weight. If strides are small and windows
-/// overlap, this is done for each phase of the result. Otherwise the windows of the result are computed and folded.
+/// If all strides are 1, the result is the product of the windows over x and the flipped weight. If strides are small
+/// and windows overlap, each phase of the result is computed in this way. In all other cases, the windows of the result
+/// are computed and folded.
 Vars expand_transpose(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weight = call.inputs[1];
   const Geometry g(call.attributes(), x.shape(), weight.shape());
@@ -194,7 +196,7 @@ const Op& conv_transpose_op();
 /// Returns the gradient with respect to the weight, for a convolution of `input` with the cotangent `result`.
 Var weight_gradient(const Geometry& g, const Var& input, const Var& result) {
   Integers after = g.after;
-  for (std::size_t i = 0; i < g.n; ++i)  // one more window may fit than the result has
+  for (std::size_t i = 0; i < g.n; ++i)  // with g.after, one window more than in the result may fit
     after[i] = (result.shape()[i + 2] - 1) * g.stride[i] + g.span(i) - g.before[i] - input.shape()[i + 2];
   const std::string equation = "b" + g.group() + "c" + g.places() + g.elements() + ",b" + g.group() + "o" +
                                g.places() + "->" + g.group() + "oc" + g.elements();

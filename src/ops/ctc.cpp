@@ -21,10 +21,10 @@ Var before(const Var& lengths, std::int64_t size) {
   return iota(lengths.tape(), {1, size}, 1) < expand_dims(lengths, 1);
 }
 
-/// Returns the losses [b] of log_probs [t, b, classes] and labels [b, s]. Of the labels, only the first `lengths` [b]
-/// count. Of the steps, only those at which `steps` [t, b] is true count. The states of the scan are log-probabilities
-/// of all alignments so far. One state [b, s + 1] is for alignments that end in the blank before each label or after
-/// the last label. The other state [b, s] is for alignments that end in each label.
+/// Returns the losses [b] of log_probs [t, b, classes] and labels [b, s]. In each row, only the first `lengths` [b]
+/// labels are used, and only the time steps at which `steps` [t, b] is true. The states of the scan are
+/// log-probabilities of all alignments so far. One state [b, s + 1] is for alignments that end in the blank before each
+/// label or after the last label. The other state [b, s] is for alignments that end in each label.
 Var ctc_losses(const Var& log_probs, const Var& labels, const Var& lengths, const Var& steps, std::int64_t blank) {
   const Tape tape = log_probs.tape();
   const std::int64_t time = log_probs.size(0), rows = log_probs.size(1), size = labels.size(1);

@@ -72,7 +72,7 @@ Vars custom_rule(const GradientCall& call) {
   return gradients;
 }
 
-/// The values, the cotangents and the gradients all differ between examples.
+/// All values, cotangents and gradients are mapped.
 Vars batch_custom(const BatchCall& call) {
   const CustomForm form(call.attributes());
   Vars inputs = call.inputs;

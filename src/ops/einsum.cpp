@@ -129,8 +129,8 @@ std::string needed_besides(const std::vector<LabelledVar>& factors, std::size_t 
   return needed;
 }
 
-/// Returns the two factors that are cheapest to multiply. They have the fewest multiply-adds; among equals, the
-/// smallest product.
+/// Returns the two factors that are cheapest to multiply: the pair whose product takes the fewest multiply-adds. Among
+/// equal pairs, returns the pair with the smallest product.
 std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<LabelledVar>& factors, const std::string& result,
                                                   const std::vector<std::int64_t>& sizes) {
   std::pair<std::size_t, std::size_t> best{0, 1};

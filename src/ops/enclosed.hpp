@@ -31,7 +31,7 @@ bool draws(const Node& node);
 /// Returns whether a node of the tape draws random numbers.
 bool draws(const Tape& tape);
 
-/// Throws ShapeError if `results` do not have these types. The text begins with `what`.
+/// Throws ShapeError if `results` do not have these types. The text of the error begins with `what`.
 void require_types(const std::string& what, const Vars& results, const std::vector<ValueType>& types);
 
 /// Returns a separate tape with the gradients of the results of a body with respect to the marked inputs. On this tape,

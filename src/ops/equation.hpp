@@ -32,8 +32,8 @@ struct LabelledEquation {
 LabelledEquation in_labels(const std::string& text);
 
 /// Returns the size of every label of `equation`: 256 entries, indexed by character, with -1 for unused characters.
-/// Sizes of 1 broadcast along axes of an ellipsis. Throws ShapeError, quoting `text`, if two axes with the same label
-/// differ in size.
+/// Sizes of 1 broadcast along axes of an ellipsis. Throws ShapeError if two axes with the same label differ in size.
+/// The error quotes `text`.
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
                                            const std::string& text);
 

@@ -54,8 +54,8 @@ void check_system(const Shape& a, const Shape& b) {
     throw ShapeError("b must be [..., n, k] with the n and the batch of a, got " + to_string(a) + " and " +
                      to_string(b));
 }
-/// Factors without their own batch apply to all of b. If they are the same for all elements, they stay unchanged.
-/// Otherwise they are repeated.
+/// Factors without batch axes of their own apply to all systems of b. If such factors are the same for all examples,
+/// they stay unchanged. If they differ, they are repeated for all systems of their example.
 Vars batch_system(const BatchCall& call) {
   Vars inputs = call.inputs;
   inputs[1] = call.whole(1);

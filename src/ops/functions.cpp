@@ -224,7 +224,7 @@ const Op& gelu_op() {
   return entry;
 }
 
-/// The tanh form with x * (1 + a * x ** 2) in place of x + a * x ** 3.
+/// The expansion of gelu's tanh form, with x * (1 + a * x ** 2) in place of x + a * x ** 3.
 Vars factored_gelu(const ExpandCall& call) {
   const Var& x = call.inputs[0];
   return {0.5 * x * (1 + tanh(gelu_scale * x * (1 + gelu_cubic * square(x))))};

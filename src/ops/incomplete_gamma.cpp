@@ -21,8 +21,8 @@ Var log_density(const Var& a, const Var& x) {
 /// Let x be the number at which gammainc(a, x) has a given value. Returns the derivative of x with respect to a
 /// (Figurnov et al., 2018), computed in float64. It is minus the derivative of gammainc with respect to a, divided by
 /// the density at x. The numerator is an integral of log(t) - digamma(a) times the density at t: over t > x, or minus
-/// the integral over t < x. With t = x exp(v) or x exp(-v), a sum over v at 48 points has at least 9 digits. The points
-/// approach 0 doubly exponentially.
+/// the integral over t < x. With t = x exp(v) or x exp(-v), a sum over 48 values of v is correct to at least 9 digits.
+/// These values approach 0 doubly exponentially.
 Var slope_by_shape(const Var& shape, const Var& value) {
   constexpr std::int64_t points = 48;
   constexpr double first = -3.4, step = 6.8 / (points - 1);

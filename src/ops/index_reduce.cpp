@@ -126,7 +126,8 @@ Op reduction_op(const char* name, const char* doc) {
   op.inputs = {{"x", Accept::value}, {"indices", Accept::integer}, {"part", Accept::value}};
   op.attributes = {{"reduce", AttributeType::text, "\"set\", \"prod\", \"amax\" or \"amin\".", std::nullopt}};
   op.gradient = gradient_of_reduction;
-  // The loops exist only for int64 indices, because they exist for many types and reductions.
+  // The loops are compiled only for int64 indices, because there are already many of them: one for each type and
+  // reduction.
   op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
     return record_call(tape, self, {inputs[0], cast(inputs[1], Dtype::int64), inputs[2]}, attributes);
   };

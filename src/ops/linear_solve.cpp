@@ -14,7 +14,7 @@ namespace xtape {
 const Op& linear_solve_op();
 
 namespace {
-constexpr std::int64_t most_unknowns = 100'000;  // the limit of unknowns in the default of max_steps
+constexpr std::int64_t most_unknowns = 100'000;  // the default of max_steps counts at most this many unknowns
 
 /// The attributes of the node. Its inputs are b and the values that the product uses. The inputs of the body are v and
 /// the same values.
@@ -35,7 +35,7 @@ struct SolveForm {
             {"restart", options.restart}};
   }
   std::int64_t unknowns = 0;    // number of arrays, not of elements
-  std::int64_t batch_axes = 0;  // number of leading axes of all unknowns; each of their elements is a separate system
+  std::int64_t batch_axes = 0;  // number of leading axes of all unknowns; each index along them is a separate system
   LinearSolveOptions options;
 };
 
@@ -165,7 +165,8 @@ Vars gmres(const Systems& systems, const Var& b, const Var& bound, const LinearS
     const Var length = where(active, dot(r, q), 0);
     const Var next = r - length * q;
     const Var next_square = dot(next, next);
-    // If the residual decreases, it is the better direction. If it stagnates, the last product is better.
+    // If the residual decreases, the residual is the better next direction. If it stagnates, the last product is
+    // better.
     const Var full = equal(count + 1, size);
     const Var falls = less(next_square, 0.8 * square_norm) | full;
     const Var direction = where(falls, next * inverse_norm(next_square), q);
@@ -192,8 +193,8 @@ double precision_of(Dtype dtype) {
                                    : 0x1p-7;
 }
 
-/// Each system is scaled by its largest right-hand side, so that squares neither overflow nor vanish. At the end, b - A
-/// x is computed once, which also detects a product that is not linear.
+/// Each system is divided by the largest magnitude of its right-hand side. Squares then neither overflow nor vanish. At
+/// the end, b - A x is computed once, which also detects a product that is not linear.
 Vars solve(const ExpandCall& call) {
   const SolveForm form(call.attributes());
   const LinearSolveOptions& options = form.options;
@@ -210,7 +211,8 @@ Vars solve(const ExpandCall& call) {
   const Vars states = options.positive_definite ? conjugate_gradients(systems, b, bound, max_steps)
                                                 : gmres(systems, b, bound, options, max_steps);
   const Var residual = b - systems.product(states[0]);
-  // The bound for the square of the residual: ten times the tolerance of the residual, or half of the digits.
+  // The largest allowed square of the computed residual. This residual may be ten times the tolerance, or |b| times the
+  // square root of the rounding error.
   const Var allowed = maximum(100 * bound, precision_of(b.dtype()) * square_norm);
   const Var is_solved = less_equal(states[3], bound) & less_equal(dot(residual, residual), allowed);
   return systems.parts(where(is_solved, states[0] * scale, std::nan("")));

@@ -10,8 +10,8 @@ Var matrix_transpose(const Var& x);
 /// Returns the symmetric part x / 2 + xᵀ / 2. If a function reads only the symmetric part of a matrix, `symmetric`
 /// converts the gradient of the symmetric part to the gradient of the matrix.
 Var symmetric(const Var& x);
-/// Returns the axes before the last two. Throws ShapeError with the name `what` if the array does not have matrices, or
-/// if `square` and they are not square.
+/// Returns the axes before the last two. Throws ShapeError if the array has fewer than two axes, or if `square` is true
+/// and the last two axes differ in size. The error names the array `what`.
 Shape batch_of(const Shape& shape, const char* what, bool square);
 /// Returns `batch` with further axes appended.
 Shape joined(Shape batch, std::initializer_list<std::int64_t> more);

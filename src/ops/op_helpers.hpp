@@ -21,16 +21,17 @@ TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& ax
 /// The adjoint of broadcasting: sums `x` over the axes along which `shape` broadcasts to the shape of `x`.
 Var sum_to(const Var& x, const Shape& shape);
 
-/// Returns the largest element along `axis`, which stays with size 1, or 0 if this element is -inf. Subtracting it
-/// before exp prevents overflow. No gradient flows through it, because the shift cancels.
+/// Returns the largest element along `axis`, or 0 if it is -inf. The axis stays, with size 1. Code that computes exp(x)
+/// subtracts this element from x first, which prevents overflow. No gradient flows through the element, because the
+/// shift cancels.
 Var finite_max(const Var& x, std::int64_t axis);
-/// Returns log_softmax(x) along `axis`, and log sum exp(x) along `axis`, which stays with size 1. The log sum is 0 for
-/// a row of -inf.
+/// Returns log_softmax(x) and log sum exp(x), both along `axis`. In log sum exp(x), the axis stays, with size 1. For a
+/// row of -inf, log sum exp(x) is 0.
 std::pair<Var, Var> log_softmax_parts(const Var& x, std::int64_t axis);
 
 /// log(exp(x0) + exp(x1) + …), element by element and without overflow. Where all terms are -inf, the result is -inf
-/// and its gradient 0. It consists of elementwise ops, which fuse. For the elements of one array, logsumexp has a
-/// kernel.
+/// and its gradient 0. The result consists of elementwise ops, which fuse. To reduce the elements of one array along an
+/// axis, use logsumexp, which uses the kernels of the reductions.
 Var log_add_exp(const Vars& xs);
 
 }  // namespace xtape

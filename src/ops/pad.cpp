@@ -94,8 +94,8 @@ const Op& shift_right_op() {
   return entry;
 }
 
-/// Repeats by broadcasting a new axis before each repeated axis. Works in rounds. A round adds as many axes as an array
-/// may have, minus one that stays free for a batch.
+/// Repeats by broadcasting a new axis before each repeated axis. Works in rounds, because an array can have only a
+/// limited number of axes. If possible, one axis stays free for a batch.
 Vars tiled(Var x, const std::vector<std::int64_t>& repeats) {
   for (std::size_t done = 0; done < repeats.size();) {
     Shape apart, spread, joined;

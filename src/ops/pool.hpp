@@ -14,7 +14,7 @@ namespace xtape {
 struct Pool {
   using Integers = std::vector<std::int64_t>;
 
-  std::size_t n = 0, first = 0;  // the number of axes, and the first of them
+  std::size_t n = 0, first = 0;  // the number of pooled axes, and the first pooled axis
   Integers size, stride, dilation, padding, count;
   /// The number of elements by which windows extend beyond the end and its padding. If negative, the number of elements
   /// that no window reaches.
@@ -36,7 +36,7 @@ struct Pool {
     std::copy(count.begin(), count.end(), x.begin() + first);
     return x;
   }
-  /// Returns x with `value` around it, as far as windows extend.
+  /// Returns x with elements `value` added on all sides, as far as windows extend.
   Var padded(const Var& x, double value) const {
     Integers after = padding;
     for (std::size_t i = 0; i < n; ++i) after[i] += std::max<std::int64_t>(0, beyond[i]);

@@ -13,15 +13,15 @@ namespace xtape {
 namespace {
 using Integers = std::vector<std::int64_t>;
 
-/// Returns the largest element along the last axis, and its index, which keeps the axis. Ties give the first of the
-/// largest elements. If there are NaNs, returns the first NaN.
+/// Returns the largest element along the last axis, and the index of this element. In the index, the axis stays, with
+/// size 1. Among equal elements, the first is chosen. A NaN counts as the largest element.
 std::pair<Var, Var> first_largest(const Var& x) {
   const Var index = argmax(x, -1, true);
   return {squeeze(gather(x, -1, index), {-1}), index};
 }
 
-/// Returns the largest element of each window. If `with_index`, also returns its index within the pooled axes in
-/// row-major order.
+/// Returns the largest element of each window. If `with_index`, also returns the row-major index of this element within
+/// the pooled axes.
 Vars largest(const Var& x, const Pool& pool, bool with_index) {
   Var y = pool.padded(x, -std::numeric_limits<double>::infinity());
   Vars places;  // along each axis, the places of the largest elements
@@ -60,7 +60,7 @@ Var averaged(const Var& x, const Pool& pool, bool count_padding) {
     for (const std::int64_t size : pool.size) count *= static_cast<double>(size);
     return total / count;
   }
-  // The number of elements of each window that count is the sum of a window of ones.
+  // Only some elements of a window may count. Their number is the sum of the window over an array of ones.
   Shape counted(x.shape().begin() + pool.first, x.shape().end());
   Pool of_ones = pool;
   of_ones.first = 0;
@@ -71,8 +71,8 @@ Var averaged(const Var& x, const Pool& pool, bool count_padding) {
   return total / summed(of_ones.padded(ones(x.tape(), counted, x.dtype()), 0), of_ones);
 }
 
-/// Returns windows that cover an axis: their elements on a new last axis, and which of them exist. The second var is
-/// empty if all exist.
+/// Returns `count` windows that cover an axis. The first var contains the elements of the windows, on a new last axis.
+/// The second var says which of these elements exist, and is empty if all exist.
 std::pair<Var, Var> covering(const Var& x, std::int64_t axis, std::int64_t count) {
   const std::int64_t length = x.size(axis);
   if (length % count == 0) return {windows(x, axis, length / count, length / count), Var()};

@@ -121,8 +121,8 @@ Vars product_cross_entropy_gradient(const GradientCall& call) {
 
 /// Returns whether the logits are large enough for the op to be worthwhile. They must have at least two blocks of rows,
 /// so that most of their memory is saved. Products of blocks of hundreds of rows are as fast as products of all rows.
-/// Reading logits from the cache saves the time that scaling the gradients takes. With fewer rows and very many
-/// classes, the weight would be loaded too often.
+/// Reading the logits from the cache saves about as much time as scaling the gradients takes. With fewer rows and very
+/// many classes, the weight would be loaded too often.
 bool pays(const Shape& logits) {
   const std::int64_t classes = logits.back();
   return classes > 0 && count_of(logits) / classes >= 2 * rows_at_once(classes);

@@ -23,7 +23,7 @@ Var constant_of(Tape tape, Dtype dtype, std::int64_t count, const Element& eleme
 
 /// The integers start, start + step …, before stop. The distance of two int64 numbers may not fit in int64.
 struct Integers {
-  std::uint64_t start, distance, step;  // the last two have no sign
+  std::uint64_t start, distance, step;  // `distance` and `step` are absolute values
   bool down;
 
   Integers(std::int64_t first, std::int64_t stop, std::int64_t by)
@@ -40,7 +40,7 @@ struct Integers {
   }
 };
 
-/// The same sequence in double.
+/// Like Integers, for float64 numbers.
 struct Reals {
   double start, stop, step;
 

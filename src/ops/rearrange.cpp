@@ -98,7 +98,7 @@ void check_same_names(const std::string& text, const std::vector<Atom>& from, co
   }
 }
 
-/// The arguments of the three steps.
+/// The arguments of the first reshape, the transpose and the last reshape.
 struct Steps {
   Shape apart;     ///< The shape of the first reshape, which splits every group into single axes.
   Axes order;      ///< The order of the transpose.

@@ -57,7 +57,8 @@ Vars cubic_weights(const Var& t) {
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-/// Positions and weights are computed in float64. Players compute them only once, because they depend on no input.
+/// Resamples x along an axis. Positions and weights are computed in float64. Players compute them only once, because
+/// they depend on no input.
 Var resampled_along(const Var& x, std::size_t axis, const Resampled& by, const std::string& mode, bool align_corners) {
   const auto place = static_cast<std::int64_t>(axis);
   const Var i = iota(x.tape(), {by.to}, 0, Dtype::float64);

@@ -1,4 +1,4 @@
-// reshape, expand_dims and squeeze. They give the same elements in the same order another shape.
+// reshape, expand_dims and squeeze. They change the shape, and keep the elements and the order of the elements.
 #include <algorithm>
 
 #include "batching.hpp"

@@ -38,8 +38,8 @@ Var summable(const Var& x) {
   return is_floating(x.dtype()) ? x : cast(x, Dtype::int64);
 }
 
-/// Returns the product along an axis, which stays with size 1. Multiplies the two halves of the axis until one element
-/// is left.
+/// Returns the product of the elements along an axis. The axis stays, with size 1. Multiplies the two halves of the
+/// axis until one element is left.
 Var product_along(Var x, std::size_t axis) {
   Shape one = x.shape();
   one[axis] = 1;
@@ -89,7 +89,7 @@ Vars expand_cumprod(const ExpandCall& call) {
                  [](const Vars& earlier, const Vars& later) { return Vars{earlier[0] * later[0]}; });
 }
 
-/// The gradient goes to the elements at the indices.
+/// Computes the indices first. The elements are then gathered, so the gradient goes to the elements at the indices.
 template <bool largest>
 Vars expand_cumulative(const ExpandCall& call) {
   const Var& x = call.inputs[0];

@@ -1,5 +1,5 @@
-// Samples of distributions and random choices. Each of them is a composition of a single draw of `uniform`. An
-// expansion has one site, so a second draw would repeat the numbers of the first.
+// Samples of distributions and random choices. Each is a composition of ops with a single draw of `uniform`. An
+// expansion has one site, so a second draw would repeat the numbers of the first draw.
 #include <cmath>
 #include <limits>
 
@@ -82,7 +82,7 @@ Vars expand_laplace(const ExpandCall& call) {
 Vars expand_gamma(const ExpandCall& call) {
   return {gammaincinv(call.inputs[0], drawn_open(call)) / call.inputs[1]};
 }
-/// Computed in float64, because gamma numbers of small concentrations are below all float32 numbers.
+/// Computes in float64, because gamma samples of small concentrations are below all positive float32 numbers.
 Vars expand_beta(const ExpandCall& call) {
   const ValueType type = sample_of(call);
   Shape twice = type.shape;

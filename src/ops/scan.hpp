@@ -35,30 +35,30 @@ Vars scan_batch(const BatchCall& call);
 /// The expansion, which records every step separately.
 Vars scan_unrolled(const ExpandCall& call);
 
-/// Where `mask` is false, sets the outputs of a step to 0 and its next states to the states. Throws ShapeError if the
-/// sizes of the mask are not the first sizes of every output and state.
+/// Where `mask` is false, sets the outputs of a step to 0, and the next states to the states before the step. Throws
+/// ShapeError if the sizes of the mask are not the first sizes of every output and state.
 void keep_where_false(const Var& mask, const Vars& states, Vars& outputs, Vars& next);
 
 /// The settings of a function that records a scan, besides the options of `scan`.
 struct ScanKind {
   const char* name = "scan";   ///< The name of the function, for errors.
   std::int64_t length = 0;     ///< The number of steps if there is no sequence to determine it.
-  /// The first sequence, or the first state if there is no sequence, says whether a step takes place.
+  /// If true, the first sequence, or the first state if there is no sequence, says whether a step takes place.
   bool conditional = false;
-  bool stacks_states = false;  ///< The states after every step are further stacked outputs.
+  bool stacks_states = false;  ///< Whether the states after every step are further stacked outputs.
 };
 Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, const Vars& init,
                     const ScanOptions& options, const ScanKind& kind);
 
-/// Returns the body of a step in which ops without inputs draw the random numbers. Other ops that draw, such as
-/// dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
+/// Returns the body of a step, rewritten so that only ops without inputs draw random numbers. Other ops that draw, such
+/// as dropout, are replaced by their expansions. Throws Error if such an op has no expansion.
 Tape with_draws_apart(const Tape& body);
 
-/// Returns the body with rules applied. The rules are applied before the scan is recorded, so that the gradient reads
-/// only values that a player of the fused body computes.
+/// Returns the body after fusion rules have been applied. The rules are applied before the scan is recorded, so that
+/// the gradient reads only values that a player of the fused body computes.
 Tape with_fused_calls(const Tape& body);
 
-/// An array of the values that a var of the step has at every step.
+/// The values of a var at all steps, stacked in one array.
 struct Sequence {
   Var var;
   std::int64_t axis = 0;  ///< The axis of the steps.
@@ -70,13 +70,13 @@ struct Sequence {
 /// array, drawn for all steps at once. The third kind is computed for all steps at once: a product of a slice and a
 /// value that does not vary (the projection of an input), or a look-up of a slice in such a value (an embedding). In a
 /// conditional scan, the third kind stays in the body, because a step that does not take place must cost nothing and
-/// must not add 0 times infinity to a gradient. It also stays in the body of a scan without states, which is a loop
-/// over blocks that should stay in the cache.
+/// must not add 0 times infinity to a gradient. The third kind also stays in the body of a scan without states. Such a
+/// scan is a loop over blocks, which should stay in the cache.
 class ScanStep {
  public:
   ScanStep(Tape outer, Tape step, std::int64_t length, bool reverse, Segments segments = {});
 
-  /// Declare what a value is. If a value is declared twice, the first declaration counts.
+  /// These functions declare what a value is. If a value is declared twice, the first declaration counts.
   void set_sequence(ValueId value, const Sequence& sequence);
   void set_state(ValueId value, const Var& first);
   void set_outer(ValueId value, const Var& var);
@@ -88,7 +88,7 @@ class ScanStep {
   bool varies(ValueId value);  ///< Whether the value may differ between steps.
   bool is_state(ValueId value) const;
   const Sequence* sequence(ValueId value) const;  ///< Null if the value is not a slice of a sequence.
-  Var outer(ValueId value);                       ///< A value that does not vary, as a var of the outer tape.
+  Var outer(ValueId value);                       ///< The var of the outer tape for a value that does not vary.
   const Tape& tape() const { return step_; }
   const Tape& outer_tape() const { return outer_; }
   std::int64_t length() const { return length_; }
@@ -137,14 +137,15 @@ ScanStep::Recorded record_step(Tape tape, std::size_t size, const Vars& results,
                                const Segments& segments, bool conditional = false);
 
 /// Records the computation of the scan of `body` as a scan over segments of segments[0] steps. The step of this scan is
-/// a checkpoint whose body is the scan of one segment. The states before each segment are therefore kept, and the
-/// gradient computes the values of one segment at a time again. A shorter remaining segment comes last, as a scan
-/// without checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
+/// a checkpoint whose body is the scan of one segment. The states before each segment are therefore kept. The gradient
+/// computes all other values again, one segment at a time. A shorter remaining segment comes last, as a scan without
+/// checkpoint, because the gradient begins with it. Returns the outputs of the scan of `body`.
 Vars record_segments(Tape tape, const Tape& body, const Vars& inputs, const ScanForm& form, const Segments& segments);
 
-/// The body of a recorded scan on a separate tape. Its sequences, its other inputs and its stacked results are
-/// declared, so no step computes them again. The stacked results include the state before each step. A condition is
-/// declared as a sequence, too. A stacked state that is the condition is false where no step took place.
+/// The body of a recorded scan on a separate tape. Its sequences, its non-sequences and its stacked results are
+/// declared to `step`, so no step computes them again. The stacked results include the state before each step. A
+/// condition is declared to `step`, too. If the condition is a state, the stacked state is false where no step took
+/// place.
 struct RecordedStep {
   RecordedStep(const Tape& outer, const Node& node, const Vars& given, const Vars& outputs, bool reverse)
       : tape(outer.blank()), step(outer, tape, ScanForm(node.attributes).length, reverse) {

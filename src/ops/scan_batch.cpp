@@ -5,8 +5,8 @@
 namespace xtape {
 
 namespace {
-/// Records a conditional scan whose condition differs between examples. A step takes place if it takes place for any
-/// example. It leaves the states of the other examples unchanged. `body` is the batched body.
+/// Records a conditional scan whose condition differs between examples. A step takes place if the condition of any
+/// example is true. The step leaves the states of all other examples unchanged. `body` is the batched body.
 Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body, const Vars& given,
                        const std::vector<bool>& mapped) {
   const std::size_t first_state = form.sequences(), condition = static_cast<std::size_t>(form.condition);
@@ -33,8 +33,8 @@ Vars batch_conditional(const ScanForm& form, const Tape& outer, const Tape& body
     step.set_state(takes_any.id(), any(given[condition]));
   step.set_condition(takes_any.id());
 
-  // Examples whose step does not take place are computed together with the others. No gradient flows back to them,
-  // because a derivative may be infinite there.
+  // Examples whose condition is false are computed together with the others. No gradient flows back to their inputs,
+  // because the derivative of a step that does not take place may be infinite.
   Vars entered = inputs;
   for (std::size_t k = 0; k < entered.size(); ++k) {
     if (!mapped[k] || !is_floating(entered[k].dtype())) continue;

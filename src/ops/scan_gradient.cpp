@@ -1,6 +1,7 @@
 // The gradient of a scan. It is a scan in the opposite direction over the adjoint of the body. The gradients of weights
-// and inputs do not feed the carried cotangents, so their products are computed after the scan, once for all steps. In
-// a conditional scan they are added up step by step instead, because few of its steps may take place.
+// and inputs do not feed the carried cotangents. The products that compute these gradients are therefore recorded after
+// the scan, once for all steps. In a conditional scan, these gradients are added up step by step instead, because few
+// steps may take place.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -83,7 +84,7 @@ class OutgoingGradients {
     return take_stacked(node.inputs[0], axis, recorded) + take_stacked(node.inputs[1], axis, recorded);
   }
 
-  /// Returns the stacked outputs that the scan must have. The accumulators are states that it must carry in addition.
+  /// Returns the stacked outputs that the scan must have. In addition, the scan must carry the accumulators as states.
   const std::vector<ScanStep::Stacked>& outputs() const { return outputs_; }
   void add_accumulators(std::vector<ValueId>& next) {
     first_sum_ = next.size();

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Returns whether the outputs of a node become further outputs of the scan, for the gradient. Views do not, because
-/// the gradient records them again.
+/// Returns whether the outputs of a node become further outputs of the scan, for the gradient. Outputs of views do not,
+/// because the gradient records views again.
 bool is_kept(const Node& node) {
   return !node.op->is_source() && !node.op->is_view() && !node.op->inputs.empty();
 }
@@ -115,10 +115,10 @@ std::vector<bool> ScanStep::needed_nodes(const std::vector<ValueId>& results) {
   for (std::size_t i = step_.size(); i-- > 0;) {
     if (!needed[i]) continue;
     const Node& node = step_.node(i);
-    const bool is_drawn = node.op->random && node.inputs.empty();  // it also varies, so it repeats no draw
+    const bool is_drawn = node.op->random && node.inputs.empty();  // the node varies, so it repeats no draw
     // Random arrays are drawn for all segments, so that they do not depend on the segments. Projections are computed
-    // only for the steps of one segment, so that no more is kept. A scan without states is a loop over blocks that
-    // should stay in the cache.
+    // only for the steps of one segment, because projections of all steps would take more memory. A scan without states
+    // is a loop over blocks that should stay in the cache.
     const bool projects = segments_.empty() && !conditional() && !states_.empty();
     if (is_drawn || (projects && is_projection(node))) {
       set_sequence({static_cast<std::int32_t>(i), 0}, is_drawn ? drawn(node) : projected(node));

@@ -25,7 +25,7 @@ Vars scan_tangent(const TangentCall& call) {
       step.set_outer(id, call.tangents[k]);
   }
   Vars asked;
-  std::vector<std::size_t> places;  // the places of their tangents among the outputs
+  std::vector<std::size_t> places;  // the index of each asked result among the outputs
   for (std::size_t k = 0; k < again.results.size(); ++k) {
     if (k < form.stacked() ? !call.needs[k] : !is_floating(again.results[k].dtype())) continue;
     asked.push_back(again.results[k]);

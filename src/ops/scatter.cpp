@@ -106,7 +106,7 @@ const ComposedRow scatter_rows[] = {
      expand_scatter_reduce,
      {{axis_row, {"include_self", "If true, the indexed elements of x also count.", 1, AttributeType::boolean}}}}};
 
-/// Returns the attribute "reduce". Its default is the first of several words.
+/// Returns the attribute "reduce" with the default `initial`.
 AttributeSpec reduce_attribute(const char* initial) {
   return {
       "reduce", AttributeType::text,

@@ -18,8 +18,8 @@ Var checked_indices(const Var& indices, std::int64_t size, bool wrap = true);
 Var index_reduce(const Var& x, const Var& indices, const Var& part, const std::string& reduce);
 Var scatter_elements(const Var& x, const Var& indices, const Var& part, const std::string& reduce, std::int64_t axis);
 
-/// Returns x combined with `part`: with its slices at the indices along axis 0 or, if `axis` is given, with its
-/// elements along this axis. `reduce` is "set", "sum", "prod", "mean", "amax" or "amin".
+/// Returns x combined with `part` at the indices. If `axis` is given, combines elements along this axis. Otherwise,
+/// combines slices along axis 0. `reduce` is "set", "sum", "prod", "mean", "amax" or "amin".
 Var combined_at(const Var& x, const Var& indices, const Var& part, const std::string& reduce, bool include_self = true,
                 std::optional<std::int64_t> axis = std::nullopt);
 

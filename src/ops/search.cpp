@@ -23,7 +23,7 @@ Vars expand_bincount(const ExpandCall& call) {
 Vars expand_histogram(const ExpandCall& call) {
   const Var &x = call.inputs[0], &edges = call.inputs[1];
   const std::int64_t n = edges.size(0);
-  // Bin 0 contains the elements below the first edge, bin n those above the last edge.
+  // Bin 0 contains the elements below the first edge. Bin n contains the elements above the last edge.
   const Var bins = where(x == slice(edges, {n - 1}, {n}), n - 1, searchsorted(edges, x, true));
   return {slice(counts_of(call, bins, n + 1, 2), {1}, {n})};
 }

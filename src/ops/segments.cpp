@@ -1,4 +1,4 @@
-// Reductions of segments, which are given by numbers, and selections of a fixed number of elements.
+// Reductions of the slices with equal segment numbers, and selections of a fixed number of elements.
 #include <limits>
 
 #include "composed.hpp"
@@ -51,7 +51,8 @@ Vars expand_segment_softmax(const ExpandCall& call) {
   return {raised / take(masked_fill(total, total == 0, 1), ids)};
 }
 
-/// Returns the flat indices [size] of the first true elements of `mask`, followed by -1.
+/// Returns [size]: the flat indices of the first `size` true elements of `mask`. If there are fewer, the last elements
+/// are -1.
 Var first_true(const Var& mask, std::int64_t size) {
   const Tape tape = mask.tape();
   const std::int64_t count = count_of(mask.shape());

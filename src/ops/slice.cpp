@@ -32,7 +32,7 @@ AxisRange range_of(std::int64_t start, std::int64_t stop, std::int64_t step, std
   const std::int64_t last = stop == open_end && !forward ? -1 : placed(stop);
   const std::int64_t to_last = last - first - (forward ? 1 : -1);  // the distance to the last possible element
   const bool any = forward ? first < last : first > last;
-  const std::int64_t count = any ? to_last / step + 1 : 0;  // both have the same sign, so the quotient is rounded down
+  const std::int64_t count = any ? to_last / step + 1 : 0;  // both signs are equal, so the quotient is rounded down
   return {first, count > 1 ? step : 1, count};
 }
 

@@ -12,13 +12,13 @@ namespace xtape {
 namespace {
 using One = double (*)(double);
 using Two = double (*)(double, double);
-/// The derivative at x. y is the value of the function.
+/// Returns the derivative of a function at x. `y` is the value of the function at x.
 using Slope = Var (*)(const Var& x, const Var& y);
 
 struct SpecialRow {
   const char* name;
   One function;
-  Slope slope;  ///< Null if the function is not differentiable. It then also returns integers unchanged.
+  Slope slope;  ///< Null if the function is not differentiable. Such a function returns integers unchanged.
   const char* doc;
 };
 

@@ -7,8 +7,8 @@
 namespace xtape {
 
 namespace {
-/// Returns the types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n). If `values`,
-/// [..., k] comes between them.
+/// Returns the types of the factors [..., m, k] and [..., k, n] of A [..., m, n], where k = min(m, n). If `values`, the
+/// type [..., k] comes between the two types.
 std::vector<ValueType> factor_types(const OpCall& call, bool values) {
   const Shape& a = call.shape(0);
   const Shape batch = batch_of(a, "a", false);
@@ -33,7 +33,8 @@ Var differences(const Var& values) {
   return all + identity(values, values.size(-1));
 }
 
-/// Returns the cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ.
+/// Returns the cotangent of A for m >= n: (Q̄ + Q copyltu(R R̄ᵀ - Q̄ᵀ Q)) R⁻ᵀ, where copyltu mirrors the lower triangle
+/// to the upper triangle.
 Var tall_qr_gradient(const Var& q, const Var& r, const Var& q_cotangent, const Var& r_cotangent) {
   const Var m = matmul(r, matrix_transpose(r_cotangent)) - matmul(matrix_transpose(q_cotangent), q);
   const Var mirrored = tril(m) + matrix_transpose(tril(m, -1));

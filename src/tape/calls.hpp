@@ -20,8 +20,8 @@ auto at_place(const Caller& caller, const Body& body) {
   }
 }
 
-/// Runs `body` as a call of `op` from `caller`. `op` is null if the call belongs to no particular op. The nodes that
-/// `body` records get this op and location in their sites. Errors that `body` throws name the location.
+/// Runs `body` as a call of `op` from `caller`. `op` is null if the call belongs to no particular op. The sites of the
+/// nodes that `body` records have this op and this location. Errors that `body` throws name the location.
 template <class Body>
 auto as_call(Tape tape, const Op* op, const Caller& caller, const Body& body) {
   return at_place(caller, [&] {

@@ -18,7 +18,7 @@ inline const InputSpec& spec_of(const Op& op, std::size_t operand) {
 inline bool promotes(Accept accept) {
   return accept == Accept::value || accept == Accept::floating;
 }
-/// Throws Error unless the op takes that number of operands.
+/// Throws Error unless the op takes `count` operands.
 void check_arity(const Op& op, std::size_t count);
 /// Throws DtypeError if operands that are promoted together have different dtypes. Kernels expect a single dtype.
 void check_one_dtype(const OpCall& call);

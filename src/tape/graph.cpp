@@ -7,7 +7,8 @@ namespace xtape {
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
   std::vector<bool> needed(tape.size(), false);
-  // stops at the last of `values`, because gradients of early values are recorded one by one on a long tape
+  // does not visit the nodes after the last of `values`, because programs record gradients of early values one by one
+  // on a long tape
   std::int32_t finish = 0;
   for (const ValueId& id : values) {
     needed[id.node] = true;

@@ -78,7 +78,7 @@ class Copier {
   }
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
-  /// Copies node `index`. Returns the index of the copy. Throws HandleError if an input is not known.
+  /// Copies node `index`. Returns the index of the copy. Throws HandleError if no new value stands for an input.
   std::int32_t copy(std::int32_t index) { return place(index, Node(node_of(from_, index))); }
   /// Like copy, but moves the node. The old tape must not be used afterwards.
   std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }

@@ -78,7 +78,7 @@ void Tape::to_dot(std::ostream& out) const {
 }
 
 namespace {
-/// Returns the doc of an op, which the source writes over several lines, as one line.
+/// Returns the doc of an op as one line. In the source code, the doc has several lines.
 std::string on_one_line(const std::string& doc) {
   std::istringstream words(doc);
   std::string text;

@@ -203,7 +203,8 @@ void check_outputs(const Tape& tape, const Node& node) {
 }  // namespace
 
 namespace {
-/// Throws Error unless the source is complete.
+/// Throws Error if an input, parameter or constant has inputs or several outputs. Throws Error if a parameter or
+/// constant has no array of the type of its output.
 void check_source(const Node& node) {
   const auto refuse = [&](const std::string& why) {
     throw Error(node.op->name + (node.name.empty() ? "" : " '" + node.name + "'") + ": " + why);
@@ -294,7 +295,7 @@ void Tape::truncate(std::size_t size) {
 }
 
 namespace {
-/// Returns whether the node is a literal. Each body has its own copies of literals, because rules read them.
+/// Returns whether the node is a literal. Each body has its own copies of literals, because fusion rules read literals.
 bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
 }  // namespace
 

@@ -17,8 +17,8 @@
 namespace xtape::amx {
 
 namespace {
-/// Configures eight tile registers of 16 rows of 64 bytes. It is not a local variable, because GCC 12 does not know
-/// that the unit reads it, and would drop the stores.
+/// The configuration of eight tile registers of 16 rows of 64 bytes. The only configuration is a global constant, not a
+/// local variable, because GCC 12 does not know that the unit reads it, and would drop the stores.
 struct alignas(64) Configuration {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -84,8 +84,8 @@ XTAPE_AMX inline void transpose(Lines& lines) {
   }
 }
 
-/// Returns the high 16 bits of each 32-bit element. The low half of a result contains the bits of x, the high half
-/// those of y.
+/// Returns the high 16 bits of each 32-bit element. The low half of a result contains the bits of x, and the high half
+/// contains the bits of y.
 XTAPE_AMX inline __m512i high_halves(__m512i x, __m512i y) {
   constexpr int first_and_second_or_third = 0xea;
   return _mm512_ternarylogic_epi32(y, _mm512_set1_epi32(static_cast<int>(0xffff0000u)), _mm512_srli_epi32(x, 16),
@@ -136,8 +136,9 @@ inline const Noted& noted(const Panels& panels, int i) {
   return *reinterpret_cast<const Noted*>(static_cast<const char*>(panels.data) + (i + 1) * panels.stride - noted_bytes);
 }
 
-/// Packs one step of one panel. If `lines_are_rows`, the tile's rows are the panel's lines (left side), otherwise its
-/// terms (right side). If `terms_run`, the terms of a line are contiguous in memory.
+/// Packs one step of one panel. If `lines_are_rows`, the rows of a tile are the lines of the panel (left side).
+/// Otherwise, the rows of a tile are the terms of the panel (right side). If `terms_run`, the terms of a line are
+/// contiguous in memory.
 template <bool lines_are_rows, bool terms_run, int parts>
 XTAPE_AMX inline void pack_step(const Operand& from, std::int64_t lines, std::int64_t terms, void* to, Noted& noted) {
   constexpr std::int64_t half = step_terms / 2;
@@ -324,8 +325,8 @@ XTAPE_AMX float least_sound(std::int64_t terms, const Panels& left, const Panels
   // sum is below 2^-126.
   const float a = least(left), b = least(right);
   if (a >= 0x1p-102f && b >= 0x1p-102f && a * b >= 0x1p-78f) return 0;
-  // A term loses less than 2^-125 of either number times the other number. The six sums of a term lose less than 2^-126
-  // each.
+  // For each of its two numbers, a term loses less than 2^-125 times the other number. The six sums of a term lose less
+  // than 2^-126 each.
   const float dropped = 0x1p-124f * (greatest(left) + greatest(right) + 2);
   constexpr float half_a_unit = 0x1p-25f;
   return std::min(static_cast<float>(terms) * dropped / half_a_unit, std::numeric_limits<float>::max());

@@ -34,8 +34,8 @@ class Ready {
   Ready& operator=(const Ready&) = delete;
 };
 
-/// One matrix of a product. `line` is the stride between rows (left operand) or columns (right operand), `term` the
-/// stride between summed terms, in elements. One of the two strides is 1.
+/// One matrix of a product. `line` is the stride between rows (left operand) or columns (right operand). `term` is the
+/// stride between summed terms. Both are in elements, and one of the two is 1.
 struct Operand {
   const float* data;
   std::int64_t line, term;
@@ -43,8 +43,9 @@ struct Operand {
 
 /// Decomposes lines of `terms` terms into `parts` parts (1 to 3), in panels of 16 lines. Panels begin `stride` bytes
 /// apart (64-byte aligned), with zeros beyond the lines and the terms. `stride` is at least steps_of(terms) * parts *
-/// tile_bytes + noted_bytes. With three parts, the last `noted_bytes` of each stride contain the 16 smallest nonzero
-/// magnitudes, then the 16 largest magnitudes, of the panel's numbers, one per lane. `least_sound` reads them.
+/// tile_bytes + noted_bytes. With three parts, the last `noted_bytes` of each stride contain magnitudes of the panel's
+/// numbers: first the smallest nonzero magnitude of each of the 16 lanes, then the largest magnitude of each lane.
+/// `least_sound` reads them.
 void pack_left(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,
                std::int64_t stride);
 void pack_right(const Operand& from, int parts, std::int64_t lines, std::int64_t terms, void* panels,

@@ -92,7 +92,8 @@ void choose_inner(const std::vector<Axis>& axes, GemmChoice& choice) {
       }
 }
 
-/// Sorts axes by decreasing stride: summed axes by their strides in array `sum_leader`, other axes by those in c.
+/// Sorts axes by decreasing stride: summed axes by their strides in array `sum_leader`, other axes by their strides in
+/// c.
 void sort_axes(std::vector<Axis>& axes, std::size_t sum_leader) {
   const auto step = [&](const Axis& axis) { return std::abs(axis.strides[axis.role == Role::k ? sum_leader : 2]); };
   std::stable_sort(axes.begin(), axes.end(), [&](const Axis& x, const Axis& y) { return step(x) > step(y); });

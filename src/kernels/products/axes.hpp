@@ -41,7 +41,7 @@ GemmChoice best_gemm(const Product& product, const std::vector<Axis>& axes);
 /// Returns the plan for few rows times a matrix that is read in place, if the product has this form.
 std::optional<GemmPlan> rows_of(const Product& product, const std::vector<Axis>& axes);
 
-/// Returns the plan for plain loops. It exists for any product.
+/// Returns the plan for plain loops. Every product has this plan.
 LoopsPlan loops_of(const Product& product, const std::vector<Axis>& axes);
 
 }  // namespace xtape

@@ -11,8 +11,8 @@ namespace xtape {
 /// "OpenBLAS 0.3.21 …, kernels for SkylakeX".
 std::string blas_description();
 
-/// Returns the value of OPENBLAS_CORETYPE for loading OpenBLAS with kernels for `set`, but no wider kernels. "" on
-/// processors other than x86-64.
+/// Returns the value of OPENBLAS_CORETYPE with which OpenBLAS uses its widest kernels that need only `set`. Returns ""
+/// on processors other than x86-64.
 std::string blas_kernels_for(InstructionSet set);
 
 /// Gives OpenBLAS the memory for a product on each thread that this process uses (most_threads_so_far). OpenBLAS

@@ -54,7 +54,7 @@ template <class T, int rows, int columns>
     }
 }
 
-/// A tile with fewer rows or columns than a full tile.
+/// Computes a tile with fewer rows or columns than a full tile.
 template <class T>
 void dot_tile_of(int rows, int columns, const std::array<const T*, tile_lines>& a,
                  const std::array<const T*, tile_columns>& b, const std::int64_t* in_a, const std::int64_t* in_b,
@@ -136,7 +136,8 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
 }  // namespace
 
 [[gnu::cold]] std::optional<DotsPlan> dots_of(const Product& product, const std::vector<Axis>& axes) {
-  // Tiles pack many lines for each of the few lines. For more lines or short runs, tiles are faster.
+  // If one side has few lines, tiles would spend most time on packing the many lines of the other side. If both sides
+  // have many lines, or if runs are short, tiles are faster.
   constexpr std::int64_t few_lines = many_registers ? 32 : 16, most_lines = 4096, long_run = 16, many_terms = 2048,
                          most_runs = 1 << 16;
   const auto width = static_cast<std::int64_t>(sizeof(xsimd::batch<float>) / size_of(product.dtype));
@@ -163,7 +164,7 @@ std::array<std::vector<std::int64_t>, N> all_offsets(const Loops<N>& loops) {
                      many = std::max(sides[0].count(), sides[1].count());
   if (few > few_lines || few < 4 || many < 8 || many > most_lines || sums.count() < many_terms) return std::nullopt;
   const std::size_t last = sums.rank() - 1;
-  std::int64_t pieces = 1;  // parts of a run, so that a chunk is not too long
+  std::int64_t pieces = 1;  // parts of a run, because a whole run may be too long for a chunk
   while (sums.sizes[last] > pieces * chunk_terms) ++pieces;
   const std::int64_t length = sums.sizes[last] / pieces;
   if (sums.sizes[last] % pieces != 0 || length % width != 0 || length < long_run) return std::nullopt;

@@ -24,7 +24,7 @@ std::optional<int> leading(std::int64_t rows, std::int64_t columns, std::int64_t
 
 /// A matrix in the form that BLAS requires.
 struct Matrix {
-  bool rows_run = false;  ///< The matrix is row-major; if false, column-major.
+  bool rows_run = false;  ///< True: the matrix is row-major; false: column-major.
   int step = 0;
 };
 std::optional<Matrix> matrix_of(std::int64_t rows, std::int64_t columns, std::int64_t row_stride,

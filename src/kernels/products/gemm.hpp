@@ -10,8 +10,8 @@
 
 namespace xtape {
 
-/// Strides of one matrix product and of its outer loops, in elements. Index 0 holds the strides of a, 1 those of b, 2
-/// those of c.
+/// Strides of one matrix product and of its outer loops, in elements. Index 0 is for a, index 1 for b, and index 2 for
+/// c.
 struct GemmPlan {
   std::int64_t m = 1, n = 1, k = 1;
   std::array<std::int64_t, 3> m_strides{}, n_strides{}, k_strides{};
@@ -20,7 +20,7 @@ struct GemmPlan {
   std::array<std::int64_t, 3> offsets{};
   bool accumulate = false;
   int threads = 1;
-  Narrow narrow = {};  ///< The narrow types of a and b.
+  Narrow narrow = {};  ///< The dtypes of a and b if they are narrow.
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
   /// If >= 0, the operand (0: a, 1: b) that the kernel gathers instead of packing. Its offsets and strides above
   /// describe the packed layout. The kernel reads the elements through `gathered_from`.
@@ -44,8 +44,9 @@ struct MatrixProducts {
 /// operand, but not the implementation. The numbers of rows or columns of the other operand have no influence.
 std::string fixed_form(const GemmPlan& plan);
 
-/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow. BLAS needs matrices with
-/// one unit stride and a leading dimension of at least the row length, and sizes and strides that fit int.
+/// Returns whether BLAS can compute the plan. The caller ensures that no operand is narrow (GemmPlan::narrow). BLAS
+/// needs matrices with one unit stride and a leading dimension of at least the row length, and sizes and strides that
+/// fit int.
 bool gemm_can(const GemmPlan& plan);
 
 /// Whether c is row-major: the column stride of c is 1.

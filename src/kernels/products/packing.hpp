@@ -39,7 +39,7 @@ void turn_squares(const N* from, std::int64_t row, std::int64_t term, std::int64
         F::along_terms(from + k * row, count, read);
       rows[k] = *reinterpret_cast<const Loose*>(read);
     }
-    if (!lines_run && square * next % line_elements == 0)  // processors do not prefetch steps from line to line
+    if (!lines_run && square * next % line_elements == 0)  // processors do not prefetch at large strides
 #pragma GCC unroll 16
       for (std::int64_t k = 0; k < side; ++k)
         for (std::int64_t j = 0; j < next; j += line_elements) __builtin_prefetch(from + (side + k) * row + j, 0, 2);
@@ -141,8 +141,8 @@ template <class Part, std::size_t width>
   }(std::make_index_sequence<width>{});
 }
 
-/// The distance between neighbours among the first `count` positions in `places`, if load_steps can load them.
-/// Otherwise 0. `left` is the number of positions in `places`.
+/// Returns the distance between neighbours among the first `count` positions in `places`, or 0 if load_steps cannot
+/// load these positions. `left` is the number of positions in `places`.
 inline std::int64_t step_of(const std::int64_t* places, std::int64_t count, std::int64_t left) {
   if (left < count) return 0;
   const std::int64_t step = places[1] - places[0];
@@ -228,7 +228,7 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
       const N* row = from + part * term + top;
       typename F::Part* place = to + (band - first) * to_band + part * tile_rows;
       for (std::int64_t p = part; p < whole; ++p, row += term, place += tile_rows) {
-        __builtin_prefetch(row + together * term, 0, 3);  // processors do not prefetch steps from line to line
+        __builtin_prefetch(row + together * term, 0, 3);  // processors do not prefetch at large strides
         F::along_lines(row, term, registers, place);
       }
       for (std::int64_t p = whole; p < end; ++p, row += term, place += tile_rows)
@@ -236,8 +236,8 @@ void pack_bands(const N* from, std::int64_t term, std::int64_t parts, const Band
     }
 }
 
-/// Widens narrow numbers to floats piece by piece, then calls pack_lines. This avoids further instances of pack_lines,
-/// whose code is large.
+/// Converts bfloat16, float16 or int8 numbers to floats piece by piece, then calls pack_lines. This avoids further
+/// instances of pack_lines, whose code is large.
 template <class F, class N>
 void pack_widened(const Lines<N>& from, std::int64_t lines, std::int64_t terms, typename F::Part* to,
                   std::int64_t to_line, std::int64_t to_part) {
@@ -272,7 +272,7 @@ struct Packing {
   void (*bands)(const void* operand, std::int64_t start, std::int64_t term, std::int64_t parts, const Bands& bands,
                 std::int64_t first, std::int64_t finish, Part* to, std::int64_t to_band);
 
-  /// For elements of type N. If `widens`, converts them to floats first.
+  /// Returns the packing for elements of type N. If `widens`, it converts the elements to floats first.
   template <class N, bool widens = false>
   static Packing of() {
     return {[](const void* operand, std::int64_t start, std::int64_t line, std::int64_t term, std::int64_t lines,
@@ -295,7 +295,8 @@ struct Packing {
               }
             }};
   }
-  /// For the elements of an operand. They have the dtype `narrow` if given, otherwise the number type of the format.
+  /// Returns the packing for an operand. Its elements have the dtype `narrow` if given, or the number type of the
+  /// format if not.
   static Packing of(std::optional<Dtype> narrow) {
     if constexpr (std::is_same_v<typename F::Number, float>) {
       if (narrow == Dtype::bfloat16) return of<bfloat16>();  // training steps store results in bfloat16

@@ -50,7 +50,8 @@ const char* name_of(ProductWay way) {
   return names[static_cast<int>(way)];
 }
 
-/// Returns the implementation of matrix products. Only tiles read narrow operands.
+/// Returns the implementation of matrix products. Only tiles read narrow operands (Product::narrow) without a
+/// conversion beforehand.
 template <class T>
 ProductWay way_of(const Product& product, const GemmPlan& plan) {
   if constexpr (std::is_same_v<T, float>) {
@@ -146,7 +147,8 @@ GemmChoice for_way(GemmChoice choice, ProductWay way) {
   return choice;
 }
 
-/// Widens a narrow operand into scratch memory before each run. If both are narrow, widens the smaller one.
+/// Returns a product that, before each run, converts a narrow operand (bfloat16, float16 or int8) to float32 in scratch
+/// memory. If both operands are narrow, it converts the smaller one.
 PlannedProduct widened_before(Product product);
 
 template <class T>
@@ -205,7 +207,7 @@ double terms_of(const Product& product) {
   return terms;
 }
 
-/// The product if an array is empty. The sum of no terms is 0.
+/// Returns the product for the case that an array is empty. The sum of no terms is 0.
 PlannedProduct nothing_to_add(const Product& product) {
   PlannedProduct planned;
   if (product.accumulate || count_of(product.c.shape) == 0) {

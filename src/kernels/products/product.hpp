@@ -14,7 +14,8 @@
 
 namespace xtape {
 
-/// For each operand, its dtype if it is narrower than that of the sums, otherwise empty.
+/// For each operand of a float32 product: its dtype if the operand is narrow, which means stored as bfloat16, float16
+/// or int8. Otherwise empty.
 using Narrow = std::array<std::optional<Dtype>, 2>;
 
 /// c[c_axes] = sum a[a_axes] * b[b_axes]. The axis labels are one letter per axis. A label that appears twice in an
@@ -22,14 +23,13 @@ using Narrow = std::array<std::optional<Dtype>, 2>;
 /// both a and b. Axes with equal labels have equal sizes. The elements of c must not overlap each other, a or b.
 struct Product {
   Dtype dtype = Dtype::float32;  ///< The dtype of a, b and c. Not boolean.
-  Layout a, b, c;                ///< Including their offsets.
+  Layout a, b, c;                ///< The layouts include the offsets.
   std::string a_axes, b_axes, c_axes;
-  /// For float32 products. Products of few rows and a matrix are never rounded.
+  /// The precision of float32 products. Products of few rows and a matrix are always computed in float32.
   Precision precision = Precision::float32;
   bool accumulate = false;  ///< Whether to add to c instead of overwriting it.
   int threads = 1;
-  /// For a and b in a float32 product: their dtype if they are stored as bfloat16, float16 or int8. The product widens
-  /// them as it reads them.
+  /// The dtypes of a and b if they are narrow. The product converts their elements to float32 while reading them.
   Narrow narrow = {};
   int fixed = -1;  ///< An operand (0: a, 1: b) that stays the same over many runs; -1: neither.
 };

@@ -15,7 +15,7 @@ namespace xtape {
 namespace {
 // The largest number of bfloat16 parts per line and chunk. The AMX tile registers accumulate one chunk.
 constexpr std::int64_t most_parts = 768;
-constexpr std::int64_t apart_bytes = 128;  // between panels, which at strides of 4 KiB would share few cache sets
+constexpr std::int64_t apart_bytes = 128;  // between panels; at strides of 4 KiB, panels would share few cache sets
 static_assert(apart_bytes >= amx::noted_bytes);
 constexpr std::int64_t most_stage_bytes = 16 << 20;  // The largest size of the packed shared side. All threads read it.
 constexpr std::int64_t most_prepared_bytes = 32 << 20;  // decomposing again is faster than reading more than this
@@ -45,8 +45,8 @@ class AmxProduct {
       stage_chunks_ = chunks_;
     else
       stage_chunks_ = std::clamp<std::int64_t>(most_stage_bytes / shared_bytes, 1, chunks_);
-    // The data that is used repeatedly should stay in the second-level cache. This is the shared side if it is small,
-    // otherwise a block of the other side.
+    // One side should stay in the second-level cache: the shared side if it is small, or else a block of the other
+    // side.
     constexpr std::int64_t stays = 800 << 10, beside_it = 400 << 10, alone = 1100 << 10;
     const std::int64_t pairs = ceiling(panels_[1 - shared_], 2);
     const std::int64_t most_pairs = (shared_bytes <= stays ? beside_it : alone) / (2 * panel_bytes_);
@@ -304,12 +304,12 @@ class AmxProduct {
 
   GemmPlan plan_;
   int parts_;                                   // the number of parts per number
-  std::array<std::int64_t, 2> lines_, panels_;  // rows of the left side, columns of the right side
+  std::array<std::int64_t, 2> lines_, panels_;  // lines: rows of the left side, columns of the right side
   std::size_t shared_;                          // the shorter side
   std::int64_t chunks_per_sum_, chunk_terms_;
   std::int64_t panel_bytes_;  // bytes of a panel in one chunk
   std::int64_t chunks_;
-  std::int64_t prepared_each_ = 0;  // bytes of the fixed side of one product; 0: it is decomposed at every run
+  std::int64_t prepared_each_ = 0;  // bytes of the decomposed fixed side of a product; 0: decomposed at every run
   std::int64_t stage_chunks_ = 1;
   std::int64_t block_panels_ = 2, blocks_ = 1;
 };
@@ -322,8 +322,8 @@ int parts_for(Precision precision) {
 }  // namespace
 
 bool amx_suits(const GemmPlan& plan, Precision precision) {
-  // Decomposing takes (m + n) k steps and multiplying m n k, so the harmonic mean of m and n determines whether the
-  // unit pays off. Below these limits, tiles are as fast.
+  // Decomposing takes (m + n) k steps, and multiplying takes m n k steps, so the harmonic mean of m and n determines
+  // whether the unit pays off. Below these limits, tiles are as fast.
   const std::int64_t least_mean = precision == Precision::float32 ? 80 : 48;
   constexpr std::int64_t least_terms = 16;
   return 2 * plan.m * plan.n >= least_mean * (plan.m + plan.n) && plan.k >= least_terms && amx::available();

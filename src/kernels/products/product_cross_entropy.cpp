@@ -85,7 +85,7 @@ class ProductCrossEntropy {
   [[gnu::cold]] explicit ProductCrossEntropy(const LogitsProduct& product);
   std::size_t scratch_bytes() const { return places_.end; }
 
-  /// Errors are those of check_targets.
+  /// Throws the same errors as check_targets.
   template <class Target>
   void run(const KernelArguments& arguments) const;
 

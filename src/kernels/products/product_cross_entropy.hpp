@@ -12,7 +12,7 @@ namespace xtape {
 inline std::int64_t rows_at_once(std::int64_t classes) {
   constexpr std::int64_t least_rows = 512;
   constexpr std::int64_t logits_at_once = 4 << 20;  // the number of logits of a block, for short rows
-  constexpr std::int64_t row_step = 256;            // the rows that the sum for the weight's gradient takes at a time
+  constexpr std::int64_t row_step = 256;            // the sum for the weight's gradient takes this many rows at a time
   return std::max(least_rows, logits_at_once / std::max<std::int64_t>(1, classes) / row_step * row_step);
 }
 

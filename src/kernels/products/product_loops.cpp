@@ -177,7 +177,7 @@ bool runs_side_by_side(const LoopsPlan& plan) {
   return plain ? length >= 4 || terms < 16 : terms < 8;
 }
 
-/// Scores the speed of the innermost loop if it is over axis `i` of the result.
+/// Returns a score for the speed of the innermost loop if this loop runs over axis `i` of the result.
 int fitness(const Loops<3>& free, std::size_t i) {
   int points = free.sizes[i] >= 8 ? 8 : 0;
   for (std::size_t k = 0; k < 2; ++k) points += free.strides[k][i] == 1 || free.strides[k][i] == 0 ? 4 : 0;

@@ -13,7 +13,7 @@ namespace xtape {
 namespace {
 template <class T>
 constexpr int rows_together = std::is_same_v<T, float> ? 8 : 4;
-constexpr std::int64_t most_rows = 32;  // if tiles do not suit, for a matrix that exceeds the second-level cache
+constexpr std::int64_t most_rows = 32;  // the limit if tiles do not suit and the matrix exceeds the second-level cache
 constexpr std::int64_t large_matrix = 1 << 20;  // a matrix with more elements exceeds the second-level cache
 // Elements of a block of the matrix. The block stays in the second-level cache for the next rows.
 constexpr std::int64_t block_elements = 1 << 18;
@@ -23,7 +23,7 @@ constexpr std::int64_t worth_a_thread = 1 << 15;  // multiply-adds
 #ifdef __F16C__
 constexpr bool widens_float16 = true;
 #else
-// Widening takes many instructions, so such a matrix is widened once for all rows.
+// Converting a float16 matrix to float32 takes many instructions here, so the matrix is converted once for all rows.
 constexpr bool widens_float16 = false;
 #endif
 
@@ -162,8 +162,8 @@ constexpr std::array<MultiplyRows<T, W>, rows_together<T>> by_columns_of(std::in
   return {by_columns<T, W, i + 1>...};
 }
 
-/// A product with a matrix so large that reading it takes nearly all the time. It is divided along the terms, so that
-/// each thread reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
+/// A product with a matrix so large that reading it takes nearly all the time. The product is divided along the terms.
+/// Each thread then reads contiguous memory. Every chunk of terms has its own sums, which are then added in order. The
 /// division does not depend on the number of rows. The bits of a row are therefore independent of this number, too.
 template <class T, class W>
 class Chunked {

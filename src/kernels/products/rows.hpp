@@ -7,9 +7,9 @@
 namespace xtape {
 
 /// Returns whether one operand has at most 8 rows and the other is a matrix that can be read in place. The operand with
-/// few rows must not be narrow. It may have up to 32 rows if tiles do not suit the product and the matrix exceeds the
-/// second-level cache. For reading in place, the summed terms must be contiguous in both operands, or the rows of the
-/// matrix and of the result must be contiguous.
+/// few rows must not be narrow (GemmPlan::narrow). The limit is 32 instead of 8 rows if tiles do not suit the product
+/// and the matrix exceeds the second-level cache. For reading in place, the summed terms must be contiguous in both
+/// operands, or the rows of the matrix and of the result must be contiguous.
 bool rows_suit(const GemmPlan& plan);
 
 /// `plan` must satisfy rows_suit. The bits of a row do not depend on the other rows or on the number of rows.

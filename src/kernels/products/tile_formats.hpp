@@ -71,8 +71,8 @@ struct Pairs {
   static xsimd::batch<float> add_product(const xsimd::batch<float>& sum, const xsimd::batch<float>& left,
                                          const xsimd::batch<float>& right) {
     __m512 result = sum;
-    // Does not use the intrinsic, because it needs a function compiled for AVX512-BF16. Library templates called by
-    // such a function would then be compiled for AVX512-BF16, too.
+    // Does not use the intrinsic, because the intrinsic needs a function that is compiled for AVX512-BF16. Library
+    // templates called by such a function would then be compiled for AVX512-BF16, too.
     asm("vdpbf16ps %2, %1, %0" : "+v"(result) : "v"(__m512(left)), "v"(__m512(right)));
     return result;
   }

@@ -53,7 +53,7 @@ void multiply(std::int64_t parts, const typename F::Part* a, std::int64_t a_row,
     if constexpr (reading == Reading::in_place) {
       for (int r = 0; r < registers; ++r) columns[r] = Parts::load_unaligned(b.from[r] + b.parts[k]);
     } else if constexpr (reading == Reading::packs) {
-      // Processors do not prefetch steps from line to line.
+      // Processors do not prefetch at large strides.
       __builtin_prefetch(b.from[0] + b.parts[k + parts_ahead], 0, 3);
       __builtin_prefetch(b.from[registers - 1] + b.parts[k + parts_ahead] + width - 1, 0, 3);
       for (int r = 0; r < registers; ++r) {
@@ -84,7 +84,8 @@ using Multiply = void (*)(std::int64_t, const typename F::Part*, std::int64_t, s
 /// The instances of multiply for 1, 2, … rows.
 template <class F, int registers, Reading reading, int i>
 constexpr Multiply<F> instance() {
-  // Only several bands that share columns read them in place. Such bands are at least half as high as tiles.
+  // Columns are read in place only if several bands share them. In this case, a band is at least half as high as a
+  // tile.
   if constexpr (reading == Reading::in_place && i < tile_rows / 2)
     return nullptr;
   else

@@ -146,10 +146,10 @@ class TileOperands {
   static constexpr auto register_width = static_cast<std::int64_t>(xsimd::batch<Part>::size);
   static constexpr std::int64_t panel_parts = 256;   // a panel has 16 or 32 KiB, which fits the first-level cache
   static constexpr std::int64_t far = 4096;          // for larger strides of terms, reading in place wastes cache lines
-  static constexpr std::int64_t rather_far = 256;    // the same with AVX2, if packed rows serve many columns
+  static constexpr std::int64_t rather_far = 256;    // like `far`, with AVX2, if packed rows serve many columns
   static constexpr std::int64_t many_columns = 128;  // the smallest number that counts as many
-  static constexpr std::int64_t lines_together = 16;  // lines of an operand that is packed line by line
-  static constexpr std::int64_t packed_bands = 8;     // bands of rows per task
+  static constexpr std::int64_t lines_together = 16;  // lines per task if an operand is packed line by line
+  static constexpr std::int64_t packed_bands = 8;     // bands per task if an operand is packed in bands
 
   /// The distance of an element from the first element in the gathered layout. `offset` is the element's offset in the
   /// virtual packed copy. The axes of lines, terms, products and sums differ, so their distances add up.
@@ -180,8 +180,9 @@ class TileOperands {
   std::int64_t block_parts_, blocks_each_;  ///< Parts per block; blocks per sum.
   Bands bands_;
   bool packs_left_, interleaves_;
-  std::vector<std::int64_t> lines_;  ///< For a gathered right operand: the distances of its columns from the first.
-  /// The distances of the terms of b from the first term of a block. If b is gathered: from the first of all terms.
+  std::vector<std::int64_t> lines_;  ///< For a gathered b: the distances of its columns from the first column.
+  /// The distances of the terms of b from the first term of a block. If b is gathered, the distances are from the first
+  /// of all terms.
   std::vector<std::int64_t> terms_;
   std::vector<bool> in_place_;  ///< For each panel of b, whether tiles can read it in place.
   std::array<Packing<F>, 2> packing_;

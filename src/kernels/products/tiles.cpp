@@ -18,7 +18,7 @@ constexpr bool has_tiles = xsimd::batch<float>::size >= 8;
 constexpr std::int64_t products_apart = 16;  // with this many products or more, each task computes a whole product
 constexpr std::int64_t most_tile_bytes = 4 << 20;  // bytes of operands that are packed at the same time
 constexpr std::int64_t few_rows = 1024;            // up to this many rows, a task computes all rows of some columns
-constexpr std::int64_t few_panels = 8;             // packed panels of such a task, which stay in the second-level cache
+constexpr std::int64_t few_panels = 8;             // panels of a task with all rows, to fit the second-level cache
 constexpr std::int64_t bands_in_place = 16;  // up to this many bands read a gathered panel in place, without packing
 // With AVX2, tasks that do not compute all rows process this many bands together. These bands stay in the second-level
 // cache for all panels.
@@ -120,7 +120,7 @@ class Tiles {
     const Part* lefts;  ///< Packed rows of a, from band `packed_from` on. Null if a is read in place.
     std::int64_t packed_from;
     const Part* rights;  ///< The packed panels.
-    Part* own;  ///< The panels of a task by columns. Tiles of the first band pack the panels that are in place.
+    Part* own;  ///< Memory for the panels of a task by columns. Tiles of the first band write in-place panels to it.
   };
 
   /// Whether a task computes a whole product. Its thread also packs the operands.
@@ -129,13 +129,14 @@ class Tiles {
   std::int64_t workers() const { return whole_products() ? 1 : plan_.threads; }
   /// The number of products that are packed together.
   std::int64_t together() const { return whole_products() ? 1 : plan_.outer.count(); }
-  /// Whether tasks pack their own columns of b. Not if c is narrow, because too few columns would share the rows of a.
+  /// Whether tasks pack their own columns of b. False if c has few columns, because too few columns would then share
+  /// the rows of a.
   bool by_columns() const {
     const bool narrow = !many_registers && plan_.m >= 2 * plan_.n;
     return plan_.m <= few_rows && !narrow && !prepared();
   }
-  /// Whether the rows of a are packed once for all tasks. If they are packed and this is false, each task packs its own
-  /// rows.
+  /// Whether the rows of a are packed once for all tasks. If the rows are packed and this function returns false, each
+  /// task packs its own rows.
   bool shares_left() const { return operands_.packs_left() && plan_.m <= few_rows; }
 
   // Sizes in parts:
@@ -179,7 +180,7 @@ class Tiles {
             if (task < of_right) {
               pack_right(arrays.b, stage, task, memory.right);
             } else {
-              const std::int64_t number = (task - of_right) / of_left;  // the index within a block of all rows
+              const std::int64_t number = (task - of_right) / of_left;  // counts the products' blocks of rows
               operands_.pack_left(
                   arrays.a, operands_.block_of(first + number / stage.blocks, block + number % stage.blocks), 0, bands,
                   (task - of_right) % of_left, memory.left + number * bands * operands_.band_size());
@@ -232,7 +233,8 @@ class Tiles {
 
   /// Adds a block to the bands and panels of a task.
   void fill(const Arrays& arrays, const BlockTask& piece) const {
-    // The larger operand stays in the second-level cache: the panels of a task by columns, otherwise some bands.
+    // The larger operand stays in the second-level cache. In a task by columns, this is the panels. In any other task,
+    // this is some bands.
     const std::int64_t step = many_registers || by_columns() ? 1 : bands_together;
     for (std::int64_t some = piece.first_band; some < piece.end_band; some += step)
       for (std::int64_t p = 0; p < piece.panels; ++p)

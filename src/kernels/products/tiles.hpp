@@ -20,16 +20,16 @@ inline bool gathers(const GemmPlan& plan, std::size_t which) {
          tiles_suit(plan);
 }
 
-/// Returns empty functions in the baseline instruction set. `plan` must satisfy gemm_can. The order in which the terms
-/// of an element are summed depends only on their number. If the packed operand is the fixed operand, `prepare` packs
-/// it once.
+/// Returns the matrix products of the plan. In the baseline instruction set, returns empty functions. `plan` must
+/// satisfy gemm_can. The order in which the terms of an element are summed depends only on their number. If the packed
+/// operand is the fixed operand, `prepare` packs it once.
 template <class T>
 MatrixProducts<T> make_tiles(const GemmPlan& plan);
 extern template MatrixProducts<float> make_tiles<float>(const GemmPlan&);
 extern template MatrixProducts<double> make_tiles<double>(const GemmPlan&);
 
-/// The same with both operands rounded to bfloat16 during packing, and with sums in float32. For processors with
-/// AVX512-BF16.
+/// Like tiles_suit and make_tiles, but both operands are rounded to bfloat16 during packing, and sums are float32. Only
+/// for processors with AVX512-BF16.
 bool bfloat16_tiles_suit(const GemmPlan& plan);
 MatrixProducts<float> make_bfloat16_tiles(const GemmPlan& plan);
 

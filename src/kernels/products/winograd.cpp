@@ -67,7 +67,8 @@ class Squares {
   }
 
   void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
-    const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());  // if a product reads it
+    // Only products without `prepare` read u.
+    const auto* u = reinterpret_cast<const float*>(prepared + products_.prepared_bytes());
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
       const Memory memory = memory_at(workers + static_cast<std::size_t>(worker) * worker_bytes());
       std::fill_n(memory.lines, lines_floats(), 0.0F);  // columns outside x stay zero
@@ -97,7 +98,7 @@ class Squares {
 
   std::int64_t positions() const { return 2 * strip_ + 2; }
   std::int64_t lines_floats() const { return 4 * positions() * in_; }
-  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that the 16 elements of a tile do not
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, because the 16 elements of a tile would then
   /// compete for the same cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   std::int64_t weight_floats() const { return elements * channels_ * out_; }

@@ -69,7 +69,8 @@ class Lines {
   }
 
   void run(const float* x, std::byte* prepared, float* y, std::byte* workers) const {
-    auto* u = reinterpret_cast<float*>(transformed_in(prepared));  // if a product reads it
+    // Only products without `prepare` read u.
+    auto* u = reinterpret_cast<float*>(transformed_in(prepared));
     const float* u_of_rest = rest_of(u);
     std::byte* prepared_rest = prepared + of_parts_.prepared_bytes();
     parallel_pieces(threads_, blocks_, 1, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {
@@ -104,8 +105,8 @@ class Lines {
   };
 
   std::int64_t positions() const { return 2 * strip_ + window_ - 1; }
-  /// The distance between the elements of tiles. Not a multiple of 4 KiB, so that they do not compete for the same
-  /// cache set.
+  /// The distance between the elements of tiles. Not a multiple of 4 KiB, because the elements of a tile would then
+  /// compete for the same cache set.
   std::int64_t apart(std::int64_t channels) const { return each_ * strip_ * channels + 16; }
   bool reads_weight() const { return of_parts_.reads_weight() || (more_ > 0 && of_rest_.reads_weight()); }
   /// The bytes of the transformed weight: first the parts of the window, then its rest.
