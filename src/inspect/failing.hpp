@@ -38,7 +38,7 @@ struct Causes {
   std::vector<CausingValue> values;
   NodeByNode::Values arrays;
   std::vector<Array> outputs;  ///< The outputs of the failing node. Empty if it throws.
-  Kinds failures;              ///< The kinds of their failing elements.
+  Kinds failures;              ///< The kinds of the failing elements of `outputs`.
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);
 

@@ -129,7 +129,7 @@ constexpr auto no_node = [](std::int32_t) { return false; };
 /// Returns the first node that makes the program fail.
 std::optional<FailingNode> first_failing(const Trials& trials) {
   const Trial mended = trials(all_nodes);
-  if (mended.thrown) return mended.thrown;  // the node throws no matter what the makers make
+  if (mended.thrown) return mended.thrown;  // the node throws even if all makers are mended
   // With all makers mended, the list contains only nodes that make NaN or infinities from finite values and literals.
   // Bisection finds the first of them that alone makes the play fail.
   const Trial natural = trials(no_node);
@@ -154,8 +154,8 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
       break;
   }
   if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
-  // Several nodes together cause the failure, and each of them may be an intended mask. This returns the node where
-  // their infinities meet.
+  // Several nodes together cause the failure, and each of them may be an intended mask. The result is the first later
+  // node that makes NaN or infinities from theirs.
   for (const std::int32_t node : trials.makers())
     if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};
   return FailingNode{suspects[0]};
@@ -168,8 +168,8 @@ std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
   if (!found || !found->error.empty() || !found->chain.empty()) return found;
   const auto only_found = [&](std::int32_t node) { return node == found->node; };
   if (!lenient(only_found).makers.empty()) return found;
-  // The node flips the sign of an infinity. It is at fault if nothing fails without it. Otherwise it is part of a
-  // guard.
+  // The node flips the sign of an infinity. It is at fault if nothing fails once it is mended. Otherwise it is part of
+  // a guard.
   const Trial without = strict(only_found);
   if (!without.thrown && all_finite(without.outputs)) return found;
   const std::optional<FailingNode> other = first_failing(lenient);

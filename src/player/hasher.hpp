@@ -31,7 +31,7 @@ class Hasher {
 
   int threads_;
   std::vector<Value> sources_, outputs_;
-  /// Per step, the index of its first output in `outputs_`; at the end, the number of outputs.
+  /// Per step: the index in `outputs_` of the first output of the step. One further entry has the number of outputs.
   std::vector<std::size_t> first_;
   Array dense_;                     ///< Memory for the copies.
   std::vector<std::uint64_t> pieces_;

@@ -12,7 +12,7 @@ namespace xtape {
 /// A segment of a tape, and the limits of matching in it.
 struct TapeSegment {
   Tape tape;
-  std::vector<bool> nodes;           ///< Which of the tape's nodes belong to the segment.
+  std::vector<bool> nodes;           ///< Per node of the tape: whether it belongs to the segment.
   std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
   std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
   bool looks_through_all = false;    ///< Also merges sums and products that have several uses.

@@ -39,7 +39,7 @@ struct NearMiss {
   const FusionRule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
-  ValueId elsewhere;  ///< If uses elsewhere are the obstacle: the value inside that has them. Otherwise its node is -1.
+  ValueId elsewhere;  ///< If other uses of an interior value are the obstacle: this value. Otherwise its node is -1.
   std::vector<std::int32_t> interior;
 };
 

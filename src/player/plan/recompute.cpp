@@ -50,7 +50,7 @@ class Search {
 
   std::size_t levels() const { return graph_.steps.size() < 1000 ? 32 : 8; }
 
-  /// Returns what the step with the largest operands needs. No way has a lower peak.
+  /// Returns the arena bytes that the step with the largest operands needs. No way has a lower peak.
   std::size_t least_peak() const {
     std::size_t most = 0;
     for (const StepUse& use : graph_.steps) {
@@ -69,7 +69,8 @@ class Search {
     return content.in_arena ? content.bytes : 0;
   }
 
-  /// Returns the bytes above the target: the sum over the steps, or only the highest step.
+  /// Returns the bytes above the target, summed over the steps. With `peak_only_`, returns only those of the highest
+  /// step.
   double excess(const Schedule& schedule, std::size_t target) const {
     if (peak_only_) return static_cast<double>(schedule.peak) - static_cast<double>(target);
     double sum = 0;
@@ -92,7 +93,7 @@ class Search {
   std::vector<Candidate> candidates(std::size_t target) {
     const int peak = now_.peak_at;
     const int stage = now_.executions[peak].stage;
-    // the uses next to the peak, on either side
+    // per instance: the last use up to the peak, and the first use after the peak
     std::vector<int> before(now_.instances.size(), -1), after(now_.instances.size(), -1);
     for (std::size_t e = 0; e < now_.executions.size(); ++e)
       for (int u = now_.executions[e].first_use; u < now_.executions[e].end_use; ++u) {

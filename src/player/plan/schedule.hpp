@@ -1,4 +1,5 @@
-/// The order in which a plan's steps run if some of them run again, with its time and its need of arena memory.
+/// The order in which a plan's steps run if some of them run again. Also computes the time and the arena memory that
+/// such an order needs.
 ///
 /// Steps keep their order. Before a step, earlier steps may run again to compute contents that were not kept. A
 /// repeated step uses the same kernel, so its results have the same bits.
@@ -18,7 +19,8 @@ struct Content {
   std::size_t bytes = 0;     ///< Rounded up to 64, as in the arena.
   bool in_arena = false;     ///< Contents outside of the arena take no memory there.
   bool repeatable = true;    ///< False if a step reads it before all its writers have run.
-  /// In order; several if each writes a part. Empty if the content exists before the first step.
+  /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
+  /// the content exists before the first step.
   std::vector<int> writers;
   /// The step that overwrites the content. Later uses must compute it again.
   int until = std::numeric_limits<int>::max();
@@ -51,7 +53,7 @@ class Recomputations {
   bool has(Recomputation choice) const;
   void flip(Recomputation choice);  ///< Adds the choice, or removes it if it is there.
   /// Returns the contents that are computed again before a step. The content that is written last comes first. No
-  /// content in the list is computed from a later one.
+  /// content in the list is computed from a content after it in the list.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
   /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
@@ -93,7 +95,7 @@ struct Schedule {
   std::vector<Use> uses;
 };
 
-/// Computes schedules. Keeps its memory, because searches compute thousands of schedules.
+/// Computes schedules. Reuses its working memory, because searches compute thousands of schedules.
 class Scheduler {
  public:
   explicit Scheduler(const StepGraph& graph);

@@ -44,8 +44,8 @@ class Forbidden {
   std::int64_t vertex_ = -1;
 };
 
-/// Returns the colours of the columns of a matrix. `columns` lists the columns of each row, `rows` the rows of each
-/// column.
+/// Returns the colours of the columns of a matrix. `columns` lists the columns of each row. `rows` lists the rows of
+/// each column.
 std::vector<std::int64_t> coloured(const Adjacency& columns, const Adjacency& rows) {
   std::vector<std::int64_t> colours(static_cast<std::size_t>(columns.count()), uncoloured);
   Forbidden forbidden;
