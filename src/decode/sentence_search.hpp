@@ -100,7 +100,7 @@ class SentenceSearch {
     return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
   }
 
-  /// Adds a finished hypothesis. Keeps only the n_best best ones.
+  /// Adds a finished hypothesis. Keeps only the n_best best hypotheses.
   void finish(Tokens tokens, double log_probability) {
     ++ended_;
     Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};

@@ -67,7 +67,7 @@ StepSizes sizes_for(const Model& model, const Signature& signature, const Functi
   return chosen;
 }
 
-/// Returns a long piece, then short pieces of one and of two tokens.
+/// Returns the lengths of pieces: first a long piece, then pieces of one and of two tokens.
 std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
   std::vector<std::int64_t> pieces = {(tokens + 1) / 2};
   for (std::int64_t left = tokens - pieces[0], next = 1; left > 0; next = 3 - next) {

@@ -11,7 +11,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// The attributes of pools beyond the spatial ones.
+/// The attributes of a pool: the spatial attributes, and attributes that only pools have.
 struct Pool : Spatial {
   bool beyond = false;  // ceil_mode: the last window may reach beyond the end
   Integers more = {};   // for each axis, the additional padding at the end

@@ -54,7 +54,7 @@ Names scatter_slices(const WriteCall& call) {
 /// The start and step of the written part along each axis of x.
 struct PartPlace {
   Integers start, step;
-  std::vector<std::size_t> shorter;  // the axes along which the part is not all of x in order
+  std::vector<std::size_t> shorter;  // the axes along which the part has another size than x, or a step
 
   PartPlace(const WriteCall& call, const Shape& x, const Shape& part)
       : start(call.integers("start")), step(call.integers("step")) {
