@@ -21,7 +21,7 @@ class Hasher {
 
  private:
   struct Value {
-    std::size_t place = 0;  ///< The index of the source's buffer, or of the step.
+    std::size_t place = 0;  ///< For a source: the index of its buffer. Otherwise: the index of the step.
     std::size_t output = 0;
     std::size_t bytes = 0;
     std::function<void(const void*, void*)> copy = {};  ///< Copies to row-major order. Empty if the output is dense.

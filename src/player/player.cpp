@@ -30,7 +30,7 @@ struct Player::Data {
 
   Executable executable;
   std::shared_ptr<Arena> arena;
-  std::vector<Array> memory;  // a copy of PlannedProgram::memory, with memory for its empty arrays
+  std::vector<Array> memory;  // like PlannedProgram::memory, but with memory for the empty arrays
   std::vector<ReadyStep> steps;
   std::vector<void*> addresses;  // the addresses of the operands of all steps
   TracedPlan traced;

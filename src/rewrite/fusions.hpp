@@ -56,7 +56,7 @@ class Fusions {
   const Fusion* at(std::int32_t node) const;
   /// Returns the fusions that are not applied because a value inside has other uses or is in `asked`.
   const std::vector<Fusion>& kept_open() const { return kept_open_; }
-  /// Returns the calls after the root that are marked as `fused` and equal the call that `fusion` would record.
+  /// Returns those calls after the root that have the mark `fused` and that equal the call that `fusion` would record.
   std::vector<std::int32_t> recorded_calls(const Fusion& fusion);
 
  private:

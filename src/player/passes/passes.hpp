@@ -56,9 +56,9 @@ void common_pass(Program& program);
 /// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
 void accumulate_pass(Program& program);
 
-/// Serves products that round their factors to bfloat16. Stores computed values as bfloat16 if only products read
-/// them. This halves the memory of the values. The results keep their bits, except for products that are too small to
-/// round their factors.
+/// Runs if products round their factors to bfloat16. Stores computed values as bfloat16 if only products read them.
+/// This halves the memory of the values. The results keep their bits, except for products that are too small to round
+/// their factors.
 void store_factors_pass(Program& program);
 /// Drops casts before inputs that kernels widen themselves (Lowering::widens).
 void read_narrow_pass(Program& program);
@@ -68,7 +68,7 @@ void elementwise_pass(Program& program);
 
 /// Returns the program that computes `outputs` and the carries of `options`, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
-/// Like optimised, but with scans that compute values again. Returns nothing if no scan can do so.
+/// Like optimised, but with scans that compute values again (RepeatSteps). Returns nothing if no scan can do so.
 std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
                                            RepeatSteps which);
 

@@ -66,7 +66,7 @@ struct PlannedStep {
   /// In a scan: whether the result is the same at each step of the scan. The planned step then runs only once, before
   /// the first step of the scan.
   bool once = false;
-  bool again = false;  ///< The step has run before. It runs again because its results were not kept (budget.hpp).
+  bool again = false;  ///< True for a further run of a step whose results were not kept (budget.hpp).
   Cost cost;
 
   bool is_copy() const { return copied.node >= 0; }
