@@ -54,8 +54,8 @@ constexpr Dtype number_dtype(Dtype dtype) {
 /// The data that all graphs of a file share, because graphs inside nodes can use the names outside.
 class Shared {
  public:
-  /// If `open_sizes`, the file does not state the sizes of arrays inside graphs, because these sizes differ between
-  /// runs.
+  /// If `open_sizes` is true, the file does not state the sizes of arrays in graphs inside nodes, because these sizes
+  /// differ between runs.
   explicit Shared(std::int64_t version, bool open_sizes = false) : opset(version), open(open_sizes) {}
   /// Returns `hint`, or `hint` with a number appended if the name is taken.
   std::string fresh(const std::string& hint);

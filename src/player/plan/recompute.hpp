@@ -18,9 +18,9 @@ struct Way {
 /// one before it and has a lower peak. The ways depend only on the graph.
 std::vector<Way> find_ways(const StepGraph& graph);
 
-/// Stores the ways found for the graphs of the players of one arena. Training steps for batches of different shapes
-/// have the same steps on different sizes, and the same choices save memory in all of them. Searching again would take
-/// most of the planning time.
+/// Stores the ways found for the graphs of the players of one arena. The training plans for batches of different shapes
+/// have the same steps with different sizes, and the same choices save memory in all of these plans. Searching again
+/// would take most of the planning time.
 class KnownWays {
  public:
   /// Returns the ways found for graphs of this structure. Each search has its own set of ways, and the latest set is

@@ -16,9 +16,9 @@ namespace xtape {
 /// The content of a buffer, from the step that writes it until a step overwrites it completely.
 struct Content {
   int buffer = -1;
-  std::size_t bytes = 0;     ///< Rounded up to 64, as in the arena.
+  std::size_t bytes = 0;     ///< Rounded up to a multiple of 64, as in the arena.
   bool in_arena = false;     ///< Contents outside of the arena take no memory there.
-  bool repeatable = true;    ///< False if a step reads it before all its writers have run.
+  bool repeatable = true;    ///< False if a step reads the content before all its writers have run.
   /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
   /// the content exists before the first step.
   std::vector<int> writers;
@@ -42,7 +42,8 @@ struct StepGraph {
   std::vector<StepUse> steps;
 };
 
-/// The choice not to keep `content` until `step`, and to compute it again before `step` if it is needed from there on.
+/// The choice not to keep `content` until `step`, and to compute it again before `step` if this step or a later step
+/// needs it.
 struct Recomputation {
   int step = 0, content = 0;
 };
@@ -56,7 +57,7 @@ class Recomputations {
   /// content in the list is computed from a content after it in the list.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
-  /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
+  /// Returns the first choice for this content after `step`. Its content is -1 if there is no such choice.
   Recomputation next(int content, int step) const;
 
  private:
