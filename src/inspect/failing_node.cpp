@@ -22,7 +22,7 @@ struct Trial {
 /// Plays a program and mends some of its nodes.
 class Trials {
  public:
-  /// If `given`, parameters are not judged.
+  /// If `given` is true, parameters are never mended.
   Trials(const NodeByNode& plays, bool given, Flips flips) : plays_(plays), given_(given), flips_(flips) {}
 
   const Program& program() const { return plays_.program(); }
@@ -90,7 +90,7 @@ std::vector<std::int32_t> Trials::makers() const {
 
 /// Returns whether an output element that is not finite differs in kind from the same element with all nodes mended.
 /// (Elements that are not finite even then come from literals.) With `alike`, the element must also have the kind that
-/// it has with no node mended.
+/// it has with no node mended. If a kernel threw in `trial` or in `natural`, returns whether kernels threw in both.
 bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool alike) {
   if (trial.thrown || natural.thrown) return trial.thrown && natural.thrown;
   const auto kind_at = [](const Trial& of, std::size_t k, std::size_t i) {
@@ -105,8 +105,8 @@ bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool a
 }
 
 /// `mended` is the play in which all nodes are mended. If an output is still not finite there, its NaN or infinities
-/// come from literals. Returns the node of the first such output, and the chain of nodes that pass the numbers on to
-/// it. Returns nothing if all outputs are finite.
+/// come from literals. Returns the node of the first such output, and the chain of nodes that pass these NaN or
+/// infinities on to it. Returns nothing if all outputs are finite.
 std::optional<FailingNode> passed_on(const Program& program, const Trial& mended) {
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     if (all_finite({mended.outputs[k]})) continue;

@@ -74,7 +74,7 @@ class GradientSum {
   TreeStack stack_{1};
   std::int64_t next_shard_ = 0;
   bool in_sequence_ = false;
-  std::vector<Shards> tops_;  // the subtrees (tops_of) that this rank has summed after all plays
+  std::vector<Shards> tops_;  // the subtrees (tops_of) that this rank will have summed after all plays
   std::string reached_;
   std::vector<Communicator::Request> requests_;
   std::vector<Term> terms_;

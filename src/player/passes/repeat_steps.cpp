@@ -70,7 +70,7 @@ class Repetition {
     possible_ = std::find(again_.begin(), again_.end(), true) != again_.end() && find_needed() && keeps_sums();
   }
 
-  /// Returns whether the values can be computed again and this saves memory.
+  /// Returns whether the values can be computed again, and whether doing so saves memory.
   bool possible() const { return possible_ && saved_ > 0; }
   bool repeats(const Source& source) const {
     return source.value.node == writer_.index && source.axis >= 0 &&

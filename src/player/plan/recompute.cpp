@@ -134,7 +134,7 @@ class Search {
     return sum;
   }
 
-  /// Searches for faster ways with at most this peak, until neither measure of the excess yields one.
+  /// Searches for faster ways with at most this peak, until neither value of `peak_only_` yields one.
   void refine(const Way& way, bool pairs) {
     Way best = way;
     for (int failed = 0; failed < 2;) failed = refine_once(way.peak, best, pairs) ? 0 : failed + 1;
@@ -263,7 +263,7 @@ class Search {
     return best;
   }
 
-  /// Makes the best move and other moves that are nearly as good. Returns whether there is any.
+  /// Makes the best move and other moves that are nearly as good. Returns whether it has made a move.
   bool improve(std::size_t target) {
     constexpr double nearly = 0.95, hopeful = 1.3;
     const double before = excess(now_, target);
