@@ -16,9 +16,9 @@ namespace xtape {
 /// The content of a buffer, from the step that writes it until a step overwrites it completely.
 struct Content {
   int buffer = -1;
-  std::size_t bytes = 0;     ///< Rounded up to a multiple of 64, as in the arena.
-  bool in_arena = false;     ///< Contents outside of the arena take no memory there.
-  bool repeatable = true;    ///< False if a step reads the content before all its writers have run.
+  std::size_t bytes = 0;   ///< Rounded up to a multiple of 64, as in the arena.
+  bool in_arena = false;   ///< Contents outside of the arena take no memory there.
+  bool repeatable = true;  ///< False if a step reads the content before all its writers have run.
   /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
   /// the content exists before the first step.
   std::vector<int> writers;
