@@ -36,7 +36,7 @@ using AllGather = std::function<std::vector<std::string>(const std::string&)>;
 /// The hooks of an update that several processes make together. Each process updates the pieces that it owns.
 struct SharedUpdate {
   std::function<void(std::size_t piece)> before;         ///< Called just before a thread reads the gradient of a piece.
-  std::function<void(std::vector<double>& sums)> share;  ///< Completes `sums` with the pieces of other processes.
+  std::function<void(std::vector<double>& sums)> share;  ///< Fills in the sums of squares of other processes' pieces.
   AllGather all_gather;
 };
 

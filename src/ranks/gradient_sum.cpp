@@ -182,8 +182,8 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   if (ends_shard) ++next_shard_;
 }
 
-/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top` is true, sends the pieces of the
-/// sum that ranks of other hosts own to these ranks.
+/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top` is true, sends to each rank of
+/// another host its pieces of the sum.
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)

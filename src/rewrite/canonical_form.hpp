@@ -15,7 +15,7 @@ struct TapeSegment {
   std::vector<bool> nodes;           ///< Per node of the tape: whether it belongs to the segment.
   std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
   std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
-  bool looks_through_all = false;    ///< Whether to merge even sums and products that have several uses.
+  bool looks_through_all = false;    ///< Whether to merge also the sums and products with several uses.
   /// The region of each node, or null for a single region. A value of another region matches only as a value.
   const std::vector<std::int32_t>* regions = {};
 

@@ -103,7 +103,7 @@ Fusions::Fusions(const OpTable& table, TapeSegment segment, bool near)
 }
 
 /// Drops a near miss of an op if it contains a fusion of the same op, or if it is inside another near miss of the op.
-/// For example, it contains a fusion if it is a multiple of the result of the fusion.
+/// For example, a near miss that is a multiple of a fusion's result contains this fusion.
 void Fusions::drop_repeated_misses() {
   std::set<std::pair<const Op*, std::int32_t>> inside;  // nodes inside the near misses kept; later nodes come first
   std::vector<NearMiss> kept;

@@ -69,7 +69,7 @@ class Budget {
     return std::nullopt;
   }
 
-  /// Throws LimitError, with the memory that the smallest of the ways needs.
+  /// Throws LimitError, which states the memory that the smallest way needs.
   [[noreturn]] void too_small(const std::vector<Way>& ways, std::size_t memory) {
     const Way* smallest = nullptr;
     std::size_t least = 0;
