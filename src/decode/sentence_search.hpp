@@ -13,7 +13,7 @@ namespace xtape::decode {
 struct Running {
   Tokens tokens;
   double log_probability = 0;
-  std::size_t parent = 0;  ///< The row of its parent (the hypothesis that it extends). The rows of a sentence count from 0.
+  std::size_t parent = 0;  ///< The row, within the sentence, of the hypothesis that this one extends (its parent).
   std::size_t row = 0;     ///< Its own row. It is the parent's row unless a better child of the parent has this row.
 };
 

@@ -300,7 +300,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
   bool finalises_ = false;
   MPI_Comm world_ = MPI_COMM_NULL, host_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  std::vector<int> host_ranks_, host_processes_;  // the ranks of this host
+  std::vector<int> host_ranks_, host_processes_;  // the ranks of this host, and their processes
   std::vector<MPI_Win> windows_;
   std::vector<std::string> hosts_;
   Request last_ = 0;

@@ -26,7 +26,7 @@ class QuickTest {
   }
 
  private:
-  static constexpr int levels = 4;  // below the root
+  static constexpr int levels = 4;  // the number of levels below the root that are compared
 
   bool part(TermId wanted, TermId found, int below) const {
     if (pattern_.input_of(wanted)) return true;

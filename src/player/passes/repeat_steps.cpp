@@ -118,7 +118,7 @@ class Repetition {
   /// Goes from the values to compute back through the writer's body. Finds the nodes that the reader must compute, and
   /// the values that it can read instead of computing them. Returns false if the values cannot be computed again.
   bool find_needed() {
-    std::vector<bool> wanted(needed_.size(), false);  // nodes
+    std::vector<bool> wanted(needed_.size(), false);  // per node of the writer's body
     for (std::size_t k = 0; k < again_.size(); ++k)
       if (again_[k]) {
         wanted[static_cast<std::size_t>(writer_.results[k].node)] = true;

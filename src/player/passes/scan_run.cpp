@@ -308,13 +308,13 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<StepOperand> external_;  // by index
+  std::vector<StepOperand> external_;  // by the number of the external buffer
   std::vector<StepOperand> buffers_;   // the buffers of the body's plan
   std::vector<Array> held_;        // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
-  std::vector<BodyStep> first_steps_;  // the steps of the body that run once, before the first step of the scan
+  std::vector<BodyStep> first_steps_;  // the steps of the body's plan that run once, before the first time step
   std::vector<BodyStep> steps_;
-  std::vector<BodyCall> calls_;        // the calls of one step, in order
+  std::vector<BodyCall> calls_;        // the calls of one time step, in order
   std::vector<StepOperand> operands_;  // the operands of all steps
   StepOperand pointers_;               // the location of the operands' addresses at the current step
   StepOperand tiles_;                  // the location of the loops' arguments
@@ -322,7 +322,7 @@ class ScanRun {
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;  // for the stacked outputs that need zeros
   std::size_t scratch_bytes_ = 0;
-  Cost cost_, first_cost_;  // the cost of one step, and of `first_steps_`
+  Cost cost_, first_cost_;  // the cost of one time step, and of `first_steps_`
 };
 }  // namespace
 

@@ -406,7 +406,7 @@ class Planner {
   KernelTable made_;
   std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
-  PlacedCall call_;                  // of the step being planned
+  PlacedCall call_;                  // the call of the step being planned
   std::vector<BufferRef> in_, out_;  // the operands of the step being planned
 };
 }  // namespace

@@ -26,7 +26,7 @@ struct Buffer {
   std::size_t bytes = 0;
   int first = -1;          ///< The first step that reads or writes the buffer, or -1 if there is none.
   int last = -1;           ///< The last step that reads or writes the buffer.
-  std::size_t offset = 0;  ///< In the arena.
+  std::size_t offset = 0;  ///< The offset in the arena, in bytes.
   /// For a buffer outside of the arena: its index in PlannedProgram::memory. For kind external: its index in the
   /// caller's memory.
   int number = -1;

@@ -33,7 +33,7 @@ struct StepUse {
   std::vector<int> writes;   ///< Each content of `out` once.
   std::vector<int> takes;    ///< Contents whose memory the first result may reuse if no later step reads them.
   std::size_t scratch = 0;
-  double seconds = 0;  ///< Predicted.
+  double seconds = 0;  ///< The predicted time.
 };
 
 struct StepGraph {
@@ -113,7 +113,7 @@ class Scheduler {
   std::vector<int> repeated_for_;              // per step: the last step for which it was repeated
   std::vector<int> wanted_;                    // per content: the last step for which it was wanted
   std::vector<int> repeats_, wishes_;          // the steps and contents of all stages, from the last stage to the first
-  std::vector<int> repeats_end_, wishes_end_;  // per stage
+  std::vector<int> repeats_end_, wishes_end_;  // per stage: the ends of its parts of `repeats_` and `wishes_`
   std::vector<int> present_;                   // per content: its instance
   std::vector<std::int64_t> change_;           // per execution: the change of the bytes in use
 };

@@ -25,7 +25,7 @@ constexpr std::int64_t drawn_at_a_time = 16;  // random numbers; tiles of random
 /// One of the fused ops. Its operands are indices of pointers: first the inputs, then the outputs.
 struct Member {
   TileFunction run;
-  std::size_t in = 0, out = 0, end = 0;  // in TiledProgram::operands
+  std::size_t in = 0, out = 0, end = 0;  // indices in TiledProgram::operands
 };
 
 /// The program of a tile. A list of pointers refers to the external operands, the slots and the results.

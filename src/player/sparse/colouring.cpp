@@ -40,7 +40,7 @@ class Forbidden {
   }
 
  private:
-  std::vector<std::int64_t> by_;  // per colour: the last vertex for which the colour is forbidden
+  std::vector<std::int64_t> by_;  // per colour: the last vertex for which the colour was forbidden
   std::int64_t vertex_ = -1;
 };
 

@@ -67,7 +67,7 @@ Dependences through_moves(const DependenceCall& call) {
   Tape apart = call.tape.blank();
   Vars inputs;
   std::vector<Array> numbers, opposites;
-  std::vector<IndexSets::Id> sets;  // by element number
+  std::vector<IndexSets::Id> sets;  // the sets of all elements, in the order of their numbers
   Vars numbered;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto& [dtype, shape] = call.inputs[i];
