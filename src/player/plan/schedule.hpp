@@ -18,7 +18,7 @@ struct Content {
   int buffer = -1;
   std::size_t bytes = 0;   ///< Rounded up to a multiple of 64, as in the arena.
   bool in_arena = false;   ///< Contents outside of the arena take no memory there.
-  bool repeatable = true;  ///< False if a step reads the content before all its writers have run.
+  bool repeatable = true;  ///< False if no step writes the content, or if a step reads it before its last writer.
   /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
   /// the content exists before the first step.
   std::vector<int> writers;
