@@ -308,9 +308,9 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<StepOperand> external_;  // by the number of the external buffer
-  std::vector<StepOperand> buffers_;   // the buffers of the body's plan
-  std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<StepOperand> external_;                        // by the number of the external buffer
+  std::vector<StepOperand> buffers_;                         // the buffers of the body's plan
+  std::vector<Array> held_;                                  // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
   std::vector<BodyStep> first_steps_;  // the steps of the body's plan that run once, before the first time step
   std::vector<BodyStep> steps_;

@@ -266,7 +266,7 @@ class Shelves {
     found->whole = {spans.front().first, spans.back().last};
   }
 
-  std::vector<Shelf> shelves_;            // sorted by begin, then by end
+  std::vector<Shelf> shelves_;                // sorted by begin, then by end
   std::vector<std::vector<Span>> spans_{{}};  // per shelf with several buffers, in order of steps
 };
 
