@@ -11,8 +11,8 @@ namespace xtape {
 namespace {
 using EachToken = std::function<bool(std::int64_t, std::int32_t)>;
 
-/// Rounds a length up to a power of two, at least 8 and at most `most`, so that few players are planned. With 8 rows,
-/// products still use their method for few rows.
+/// Rounds a length up to a power of two, at least 8 and at most `most`, so that few players are planned. The minimum
+/// costs little, because products of 8 rows still use the method for few rows.
 std::int64_t bucket(std::int64_t length, std::int64_t most) {
   std::int64_t size = 8;
   while (size < length) size *= 2;

@@ -82,7 +82,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
       throw Error("row " + std::to_string(row) + " cannot be selected: there are " + std::to_string(past.size()));
   const auto count = static_cast<std::int64_t>(rows.size());
   const bool more = rows.size() > past.size();
-  // the old rows of boundary values; a row of the same origin has the same values
+  // per new row: the old row with its boundary values; this is row i itself for a row i that keeps its origin
   std::vector<std::int32_t> fixed_rows(rows);
   for (std::size_t i = 0; i < std::min(rows.size(), past.size()); ++i)
     if (origins[rows[i]] == origins[i]) fixed_rows[i] = static_cast<std::int32_t>(i);

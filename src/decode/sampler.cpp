@@ -11,9 +11,9 @@ namespace xtape::decode {
 
 namespace {
 constexpr std::uint64_t sampling_stream = 5;
-constexpr std::int64_t block_logits = 64;  // number of logits of a block, for which one maximum is kept
-constexpr std::int64_t first_look = 64;  // number of most probable tokens that are tried first; often enough for top_p
-constexpr double coldest = 1e-30;        // a lower temperature would underflow to 0 in float
+constexpr std::int64_t block_logits = 64;  // number of logits in a block; the maximum of each block is kept
+constexpr std::int64_t first_look = 64;    // number of most probable tokens to try first; they often suffice for top_p
+constexpr double coldest = 1e-30;          // a lower temperature would underflow to 0 in float
 
 bool above(const Sampler::Candidate& a, const Sampler::Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);

@@ -18,10 +18,10 @@ class Sampler {
   struct Candidate {
     std::int32_t token = 0;
     double logit = 0;
-    double weight = 0;  ///< Its probability times the sum of all weights.
+    double weight = 0;  ///< Proportional to the probability of the token.
   };
-  /// Returns the tokens that may be drawn, in increasing order. They are valid until the next call. Throws Error if a
-  /// logit is NaN or plus infinity, or if no logit is finite. T is float or double.
+  /// Returns the tokens that may be drawn, in increasing order of `token`. The result is valid until the next call.
+  /// Throws Error if a logit is NaN or plus infinity, or if no logit is finite. T is float or double.
   template <class T>
   const std::vector<Candidate>& weigh(const T* logits, std::int64_t classes);
 

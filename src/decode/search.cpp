@@ -200,7 +200,7 @@ struct Searcher::Data {
     alone.player = playing;
     alone.player->threads = 1;
     alone.player->arena = nullptr;  // an arena serves one thread
-    alone.players = 256;            // enough for the lengths of sources times the numbers of rows
+    alone.players = 256;            // enough for the combinations of source lengths and numbers of rows
     while (apart.size() < static_cast<std::size_t>(threads)) apart.emplace_back(model, "logits", alone);
     SearchOptions silent = options;  // for all threads except the caller's
     silent.between = nullptr;

@@ -13,7 +13,7 @@ namespace xtape::decode {
 struct Running {
   Tokens tokens;
   double log_probability = 0;
-  std::size_t parent = 0;  ///< The row of its parent, the hypothesis that it extends, among the sentence's rows.
+  std::size_t parent = 0;  ///< The row, within the sentence, of the hypothesis that this one extends (its parent).
   std::size_t row = 0;     ///< Its own row. It is the parent's row unless a better child of the parent has this row.
 };
 
@@ -100,7 +100,7 @@ class SentenceSearch {
     return log_probability / penalty_of(options_->length_penalty, options_->alpha, length);
   }
 
-  /// Adds a finished hypothesis. Keeps only the n_best best ones.
+  /// Adds a finished hypothesis. Keeps only the n_best best hypotheses.
   void finish(Tokens tokens, double log_probability) {
     ++ended_;
     Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};

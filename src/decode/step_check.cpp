@@ -67,7 +67,7 @@ StepSizes sizes_for(const Model& model, const Signature& signature, const Functi
   return chosen;
 }
 
-/// Returns a long piece, then short pieces of one and of two tokens.
+/// Returns the lengths of pieces: first a long piece, then pieces of one and of two tokens.
 std::vector<std::int64_t> pieces_of(std::int64_t tokens) {
   std::vector<std::int64_t> pieces = {(tokens + 1) / 2};
   for (std::int64_t left = tokens - pieces[0], next = 1; left > 0; next = 3 - next) {
@@ -111,7 +111,7 @@ void draw_weights(const Model& model) {
     const Shape& shape = array.shape();
     const std::size_t rank = shape.size();
     const double middle = rank < 2 ? 1 : 0;
-    const double reach =  // half the width of the range; for a matrix, it gives a variance of 1 / width
+    const double reach =  // half the length of the range; for matrices, the variance is 1 / (the smaller size)
         rank < 2 ? 0.5 : std::sqrt(3 / static_cast<double>(std::min(shape[rank - 1], shape[rank - 2])));
     for (std::int64_t i = 0; i < array.count(); ++i) {
       const double number = middle + draws.uniform(-reach, reach);

@@ -19,11 +19,11 @@ struct StepCheck {
   double difference = 0;
 };
 
-/// Plays `function`, whose input `tokens` is divided into pieces, on random tokens. Plays it as a whole, and with a
-/// predictor in pieces of one token and of several tokens. The rows have different lengths and are reordered. Sizes
-/// that are not `given` are small and differ from the model's own sizes. If the definition rejects them, smaller sizes
-/// are tried. Throws DefinitionError if the results differ or if a position depends on later positions. The message
-/// names the first call whose values differ. Errors of recording and playing propagate.
+/// Plays `function` on random tokens: once on whole rows, and once piece by piece with a predictor. There are pieces of
+/// one token and pieces of several tokens. The rows have different lengths and are reordered. Sizes that are not
+/// `given` are small and differ from the model's own sizes. If the definition rejects them, smaller sizes are tried.
+/// Throws DefinitionError if the results differ or if a position depends on later positions. The message names the
+/// first call whose values differ. Errors of recording and playing propagate.
 StepCheck check_steps(Model& model, const std::string& function, const NamedSizes& given = {});
 
 /// Fills every weight with random numbers, so that no factor of 0 hides a difference. The elements of vectors are

@@ -38,8 +38,8 @@ bool same_call(const Site& a, const Site& b) {
   return a.op == b.op && a.line == b.line && a.scope->path == b.scope->path;
 }
 
-/// Returns for each node whether the function needs it as the result of a call. Intermediate nodes of a call, inputs
-/// and parameters do not count.
+/// Returns for each node whether another call reads it, or whether it is the result of the function or a state.
+/// Intermediate nodes of a call, inputs and parameters do not count.
 std::vector<bool> looked_at(const Recording& recording) {
   const Tape& tape = recording.tape;
   std::vector<bool> needed(tape.size(), false), looked(tape.size(), false);
@@ -61,7 +61,7 @@ std::vector<bool> looked_at(const Recording& recording) {
   return looked;
 }
 
-/// Returns the nodes that are computed from `var`.
+/// Returns for each node whether it is computed from `var`.
 std::vector<bool> computed_from(const Tape& tape, const Var& var) {
   std::vector<bool> from(tape.size(), false);
   if (!var.empty()) from[var.id().node] = true;

@@ -23,8 +23,8 @@ struct TextStream::Data {
     return tokenizer->decode(Tokens(run.begin() + 1, run.end()));  // run[0] was part of an invalid character
   }
 
-  /// Removes text from `held` and returns it: the text before the first stop text, or before an end that may begin a
-  /// stop text.
+  /// Removes text from `held` and returns it. This is the text before the first stop text. If there is none, it is the
+  /// text before an end of `held` that may begin a stop text.
   std::string certain() {
     std::size_t first = std::string::npos;
     for (const std::string& stop : stops) first = std::min(first, held.find(stop));

@@ -30,14 +30,14 @@ Array only(const Array& array, double number, std::int64_t begin, std::int64_t f
   return kept;
 }
 
-/// Plays the failing node and the added nodes before it with other operands.
+/// Plays the failing node, and the earlier nodes added by begin_at(), with other operands.
 class Replacements {
  public:
   Replacements(const NodeByNode& plays, const FailingNode& failing, const Causes& causes)
       : plays_(plays), nodes_{failing.node}, causes_(causes) {}
   void begin_at(std::int32_t node) { nodes_.insert(node); }
 
-  /// Returns a usual number that prevents the failure if it replaces all elements of `value`.
+  /// Returns the first of some small numbers that prevents the failure if it replaces all elements of `value`.
   std::optional<double> mended_by(ValueId value) const {
     const Array& array = causes_.arrays.at(value);
     if (array.count() == 0) return std::nullopt;
@@ -81,8 +81,8 @@ class Replacements {
     return true;
   }
 
-  /// `outputs` are the kinds of the outputs of the failing node with replaced operands. Returns whether an element is
-  /// not finite there and also fails in the original play.
+  /// `outputs` are the kinds of the outputs of the failing node with replaced operands. Returns whether any element
+  /// that fails in the original play is still not finite in `outputs`.
   bool fail(const Kinds& outputs) const {
     for (std::size_t k = 0; k < std::min(outputs.size(), causes_.failures.size()); ++k)
       for (std::size_t i = 0; i < std::min(outputs[k].size(), causes_.failures[k].size()); ++i)

@@ -11,8 +11,8 @@ struct Unrolled {
   const Tape& body;
   std::optional<Stepping> steps;  ///< Empty if the body is not a step of a scan.
 
-  /// Returns the index along the axis of steps to which node `index` of the tape belongs, or -1 if it belongs to no
-  /// step.
+  /// Returns the step to which node `index` of the tape belongs, as an index along the axis of steps. Returns -1 if the
+  /// node belongs to no step.
   std::int64_t step_of(std::int32_t index) const;
 };
 

@@ -25,7 +25,7 @@ std::string why(const Node& node) {
          " passes no gradient on";
 }
 
-/// Plays floating scalars on the tape of a play. `size` is the number of nodes that the tape had before.
+/// Plays floating scalars on the tape of a play. `size` is the number of nodes that the play itself has on the tape.
 std::map<std::int32_t, double> played_numbers(const RecordedPlay& play, const Tape& tape, std::size_t size,
                                               const Vars& numbers) {
   PlayerOptions options = for_single_nodes(play.options);
@@ -154,7 +154,7 @@ class Flow {
   }
 
   /// Returns the gradient with respect to an operand through this call alone. Differentiates a copy of the call that
-  /// reads a stand-in on which no other operand depends.
+  /// reads a stand-in instead of the operand. No other operand depends on the stand-in.
   Var part_of(std::int32_t user, ValueId operand, const std::vector<std::int32_t>& outputs, const Vars& cotangents) {
     const Var stand_in = stop_gradient(tape_.var(operand));
     Node copy = node(user);
@@ -187,7 +187,7 @@ class Flow {
     const ValueId id = output_of(user);
     return {label(id), to_string(node(user).site), to_string(tape_.type(id)), norm, zeros_of(id)};
   }
-  /// Returns the output of a node with the largest gradient.
+  /// Returns the output that has the largest gradient among the outputs of a node.
   ValueId output_of(std::int32_t user) const {
     ValueId best{user, 0};
     double most = -1;

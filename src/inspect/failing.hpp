@@ -16,7 +16,8 @@ struct FailingNode {
   std::int32_t node = -1;
   std::string error = "";  ///< The error that its kernel throws, or "" if the kernel throws none.
   /// Used if no call makes NaN or infinities (see made.hpp), but sources or literals contain them. `node` is then an
-  /// output of the program that is not finite, and `chain` has the nodes that pass the numbers on to this output.
+  /// output of the program that is not finite, and `chain` has the nodes that pass the NaN or infinities on to this
+  /// output.
   std::set<std::int32_t> chain = {};
 };
 /// Returns the first node that alone makes the program fail: the program still fails if ones replace the NaN and
@@ -37,8 +38,8 @@ struct CausingValue {
 struct Causes {
   std::vector<CausingValue> values;
   NodeByNode::Values arrays;
-  std::vector<Array> outputs;  ///< The outputs of the failing node. Empty if it throws.
-  Kinds failures;              ///< The kinds of their failing elements.
+  std::vector<Array> outputs;  ///< The outputs of the failing node. Empty if the node throws.
+  Kinds failures;              ///< The kinds of the failing elements of `outputs`.
 };
 Causes causes_of(const NodeByNode& plays, const FailingNode& failing);
 

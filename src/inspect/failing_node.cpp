@@ -22,7 +22,7 @@ struct Trial {
 /// Plays a program and mends some of its nodes.
 class Trials {
  public:
-  /// If `given`, parameters are not judged.
+  /// If `given` is true, parameters are never mended.
   Trials(const NodeByNode& plays, bool given, Flips flips) : plays_(plays), given_(given), flips_(flips) {}
 
   const Program& program() const { return plays_.program(); }
@@ -90,7 +90,7 @@ std::vector<std::int32_t> Trials::makers() const {
 
 /// Returns whether an output element that is not finite differs in kind from the same element with all nodes mended.
 /// (Elements that are not finite even then come from literals.) With `alike`, the element must also have the kind that
-/// it has with no node mended.
+/// it has with no node mended. If a kernel threw in `trial` or in `natural`, returns whether kernels threw in both.
 bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool alike) {
   if (trial.thrown || natural.thrown) return trial.thrown && natural.thrown;
   const auto kind_at = [](const Trial& of, std::size_t k, std::size_t i) {
@@ -105,8 +105,8 @@ bool fails(const Trial& trial, const Trial& natural, const Trial& mended, bool a
 }
 
 /// `mended` is the play in which all nodes are mended. If an output is still not finite there, its NaN or infinities
-/// come from literals. Returns the node of the first such output, and the chain of nodes that pass the numbers on to
-/// it. Returns nothing if all outputs are finite.
+/// come from literals. Returns the node of the first such output, and the chain of nodes that pass these NaN or
+/// infinities on to it. Returns nothing if all outputs are finite.
 std::optional<FailingNode> passed_on(const Program& program, const Trial& mended) {
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     if (all_finite({mended.outputs[k]})) continue;
@@ -129,7 +129,7 @@ constexpr auto no_node = [](std::int32_t) { return false; };
 /// Returns the first node that makes the program fail.
 std::optional<FailingNode> first_failing(const Trials& trials) {
   const Trial mended = trials(all_nodes);
-  if (mended.thrown) return mended.thrown;  // the node throws no matter what the makers make
+  if (mended.thrown) return mended.thrown;  // the node throws even if all makers are mended
   // With all makers mended, the list contains only nodes that make NaN or infinities from finite values and literals.
   // Bisection finds the first of them that alone makes the play fail.
   const Trial natural = trials(no_node);
@@ -154,8 +154,8 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
       break;
   }
   if (suspects.size() == 1 || natural.thrown) return FailingNode{suspects[0]};
-  // Several nodes together cause the failure, and each of them may be an intended mask. This returns the node where
-  // their infinities meet.
+  // Several nodes together cause the failure, and each of them may be an intended mask. The result is the first later
+  // node that makes NaN or infinities from theirs.
   for (const std::int32_t node : trials.makers())
     if (node > suspects[0] && makers.count(node) == 0) return FailingNode{node};
   return FailingNode{suspects[0]};
@@ -168,8 +168,8 @@ std::optional<FailingNode> failing_node(const NodeByNode& plays, bool given) {
   if (!found || !found->error.empty() || !found->chain.empty()) return found;
   const auto only_found = [&](std::int32_t node) { return node == found->node; };
   if (!lenient(only_found).makers.empty()) return found;
-  // The node flips the sign of an infinity. It is at fault if nothing fails without it. Otherwise it is part of a
-  // guard.
+  // The node flips the sign of an infinity. It is at fault if nothing fails once it is mended. Otherwise it is part of
+  // a guard.
   const Trial without = strict(only_found);
   if (!without.thrown && all_finite(without.outputs)) return found;
   const std::optional<FailingNode> other = first_failing(lenient);

@@ -122,7 +122,7 @@ Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<
       std::vector<Array> others = operands;
       bool replaced = replace_literals(call, by_ones);
       for (Array& operand : others) replaced |= replace(operand, by_ones);
-      if (!replaced) continue;  // nothing else explains the elements of this kind
+      if (!replaced) continue;  // no operand or literal explains the elements of this kind
       Kinds still(outputs.size());
       try {
         still = kinds_of(plays.played_alone(call, others));

@@ -36,8 +36,8 @@ std::optional<MarkedElement> worst_of(const Kinds& kinds);
 enum class Flips : std::uint8_t { made, passed_on };
 
 /// Returns the kinds of the elements of `outputs` that the node makes NaN or infinite. All other elements have the kind
-/// `finite` in the result. The function replaces the elements of one kind and NaN in the operands and literals by ones
-/// and plays the node again. The node makes the elements that keep this kind.
+/// `finite` in the result. For each kind, the function replaces NaN and the elements of this kind in operands and
+/// literals by ones, and plays the node again. The node makes those output elements that keep this kind.
 Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<Array>& operands,
                    const std::vector<Array>& outputs, Flips flips);
 

@@ -86,7 +86,7 @@ Array numbers(const Array& array) {
   return wide;
 }
 
-/// Sets the differences of two arrays of the same shape.
+/// Stores in `found` how much two arrays of the same shape differ, and where they differ most.
 void measure(const Array& ours, const Array& theirs, Mismatch& found) {
   if (ours.count() == 0) return;
   double difference = 0, size = 0;

@@ -45,9 +45,9 @@ Replay replay(const Capsule& capsule, const ReplayOptions& options) {
 }
 
 namespace {
-/// The causes of a failure begin at the failing call and go back. If the first cause has values that are not finite,
-/// returns the last cause before the first one whose values are all finite. Otherwise returns the last of all causes if
-/// it is an element of a batch, and null if it is not.
+/// The causes of a failure begin at the failing call and go back. The leading causes are those before the first cause
+/// whose values are all finite. Returns the last leading cause. If there is none, returns the last of all causes if
+/// this cause is an element of a batch, and null otherwise.
 const Cause* source_of(const Failure& failure) {
   const Cause* source = nullptr;
   for (const Cause& cause : failure.causes) {

@@ -99,7 +99,7 @@ class Shadow {
     worst.overflows = error.overflows;
   }
 
-  /// Returns whether the value comes from a body, that is, whether its origin is another call.
+  /// Returns whether the value comes from a body. Its origin is then a call of another op.
   bool is_inside(ValueId id) const { return program_.origins[id].op != program_.node(id.node).op; }
 
   static PlayerOptions options_like(const PlayerOptions& like) {
@@ -126,8 +126,8 @@ class Shadow {
     error.rms = std::sqrt(squares.values / std::max<double>(1, static_cast<double>(error.elements)));
   }
 
-  /// A value and its measurement: the squares of its error, or the number of elements that differ in float64. The var
-  /// is empty if the value is exact.
+  /// A value and its measurement: the squares of its error or, if its dtype is not floating, the number of elements
+  /// that differ from the play in float64. `measure` is empty if the value is exact.
   struct Measured {
     ValueId id;
     Var measure;
@@ -253,7 +253,7 @@ class Shadow {
   const Users users_;
   const Store& rounded_;
   Tape tape_;  // contains the play and its shadows
-  // on tape_; the error, if any, is the difference of the value in float64 and the value
+  // vars of tape_; an error is the value in float64 minus the value, and empty if the value is exact
   ValueTable<Var> values_, errors_;
   ValueTable<std::int64_t> output_of_;  // the index of the play's output, or -1
   std::vector<Measured> measured_;

@@ -184,7 +184,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
     constexpr std::size_t alignment = 64;
     void* own = nullptr;
     // The destructor frees the windows. Freeing needs all ranks at once, but ranks stop using the memory at different
-    // times. The pointers keep this object alive.
+    // times. The returned pointers therefore keep this object alive.
     MPI_Win& window = windows_.emplace_back(MPI_WIN_NULL);
     const int code = MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes + alignment), 1, info, host_, &own, &window);
     MPI_Info_free(&info);
@@ -300,7 +300,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
   bool finalises_ = false;
   MPI_Comm world_ = MPI_COMM_NULL, host_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  std::vector<int> host_ranks_, host_processes_;  // the ranks of this host
+  std::vector<int> host_ranks_, host_processes_;  // the ranks of this host, and their processes
   std::vector<MPI_Win> windows_;
   std::vector<std::string> hosts_;
   Request last_ = 0;

@@ -82,7 +82,7 @@ void add_multiple(double factor, const double* x, double* y, std::int64_t count)
   for (std::int64_t i = 0; i < count; ++i) y[i] += factor * x[i];
 }
 
-/// Returns a matrix with orthonormal rows if it has at most as many rows as columns, or else with orthonormal columns.
+/// Returns a matrix whose rows are orthonormal or, if there are more rows than columns, whose columns are orthonormal.
 /// All axes except the last are flattened into rows. Applies Gram-Schmidt twice to normal random numbers, which gives a
 /// uniformly (Haar) distributed orthonormal matrix.
 std::vector<double> orthogonal(const Shape& shape, const Draws& draws) {

@@ -66,7 +66,8 @@ Shape kernel_sizes(const PerAxis& size, std::size_t axes) {
   return sizes;
 }
 
-/// Returns the weight [first, second, size…]. Each element of the output depends on `in` channels.
+/// Returns the weight [first, second, size…]. `in` and `out` give the fans: an output element depends on `in` channels,
+/// and an input element contributes to `out` channels.
 Var kernel(const Parameters& p, std::int64_t first, std::int64_t second, const Shape& sizes, std::int64_t in,
            std::int64_t out, const Initialiser& initialiser) {
   Shape shape{first, second};

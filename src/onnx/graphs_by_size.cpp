@@ -55,7 +55,7 @@ void Graphs::check_alike() const {
 }
 
 std::optional<Polynomial> Graphs::polynomial(const std::function<std::int64_t(const WrittenGraph&)>& number) const {
-  constexpr std::int64_t largest = std::int64_t{1} << 40;  // larger numbers are ends of slices that mean no end
+  constexpr std::int64_t largest = std::int64_t{1} << 40;  // larger numbers are the ends of slices without an end
   std::vector<Wide> factors;
   bool same = true;
   for (const WrittenGraph& graph : graphs_) {
@@ -66,7 +66,7 @@ std::optional<Polynomial> Graphs::polynomial(const std::function<std::int64_t(co
   const Wide checked = factors.back();
   factors.pop_back();
   if (!same && (factors[0] > largest || factors[0] < -largest)) return std::nullopt;
-  for (std::size_t i = 0; i < open_.size(); ++i)  // for each size in turn, fits a line through two numbers
+  for (std::size_t i = 0; i < open_.size(); ++i)  // fits a line through two numbers for each size
     for (std::size_t k = 0; k < factors.size(); ++k) {
       const std::size_t bit = std::size_t{1} << i;
       if ((k & bit) != 0) continue;

@@ -35,15 +35,15 @@ class Graphs {
   /// inputs and outputs of the same ranks.
   void check_alike() const;
 
-  /// Returns `number` of the graphs as a polynomial of the sizes. Returns nothing if there is no such polynomial with
-  /// integer coefficients.
+  /// Returns a polynomial of the dynamic dimensions whose value is number(graph) for every graph. Returns nothing if no
+  /// polynomial with integer coefficients has these values.
   std::optional<Polynomial> polynomial(const std::function<std::int64_t(const WrittenGraph&)>& number) const;
 
   bool all(const std::function<bool(const WrittenGraph&)>& holds) const {
     return std::all_of(graphs_.begin(), graphs_.end(), holds);
   }
 
-  /// Throws the error for an array whose elements are not polynomials of the sizes.
+  /// Throws the error for an array whose elements are not polynomials of the dynamic dimensions.
   [[noreturn]] void refuse_array(std::size_t index) const;
 
   static bool same_elements(const Array& a, const Array& b) {

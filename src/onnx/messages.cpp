@@ -183,7 +183,7 @@ Value read_value(Message message) {
 }
 
 Graph read_graph(Message message, const Place& outside) {
-  constexpr int deepest = 32;  // the reader is recursive
+  constexpr int deepest = 32;  // limits the nesting, because the reader is recursive
   const Place place{outside.folder, outside.depth + 1};
   if (place.depth > deepest) throw FileError("graphs are nested more than " + std::to_string(deepest) + " deep");
   Graph graph;

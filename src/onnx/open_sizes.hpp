@@ -1,5 +1,5 @@
-/// Files with dynamic dimensions. The graph is written for several sizes. Everything that differs between them is then
-/// computed from the shapes of the inputs.
+/// Files with dynamic dimensions. The graph is written for several sizes of these dimensions. Everything that differs
+/// between the written graphs is then computed from the shapes of the inputs.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ struct OpenGraph {
   Names inputs, outputs;
 };
 
-/// Returns the graph with the dimensions named in `open` dynamic. Throws Error if the graph depends on them in a way
-/// that save_onnx does not support.
+/// Returns the graph in which the dimensions named in `open` are dynamic. Throws Error if the graph depends on these
+/// dimensions in a way that save_onnx does not support.
 OpenGraph with_open_sizes(const Names& open, const std::function<WrittenGraph(const NamedSizes&)>& write);
 
 }  // namespace xtape::onnx

@@ -55,7 +55,7 @@ Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::st
 }
 
 void Recording::record(const Node& written, const Frame& frame) {
-  constexpr std::int64_t most = 1 << 22;  // limits the total, because nested functions multiply
+  constexpr std::int64_t most = 1 << 22;  // limits the nodes of a recording, because calls of functions can nest
   const bool replaces = frame.attributes != nullptr && refers(written);
   const Node copy = replaces ? resolved(written, *frame.attributes) : Node();
   const Node& node = replaces ? copy : written;

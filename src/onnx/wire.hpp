@@ -17,7 +17,7 @@ using Message = protozero::pbf_reader;
 constexpr std::uint32_t number_field(std::uint32_t field) {
   return protozero::tag_and_type(field, protozero::pbf_wire_type::varint);
 }
-constexpr std::uint32_t single_field(std::uint32_t field) {  // a float
+constexpr std::uint32_t single_field(std::uint32_t field) {  // for a float
   return protozero::tag_and_type(field, protozero::pbf_wire_type::fixed32);
 }
 constexpr std::uint32_t double_field(std::uint32_t field) {

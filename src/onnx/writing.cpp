@@ -246,7 +246,7 @@ Names GraphWriter::written(const xtape::Node& node, WriteCall& call, const Tape&
   const std::string site = to_string(node.site), missing = node.op->name + (site.empty() ? "" : " at " + site);
   if (std::find(shared_.missing.begin(), shared_.missing.end(), missing) == shared_.missing.end())
     shared_.missing.push_back(missing);
-  return Names(node.outputs.size(), "?");  // the walk continues in order to find the other calls
+  return Names(node.outputs.size(), "?");  // the walk continues, to find all calls that cannot be written
 }
 
 void GraphWriter::write(const Tape& tape, const std::vector<ValueId>& results, ValueNames& names, int depth) {

@@ -54,13 +54,13 @@ constexpr Dtype number_dtype(Dtype dtype) {
 /// The data that all graphs of a file share, because graphs inside nodes can use the names outside.
 class Shared {
  public:
-  /// If `open_sizes`, the file does not state the sizes of arrays inside graphs, because these sizes differ between
-  /// runs.
+  /// If `open_sizes` is true, the file does not state the sizes of arrays in graphs inside nodes, because these sizes
+  /// differ between runs.
   explicit Shared(std::int64_t version, bool open_sizes = false) : opset(version), open(open_sizes) {}
   /// Returns `hint`, or `hint` with a number appended if the name is taken.
   std::string fresh(const std::string& hint);
-  /// Adds an initialiser and returns its name. For floats it adds a node, because float initialisers count as weights.
-  /// Small constants with the same elements share a name.
+  /// Adds a constant and returns its name. Floats of up to 1 MiB become a node Constant, because float initialisers
+  /// count as weights. Other arrays become an initialiser. Small constants with the same elements share a name.
   std::string constant(const Array& array);
   std::string add(const std::string& hint, const Array& array);
 
@@ -113,8 +113,8 @@ struct WriteCall {
   std::string cast(const std::string& value, Dtype from, Dtype to) const {
     return from == to ? value : cast(value, to);
   }
-  /// Returns a where the condition is true, else b. Both have this dtype. Bools are selected as integers, because ONNX
-  /// Runtime selects only numbers.
+  /// Returns `a` where the condition is true, and `b` elsewhere. Both have this dtype. Bools are selected as integers,
+  /// because ONNX Runtime selects only numbers.
   std::string where(const std::string& condition, const std::string& a, const std::string& b, Dtype dtype) const;
   std::string list(const Integers& numbers) const;               ///< An int64 array of one axis.
   std::string scalar(const Literal& number, Dtype dtype) const;  ///< An array of rank 0.
@@ -122,8 +122,8 @@ struct WriteCall {
   std::string transposed(const std::string& value, const Integers& axes) const;
 };
 
-/// Writes a call and returns the names of its outputs. Outputs that are not read may have empty or no names. If it
-/// returns no names at all, the expansion of the call is written instead.
+/// Writes a call and returns the names of its outputs. Outputs that are not read may have empty or no names. If the
+/// writer returns no names at all, the expansion of the call is written instead.
 using Writer = Names (*)(const WriteCall& call);
 struct WriterRow {
   const char* op;

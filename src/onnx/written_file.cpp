@@ -29,7 +29,7 @@ std::string head(std::uint32_t field, std::uint64_t length) {
 /// The initialisers of the graph, in pieces.
 struct TensorBytes {
   std::string bytes;
-  const Array* array = nullptr;  // the elements, after the bytes; may be null
+  const Array* array = nullptr;  // the elements, which follow `bytes` in the file; may be null
   std::uint64_t size() const { return bytes.size() + (array == nullptr ? 0 : array->bytes()); }
 };
 

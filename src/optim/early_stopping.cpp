@@ -7,7 +7,7 @@ namespace xtape {
 struct EarlyStopping::Data {
   Store weights;
   std::int64_t patience = 0;
-  Store state = {};  // the best weights, in their order, then these:
+  Store state = {};  // the best weights, in their order, then these two arrays:
   Array loss = Array(Dtype::float64, {}), evaluations = Array(Dtype::int64, {2});
 
   double& best() const { return *Array(loss).as<double>(); }

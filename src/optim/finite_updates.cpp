@@ -1,5 +1,5 @@
-// Checks whether an update keeps weights and moments finite. For almost every update, bounds on both rule out
-// overflows. Only otherwise is the update computed on copies first.
+// Checks whether an update keeps weights and moments finite. For almost every update, bounds on weights and moments
+// rule out overflows. Any other update is first computed on copies.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -33,7 +33,7 @@ double largest(const T* values, std::int64_t count) {
   return finite ? static_cast<double>(most) : std::numeric_limits<double>::infinity();
 }
 
-/// First moments up to this size are handled separately, because the squares of such gradients underflow.
+/// First moments up to this size do not count in ratios, because the squares of gradients of this size underflow.
 template <class T>
 constexpr double tiny = sizeof(T) == sizeof(float) ? 1e-18 : 1e-153;
 

@@ -138,7 +138,7 @@ void PieceOptimizer::set_steps(double rate, double scale) {
   const std::int64_t before = *updates_.as<std::int64_t>();
   if (before < 0 || before > most_updates)
     throw Error("optimizer: the number of updates, " + std::to_string(before) + ", is not from 0 to 2^62");
-  const auto count = static_cast<double>(before + 1);  // counts the next update
+  const auto count = static_cast<double>(before + 1);  // includes the next update
   for (Group& group : groups_) {
     const OptimizerOptions& options = group.options;
     group.step.rate = rate * options.rate.value_or(1);

@@ -36,7 +36,7 @@ using AllGather = std::function<std::vector<std::string>(const std::string&)>;
 /// The hooks of an update that several processes make together. Each process updates the pieces that it owns.
 struct SharedUpdate {
   std::function<void(std::size_t piece)> before;         ///< Called just before a thread reads the gradient of a piece.
-  std::function<void(std::vector<double>& sums)> share;  ///< Adds the sums of squares of the pieces on other processes.
+  std::function<void(std::vector<double>& sums)> share;  ///< Fills in the sums of squares of other processes' pieces.
   AllGather all_gather;
 };
 
@@ -93,7 +93,7 @@ class PieceOptimizer {
   struct Group {
     OptimizerOptions options;
     bool narrow = false;  // whether the group has a float32 weight
-    AdamStep step;        // of the next update: its rate and scale, also for sgd
+    AdamStep step;        // of the next update; sgd uses only its rate and scale
     Magnitudes bounds;    // infinite at first
   };
   const Group& of(const Piece& piece) const { return groups_[group_of_[piece.weight]]; }

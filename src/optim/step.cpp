@@ -46,8 +46,8 @@ struct Step::Data {
 
   bool is_frozen(std::size_t weight) const { return groups[group_of(weights[weight].name, groups)].options.frozen; }
 
-  /// Returns the results, and the gradient of the first result with respect to each weight. The var is empty if there
-  /// is no gradient.
+  /// Returns the results, and the gradient of the first result with respect to each weight. If a weight has no
+  /// gradient, its var is empty.
   Vars with_gradients(const Vars& results) const {
     if (results.empty()) throw Error("Step: the objective has no result: the first one is the loss");
     Tape tape = results[0].tape();

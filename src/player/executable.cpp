@@ -84,7 +84,7 @@ Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& o
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
   PlayerOptions unbounded = options;
   unbounded.memory = 0;
-  const int threads = thread_count(options.threads);  // before the guard, which limits the number of threads
+  const int threads = thread_count(options.threads);  // must precede the guard, which limits the number of threads
   const SingleThreadedBlas guard;
   return memory_curve(tape, outputs, unbounded, threads);
 }

@@ -10,7 +10,7 @@ namespace xtape {
 
 struct Executable::Data {
   Tape tape;                       // the caller's tape
-  const OpTable* rules = nullptr;  // the op table of the tape when it was planned
+  const OpTable* rules = nullptr;  // the op table that the tape had at planning time
   Vars outputs;
   PlayerOptions options;
   int threads = 1;

@@ -8,7 +8,7 @@
 namespace xtape {
 
 namespace {
-/// The parts of a plan that copies share.
+/// The parts of a plan that all copies of a FunctionPlans share.
 struct Recorded {
   std::vector<ValueType> types;
   Vars inputs, outputs;

@@ -21,7 +21,7 @@ class Hasher {
 
  private:
   struct Value {
-    std::size_t place = 0;  ///< The index of the source's buffer, or of the step.
+    std::size_t place = 0;  ///< For a source: the index of its buffer. Otherwise: the index of the step.
     std::size_t output = 0;
     std::size_t bytes = 0;
     std::function<void(const void*, void*)> copy = {};  ///< Copies to row-major order. Empty if the output is dense.
@@ -31,7 +31,7 @@ class Hasher {
 
   int threads_;
   std::vector<Value> sources_, outputs_;
-  /// Per step, the index of its first output in `outputs_`; at the end, the number of outputs.
+  /// Per step: the index in `outputs_` of the first output of the step. One further entry has the number of outputs.
   std::vector<std::size_t> first_;
   Array dense_;                     ///< Memory for the copies.
   std::vector<std::uint64_t> pieces_;

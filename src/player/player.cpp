@@ -30,16 +30,16 @@ struct Player::Data {
 
   Executable executable;
   std::shared_ptr<Arena> arena;
-  std::vector<Array> memory;  // in the order of PlannedProgram::memory; empty arrays there have memory here
+  std::vector<Array> memory;  // like PlannedProgram::memory, but with memory for the empty arrays
   std::vector<ReadyStep> steps;
   std::vector<void*> addresses;  // the addresses of the operands of all steps
   TracedPlan traced;
   std::vector<char> fed;         // per planned input
   std::vector<double> seconds;   // per step, if options.profile is set
-  std::int64_t measured = 0;     // the number of plays in the sum `seconds`
+  std::int64_t measured = 0;     // the number of plays whose times `seconds` sums up
   std::optional<Hasher> hasher;  // if options.digests is set
   bool played = false;
-  std::uint64_t next_step = 0;  // the random step of a play without a given step
+  std::uint64_t next_step = 0;  // the draw number of the next play, unless the caller gives one
 
   const Executable::Data& plan() const { return *executable.data_; }
   const PlannedProgram& planned() const { return plan().planned; }
@@ -80,8 +80,8 @@ struct Player::Data {
     return ready;
   }
 
-  /// Returns what the kernel prepares from parameters. Kernels that read the same parameters in the same form share the
-  /// result.
+  /// Returns the packed weight that the kernel prepares from parameters. Kernels that read the same parameters in the
+  /// same form share the result.
   std::shared_ptr<PackedWeight> packed_by(const Kernel& kernel, const PlannedStep& step) {
     std::string form = kernel.prepared_form;
     for (const BufferRef& ref : planned().in(step))
@@ -176,7 +176,7 @@ struct Player::Data {
                     "' is carried from play to play and cannot be fed: write to carried()");
     const auto same = [&](const Feed& other) { return other.var.id() == feed.var.id(); };
     const auto twice = [&] { return "play: input '" + node.name + "' is fed twice"; };
-    if (found == planned().inputs.end()) {  // no step needs it
+    if (found == planned().inputs.end()) {  // no step reads this input
       if (std::any_of(earlier, &feed, same)) throw Error(twice());
       return;
     }

@@ -11,7 +11,7 @@ namespace xtape {
 
 /// Adds the op and the source location of the recorded call to an error of a kernel, unless the error already has them.
 void name_call(Error& error, const Site& site);
-/// Creates the kernel of the call's op. Errors name the call, both here and in runs of the kernel.
+/// Creates the kernel of the call's op. Errors of this function and errors of the kernel name the call.
 Kernel make_kernel(const KernelCall& call, const Site& site);
 
 struct ReadyStep {

@@ -59,7 +59,7 @@ struct Trace::Data {
   std::atomic<bool> is_on{false};
   std::atomic<std::size_t> next{0};
   std::vector<Event> recorded;
-  std::mutex adding;  // guards adding plans
+  std::mutex adding;  // guards `plans` while one is added
   std::vector<PlanText> plans;
 };
 

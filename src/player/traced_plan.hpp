@@ -7,7 +7,7 @@
 
 namespace xtape {
 
-/// A plan in a trace. The object copies what the trace needs, so that the player may be destroyed before the trace is
+/// A plan in a trace. The object copies what the trace needs. The player may therefore be destroyed before the trace is
 /// written.
 class TracedPlan {
  public:

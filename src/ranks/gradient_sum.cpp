@@ -182,8 +182,8 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   if (ends_shard) ++next_shard_;
 }
 
-/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top`, sends each piece of the sum to
-/// the rank that owns the piece.
+/// Adds a bucket of slot `slot_now` to the `lefts` slots before this slot. If `is_top` is true, sends to each rank of
+/// another host its pieces of the sum.
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)
@@ -211,9 +211,9 @@ void GradientSum::receive() {
   group_.wait(requests_);
 }
 
-/// Computes the sum of `node` for `count` elements of piece `index`, from element `begin` on. Uses the terms from left
-/// to right, and advances `term` past them. If one term is the sum, returns its address. Otherwise writes the sum to
-/// `to` and returns `to`.
+/// Computes the sum of `node` for `count` elements of piece `index`, from element `begin` on. Reads terms from index
+/// `term` on, from left to right, and advances `term` past them. If one term is the sum, returns its address. Otherwise
+/// writes the sum to `to` and returns `to`.
 template <class T>
 const T* GradientSum::add_terms(const Shards& node, std::size_t& term, std::size_t index, std::int64_t begin,
                                 std::int64_t count, T* to) const {

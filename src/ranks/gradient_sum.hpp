@@ -38,7 +38,7 @@ class GradientSum {
   /// A subtree of the sum that a rank has computed.
   struct Term {
     Shards shards;
-    const std::byte* memory;  ///< All gradients or, if the term was sent, only the gradients that this rank owns.
+    const std::byte* memory;  ///< All gradients or, if another host sent them, only those that this rank owns.
     bool sent;
   };
   std::byte* slot(int index) const { return slots_.get() + static_cast<std::size_t>(index) * layout_.bytes; }
@@ -74,7 +74,7 @@ class GradientSum {
   TreeStack stack_{1};
   std::int64_t next_shard_ = 0;
   bool in_sequence_ = false;
-  std::vector<Shards> tops_;  // the tops of this rank after all plays
+  std::vector<Shards> tops_;  // the subtrees (tops_of) that this rank will have summed after all plays
   std::string reached_;
   std::vector<Communicator::Request> requests_;
   std::vector<Term> terms_;

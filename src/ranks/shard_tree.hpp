@@ -46,7 +46,7 @@ class TreeStack {
   /// Returns the slot for the value of the next shard.
   int next_slot() const { return static_cast<int>(tops_.size()); }
   /// Adds the next shard, whose value is in slot next_slot(). Returns the number of preceding slots to which the value
-  /// must be added, starting with the nearest slot. The sum belongs into the last of these slots.
+  /// must be added, starting with the nearest slot. The sum goes into the last of these slots.
   int push(const Shards& shard);
   const std::vector<Shards>& tops() const { return tops_; }
 

@@ -12,10 +12,10 @@ namespace xtape {
 /// A segment of a tape, and the limits of matching in it.
 struct TapeSegment {
   Tape tape;
-  std::vector<bool> nodes;           ///< Which of the tape's nodes belong to the segment.
+  std::vector<bool> nodes;           ///< Per node of the tape: whether it belongs to the segment.
   std::vector<ValueId> asked = {};   ///< Required values, which no fusion may replace.
   std::vector<ValueId> opaque = {};  ///< Values that match only as values: matching ignores how they are computed.
-  bool looks_through_all = false;    ///< Also merges sums and products that have several uses.
+  bool looks_through_all = false;    ///< Whether to merge also the sums and products with several uses.
   /// The region of each node, or null for a single region. A value of another region matches only as a value.
   const std::vector<std::int32_t>* regions = {};
 
@@ -60,7 +60,7 @@ class CanonicalForm {
   ValueTable<Seen> seen_;
   std::vector<TermId> inputs_;                         // inputs of one call; reused to save allocations
   std::vector<ValueId> first_values_;                  // per term: the first value
-  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value in a later region
+  std::unordered_map<std::uint64_t, ValueId> values_;  // (region, term): the first value, unless first_values_ has it
 };
 
 }  // namespace xtape

@@ -26,7 +26,7 @@ class QuickTest {
   }
 
  private:
-  static constexpr int levels = 4;  // below the root
+  static constexpr int levels = 4;  // the number of levels below the root that are compared
 
   bool part(TermId wanted, TermId found, int below) const {
     if (pattern_.input_of(wanted)) return true;
@@ -102,8 +102,8 @@ Fusions::Fusions(const OpTable& table, TapeSegment segment, bool near)
   if (near_) drop_repeated_misses();
 }
 
-/// Drops a near miss of an op if it contains a fusion of the same op (such as a multiple of its result), or if it is
-/// inside another near miss of the op.
+/// Drops a near miss of an op if it contains a fusion of the same op, or if it is inside another near miss of the op.
+/// For example, a near miss that is a multiple of a fusion's result contains this fusion.
 void Fusions::drop_repeated_misses() {
   std::set<std::pair<const Op*, std::int32_t>> inside;  // nodes inside the near misses kept; later nodes come first
   std::vector<NearMiss> kept;
@@ -151,7 +151,7 @@ bool Fusions::apply(const FusionRule& rule, const RulePattern& pattern, std::int
     return false;
   std::string miss = binding_.miss;
   fusion.outputs = pattern.outputs;
-  // If the root has another op than the pattern's root (s * 1 instead of s), it has only the first output.
+  // If the op of the root is not the op of the pattern's root (s * 1 instead of s), the root has only the first output.
   if (segment_.node(root).op != pattern.root_op)
     std::erase_if(fusion.outputs, [](const auto& output) { return output.first != 0; });
   if (miss.empty() && rule.refuses) {

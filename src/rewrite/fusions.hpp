@@ -39,7 +39,7 @@ struct NearMiss {
   const FusionRule* rule = nullptr;
   std::int32_t root = -1;
   std::string why;
-  ValueId elsewhere;  ///< If uses elsewhere are the obstacle: the value inside that has them. Otherwise its node is -1.
+  ValueId elsewhere;  ///< If other uses of an interior value are the obstacle: this value. Otherwise its node is -1.
   std::vector<std::int32_t> interior;
 };
 
@@ -56,7 +56,7 @@ class Fusions {
   const Fusion* at(std::int32_t node) const;
   /// Returns the fusions that are not applied because a value inside has other uses or is in `asked`.
   const std::vector<Fusion>& kept_open() const { return kept_open_; }
-  /// Returns the calls after the root that are marked as `fused` and equal the call that `fusion` would record.
+  /// Returns those calls after the root that have the mark `fused` and that equal the call that `fusion` would record.
   std::vector<std::int32_t> recorded_calls(const Fusion& fusion);
 
  private:

@@ -94,7 +94,8 @@ class Matcher {
         [&] { return "it has " + to_string(Literal(found)) + " where the rule has " + to_string(Literal(sought)); });
   }
 
-  /// Returns whether the match tolerates this mismatch. It tolerates a single mismatch, if it searches near misses.
+  /// If the match searches near misses and this is its first mismatch, records the mismatch and returns true. Otherwise
+  /// returns false.
   template <class Why>
   bool missed(const Why& why) {
     if (!near_ || !binding_.miss.empty()) return false;

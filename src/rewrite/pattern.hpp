@@ -17,8 +17,8 @@ struct RulePattern {
   /// Records the pattern of `rule`.
   explicit RulePattern(const FusionRule& rule);
 
-  /// A contraction of the pattern whose equation is an attribute of the rule, so that any equation matches. Stores the
-  /// index of this attribute, and the operands in the order of the equation.
+  /// A contraction of the pattern whose equation is an attribute of the rule, so any equation matches. Stores the index
+  /// of this attribute, and the operands in the order of the equation.
   struct Equation {
     std::size_t attribute;
     std::vector<TermId> operands;

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// More parts than any rule has. Longer sums and products are not flattened, so that n nested ones take O(n) time in
-/// total.
+/// Sums and products with more parts than this are not flattened, so that n nested sums take only O(n) time. No rule
+/// has as many parts.
 constexpr std::size_t most_parts = 8;
 
 std::size_t hash_of(const Attribute& value) {

@@ -112,7 +112,7 @@ Vars shifted(NodeCall& node) {
   return {bitwise_right_shift(node.at(0), node.at(1))};
 }
 
-/// Wraps values of types that are narrower than xtape's integers, as the file requires.
+/// Wraps integers to the range of `element`, if this type is narrower than the dtype in which xtape holds them.
 Var narrowed(const Var& x, Element element) {
   if (element == Element::uint8) return bitwise_and(x, 0xFF);
   if (element == Element::uint16) return bitwise_and(x, 0xFFFF);

@@ -11,7 +11,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// The attributes of pools beyond the spatial ones.
+/// The attributes of a pool: the spatial attributes, and attributes that only pools have.
 struct Pool : Spatial {
   bool beyond = false;  // ceil_mode: the last window may reach beyond the end
   Integers more = {};   // for each axis, the additional padding at the end
@@ -42,7 +42,8 @@ Axes last_axes(std::size_t count) {
   return axes;
 }
 
-/// Converts indices within the last two axes to indices within x. If storage_order is 1, columns come first.
+/// Converts indices within each channel to indices within x. If storage_order is 1, makes the indices within a channel
+/// column-major.
 Var whole_indices(NodeCall& node, const Var& x, Var indices) {
   const std::int64_t columns = x.size(-1), rows = x.rank() == 4 ? x.size(2) : 1;
   if (node.integer("storage_order", 0) != 0) indices = mod(indices, columns) * rows + floor_divide(indices, columns);
@@ -130,7 +131,7 @@ Var wide(const Var& x) {
   return is_half(x.dtype()) ? cast(x, Dtype::float32) : x;
 }
 
-/// Means and deviations of half-precision inputs are float32 (stash_type).
+/// Means and inverse standard deviations of half-precision inputs are float32 (stash_type).
 Vars layer_normed(NodeCall& node) {
   const Var &x = node.at(0), &weight = node.at(1);
   const std::size_t axis = normal_axis(node.integer("axis", -1), x.rank());

@@ -100,7 +100,7 @@ Vars convolved_back(NodeCall& node) {
   Integers wanted = node.integers("output_shape", Integers{});
   if (wanted.size() > at.axes()) wanted.erase(wanted.begin(), wanted.end() - static_cast<std::ptrdiff_t>(at.axes()));
   if (wanted.empty() && node.text("auto_pad", "NOTSET").rfind("SAME", 0) == 0)
-    // both factors are below 2^31
+    // both factors are below 2^31, so the product does not overflow
     for (std::size_t i = 0; i < at.axes(); ++i) wanted.push_back(sizes[i] * at.stride[i]);
   const auto far = [](std::int64_t each) { return each < 0 || each > std::numeric_limits<std::int32_t>::max(); };
   if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) ||

@@ -23,10 +23,10 @@ struct ResizedAxis {
   std::int64_t in = 0, out = 0;
   /// The size of the result divided by the size of the input, before the size of the result is rounded.
   double scale = 1;
-  double start = 0, end = 1;  ///< The bounds of the region, for tf_crop_and_resize.
+  double start = 0, end = 1;  ///< The bounds of the region as fractions of the axis, for tf_crop_and_resize.
 };
 
-/// Returns the position of element `i` of the result in the input, in elements.
+/// Returns the position in the input, in elements, that corresponds to element `i` of the result.
 double source_of(const std::string& coordinates, const ResizedAxis& axis, std::int64_t i) {
   const auto at = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
   const double whole = axis.scale * in;

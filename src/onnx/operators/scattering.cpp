@@ -7,7 +7,7 @@
 namespace xtape::onnx {
 
 namespace {
-/// With `batch_dims`, the first axes of the result are also the indices of the first axes of x.
+/// The first `batch_dims` axes of x, of the indices and of the result correspond to each other.
 Vars gathered_places(NodeCall& node) {
   const Var& x = node.at(0);
   const Var& indices = node.at(1);

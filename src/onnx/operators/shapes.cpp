@@ -11,7 +11,7 @@ Shape shape_from(const Integers& sizes) {
   return Shape(sizes.begin(), sizes.end());
 }
 
-/// A size of 0 means the size of the input, unless `allowzero` is set.
+/// A size of 0 means the size of the same axis of the input, unless `allowzero` is set.
 Vars reshaped(NodeCall& node) {
   const Var& x = node.at(0);
   Shape shape = shape_from(node.known_integers(1));
@@ -78,8 +78,8 @@ Vars sliced(NodeCall& node) {
     step[axis] = steps ? (*steps)[i] : 1;
     start[axis] = (*starts)[i];
     stop[axis] = (*ends)[i];
-    // An end before the first element means that a slice with a negative step includes the first element. The largest
-    // integer means the end of the axis here, but `slice` reads it as no end.
+    // For a negative step: an end before the first element means no end, so the slice includes this element. The
+    // largest integer means the end of the axis, but `slice` would read it as no end.
     if (step[axis] < 0 && stop[axis] == open_end)
       --stop[axis];
     else if (step[axis] < 0 && stop[axis] < -x.shape()[axis])

@@ -10,7 +10,8 @@ Names dropout(const WriteCall& call) {
   return {call.inputs[0]};
 }
 
-/// Returns the value with its steps along the first axis, in the order in which the scan runs.
+/// Returns the value with its steps along the first axis, in the order in which the scan runs. With `back`, does the
+/// inverse.
 std::string in_steps(const WriteCall& call, const std::string& value, std::int64_t axis, std::size_t rank, bool reverse,
                      bool back) {
   std::string steps = value;

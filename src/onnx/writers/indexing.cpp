@@ -54,7 +54,7 @@ Names scatter_slices(const WriteCall& call) {
 /// The start and step of the written part along each axis of x.
 struct PartPlace {
   Integers start, step;
-  std::vector<std::size_t> shorter;  // the axes along which the part is not all of x in order
+  std::vector<std::size_t> shorter;  // the axes along which the part has another size than x, or a step
 
   PartPlace(const WriteCall& call, const Shape& x, const Shape& part)
       : start(call.integers("start")), step(call.integers("step")) {
@@ -67,8 +67,8 @@ struct PartPlace {
   }
 };
 
-/// Joins the slice of x before the part, the part, and the slice of x after it. If the part has steps, or is shorter
-/// along several axes, scatters its elements to their places in the flat array instead.
+/// Joins the slice of x before the part, the part, and the slice of x after it. If the part has a step other than 1, or
+/// is shorter along several axes, scatters its elements to their places in the flat array instead.
 Names update_slice(const WriteCall& call) {
   const Shape &x = call.shape(0), &part = call.shape(1);
   const PartPlace place(call, x, part);

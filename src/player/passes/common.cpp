@@ -19,8 +19,8 @@ std::uint64_t hash_of_constant(const Array& array) {
   return std::hash<std::string_view>()({static_cast<const char*>(array.data()), array.bytes()});
 }
 
-/// Returns a hash of the call without its inputs. Different calls nearly always have different hashes. Otherwise
-/// thousands of different literals would be compared with each other.
+/// Returns a hash of the call without its inputs. The hash covers the elements of constants, because otherwise
+/// thousands of different literals would have one hash and be compared with each other.
 std::uint64_t hash_of(const Node& node, std::int32_t region) {
   std::uint64_t hash = reinterpret_cast<std::uintptr_t>(node.op);
   mix(hash, static_cast<std::uint64_t>(region));
@@ -52,8 +52,8 @@ bool equal_calls(const Node& a, const Node& b) {
 /// Returns for each node the first node that makes the same call, or the node itself if there is no earlier one.
 std::vector<std::int32_t> first_equals(const Program& program) {
   std::vector<std::int32_t> first(program.tape.size());
-  // A hash table of the nodes that are kept. `chains` contains the first node of each chain, `next` the next node after
-  // each node.
+  // A hash table of the nodes that are kept. `chains` contains the first node of each chain. `next` contains for each
+  // node the next node of its chain.
   std::vector<std::int32_t> chains(std::bit_ceil(program.order.size() + 1), -1), next(program.tape.size());
   std::vector<std::uint64_t> hashes(program.tape.size());
   const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };

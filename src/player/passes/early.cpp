@@ -7,7 +7,7 @@ namespace xtape {
 void early_pass(Program& program) {
   const auto is_early = [&](std::int32_t index) { return program.node(index).early; };
   if (std::ranges::none_of(program.order, is_early)) return;
-  // per node: the position of the node that it follows, or its own position
+  // per node: its position or, if it is played early, the position of the last of its inputs
   std::vector<std::int32_t> follows = program.positions();
   for (const std::int32_t index : program.order) {
     if (!is_early(index)) continue;

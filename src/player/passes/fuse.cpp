@@ -65,12 +65,12 @@ class Fuse {
     };
     pair(fusions_.found(), false);
     pair(fusions_.kept_open(), true);
-    for (const Fusion& fusion : fusions_.kept_open())  // the gradient of a call may exist without the call
+    for (const Fusion& fusion : fusions_.kept_open())  // a program may have a fused gradient but not the fused call
       opened_.insert(program_.node(fusion.root).site.key);
   }
 
-  /// Returns whether a node reads a gradient that the call computes. The outputs of the call are the outputs of the
-  /// root of the fusion, and gradients.
+  /// Returns whether a node reads a gradient that the call computes. Each output of the call is an output of the
+  /// fusion's root or a gradient.
   bool uses_gradients_of(std::int32_t index, const Fusion& fusion) {
     if (!users_) users_.emplace(program_);
     for (std::size_t k = 0; k < program_.node(index).outputs.size(); ++k) {

@@ -81,8 +81,8 @@ class Groups {
   std::vector<Group> groups_;
 };
 
-/// Records each group as one node in place of its root. Equal groups share a body, so twelve equal layers need only
-/// one.
+/// Records each group as one node in place of its root. Equal groups share a body, so twelve equal layers need only one
+/// body.
 class Recorder {
  public:
   Recorder(Program& program, const Groups& groups, Rewriter& rewriter)

@@ -1,5 +1,5 @@
-// Handles arrays of the storage dtypes bfloat16, float16 and int8. Kernels read such arrays directly if they can.
-// Otherwise casts widen them.
+// Handles narrow arrays, which have the storage dtypes bfloat16, float16 and int8. Kernels read such arrays directly if
+// they can. Otherwise casts widen them.
 #include <algorithm>
 
 #include "call_expansion.hpp"

@@ -16,7 +16,7 @@ void expand_pass(Program& program, Expand which);
 void expand_node(Rewriter& rewriter, std::int32_t index);
 
 /// Moves nodes that are played early to the place right after the last of their inputs. Tangents are then beside their
-/// primals, so the primals of all layers need not be kept.
+/// primals, so the player need not keep the primals of all layers at once.
 void early_pass(Program& program);
 
 /// Applies the rules of the tape's op table. A fused call and the equal call that `grad` recorded for it become one.
@@ -38,7 +38,8 @@ bool repeat_steps_pass(Program& program, RepeatSteps which);
 /// Removes unread outputs of scans. Most of them exist for the gradient.
 void scan_pass(Program& program);
 
-/// Returns whether a value has a storage dtype. If none has, the passes for storage dtypes have nothing to do.
+/// Returns whether any value of the program has a storage dtype. If not, the passes for storage dtypes have nothing to
+/// do.
 bool has_narrow(const Program& program);
 /// Moves elements of storage dtypes before casting them, and scales results instead of operands (Op::scaled).
 void postpone_pass(Program& program);
@@ -55,7 +56,7 @@ void common_pass(Program& program);
 /// Uses Op::accumulate to turn the sum of a value and a call, such as a product, into a call that adds to the value.
 void accumulate_pass(Program& program);
 
-/// For products that round their factors to bfloat16. Stores computed values as bfloat16 if only products read them.
+/// Runs if products round their factors to bfloat16. Stores computed values as bfloat16 if only products read them.
 /// This halves the memory of the values. The results keep their bits, except for products that are too small to round
 /// their factors.
 void store_factors_pass(Program& program);
@@ -67,7 +68,7 @@ void elementwise_pass(Program& program);
 
 /// Returns the program that computes `outputs` and the carries of `options`, after all passes that `options` enables.
 Program optimised(const Tape& tape, const Vars& outputs, const PlayerOptions& options);
-/// Like optimised, but with scans that compute values again. Returns nothing if no scan can do so.
+/// Like optimised, but with scans that compute values again (RepeatSteps). Returns nothing if no scan can do so.
 std::optional<Program> with_repeated_steps(const Tape& tape, const Vars& outputs, const PlayerOptions& options,
                                            RepeatSteps which);
 

@@ -11,8 +11,8 @@
 namespace xtape {
 
 namespace {
-/// Where a scan takes an input of its body from: a slice along `axis` at each step. With axis -1, all steps take the
-/// same value.
+/// The value outside of a scan from which an input of its body comes. Each step takes a slice along `axis`. If `axis`
+/// is -1, each step takes the whole value.
 struct Source {
   ValueId value;
   std::int64_t axis = -1;
@@ -70,7 +70,7 @@ class Repetition {
     possible_ = std::find(again_.begin(), again_.end(), true) != again_.end() && find_needed() && keeps_sums();
   }
 
-  /// Returns whether the values can be computed again and this saves memory.
+  /// Returns whether the values can be computed again, and whether doing so saves memory.
   bool possible() const { return possible_ && saved_ > 0; }
   bool repeats(const Source& source) const {
     return source.value.node == writer_.index && source.axis >= 0 &&
@@ -80,8 +80,8 @@ class Repetition {
   const std::vector<Source>& sources() const { return sources_; }
 
   /// Records the computation of the values in the body of the reader. The nodes have their own region. Passes do not
-  /// change a value in this region because of its users, so the values have the same bits as in `writer`. `inputs` are
-  /// the values of sources().
+  /// fuse them with nodes of other regions, so the values have the same bits as in `writer`. `inputs` are the values of
+  /// sources().
   Vars record(const Vars& inputs) const {
     return checkpoint(
         [&](const Vars& given) {
@@ -118,7 +118,7 @@ class Repetition {
   /// Goes from the values to compute back through the writer's body. Finds the nodes that the reader must compute, and
   /// the values that it can read instead of computing them. Returns false if the values cannot be computed again.
   bool find_needed() {
-    std::vector<bool> wanted(needed_.size(), false);  // nodes
+    std::vector<bool> wanted(needed_.size(), false);  // per node of the writer's body
     for (std::size_t k = 0; k < again_.size(); ++k)
       if (again_[k]) {
         wanted[static_cast<std::size_t>(writer_.results[k].node)] = true;
@@ -173,7 +173,8 @@ class Repetition {
   }
 
   /// If a product has no other use, the passes compute it and add a value in one op, which rounds once less. To keep
-  /// the bits, every product must have as many uses as before, both in the writer and where it is computed again.
+  /// the bits, every product must have as many uses as before, both in the body of the writer and in the body of the
+  /// reader.
   bool keeps_sums() const {
     std::vector<ValueId> before, after, again;
     for (std::size_t k = 0; k < writer_.results.size(); ++k) {
@@ -211,12 +212,12 @@ class Repetition {
 
   ScanNode writer_;
   RepeatSteps which_;
-  // Per stacked output of the writer: whether the reader computes it again; whether it is used, or the reader must read
-  // it for the computation; whether it was used before.
+  // Per stacked output of the writer. again_: whether the reader computes it again. used_: whether it is used, or
+  // whether the reader must read it to compute other outputs. was_used_: whether it was used before.
   std::vector<bool> again_, used_, was_used_;
   std::vector<bool> needed_;     // per node of the writer's body: whether the reader computes it
   std::vector<ValueId> read_;    // values of the writer's body
-  std::vector<Source> sources_;  // of `read_`
+  std::vector<Source> sources_;  // per value of `read_`
   std::int64_t saved_ = 0;       // bytes
   bool possible_ = false;
 };

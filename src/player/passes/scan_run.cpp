@@ -14,15 +14,15 @@
 namespace xtape {
 
 namespace {
-/// A step of the body. The pointers of all steps form one list in the scratch of the scan. The scan itself keeps no
-/// state, so several players may run it at once.
+/// A step of the body's plan. The pointers of all steps form one list in the scratch of the scan. The kernel of the
+/// scan has no data that changes, so several players may run it at once.
 struct BodyStep {
   std::shared_ptr<const Kernel> kernel;
   std::size_t in = 0, out = 0, scratch = 0, prepared = 0;  // indices of the first pointers of each kind
   Site site;
 };
 
-/// A call within a step: a loop, if the kernel consists of loops, or else a call of the kernel.
+/// A call that a time step makes: a loop, if the kernel consists of loops, or else a call of the kernel.
 struct BodyCall {
   void (*plain)(const Tile&) = nullptr;  // the loop, if it is a plain function
   const TileFunction* loop = nullptr;    // any other loop
@@ -116,7 +116,8 @@ class ScanRun {
     return end - step;
   }
 
-  /// Returns the arguments of the loops. They are the same at each step, because `pointers` do not move.
+  /// Returns the arguments of the loops. They are the same at each step, because the list `pointers` stays at its
+  /// address.
   Tile* tiles_in(void** pointers, const KernelArguments& arguments) const {
     auto* const tiles = reinterpret_cast<Tile*>(address(tiles_, arguments));
     for (std::size_t i = 0; i < calls_.size(); ++i)
@@ -307,13 +308,13 @@ class ScanRun {
   }
 
   Stepping form_;
-  std::vector<StepOperand> external_;  // by index
-  std::vector<StepOperand> buffers_;   // the buffers of the body's plan
-  std::vector<Array> held_;        // the body's constants, kept alive
+  std::vector<StepOperand> external_;                        // by the number of the external buffer
+  std::vector<StepOperand> buffers_;                         // the buffers of the body's plan
+  std::vector<Array> held_;                                  // the body's constants, kept alive
   std::vector<std::shared_ptr<const Kernel>> held_kernels_;  // the kernels whose loops are called
-  std::vector<BodyStep> first_steps_;  // the steps of the body that run once, before the first step of the scan
+  std::vector<BodyStep> first_steps_;  // the steps of the body's plan that run once, before the first time step
   std::vector<BodyStep> steps_;
-  std::vector<BodyCall> calls_;        // the calls of one step, in order
+  std::vector<BodyCall> calls_;        // the calls of one time step, in order
   std::vector<StepOperand> operands_;  // the operands of all steps
   StepOperand pointers_;               // the location of the operands' addresses at the current step
   StepOperand tiles_;                  // the location of the loops' arguments
@@ -321,7 +322,7 @@ class ScanRun {
   std::vector<StateCopies> states_;
   std::vector<StepZeros> zeros_;  // for the stacked outputs that need zeros
   std::size_t scratch_bytes_ = 0;
-  Cost cost_, first_cost_;  // the cost of one step, and of `first_steps_`
+  Cost cost_, first_cost_;  // the cost of one time step, and of `first_steps_`
 };
 }  // namespace
 

@@ -11,8 +11,8 @@ namespace xtape {
 namespace {
 /// The arena buffers of a schedule.
 struct ArenaBuffers {
-  std::vector<int> of_instance;  ///< Per instance.
-  std::vector<int> of_scratch;   ///< Per execution; -1: none.
+  std::vector<int> of_instance;  ///< Per instance: its buffer.
+  std::vector<int> of_scratch;   ///< Per execution: the buffer of its scratch; -1 for none.
   std::vector<int> contents;     ///< Per buffer: the first content that it holds; -1 for scratch.
   std::vector<Lifetime> lifetimes;
 
@@ -69,7 +69,7 @@ class Budget {
     return std::nullopt;
   }
 
-  /// Reports what the way with the least memory needs.
+  /// Throws LimitError, which states the memory that the smallest way needs.
   [[noreturn]] void too_small(const std::vector<Way>& ways, std::size_t memory) {
     const Way* smallest = nullptr;
     std::size_t least = 0;
@@ -94,7 +94,7 @@ class Budget {
   static std::string exact_text(std::size_t bytes) {
     return bytes < 1024 ? bytes_text(bytes) : bytes_text(bytes) + " (" + std::to_string(bytes) + " bytes)";
   }
-  /// Returns the smallest arena found. Stops at the first arena of at most `enough` bytes.
+  /// Returns the size of the smallest arena found. The search stops at the first arena of at most `enough` bytes.
   std::size_t arena_of(const Schedule& schedule, std::size_t enough) const {
     return assign_offsets(ArenaBuffers(graph_, schedule).lifetimes, true, enough).total;
   }

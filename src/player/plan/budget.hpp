@@ -14,8 +14,8 @@ class LimitError : public MemoryError {
  public:
   LimitError(const std::string& message, std::size_t least, const std::string& most)
       : MemoryError(message, least), most_(most) {}
-  /// Returns the largest part of the minimal memory: "3.25 MiB at tanh -> …". The text is empty if the plan has no
-  /// steps.
+  /// Returns the part of the minimal memory that is in the arena, and the step that needs this part: "3.25 MiB at tanh
+  /// -> …". The text is empty if the plan has no steps.
   const std::string& most() const { return most_; }
 
  private:

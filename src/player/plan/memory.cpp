@@ -108,7 +108,7 @@ void Arena::grow(std::size_t bytes) {
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
                       ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
-  // Uses whole huge pages only. A huge page for the remainder would be resident to its end.
+  // Uses whole huge pages only. A huge page for the remainder would make more memory resident than is wanted.
   madvise(base_, wanted / huge_page * huge_page, MADV_HUGEPAGE);
   usable_ = wanted;
 }
@@ -181,7 +181,7 @@ class Gaps {
     by_size_.erase({bytes, offset});
   }
 
-  // memory of the two sets below, because a plan adds and removes one entry for each buffer
+  // reuses the memory of entries of the two sets below, because a plan adds and removes an entry for each buffer
   std::pmr::unsynchronized_pool_resource entries_;
   std::pmr::map<std::size_t, std::size_t> by_offset_{&entries_};
   std::pmr::set<std::pair<std::size_t, std::size_t>> by_size_{&entries_};  // (bytes, offset)
@@ -217,8 +217,8 @@ struct Span {
   int first, last;
 };
 
-/// Buffers at their offsets. Buffers that take the same bytes one after the other form a shelf. A plan has few sizes,
-/// so a search examines many buffers at once.
+/// Buffers at their offsets. Buffers that occupy the same bytes at different times form a shelf. The buffers of a plan
+/// have few different sizes, so a search examines few shelves instead of many buffers.
 class Shelves {
  public:
   /// Places a buffer at the lowest offset that is free throughout its life.
@@ -266,7 +266,7 @@ class Shelves {
     found->whole = {spans.front().first, spans.back().last};
   }
 
-  std::vector<Shelf> shelves_;            // by begin, then by end
+  std::vector<Shelf> shelves_;                // sorted by begin, then by end
   std::vector<std::vector<Span>> spans_{{}};  // per shelf with several buffers, in order of steps
 };
 

@@ -42,7 +42,7 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
-  /// Makes the first `bytes` usable. `base` is valid after the first call. Throws Error if `bytes` exceeds the
+  /// Makes the first `bytes` bytes usable. `base` is valid after the first call. Throws Error if `bytes` exceeds the
   /// reservation or the system refuses the memory.
   void grow(std::size_t bytes);
   std::size_t reserved() const { return reserved_; }
@@ -80,10 +80,10 @@ struct Offsets {
 
 /// Assigns offsets so that buffers that are alive at the same step never overlap. Tries several orders. The first order
 /// is by first step; each buffer gets the smallest gap that holds it (best fit). The second order is by size, the
-/// largest first; each buffer gets the lowest offset that is free throughout its life. Further orders repeat the second
-/// one, each time with the buffer that ended last moved to the front. Returns the best offsets, or the first offsets
-/// whose total is at most `enough`. If `reuse` is false, no two buffers share memory. A total above 2^64 - 1 is
-/// returned as 2^64 - 1.
+/// largest first; each buffer gets the lowest offset that is free throughout its life. Each further order is the
+/// previous order with one change: a buffer that reached the end of the arena moves to the front. Returns the best
+/// offsets, or the first offsets whose total is at most `enough`. If `reuse` is false, no two buffers share memory. A
+/// total above 2^64 - 1 is returned as 2^64 - 1.
 Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::size_t enough = 0);
 /// Returns the largest number of bytes that are alive at once, a lower bound for the size of the arena.
 std::size_t most_alive(const std::vector<Lifetime>& lifetimes);

@@ -23,7 +23,8 @@ class OperandTiles {
   /// Returns the length of the runs of consecutive elements with a stride of 0 or 1, at least 1.
   std::int64_t run() const { return run_; }
 
-  std::int64_t offset(std::int64_t element) const {  ///< Returns the offset of an element of the output, in elements.
+  /// Returns the offset, in elements, of the operand's element that corresponds to this element of the output.
+  std::int64_t offset(std::int64_t element) const {
     return offset_of(element / run_) + element % run_ * layout_.strides.back();
   }
 
@@ -34,9 +35,9 @@ class OperandTiles {
   void fill(const void* data, std::int64_t count, void* scratch) const;
 
  private:
-  std::int64_t offset_of(std::int64_t row) const;  // of the run with index `row`
+  std::int64_t offset_of(std::int64_t row) const;  // the offset of the run with index `row`
 
-  Layout layout_;  // merged; the last axis is the run
+  Layout layout_;  // merged; the last axis is the axis of runs
   std::size_t bytes_;
   bool dense_ = false;
   bool uniform_ = false;

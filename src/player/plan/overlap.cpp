@@ -31,7 +31,8 @@ void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& mem
   }
   const std::less<const std::byte*> before;
   std::sort(ranges.begin(), ranges.end(), [&](const Range& a, const Range& b) { return before(a.begin, b.begin); });
-  // among all ranges so far, the range that ends last; `written` is the last among the written ranges
+  // Of the ranges so far, `furthest` is the range that ends last. Of the written ranges so far, `written` is the range
+  // that ends last.
   const Range* furthest = nullptr;
   const Range* written = nullptr;
   for (const Range& range : ranges) {

@@ -8,7 +8,7 @@
 namespace xtape {
 
 /// Throws Error if memory that a plan writes (outputs, carries, fed inputs) overlaps the memory of another buffer.
-/// `memory` is the player's, in the order of PlannedProgram::memory. Its arrays may be empty.
+/// `memory` contains the player's arrays in the order of PlannedProgram::memory. Some of them may be empty.
 void check_overlaps(const PlannedProgram& planned, const std::vector<Array>& memory);
 
 }  // namespace xtape

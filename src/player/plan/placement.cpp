@@ -62,7 +62,7 @@ void Placements::find_last_uses() {
       const ValueId id{index, k};
       last_[id] = requested_[id] ? static_cast<std::int32_t>(program_.tape.size()) : std::max(last_[id], index);
     }
-    // a node that reads this node also reads its inputs
+    // views and ops with Lowering::parts share memory with their inputs, so their readers also read these inputs
     const bool passes_on = node.op->is_view() || node.op->lowering.parts;
     const std::int32_t use = passes_on ? std::max(index, last_[{index, 0}]) : index;
     for (const ValueId& id : node.inputs) last_[id] = std::max(last_[id], use);
@@ -125,7 +125,7 @@ bool Placements::takes_place(ValueId id, const Layout& layout) const {
   return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
 }
 
-/// Goes from the last node to the first, so that a value is placed before the inputs that are written within it.
+/// Goes from the last node to the first, because an output must be placed before the inputs that are written within it.
 void Placements::place_backwards() {
   find_copied_views();
   for (auto index = static_cast<std::int32_t>(program_.tape.size()); index-- > 0;) {
@@ -165,7 +165,8 @@ void Placements::find_copied_views() {
   }
 }
 
-/// If strides over a dense array cannot express the view, places the array with another layout for which strides can.
+/// If strides over a dense array cannot express the view, places the array with a layout over which strides can express
+/// the view.
 void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
@@ -181,9 +182,9 @@ void Placements::place_view_input(std::int32_t index) {
   if (layout && takes_place(input, *layout) && takes_parts(input, *layout)) set(input, {of(output).buffer, *layout});
 }
 
-/// Returns whether a value that consists of parts gains by this layout. It does not gain if no part can be written with
-/// this layout, but all parts can be written into a dense array. One copy of the dense array is then faster than a copy
-/// of each part with gaps.
+/// Returns whether the parts of a value (Lowering::parts) allow this layout. They do not if the layout has gaps and no
+/// part can be written within it. Parts can be written into a dense array, and one copy of this array is faster than a
+/// copy of each part with gaps.
 bool Placements::takes_parts(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (!producer.op->lowering.parts || layout.contiguous()) return true;

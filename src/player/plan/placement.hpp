@@ -72,8 +72,8 @@ class Placements {
   std::vector<std::size_t> overwritable_;  // inputs of one node; reused to save allocations
 };
 
-/// Sets `inputs` to the inputs of a node that its op can overwrite with output 0. Layouts and later uses restrict the
-/// choice.
+/// Sets `inputs` to the inputs of a node that its op can overwrite with output 0. Considers only the op. Layouts and
+/// later uses can forbid some of these inputs.
 void find_overwritable(const Node& node, std::vector<std::size_t>& inputs);
 
 /// Returns the call of a node in the form that the functions of its op receive.

@@ -266,8 +266,8 @@ class Planner {
     return shared;
   }
 
-  /// Returns for each output whether the kernel must write zeros for steps that do not take place. With digests, always
-  /// returns true, because hashes must not depend on the previous contents of the memory.
+  /// Returns for each output whether the kernel must write zeros for steps that do not take place. With digests, every
+  /// entry is true, because hashes must not depend on the previous contents of the memory.
   std::vector<bool> zeros_of(std::int32_t index) {
     if (options_.digests) return std::vector<bool>(program_.node(index).outputs.size(), true);
     if (!users_) users_.emplace(program_);
@@ -363,7 +363,7 @@ class Planner {
 
   /// Lays out the memory. Keeps to the limit if there is one.
   void keep_to_limit() {
-    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // memory that other players already have
+    const std::size_t shared = options_.arena ? options_.arena->usable() : 0;  // memory that its players already have
     if (options_.memory == 0) return lay_out_memory(shared);
     const std::size_t outside = bytes_outside(result_);
     const std::size_t room = options_.memory - std::min(options_.memory, outside);
@@ -406,7 +406,7 @@ class Planner {
   KernelTable made_;
   std::optional<Users> users_;  // for programs with scans
   std::unordered_map<ValueId, Placement> dense_copies_;
-  PlacedCall call_;                  // of the step being planned
+  PlacedCall call_;                  // the call of the step being planned
   std::vector<BufferRef> in_, out_;  // the operands of the step being planned
 };
 }  // namespace

@@ -26,7 +26,7 @@ struct Buffer {
   std::size_t bytes = 0;
   int first = -1;          ///< The first step that reads or writes the buffer, or -1 if there is none.
   int last = -1;           ///< The last step that reads or writes the buffer.
-  std::size_t offset = 0;  ///< In the arena.
+  std::size_t offset = 0;  ///< The offset in the arena, in bytes.
   /// For a buffer outside of the arena: its index in PlannedProgram::memory. For kind external: its index in the
   /// caller's memory.
   int number = -1;
@@ -66,7 +66,7 @@ struct PlannedStep {
   /// In a scan: whether the result is the same at each step of the scan. The planned step then runs only once, before
   /// the first step of the scan.
   bool once = false;
-  bool again = false;  ///< The step has run before. It runs again because its results were not kept (budget.hpp).
+  bool again = false;  ///< True for a further run of a step whose results were not kept (budget.hpp).
   Cost cost;
 
   bool is_copy() const { return copied.node >= 0; }

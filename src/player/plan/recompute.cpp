@@ -50,7 +50,7 @@ class Search {
 
   std::size_t levels() const { return graph_.steps.size() < 1000 ? 32 : 8; }
 
-  /// Returns what the step with the largest operands needs. No way has a lower peak.
+  /// Returns the arena bytes that the step with the largest operands needs. No way has a lower peak.
   std::size_t least_peak() const {
     std::size_t most = 0;
     for (const StepUse& use : graph_.steps) {
@@ -69,7 +69,8 @@ class Search {
     return content.in_arena ? content.bytes : 0;
   }
 
-  /// Returns the bytes above the target: the sum over the steps, or only the highest step.
+  /// Returns the bytes above the target, summed over the steps. With `peak_only_`, returns only those of the highest
+  /// step.
   double excess(const Schedule& schedule, std::size_t target) const {
     if (peak_only_) return static_cast<double>(schedule.peak) - static_cast<double>(target);
     double sum = 0;
@@ -92,7 +93,7 @@ class Search {
   std::vector<Candidate> candidates(std::size_t target) {
     const int peak = now_.peak_at;
     const int stage = now_.executions[peak].stage;
-    // the uses next to the peak, on either side
+    // per instance: the last use up to the peak, and the first use after the peak
     std::vector<int> before(now_.instances.size(), -1), after(now_.instances.size(), -1);
     for (std::size_t e = 0; e < now_.executions.size(); ++e)
       for (int u = now_.executions[e].first_use; u < now_.executions[e].end_use; ++u) {
@@ -133,7 +134,7 @@ class Search {
     return sum;
   }
 
-  /// Searches for faster ways with at most this peak, until neither measure of the excess yields one.
+  /// Searches for faster ways with at most this peak, until neither value of `peak_only_` yields one.
   void refine(const Way& way, bool pairs) {
     Way best = way;
     for (int failed = 0; failed < 2;) failed = refine_once(way.peak, best, pairs) ? 0 : failed + 1;
@@ -262,7 +263,7 @@ class Search {
     return best;
   }
 
-  /// Makes the best move and other moves that are nearly as good. Returns whether there is any.
+  /// Makes the best move and other moves that are nearly as good. Returns whether it has made a move.
   bool improve(std::size_t target) {
     constexpr double nearly = 0.95, hopeful = 1.3;
     const double before = excess(now_, target);

@@ -18,13 +18,13 @@ struct Way {
 /// one before it and has a lower peak. The ways depend only on the graph.
 std::vector<Way> find_ways(const StepGraph& graph);
 
-/// Stores the ways found for the graphs of the players of one arena. Training steps for batches of different shapes
-/// have the same steps on different sizes, and the same choices save memory in all of them. Searching again would take
-/// most of the planning time.
+/// Stores the ways found for the graphs of the players of one arena. The training plans for batches of different shapes
+/// have the same steps with different sizes, and the same choices save memory in all of these plans. Searching again
+/// would take most of the planning time.
 class KnownWays {
  public:
-  /// Returns the ways found for graphs of this structure, one set for each search, the latest first. Their choices are
-  /// possible in this graph. Their costs were measured in other graphs.
+  /// Returns the ways found for graphs of this structure. Each search has its own set of ways, and the latest set is
+  /// first. The choices of the ways are possible in this graph, but their costs belong to other graphs.
   const std::vector<std::vector<Way>>& of(const StepGraph& graph) { return ways_[structure_of(graph)]; }
   void add(const StepGraph& graph, std::vector<Way> ways);
   std::int64_t searches() const { return searches_; }  ///< How often ways were added.

@@ -157,7 +157,7 @@ void Scheduler::make(const Recomputations& choices, Schedule& schedule) {
   measure(schedule);
 }
 
-/// Returns whether the content can be kept until the step.
+/// Marks the content as needed at the step. Returns whether it can be kept until the step.
 bool Scheduler::need(int content, int step) {
   const Content& needed = graph_.contents[content];
   if (needed.in_arena) kept_[content] = 1;
@@ -165,7 +165,7 @@ bool Scheduler::need(int content, int step) {
 }
 
 /// Goes from the last step to the first. Finds the contents that must be kept for each step, and the contents that are
-/// computed again for it.
+/// computed again for this step. Returns false if the choices are not possible.
 bool Scheduler::find_repeats(const Recomputations& choices, Schedule& schedule) {
   kept_.assign(graph_.contents.size(), 0);
   wanted_.assign(graph_.contents.size(), -1);

@@ -1,4 +1,5 @@
-/// The order in which a plan's steps run if some of them run again, with its time and its need of arena memory.
+/// The order in which a plan's steps run if some of them run again. Also computes the time and the arena memory that
+/// such an order needs.
 ///
 /// Steps keep their order. Before a step, earlier steps may run again to compute contents that were not kept. A
 /// repeated step uses the same kernel, so its results have the same bits.
@@ -15,10 +16,11 @@ namespace xtape {
 /// The content of a buffer, from the step that writes it until a step overwrites it completely.
 struct Content {
   int buffer = -1;
-  std::size_t bytes = 0;     ///< Rounded up to 64, as in the arena.
-  bool in_arena = false;     ///< Contents outside of the arena take no memory there.
-  bool repeatable = true;    ///< False if a step reads it before all its writers have run.
-  /// In order; several if each writes a part. Empty if the content exists before the first step.
+  std::size_t bytes = 0;   ///< Rounded up to a multiple of 64, as in the arena.
+  bool in_arena = false;   ///< Contents outside of the arena take no memory there.
+  bool repeatable = true;  ///< False if no step writes the content, or if a step reads it before its last writer.
+  /// The steps that write the content, in order. There are several if each of them writes a part. The list is empty if
+  /// the content exists before the first step.
   std::vector<int> writers;
   /// The step that overwrites the content. Later uses must compute it again.
   int until = std::numeric_limits<int>::max();
@@ -31,7 +33,7 @@ struct StepUse {
   std::vector<int> writes;   ///< Each content of `out` once.
   std::vector<int> takes;    ///< Contents whose memory the first result may reuse if no later step reads them.
   std::size_t scratch = 0;
-  double seconds = 0;  ///< Predicted.
+  double seconds = 0;  ///< The predicted time.
 };
 
 struct StepGraph {
@@ -40,7 +42,8 @@ struct StepGraph {
   std::vector<StepUse> steps;
 };
 
-/// The choice not to keep `content` until `step`, and to compute it again before `step` if it is needed from there on.
+/// The choice not to keep `content` until `step`, and to compute it again before `step` if this step or a later step
+/// needs it.
 struct Recomputation {
   int step = 0, content = 0;
 };
@@ -51,10 +54,10 @@ class Recomputations {
   bool has(Recomputation choice) const;
   void flip(Recomputation choice);  ///< Adds the choice, or removes it if it is there.
   /// Returns the contents that are computed again before a step. The content that is written last comes first. No
-  /// content in the list is computed from a later one.
+  /// content in the list is computed from a content after it in the list.
   const std::vector<int>& before(int step) const { return at_[step]; }
   std::vector<Recomputation> list() const;
-  /// Returns the first choice of this content after `step`. Its content is -1 if there is no such choice.
+  /// Returns the first choice for this content after `step`. Its content is -1 if there is no such choice.
   Recomputation next(int content, int step) const;
 
  private:
@@ -93,7 +96,7 @@ struct Schedule {
   std::vector<Use> uses;
 };
 
-/// Computes schedules. Keeps its memory, because searches compute thousands of schedules.
+/// Computes schedules. Reuses its working memory, because searches compute thousands of schedules.
 class Scheduler {
  public:
   explicit Scheduler(const StepGraph& graph);
@@ -110,7 +113,7 @@ class Scheduler {
   std::vector<int> repeated_for_;              // per step: the last step for which it was repeated
   std::vector<int> wanted_;                    // per content: the last step for which it was wanted
   std::vector<int> repeats_, wishes_;          // the steps and contents of all stages, from the last stage to the first
-  std::vector<int> repeats_end_, wishes_end_;  // per stage
+  std::vector<int> repeats_end_, wishes_end_;  // per stage: the ends of its parts of `repeats_` and `wishes_`
   std::vector<int> present_;                   // per content: its instance
   std::vector<std::int64_t> change_;           // per execution: the change of the bytes in use
 };

@@ -25,13 +25,13 @@ constexpr std::int64_t drawn_at_a_time = 16;  // random numbers; tiles of random
 /// One of the fused ops. Its operands are indices of pointers: first the inputs, then the outputs.
 struct Member {
   TileFunction run;
-  std::size_t in = 0, out = 0, end = 0;  // in TiledProgram::operands
+  std::size_t in = 0, out = 0, end = 0;  // indices in TiledProgram::operands
 };
 
 /// The program of a tile. A list of pointers refers to the external operands, the slots and the results.
 struct TiledProgram {
   std::vector<OperandTiles> externals;
-  std::vector<std::int32_t> external_slots;  // per external: its slot, or -1 if it is never copied
+  std::vector<std::int32_t> external_slots;  // per external operand: its slot, or -1 if it is never copied
   std::vector<Member> members;
   std::vector<std::int32_t> operands;     // operands of all members
   std::vector<std::size_t> result_bytes;  // per result: the bytes of an element
@@ -155,7 +155,7 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
   // of results are therefore known only at the end, when the number of slots is known.
   const auto first_slot = static_cast<std::int32_t>(program.externals.size());
   const auto last = last_reads(body);
-  std::vector<std::vector<std::int32_t>> places(body.size());  // until then, ~k stands for result k
+  std::vector<std::vector<std::int32_t>> places(body.size());  // until the number of slots is known, ~k is result k
   std::int32_t externals = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Node& node = body.node(i);
@@ -203,7 +203,7 @@ std::int64_t tile_in_cache(const TiledProgram& program, const KernelCall& call) 
   const auto bytes = static_cast<std::int64_t>(program.pointers() * widest);
   return std::clamp(cache_bytes / bytes / 64 * 64, shortest_tile, largest_tile);
 }
-/// Returns the operand to which a member refers by its number.
+/// Returns the operand to which members refer by this number.
 LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number) {
   const auto externals = static_cast<std::int32_t>(program.externals.size());
   const auto slots = static_cast<std::int32_t>(program.slots);

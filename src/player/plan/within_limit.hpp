@@ -10,8 +10,9 @@ namespace xtape {
 /// keeps to the limit. The error states the smallest memory that any of them needs.
 PlannedProgram plan_within_limit(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads);
 
-/// Returns the memory and predicted time of all plans among which plan_within_limit chooses. The order is from the
-/// fastest to the smallest. `options` has no limit.
+/// Returns the memory and predicted time of the plans among which plan_within_limit chooses. The order is from the
+/// fastest to the smallest. Leaves out plans that are slower than another plan but do not need less memory. `options`
+/// has no limit.
 std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options, int threads);
 
 }  // namespace xtape

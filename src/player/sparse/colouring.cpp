@@ -40,12 +40,12 @@ class Forbidden {
   }
 
  private:
-  std::vector<std::int64_t> by_;  // per colour: the last vertex for which the colour is forbidden
+  std::vector<std::int64_t> by_;  // per colour: the last vertex for which the colour was forbidden
   std::int64_t vertex_ = -1;
 };
 
-/// Returns the colours of the columns of a matrix. `columns` lists the columns of each row, `rows` the rows of each
-/// column.
+/// Returns the colours of the columns of a matrix. `columns` has for each column the list of its rows. `rows` has for
+/// each row the list of its columns.
 std::vector<std::int64_t> coloured(const Adjacency& columns, const Adjacency& rows) {
   std::vector<std::int64_t> colours(static_cast<std::size_t>(columns.count()), uncoloured);
   Forbidden forbidden;
@@ -179,7 +179,7 @@ SparsityPattern symmetrised(const SparsityPattern& pattern) {
   std::vector<std::int64_t> rows = pattern.rows, columns = pattern.columns;
   rows.insert(rows.end(), pattern.columns.begin(), pattern.columns.end());
   columns.insert(columns.end(), pattern.rows.begin(), pattern.rows.end());
-  // Within each row the columns are in ascending order, so each list is sorted.
+  // Goes through the elements column by column, so that `by_row` lists the columns of each row in ascending order.
   const Adjacency by_column(columns, rows, pattern.shape[0]);
   rows.clear();
   columns.clear();

@@ -17,8 +17,8 @@ void check_pattern(const SparsityPattern& pattern, const std::string& what);
 /// Lists of numbers, stored one after the other.
 class Adjacency {
  public:
-  /// Creates a list for each number in 0 … count - 1: the entries of `to` at the places where `from` has this number,
-  /// in order.
+  /// Creates a list for each number in 0 … count - 1. The list contains, in order, the entries of `to` at the places
+  /// where `from` has this number.
   Adjacency(const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to, std::int64_t count);
   std::span<const std::int64_t> of(std::int64_t k) const {
     return {to_.data() + begins_[k], begins_[k + 1] - begins_[k]};

@@ -10,7 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Returns the number of nodes of the expansion of a call with a body, or the largest number if they cannot be counted.
+/// Returns the number of nodes of the expansion of a call with a body. A number that does not fit in 64 bits is
+/// returned as the largest std::int64_t.
 std::int64_t nodes_in(const DependenceCall& call) {
   const Node& node = call.node;
   if (!node.body) return 0;

@@ -24,10 +24,10 @@ struct DependenceCall {
   const Node& node;
   Tape tape;                      ///< The tape with the node.
   std::vector<ValueType> inputs;  ///< The types of the inputs.
-  std::vector<Dependence> given;  ///< Per input.
+  std::vector<Dependence> given;  ///< Per input: its dependence.
   std::vector<bool> read;  ///< Per output: whether its dependence is needed. Rules may leave out the other outputs.
-  /// Returns the value of an input that depends only on constants, or null for any other input. Plays the value at the
-  /// first request.
+  /// If an input depends only on constants, returns its value, which is computed at the first request. Otherwise
+  /// returns null.
   std::function<const Array*(std::size_t input)> known;
   IndexSets& sets;
 
@@ -36,13 +36,14 @@ struct DependenceCall {
 /// The dependences of all outputs. Nothing if the rule does not apply.
 using Dependences = std::optional<std::vector<Dependence>>;
 
-/// For ops that only move elements: each element of the output is an element of an input or a constant. The layout of a
-/// view shows which element. For other ops, a play of the call on the element numbers shows it.
+/// For ops that only move elements: each element of the output is an element of an input or a constant. To find this
+/// element, the rule reads the layout of a view, and plays any other call on the numbers of elements.
 Dependences through_moves(const DependenceCall& call);
 /// For ops with Lowering::tile: element i depends on everything on which elements i of the broadcast operands depend.
 Dependences through_elements(const DependenceCall& call);
-/// For ops to which each element of an input contributes in at most one place: reductions, index_add. A play of the
-/// gradient of the call, with the numbers of the output's elements as cotangent, shows this place.
+/// For ops in which each element of an input contributes to at most one element of the output: reductions, index_add.
+/// To find this output element, the rule plays the gradient of the call, with the numbers of the output's elements as
+/// cotangent.
 Dependences through_sums(const DependenceCall& call);
 /// For einsum: an element depends on everything on which the factors of its terms depend. Terms in which a constant
 /// factor is 0 do not count.
@@ -52,13 +53,13 @@ Dependences through_running_sum(const DependenceCall& call);
 /// For any call: every element depends on everything on which the inputs depend.
 Dependences through_anything(const DependenceCall& call);
 
-/// Collects sets at the places of a value.
+/// Collects sets of input elements for the elements of a value. An element can get several sets.
 class Meetings {
  public:
   void add(std::int64_t place, IndexSets::Id set) {
     if (set != IndexSets::none) all_.emplace_back(place, set);
   }
-  /// Returns the union of the sets at each of `count` places.
+  /// Returns for each of the `count` elements the union of its sets.
   std::vector<IndexSets::Id> united(IndexSets& sets, std::int64_t count);
 
  private:
@@ -74,8 +75,8 @@ std::vector<bool> zeros_of(const Array& array);
 /// may be long.
 class DependenceWalk {
  public:
-  /// `nodes` is the number of nodes in bodies that the walk may visit. Each step of a scan counts anew. Beyond this
-  /// number, calls with bodies count as calls about which nothing is known.
+  /// `nodes` is the number of nodes in bodies that the walk may visit. A node in the body of a scan counts once for
+  /// each step. Beyond this number, calls with bodies count as calls about which nothing is known.
   DependenceWalk(const Tape& tape, IndexSets& sets, std::int64_t& nodes) : tape_(tape), sets_(sets), nodes_(nodes) {}
 
   void set(ValueId id, Dependence dependence) { found_[id] = std::move(dependence); }

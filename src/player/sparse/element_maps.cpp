@@ -67,7 +67,7 @@ Dependences through_moves(const DependenceCall& call) {
   Tape apart = call.tape.blank();
   Vars inputs;
   std::vector<Array> numbers, opposites;
-  std::vector<IndexSets::Id> sets;  // by element number
+  std::vector<IndexSets::Id> sets;  // the sets of all elements, in the order of their numbers
   Vars numbered;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto& [dtype, shape] = call.inputs[i];
@@ -99,7 +99,8 @@ Dependences through_moves(const DependenceCall& call) {
   std::vector<Dependence> results;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     std::vector<IndexSets::Id> ids(static_cast<std::size_t>(found[k].count()), IndexSets::none);
-    // A number whose sign does not change is a constant, such as the value of a pad, and not the number of an element.
+    // The second play has the opposite numbers. An output element whose sign is the same in both plays is a constant,
+    // such as the value of a pad, and not the number of an element.
     for (std::size_t i = 0; i < ids.size(); ++i)
       if (const double number = found[k].as<double>()[i]; number > 0 && opposite[k].as<double>()[i] == -number)
         ids[i] = sets[static_cast<std::size_t>(number) - 1];

@@ -38,9 +38,9 @@ Strides strides_of(const std::string& letters, const std::string& of, const Shap
   return strides;
 }
 
-/// One of the two factors of a product, and the result.
+/// A product, seen from one of its two factors.
 struct Product {
-  std::string letters, other, result;  ///< The labels of the axes.
+  std::string letters, other, result;  ///< The axis labels of this factor, of the other factor, and of the result.
   std::vector<std::int64_t> sizes;     ///< The size of each letter.
 
   Shape shape_of(const std::string& of) const {
@@ -56,8 +56,8 @@ struct Product {
 /// Up to this number of terms, the rule examines each term and ignores terms that are 0.
 constexpr std::int64_t most_terms = std::int64_t{1} << 26;
 
-/// Returns how the result depends on this factor if all terms count: the union over the letters that are not in the
-/// result.
+/// Returns the dependence of the result on this factor if no term is 0. Each element gets the union of the sets along
+/// the letters that the result lacks.
 Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
   std::string kept;
   for (const char letter : product.letters)

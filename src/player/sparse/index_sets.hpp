@@ -7,8 +7,8 @@
 
 namespace xtape {
 
-/// Sorted sets of the indices 0 … count - 1. Equal sets are stored once and have the same id. A set that many elements
-/// share is therefore stored once, and comparing two sets only compares ids.
+/// Sorted sets of indices from 0 to count - 1. Equal sets are stored once and have the same id. A set that many
+/// elements share is therefore stored once, and comparing two sets only compares ids.
 class IndexSets {
  public:
   using Id = std::int32_t;

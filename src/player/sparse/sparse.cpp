@@ -43,7 +43,7 @@ SparsityPattern found_pattern(const Var& output, const Var& input) {
   return pattern;
 }
 
-/// Returns the given pattern after a check, or else the pattern that `find` finds.
+/// If a pattern is given, checks and returns this pattern. Otherwise returns the pattern that `find` finds.
 template <class Find>
 SparsityPattern wanted_pattern(const SparseOptions& options, const Shape& shape, const std::string& what,
                                const Find& find) {
@@ -70,7 +70,7 @@ Var seeds(const Var& like, const std::vector<std::int64_t>& colours) {
   return tape.constant(ones);
 }
 
-/// Returns the elements of `sums` at these places in row-major order.
+/// Returns the elements of `sums` at `places`, which are indices in row-major order.
 Var taken(const Var& sums, const std::vector<std::int64_t>& places) {
   Array indices(Dtype::int64, {static_cast<std::int64_t>(places.size())});
   std::copy(places.begin(), places.end(), indices.as<std::int64_t>());
@@ -103,8 +103,8 @@ Colouring colouring_of(const SparsityPattern& pattern, JacobianMode mode) {
   const auto of_rows = [&] { return Colouring{false, colour_rows(pattern)}; };
   if (mode == JacobianMode::forward) return of_columns();
   if (mode == JacobianMode::reverse) return of_rows();
-  // The columns in one row all have different colours, so the longest row is a lower bound for the number of colours of
-  // columns.
+  // The columns in one row all have different colours, so the length of the longest row is a lower bound for the number
+  // of colours of columns.
   const auto least_columns = Adjacency(pattern.rows, pattern.columns, pattern.shape[0]).most();
   const auto least_rows = Adjacency(pattern.columns, pattern.rows, pattern.shape[1]).most();
   const bool columns_first = least_columns <= least_rows;
@@ -115,7 +115,7 @@ Colouring colouring_of(const SparsityPattern& pattern, JacobianMode mode) {
   return static_cast<std::size_t>(colours_in(second.colours)) < count ? second : first;
 }
 
-/// Returns, for each element of `pattern`, its place in the column sums of a symmetric matrix [colours, n]. If another
+/// Returns, for each element of `pattern`, its place in the column sums [colours, n] of a symmetric matrix. If another
 /// column of the same colour has an element in the same row, the result is the place of the mirror image instead.
 std::vector<std::int64_t> symmetric_places(const SparsityPattern& pattern, const std::vector<std::int64_t>& colours) {
   const std::int64_t n = pattern.shape[0];
