@@ -91,8 +91,8 @@ class Writer {
     return key;
   }
 
-  /// Like the function above, for the file of a block. If several blocks use the same file, each has its own entry,
-  /// with its weights.
+  /// Like the function above, for the file of a block. If several blocks use the same file, each block has its own
+  /// entry with its own weights.
   std::string key_of(const Block& block) {
     std::string key = block.file;
     for (int i = 2; files_.contains(key); ++i) key = block.file + "#" + std::to_string(i);

@@ -23,7 +23,7 @@ struct Interleaved {
 void check_sides(const ImageShape& shape, const std::string& path);
 /// Throws Error if the pixels are not a whole number of images of the shape.
 void check_pixels(const Images& images);
-/// Throws Error if there are not 1 or 3 channels.
+/// Throws Error if `channels` is neither 1 nor 3.
 void check_channels(std::int64_t channels);
 /// Reserves memory for the pixels of the image's shape. Checks the size first.
 void reserve(Interleaved& image, const std::string& path);

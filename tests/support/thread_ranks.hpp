@@ -18,7 +18,7 @@ namespace testing {
 /// The data that the ranks share.
 struct Ranks {
   explicit Ranks(std::vector<int> hosts) : host(std::move(hosts)), parts(host.size()) {}
-  std::vector<int> host;  ///< Per rank.
+  std::vector<int> host;  ///< The host of each rank.
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<std::string>> messages;  ///< By sender and receiver.
