@@ -27,9 +27,9 @@ struct HuggingFaceMapping;
 struct Input {
   std::string name;
   Location location;
-  bool many = false;         ///< Takes all remaining arguments as a tuple.
+  bool many = false;         ///< Whether the input takes all remaining arguments as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
-  bool optional = false;     ///< The input may be none.
+  bool optional = false;     ///< Whether the input may be none.
   bool has_dims = false;
   std::vector<Line> dims;  ///< The sizes, one per axis. An ellipsis matches any number of axes.
 };
@@ -56,7 +56,7 @@ struct WeightSpec {
   std::optional<Line> choice;  ///< Overrides `init`. The value is the initialiser's name.
   /// The settings of the initialiser. If there is a `choice`, they may be settings of any initialiser.
   std::vector<std::pair<std::string, Line>> settings;
-  std::optional<Line> when;                            ///< If false, the model does not have the weight.
+  std::optional<Line> when;                            ///< If its value is false, the model does not have the weight.
   std::optional<Array> value;                          ///< The initial value, for a block from a file.
 };
 
@@ -69,7 +69,7 @@ struct ModuleSpec {
   Location location;
   const Json* identity = nullptr;    ///< The JSON value of its entry, which identifies the module.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
-  bool given = false;                ///< Declared as null: the user of the block supplies the module.
+  bool given = false;                ///< Whether the entry is null, so that the user of the block supplies the module.
   std::string block;
   std::optional<Line> choice;  ///< Overrides `block`. The value is the block's name.
   std::optional<Line> repeat, when;

@@ -32,7 +32,7 @@ struct State {
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
   UpdatePrivacy privacy = {};      ///< The privacy settings of all updates.
-  bool evaluation_due = false;     ///< This step must be evaluated, because its evaluation was not completed.
+  bool evaluation_due = false;     ///< Whether the evaluation of this step was not completed and is due.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,

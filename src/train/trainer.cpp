@@ -102,7 +102,8 @@ struct Trainer::Data {
     return {model, playing, [this] { make_room(true); }};
   }
 
-  /// A single process is interrupted at once. Several processes continue until all agree.
+  /// Asks whether this rank is interrupted. A single process then stops at once. Several processes continue until all
+  /// of them agree to stop.
   void between() {
     interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
     if (interrupted && group.size() == 1) stop_here();

@@ -26,7 +26,7 @@ struct Ranks {
   int waiting = 0;
   std::int64_t barriers = 0;
   std::vector<std::shared_ptr<std::byte>> parts;
-  bool failed = false;  ///< A rank has thrown, so the others must not wait for it.
+  bool failed = false;  ///< Whether a rank has thrown. The others then must not wait for it.
 };
 
 class ThreadRank : public xtape::Communicator {

@@ -18,7 +18,7 @@ namespace xtape::model {
 struct Environment {
   const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
   const Module* module = nullptr;    ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
-  bool in_function = false;          ///< The model's functions can be called.
+  bool in_function = false;          ///< Whether the model's functions can be called.
   Values locals;                     ///< Inputs, sizes and assigned names.
 };
 

@@ -38,7 +38,7 @@ struct VisibleNames {
   const Block* block = nullptr;      ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
   /// The number of visible parameters of the block. The default of a parameter may use only the parameters before it.
   std::size_t parameters = all_parameters;
-  bool recording = true;                  ///< Weights, modules and `training` are visible; false in sizes and settings.
+  bool recording = true;                  ///< Whether weights, modules and `training` are visible.
   const Definition* functions = nullptr;  ///< Functions of this definition can be called. Null in blocks.
   const OpTable* ops = nullptr;
 
