@@ -69,9 +69,9 @@ void write_adapter(const Model& model, const std::string& folder, const std::str
 std::set<std::string> modules_around(const std::vector<std::string>& names);
 /// Returns the endings of a name: its last word, its last two words, and so on to the whole name.
 std::vector<std::string> endings_of(const std::string& name);
-/// Returns, for each name in `chosen`, its shortest ending that is not an ending of any other name. The other names are
-/// those in `all` that are not in `chosen`. Each ending occurs once in the result. The endings serve as target_modules
-/// of PEFT.
+/// Returns, for each name in `chosen`, its shortest ending that is not an ending of a name in `all` outside of
+/// `chosen`, or else the whole name. Each ending occurs once in the result. The endings serve as target_modules of
+/// PEFT.
 std::vector<std::string> shortest_endings(const std::set<std::string>& chosen, const std::set<std::string>& all);
 
 }  // namespace xtape::model

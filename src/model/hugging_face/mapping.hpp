@@ -78,9 +78,9 @@ JsonNode extended_mapping(const JsonNode& base, const JsonNode& node);
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 
-/// Returns the tensor name of a weight, without the prefix. Each pair of `names`, in order, replaces the first run of
-/// dot-separated words that matches its first name. The replacement is its second name. A star matches any one word.
-/// This word replaces the corresponding star of the second name.
+/// Returns the tensor name of a weight, without the prefix. Each element of `names`, in order, is a pattern and a
+/// replacement for the first run of dot-separated words that matches the pattern. A star of the pattern matches any one
+/// word. This word replaces the corresponding star of the replacement.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
 /// Like tensor_name, but with the prefix, unless the tensor is written without it.
 std::string written_name(const HuggingFaceMapping& mapping, const std::string& weight);
