@@ -1,5 +1,5 @@
-// Writes a definition as one text. The text contains the used files under "files", the contents of the mapping in place
-// of its file name under "hugging_face", and the values of the hyper-parameters.
+// Writes a definition as one text. The text contains the used files under "files", and the values of the
+// hyper-parameters. Under "hugging_face", it contains the mapping itself in place of its file name.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
