@@ -7,8 +7,9 @@
 
 namespace xtape::cli {
 
-/// Returns `text` as a string in a gnuplot script that is shown literally. Control characters become their pictures
-/// (␊), and bytes that are not UTF-8 become U+FFFD, because an SVG file must contain neither.
+/// Returns a string literal for a gnuplot script. gnuplot shows it literally as `text`, with two exceptions. Control
+/// characters become their pictures (␊), and bytes that are not UTF-8 become U+FFFD, because an SVG file must contain
+/// neither.
 std::string gnuplot_string(const std::string& text);
 
 /// Like gnuplot_string, for the label of a tic. gnuplot interprets such a label as a format, so '%' is doubled.

@@ -23,7 +23,7 @@ struct ModelFolder {
 /// their base model's folder with these adapters. Returns nullopt for any other path, such as a run.
 std::optional<ModelFolder> model_folder(const std::string& path, const std::string& adapter = "");
 
-/// Prints warnings to stderr about entries in a folder's configs that are ignored.
+/// Warns on stderr about ignored entries in a folder's configs.
 void warn_of_folder(const ModelFolder& folder, const std::string& definition = "");
 /// Opens a folder's model and prints the warnings.
 Model open_folder(const ModelFolder& folder, const ModelOptions& options = {});

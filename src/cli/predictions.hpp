@@ -28,8 +28,8 @@ inline constexpr std::size_t images_at_once = 16;
 ImageShape image_shape(const Model& model);
 
 /// Calls `use` with inputs of the model's function `logits`, one part of the images at a time. `said_by` names the
-/// origin of the preparation in messages. Throws WrongInput if an image cannot be read or, prepared, does not have the
-/// size that the model reads.
+/// origin of the preparation in messages. Throws WrongInput if an image cannot be read, or if the prepared image does
+/// not have the size that the model reads.
 void for_images(const Model& model, const std::vector<std::string>& files, const ImagePreparation& preparation,
                 const std::string& said_by, const std::function<void(const BatchArrays&)>& use);
 

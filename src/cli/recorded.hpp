@@ -54,7 +54,7 @@ bool is_state(const std::vector<Carry>& states, const Var& input);
 /// width of its dtype differs. Leaves out states that the file lacks. Throws WrongInput if arrays are missing or
 /// unknown, or if integers do not fit.
 Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path);
-/// Like arrays_for, but takes the arrays from the file `path`, which may contain more arrays.
+/// Like arrays_for, but takes the arrays from `file`, the content of the file `path`. It may contain more arrays.
 Store arrays_among(const std::vector<Wanted>& inputs, const Store& file, const std::string& path);
 
 }  // namespace xtape::cli

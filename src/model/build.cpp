@@ -13,7 +13,7 @@
 namespace xtape::model {
 
 namespace {
-// per weight; a larger weight indicates a mistake in its shape
+// the maximum number of elements of a weight; a larger number indicates a mistake in the shape
 constexpr std::int64_t most_elements = std::int64_t{1} << 40;
 constexpr std::int64_t most_modules = 1 << 18;                 // forty nested blocks of two modules would give 2^40
 
@@ -95,8 +95,8 @@ class Builder {
     return weight;
   }
 
-  /// `declared` is the module's entry in the owner's block, and determines its name. `spec` describes the module. The
-  /// two differ if the user of the block supplies the module.
+  /// `declared` is the module's entry in the owner's block. It determines the name of the module. `spec` describes the
+  /// module. `declared` and `spec` differ if the user of the block supplies the module.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
     if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
@@ -104,7 +104,7 @@ class Builder {
     if (making_.size() == deepest)
       fail(spec.location,
            "modules are nested more than " + std::to_string(deepest) + " deep: '" + owner.path + "' has one more");
-    constexpr std::size_t least_stack = 64 << 10;  // bytes that one more level and an error message may need
+    constexpr std::size_t least_stack = 64 << 10;  // bytes of stack for one more level and an error
     if (stack_left() < least_stack)
       fail(spec.location, "module '" + spec.name + "' is nested too deeply for this thread's stack");
     making_.push_back(spec.identity);
@@ -169,7 +169,8 @@ class Builder {
     return module;
   }
 
-  /// Runs `body`, which evaluates lines of the module's block. Adds the place where the module is declared to errors.
+  /// Runs `body`, which evaluates lines of the module's block. Adds to each error the place at which the module is
+  /// declared.
   template <class Body>
   static std::invoke_result_t<Body> inside(const Module& module, const ModuleSpec& spec, const Body& body) {
     try {
@@ -200,7 +201,7 @@ class Builder {
                                 "\": {\"block\": …}");
   }
 
-  /// Returns a module that was supplied to the block of `line` and that this block passes on to another block.
+  /// Returns the module that `line` passes on to another block. It was supplied to the block of `line`.
   GivenModule handed_on(const std::string& name, const Line& line, const Context& context) const {
     if (line.value.form == Form::name)
       if (const auto found = context.module->given.find(line.value.text); found != context.module->given.end())

@@ -25,7 +25,7 @@ NamedLine named_line(const JsonNode& node) {
   return {name, node};
 }
 
-/// Returns whether a line or result uses one of the names, such as "k,v".
+/// Returns whether a line or result uses one of `names`, a list such as "k,v".
 bool uses(const JsonNode& node, const std::string& names) {
   if (node.is_object()) {
     const auto entries = node.entries();
@@ -67,7 +67,7 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
     else
       fresh.push_back({name, line});
   }
-  // from last to first, because a line may use the lines before it
+  // Inserts the last new line first. A new line can then be placed before another new line that uses it.
   for (auto line = fresh.rbegin(); line != fresh.rend(); ++line) {
     const auto place =
         std::find_if(lines.begin(), lines.end(), [&](const NamedLine& each) { return uses(each.node, line->name); });

@@ -8,7 +8,7 @@
 namespace xtape::model {
 
 namespace {
-constexpr std::size_t shortest = 3;  // characters; shorter names are always similar
+constexpr std::size_t shortest = 3;  // characters; shorter names are similar even if they are unrelated
 
 bool is_letter(const std::string& name, std::size_t at) {
   return at < name.size() && std::isalpha(static_cast<unsigned char>(name[at])) != 0;

@@ -15,7 +15,7 @@ namespace xtape::model {
 /// the difference is intended.
 bool is_slip(const std::string& name, const std::string& meant, bool replaced);
 
-/// Throws DefinitionError for a size that occurs only once in the types and in no line, if its name is probably a
+/// Throws DefinitionError if a size occurs only once in the types, occurs in no line, and has a name that is probably a
 /// misspelling. The intended name may be a visible name (parameter, hyper-parameter) or a size that occurs more often.
 void check_sizes(const std::vector<Input>& inputs, const Computation& computation, const VisibleNames& visible);
 

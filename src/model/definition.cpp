@@ -84,7 +84,7 @@ class Reader {
     return definition;
   }
 
-  /// A file that another file names: its key in `done_`, and the way to open it.
+  /// A file that another file names. `key` is its key in `done_`, and `open` opens it.
   struct Source {
     std::string key;
     std::function<JsonNode()> open;
@@ -138,7 +138,7 @@ class Reader {
     return nodes;
   }
 
-  /// Returns the files, in which changes of blocks that are paths are replaced by the contents of these files.
+  /// Returns the files. Where the change of a block is the path of a file, the contents of this file replace the path.
   std::vector<JsonNode> with_changes(std::vector<JsonNode> nodes) {
     for (JsonNode& node : nodes) {
       if (!node.has("blocks")) continue;
@@ -265,8 +265,8 @@ class Reader {
     add_used_functions(definition);
   }
 
-  /// Adds the functions of used files, unless the model defines functions of the same names. Their lines see the same
-  /// names as the model's own lines.
+  /// Adds the functions of used files, unless the model defines functions of the same names. The lines of the added
+  /// functions see the same names as the model's own lines.
   static void add_used_functions(Definition& definition) {
     const std::size_t own = definition.functions.size();
     for (const auto& [name, file] : definition.used)
@@ -307,7 +307,7 @@ class Reader {
   std::map<std::string, std::shared_ptr<const Definition>> done_;
   std::vector<std::string> reading_;
   JsonNode embedded_;
-  bool one_text_ = false;  ///< The text contains all files.
+  bool one_text_ = false;  ///< Whether the text contains all files.
 };
 }  // namespace
 

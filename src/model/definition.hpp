@@ -27,11 +27,11 @@ struct HuggingFaceMapping;
 struct Input {
   std::string name;
   Location location;
-  bool many = false;         ///< Takes all remaining arguments as a tuple.
+  bool many = false;         ///< Whether the input takes all remaining arguments as a tuple.
   std::string kind = "any";  ///< "any", "int", "float", or the name of a dtype.
-  bool optional = false;     ///< The input may be none.
+  bool optional = false;     ///< Whether the input may be none.
   bool has_dims = false;
-  std::vector<Line> dims;  ///< One per axis; an ellipsis matches any number of axes.
+  std::vector<Line> dims;  ///< The sizes, one per axis. An ellipsis matches any number of axes.
 };
 
 /// The lines to record in order, and the results.
@@ -54,9 +54,9 @@ struct WeightSpec {
   std::vector<Line> shape;
   std::string init;
   std::optional<Line> choice;  ///< Overrides `init`. The value is the initialiser's name.
-  /// Settings of the initialiser. With a `choice`, settings of any initialiser.
+  /// The settings of the initialiser. If there is a `choice`, they may be settings of any initialiser.
   std::vector<std::pair<std::string, Line>> settings;
-  std::optional<Line> when;                            ///< If false, the model does not have the weight.
+  std::optional<Line> when;                            ///< If its value is false, the model does not have the weight.
   std::optional<Array> value;                          ///< The initial value, for a block from a file.
 };
 
@@ -69,7 +69,7 @@ struct ModuleSpec {
   Location location;
   const Json* identity = nullptr;    ///< The JSON value of its entry, which identifies the module.
   const Definition* home = nullptr;  ///< The file in which `block` is looked up.
-  bool given = false;                ///< Declared as null: the user of the block supplies the module.
+  bool given = false;                ///< Whether the entry is null, so that the user of the block supplies the module.
   std::string block;
   std::optional<Line> choice;  ///< Overrides `block`. The value is the block's name.
   std::optional<Line> repeat, when;
@@ -157,8 +157,8 @@ struct Definition {
 
 /// Reads a definition and all files that it uses or extends. Throws FileError or DefinitionError.
 std::shared_ptr<const Definition> read_definition(const std::string& path);
-/// Like read_definition, but reads from `text`. Errors call the text `file`. Paths of other files are relative to
-/// `file`.
+/// Like read_definition, but reads from `text`. Errors call the text `file`. Paths of other files are relative to the
+/// directory of `file`.
 std::shared_ptr<const Definition> parse_definition(const std::string& text, const std::string& file);
 
 /// Checks that every name in the lines of every block and function is known, and that calls of ops have known keywords.

@@ -210,8 +210,8 @@ void only_keys(const JsonNode& node, const std::vector<std::string>& known, int 
   node.only(known);
 }
 
-/// Throws DefinitionError if parameters, weights, modules and inputs of a block share a name, so that names in lines
-/// are unambiguous.
+/// Throws DefinitionError if two parameters, weights, modules or inputs of a block have the same name. This name would
+/// be ambiguous in lines.
 void check_distinct(const Block& block, const JsonNode& node) {
   std::map<std::string, const char*> taken;
   const auto take = [&](const std::string& name, const char* kind) {

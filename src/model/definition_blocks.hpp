@@ -12,9 +12,9 @@ using Entries = std::vector<std::pair<std::string, JsonNode>>;
 const char* modules_key(int version);
 
 /// Merges the objects `key` of all nodes that have this key. If several entries have the same name, the last entry wins
-/// and keeps the position of the first. An entry {"change": {…}} changes parts of the previous entry of its name, or of
-/// the entry in `inherited`. An entry of modules or weights with several names, "a, b", becomes several entries. Errors
-/// about the entries name `owner`.
+/// and keeps the position of the first. An entry {"change": {…}} changes parts of the previous entry of the same name.
+/// If there is no previous entry, it changes the entry of this name in `inherited`. An entry of modules or weights with
+/// several names, "a, b", becomes several entries. Errors about the entries name `owner`.
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "",
                const Entries& inherited = {});
 
@@ -24,9 +24,9 @@ bool is_change(const JsonNode& entry);
 /// object `key`.
 JsonNode changed(const JsonNode& base, const JsonNode& change, const std::string& name, const std::string& key);
 
-/// Returns the list "do" after a change of its lines. If a line of the list assigns the name of an entry, the entry
-/// replaces this line. Any other entry is a new line, placed before the first line that uses it. `last` contains the
-/// results and updates, which come after all lines.
+/// Returns the list "do" after a change of its lines. Each entry of `change` has names and an expression. If a line of
+/// the list assigns these names, the entry replaces this line. Otherwise the entry becomes a new line before the first
+/// line that uses one of the names. `last` contains the results and updates, which come after all lines.
 JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change, const std::vector<JsonNode>& last);
 
 /// Parses a string as an expression. A number or flag becomes a literal.

@@ -22,7 +22,7 @@ namespace model {
 namespace {
 constexpr std::int64_t longest = std::int64_t{1} << 40;  // limit for an axis of an embedded weight
 
-/// Reads the file from a text that contains all files.
+/// Reads the file of a block from an entry that embedded_file wrote.
 void take_embedded(const JsonNode& embedded, BlockFile& file) {
   embedded.only({"graph", "weights"});
   const std::optional<std::string> bytes = from_base64(embedded.at("graph").text());

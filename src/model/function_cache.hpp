@@ -31,8 +31,8 @@ class FunctionCache {
   };
 
   /// Keeps at most `capacity` functions, and at least one. All players receive `options`. If `make_room` is not empty,
-  /// the cache calls it twice for a new function: before recording and planning, and again when the needs of the plan
-  /// are known, before the function joins the others. `make_room` may drop functions.
+  /// the cache calls it twice for a new function: before recording and planning, and again when the memory of the plan
+  /// is known, before the function is added. `make_room` may drop functions.
   explicit FunctionCache(std::size_t capacity, PlayerOptions options = {}, std::function<void()> make_room = {})
       : capacity_(std::max<std::size_t>(1, capacity)), options_(std::move(options)), make_room_(std::move(make_room)) {}
 

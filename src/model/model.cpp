@@ -33,7 +33,7 @@ std::vector<std::string> given_names(const model::Function& function) {
   return names;
 }
 
-/// Names unnamed results after the function.
+/// Returns the names of the results. Unnamed results are named after the function.
 std::vector<std::string> result_names(const model::Function& function, std::size_t count) {
   std::vector<std::string> names = given_names(function);
   if (!names.empty()) return names;

@@ -86,7 +86,7 @@ model::FoundWeights model::check_weights(const Store& weights, const std::vector
       const ArrayFile::Entry& described = location->second->described();
       const Shape shape = shape_of(entry.value, part);
       if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
-        found.erase(location);  // for example, a head for a different number of labels
+        found.erase(location);  // counts as missing; an example is a head for a different number of labels
       else if (described.shape != shape)
         list([&] {
           return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +

@@ -15,7 +15,8 @@ namespace xtape {
 namespace model {
 
 namespace {
-/// Returns the axes along which one operand may be scaled so that the result of the call is scaled accordingly.
+/// Returns the axes of operand `input` along which scales may vary. Scales along such an axis can be applied to the
+/// result of the call instead of the operand.
 Axes scalable_axes(const Tape& tape, const Node& node, std::size_t input) {
   Axes axes;
   if (!node.op->scaled) return axes;
@@ -130,7 +131,7 @@ Array as_half(const Array& weight, Dtype dtype) {
   Array half(dtype, weight.shape());
   convert_floats(weight, half);
   if (all_finite(half)) return half;
-  bool same = true;  // infinities and NaN stay the same
+  bool same = true;  // whether the same elements are finite before and after
   visit_floats(weight, [&](const auto* wide) {
     visit_floats(half, [&](const auto* narrow) {
       for (std::int64_t i = 0; i < weight.count(); ++i)
@@ -151,7 +152,7 @@ void Model::store_weights_as(Dtype dtype) {
   narrow_weights(dtype, true);
 }
 
-/// If `convert` is false, the new arrays are zero.
+/// If `convert` is false, the new arrays are zero instead of converted.
 void Model::narrow_weights(Dtype dtype, bool convert) {
   Store& store = data_->context.store;
   for (const Store::Entry& entry : store)

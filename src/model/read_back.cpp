@@ -16,9 +16,10 @@
 namespace xtape::model {
 
 namespace {
-constexpr double tolerance = 1e-4;  // of logits, relative to their norm; merged weights are rounded once more
+constexpr double tolerance = 1e-4;  // for distance(); merging adapters into weights rounds them once more
 
-/// The sizes for a play that compares two models, and the number of different tokens.
+/// The sizes of a play that compares two models. `tokens` is the number of different tokens; 0 means one for each class
+/// of the result.
 struct Trial {
   std::int64_t length, tokens;
 };
@@ -26,7 +27,7 @@ struct Trial {
 // tokens.
 constexpr Trial trials[] = {{32, 0}, {8, 0}, {8, 2}, {2, 2}, {1, 1}};
 
-constexpr std::int64_t longest_recorded = std::int64_t{1} << 20;  // tokens
+constexpr std::int64_t longest_recorded = std::int64_t{1} << 20;  // in tokens
 
 /// Returns an array for an input. Integers are random tokens below `tokens`, and floats are normal random numbers.
 /// Flags are all false.
@@ -95,7 +96,7 @@ std::optional<Played> first_played(const Model& model) {
   return std::nullopt;
 }
 
-/// Returns the norm of `b` - `a` relative to the norm of `a`, or 0 if both have the same bits.
+/// Returns norm(b - a) / norm(a). It is 0 if both arrays have the same bits.
 double distance(const Array& a, const Array& b) {
   if (a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0) return 0;
   Tape tape;
@@ -129,9 +130,10 @@ void require_same_weights(const Model& before, const Model& after) {
   for (const auto& [name, weight] : ours) require_same("weight '" + name + "'", weight, theirs.at(name), "");
 }
 
-/// Throws FileError if the function computes something else in the model than with the hyper-parameters of the folder
-/// `base` and its adapters in `adapter`. Few tokens do not show every hyper-parameter, such as a window of attention,
-/// so that the function is recorded for the most tokens that the model takes.
+/// Throws FileError if the function computes something else in `model` than in the model of the folder `base` with the
+/// adapters of the folder `adapter`. A play of few tokens does not show the effect of every hyper-parameter. For
+/// example, a window of attention may be longer than the text. The function is therefore recorded for as many tokens as
+/// the model can read, and the recordings are compared.
 void require_same_computation(const Model& model, const std::string& function, const std::string& base,
                               const std::string& adapter, ModelOptions options) {
   const auto recorded = [&](const Model& each, std::int64_t length) {

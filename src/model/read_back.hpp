@@ -12,8 +12,8 @@ namespace xtape::model {
 /// or if the two models have different logits on random tokens. The message says what differs and calls the folder
 /// `name`. If the model has no function `logits`, compares the first function that can be played on random inputs
 /// instead. If no function can be played, compares the weights. If `base` is not empty, the folder contains adapters,
-/// and is opened on top of the model in the folder `base`. Then also throws FileError if the hyper-parameters of `base`
-/// give another computation.
+/// and is opened on top of the model in the folder `base`. In this case, also throws FileError if the hyper-parameters
+/// of `base` lead to another computation than those of `model`.
 Model read_back(const Model& model, const std::string& folder, const std::string& name, const std::string& model_type,
                 const std::string& base = "");
 

@@ -1,5 +1,5 @@
-// Writes a definition as one text. The text contains the used files under "files", the contents of the mapping in place
-// of its file name under "hugging_face", and the values of the hyper-parameters.
+// Writes a definition as one text. The text contains the used files under "files", and the values of the
+// hyper-parameters. Under "hugging_face", it contains the mapping itself in place of its file name.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -91,8 +91,8 @@ class Writer {
     return key;
   }
 
-  /// Like the function above, for the file of a block. If several blocks use the same file, each has its own entry,
-  /// with its weights.
+  /// Like the function above, for the file of a block. If several blocks use the same file, each block has its own
+  /// entry with its own weights.
   std::string key_of(const Block& block) {
     std::string key = block.file;
     for (int i = 2; files_.contains(key); ++i) key = block.file + "#" + std::to_string(i);

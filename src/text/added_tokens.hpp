@@ -18,11 +18,11 @@ namespace xtape {
 struct AddedToken {
   std::string content;
   std::int32_t token;
-  bool special = false;      ///< Left out when tokens are decoded.
-  bool found = true;         ///< Found in texts. If false, the token's text is ordinary text there.
-  bool single_word = false;  ///< Found only if no letter or digit is next to it.
-  bool left = false;         ///< Includes the white space before it.
-  bool right = false;        ///< Includes the white space after it.
+  bool special = false;      ///< Whether decoding leaves the token out.
+  bool found = true;         ///< Whether the token is found in texts. If not, its text is ordinary text.
+  bool single_word = false;  ///< Whether it is found only where no letter or digit is next to it.
+  bool left = false;         ///< Whether a match includes the white space before it.
+  bool right = false;        ///< Whether a match includes the white space after it.
 };
 
 /// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.

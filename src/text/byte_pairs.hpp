@@ -10,11 +10,11 @@
 namespace xtape {
 
 struct BytePairOptions {
-  bool by_bytes = false;       ///< Words consist of bytes, and pieces are written with byte symbols.
-  bool whole_words = false;    ///< If a whole word is a piece, it becomes this piece without merges.
-  bool byte_fallback = false;  ///< Characters that are not pieces become the pieces of their bytes.
-  bool fuse_unknown = false;   ///< Neighbouring unknown characters are one token.
-  std::int32_t unknown = -1;   ///< The token of unknown characters. If it is -1, they are left out.
+  bool by_bytes = false;       ///< Whether words consist of bytes. Pieces are then written with byte symbols.
+  bool whole_words = false;    ///< Whether a word that is a piece becomes this piece without merges.
+  bool byte_fallback = false;  ///< Whether characters that are not pieces become the pieces of their bytes.
+  bool fuse_unknown = false;   ///< Whether neighbouring unknown characters are one token.
+  std::int32_t unknown = -1;   ///< The token of unknown characters. If it is -1, these characters are left out.
   std::string prefix = {};     ///< The beginning of pieces for characters that do not begin a word.
   std::string suffix = {};     ///< The end of pieces for characters that end a word.
 };

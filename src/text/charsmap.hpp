@@ -12,8 +12,8 @@ namespace xtape {
 /// Darts-clone.
 class Charsmap {
  public:
-  /// Reads the map from base64, the form in tokenizer.json. Throws Error if the text is not base64 or its sizes do not
-  /// fit.
+  /// Reads the map from base64, the form in tokenizer.json. Throws Error if the text is not base64, or if it is shorter
+  /// than its trie should be.
   explicit Charsmap(const std::string& base64);
   /// Returns `text`, which must be UTF-8, with all replacements. A grapheme cluster of less than 6 bytes is replaced as
   /// a whole. Otherwise its characters are replaced one by one. Throws Error if the trie refers outside itself.

@@ -102,7 +102,7 @@ class CsvReader {
       for (const std::string& name : *list) place_of(name);
   }
 
-  /// Returns a hint if the only column seems to be several with another character between them.
+  /// Returns a hint if the table has one column that seems to be several columns with another separator.
   std::string other_separator() const {
     for (const char other : {';', '\t', ',', '|'})
       if (names_.size() == 1 && other != options_.separator && lines_[0].find(other) != std::string::npos)
@@ -123,8 +123,8 @@ class CsvReader {
     return static_cast<std::size_t>(found - names_.begin());
   }
 
-  /// Returns a label. An empty field is an error, unless the option `missing` is set. The label of an empty field is
-  /// then "", and its index is -1.
+  /// Returns a label. An empty field is an error unless the option `missing` is set. If `missing` is set, the label of
+  /// an empty field is "", and its index becomes -1.
   std::string label(const std::string& field, const std::string& column, std::size_t row) const {
     if (const std::string text = trimmed(field); !text.empty()) return text;
     if (!options_.missing)

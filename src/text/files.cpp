@@ -79,8 +79,8 @@ class Incoming {
 
 constexpr std::size_t piece_bytes = std::size_t{1} << 17;
 
-/// A compressed file that unpacks to more than 200 times its size is rejected, so that a file of a few kilobytes cannot
-/// fill the memory. Up to 64 MiB of text are always accepted.
+/// A compressed file that unpacks to more than 200 times its size is rejected, because a file of a few kilobytes could
+/// otherwise fill the memory. Up to 64 MiB of text are always accepted.
 constexpr std::size_t most_unpacked_times = 200;
 constexpr std::size_t unpacked_in_any_case = std::size_t{64} << 20;
 

@@ -1,4 +1,4 @@
-/// The data of objects that share their data.
+/// Access to data that several objects share.
 #pragma once
 
 #include <memory>

@@ -79,7 +79,7 @@ Array image_array(const Images& images, const ImageOptions& options) {
 struct ImageBatches::Data {
   Images training, validation;
   ImageBatchesOptions options;
-  std::optional<std::uint64_t> ordered;  // the epoch of `order`, which is kept because each batch of the epoch needs it
+  std::optional<std::uint64_t> ordered;  // the epoch of `order`; every batch of this epoch needs `order`
   std::vector<std::uint32_t> order;
 
   std::int64_t batches(const Images& images) const {

@@ -53,7 +53,7 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
       at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
     std::int64_t value = -1;
-    constexpr std::int64_t most = 100'000'000'000'000'000;  // what is larger is as wrong
+    constexpr std::int64_t most = 100'000'000'000'000'000;  // stands for all larger numbers, which are errors
     for (; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9'; ++at)
       value = std::min(most, std::max<std::int64_t>(0, value) * 10 + (bytes[at] - '0'));
     return value;
@@ -75,7 +75,7 @@ Interleaved read_pnm(const std::string& path, const std::string& bytes) {
     fail_image(path, "the PNM image has " + std::to_string(bytes.size() - at) + " bytes of the " +
                          std::to_string(image.shape.pixels()) + " of its pixels: the file is cut off");
   reserve(image, path);
-  std::uint8_t scaled[256];  // halves go to the even byte, as in Pillow
+  std::uint8_t scaled[256];  // rounded; halves become the even byte, as in Pillow
   for (int value = 0; value < 256; ++value)
     scaled[value] =
         static_cast<std::uint8_t>(std::min(255.0, std::nearbyint(value / static_cast<double>(largest) * 255)));
@@ -93,14 +93,14 @@ Images planar(const Interleaved& image, std::int64_t channels) {
   images.pixels.reserve(static_cast<std::size_t>(images.shape.pixels()));
   for (std::int64_t channel = 0; channel < channels; ++channel)
     for (std::int64_t i = 0; i < pixels; ++i) {
-      const bool to_grey = from == 3 && channels == 1;  // the luma of ITU-R BT.601, with the bytes of Pillow's "L"
+      const bool to_grey = from == 3 && channels == 1;  // ITU-R BT.601, rounded as in Pillow's mode "L"
       const int grey = to_grey ? (19595 * at(i, 0) + 38470 * at(i, 1) + 7471 * at(i, 2) + 32768) / 65536 : 0;
       images.pixels.push_back(to_grey ? static_cast<std::uint8_t>(grey) : at(i, std::min(channel, from - 1)));
     }
   return images;
 }
 
-/// The first bytes of the kinds of images that are not read.
+/// The first bytes of image files of kinds that cannot be read.
 constexpr std::pair<std::string_view, const char*> unread_kinds[] = {
     {"\xff\xd8\xff", "JPEG"}, {"GIF8", "GIF"},        {"BM", "BMP"},
     {"RIFF", "WebP"},         {{"II*\0", 4}, "TIFF"}, {{"MM\0*", 4}, "TIFF"}};
@@ -133,7 +133,8 @@ std::vector<std::string> sorted_names(const std::string& folder) {
   return names;
 }
 
-/// Whether the file is an image by its name, also one of a kind that is not read: none is left out silently.
+/// Returns whether the ending of a file's name is that of an image. This includes kinds of images that cannot be read.
+/// Such a file is then an error. Otherwise it would be left out silently.
 bool is_image_name(const std::string& name) {
   constexpr const char* endings =
       ".png .pgm .ppm .pnm .pbm .pam .jpg .jpeg .jpe .jfif .gif .bmp .webp .tif .tiff .avif .heic";

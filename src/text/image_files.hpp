@@ -23,14 +23,14 @@ struct Interleaved {
 void check_sides(const ImageShape& shape, const std::string& path);
 /// Throws Error if the pixels are not a whole number of images of the shape.
 void check_pixels(const Images& images);
-/// Throws Error if there are not 1 or 3 channels.
+/// Throws Error if `channels` is neither 1 nor 3.
 void check_channels(std::int64_t channels);
 /// Reserves memory for the pixels of the image's shape. Checks the size first.
 void reserve(Interleaved& image, const std::string& path);
 
 /// Returns the image of a PNG file with these bytes. It has three channels with the values of Pillow's convert("RGB"):
-/// grey becomes three equal channels, transparency is dropped, and the upper 8 bits of 16-bit values count. The
-/// orientation in a chunk eXIf turns the image. Throws FileError.
+/// grey becomes three equal channels, transparency is dropped, and 16-bit values keep only their upper 8 bits. If the
+/// file has a chunk eXIf, the image is turned as its orientation specifies. Throws FileError.
 Interleaved read_png(const std::string& path, const std::string& bytes);
 
 }  // namespace xtape

@@ -1,5 +1,5 @@
-// Reads preprocessor_config.json of a published model, which specifies what transformers does with images before the
-// model reads them.
+// Reads preprocessor_config.json of a published model. The file specifies how transformers prepares images for the
+// model.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -15,9 +15,9 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t first_filter = 1;  // ImageFilter has the order of Pillow's numbers, starting at this number
+constexpr std::int64_t first_filter = 1;  // Pillow's number of the first ImageFilter; the others follow in order
 
-/// Keys that do not affect the numbers of an image, or that describe what is always done: images are converted to red,
+/// Keys that do not affect the numbers of an image, and do_convert_rgb, because images are always converted to red,
 /// green and blue.
 constexpr const char* without_effect =
     "processor_class do_convert_rgb data_format input_data_format return_tensors device disable_grouping auto_map "
@@ -27,7 +27,8 @@ constexpr const char* with_effect =
     "image_processor_type feature_extractor_type do_resize size default_to_square resample do_center_crop crop_size "
     "do_rescale do_normalize rescale_factor image_mean image_std";
 
-/// The models whose processors treat these keys in the same way, and the endings of the names of such processors.
+/// The models whose processors interpret these keys in the same way. The name of a processor is the name of a model and
+/// one of the endings in `processor_names`.
 constexpr const char* known_models = "ViT DeiT CLIP Bit Beit Blip Siglip Pvt MobileNetV2";
 constexpr const char* processor_names[] = {"ImageProcessor", "ImageProcessorFast", "ImageProcessorPil",
                                            "FeatureExtractor"};
@@ -82,7 +83,7 @@ class Reader {
       node.fail("'" + key + "' is \"" + type_ + "\", which may prepare images in a way of its own: supported are " +
                 "ImageProcessor, also with Fast or Pil behind it, and FeatureExtractor of " + known_models);
   }
-  /// Returns the value of a key that is needed.
+  /// Returns the value of a key, or nothing if the key is missing. Fails if the value is null.
   std::optional<JsonNode> value(const char* key) const {
     if (!root_.has(key)) return std::nullopt;
     if (root_.at(key).is_null())
@@ -94,7 +95,8 @@ class Reader {
                (type_.empty() ? "" : ", whose default for " + type_ + " is not known here") + ": write it");
   }
   bool is_vit() const { return model_ == "ViT"; }
-  /// Returns a flag; null is false. Defaults are known only for ViT.
+  /// Returns a flag, or `otherwise` if the key is missing. A flag of null is false. Fails if do_center_crop is missing
+  /// and the model is not ViT, because its default is then not known.
   bool flag(const char* key, bool otherwise) const {
     if (root_.has(key)) return !root_.at(key).is_null() && root_.at(key).flag();
     if (!is_vit() && std::string(key) == "do_center_crop") fail_missing(key);
@@ -137,7 +139,8 @@ class Reader {
       std::tie(resize.height, resize.width) = sides(*size);
     }
   }
-  /// Returns one number, or one number for each channel. The default is 0.5.
+  /// Returns one number, or one number for each channel. The default for ViT is 0.5. For other models, fails if the key
+  /// is missing.
   std::vector<double> numbers(const char* key) const {
     const auto found = value(key);
     if (!found && !is_vit()) fail_missing(key);

@@ -1,5 +1,5 @@
-// Resizes images to the same bytes as Pillow 13. One pass along the rows and one pass along the columns each round to
-// bytes.
+// Resizes images to the same bytes as Pillow 13. There is one pass along the rows and one pass along the columns. Each
+// pass rounds to bytes.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -101,10 +101,11 @@ std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels,
   return made;
 }
 
-/// Returns the centre of planes. Pixels outside of the planes are 0.
+/// Returns the centre of each plane, with `height` rows and `width` columns. Pixels outside of the plane are 0.
 std::vector<std::uint8_t> middle(const std::vector<std::uint8_t>& pixels, const ImageShape& shape, std::int64_t height,
                                  std::int64_t width) {
-  // The beginning of the part. It is rounded down if the part is the smaller one, as in transformers.
+  // The first row and column of the centre. They are negative if the planes are smaller than the centre. They are then
+  // rounded down, as in transformers. (C++ rounds towards 0.)
   const std::int64_t top = (shape.height - height) / 2 - (shape.height < height && (height - shape.height) % 2 != 0);
   const std::int64_t left = (shape.width - width) / 2 - (shape.width < width && (width - shape.width) % 2 != 0);
   const std::int64_t planes = static_cast<std::int64_t>(pixels.size()) / (shape.height * shape.width);
@@ -154,7 +155,7 @@ Images resized(const Images& images, const ImageResize& resize) {
   check_pixels(images);
   const ImageShape wanted = target(shape, resize);
   const auto planes = static_cast<std::int64_t>(images.pixels.size()) / (shape.height * shape.width);
-  // Pillow 13 shrinks the columns first where the height loses more than twice what the width does.
+  // Pillow 13 first resizes along the columns if the height shrinks by more than twice as many pixels as the width.
   const std::int64_t lower = shape.height - wanted.height;
   const bool columns_first = lower > 0 && lower > 2 * (shape.width - wanted.width);
   const ImageShape between = columns_first ? ImageShape{shape.channels, wanted.height, shape.width}

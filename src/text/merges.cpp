@@ -13,7 +13,7 @@ std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
 }
 
 /// A candidate merge of the token at index `at` with its right neighbour. When the candidate was pushed, these tokens
-/// were `left` and `right`. It is stale if they have changed since.
+/// were `left` and `right`. The candidate is stale if one of them has changed since.
 struct Possible {
   std::int32_t rank;
   std::int32_t token;

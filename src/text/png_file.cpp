@@ -32,7 +32,7 @@ struct PngReader {
   bool begin() {
     if (info == nullptr || setjmp(png_jmpbuf(png)) != 0) return false;
     png_set_benign_errors(png, 1);
-    // Texts and profiles, which may be large, are passed over; the camera's orientation is read.
+    // Skips texts and profiles, which may be large. Reads the camera's orientation (eXIf).
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, reinterpret_cast<png_const_bytep>("eXIf"), 1);
     png_read_info(png, info);
@@ -49,9 +49,9 @@ struct PngReader {
     png_read_image(png, rows);
     return true;
   }
-  /// The orientation of Exif, 1 to 8, also from behind the pixels; 1 if there is none.
+  /// Returns the Exif orientation, 1 to 8, or 1 if the file has none. The file may have it after the pixels.
   int orientation() {
-    if (setjmp(png_jmpbuf(png)) == 0) png_read_end(png, info);  // what is damaged here is no matter
+    if (setjmp(png_jmpbuf(png)) == 0) png_read_end(png, info);  // damage after the pixels is ignored
     png_bytep exif = nullptr;
     png_uint_32 size = 0;
     if (png_get_eXIf_1(png, info, &size, &exif) == 0 || size < 8) return 1;
@@ -85,7 +85,7 @@ struct PngReader {
   }
 };
 
-/// The image as it is to be seen, by its orientation of Exif.
+/// Returns the image turned and mirrored as its Exif orientation specifies.
 Interleaved turned(const Interleaved& image, int orientation) {
   const auto [channels, height, width] = image.shape;
   const bool transposes = orientation >= 5;

@@ -47,7 +47,7 @@ void read_merges(const std::string& text, BytePairs& pairs) {
 }  // namespace
 
 struct PublishedTokenizer::Data {
-  Json json;                         // the JSON in which the tokenizer is saved, without the tokens of a folder
+  Json json;                         // the JSON of the saved tokenizer; to_json() sets its entry "published"
   std::vector<TokenizerFile> files;  // a name that begins with a dot is appended to the stem
   Pipeline pipeline;
   std::int32_t end = -1;

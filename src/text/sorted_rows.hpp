@@ -15,8 +15,8 @@ inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
   return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
 }
 
-/// If the option `tokens` is set, and in draws, the number of rows of a batch is a multiple of this number where
-/// possible. There are then fewer shapes of batches.
+/// If the option `tokens` is set, and in draws, the row count of a batch is a multiple of `unit` where possible. There
+/// are then fewer shapes of batches.
 inline constexpr std::int64_t unit = 8;
 
 inline bool has_numbers(const std::vector<Column>& columns) {
@@ -80,7 +80,7 @@ class SortedRows {
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
     Cut made{first, last - first, rounded_up(std::max<std::size_t>(1, last - first), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
-    if (first == last) lengthen(made, places_[0]);  // no row counts, so the shortest row serves as padding
+    if (first == last) lengthen(made, places_[0]);  // the shortest row serves as padding
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
     check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
     return made;

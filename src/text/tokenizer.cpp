@@ -93,8 +93,8 @@ std::unique_ptr<Tokenizer> published_tokenizer_of(const JsonNode& json, const st
 std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool target) {
   const auto path = [&](const char* name) { return (fs::path(folder) / name).string(); };
   const bool two_files = path_exists(path("vocab.json")) || path_exists(path("merges.txt"));
-  // A tokenizer.json next to the two files takes precedence, because it may have another word pattern. The JSON of a
-  // saved tokenizer may have the same file name, but has no "model".
+  // A tokenizer.json of the format of the Hugging Face Hub takes precedence over the two files, because it may have
+  // another word pattern. The JSON of a tokenizer that xtape saved may have the same file name, but has no "model".
   const bool says_more =
       two_files && path_exists(path("tokenizer.json")) &&
       JsonNode(read_file(path("tokenizer.json")), path("tokenizer.json"), JsonErrors::file).has("model");

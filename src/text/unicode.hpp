@@ -9,8 +9,8 @@ namespace xtape {
 
 /// The normal forms of Unicode Standard Annex 15.
 struct NormalForm {
-  bool compatible;  ///< NFKC and NFKD: compatibility characters are replaced.
-  bool composed;    ///< NFC and NFKC
+  bool compatible;  ///< Whether compatibility characters are replaced, as in NFKC and NFKD.
+  bool composed;    ///< Whether characters are composed, as in NFC and NFKC.
 };
 
 /// Returns `text`, which must be UTF-8, in a normal form. Takes O(n log n) time for any text, also for long runs of

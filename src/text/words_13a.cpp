@@ -29,9 +29,9 @@ bool is_mark(char c) {
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-/// Finds every pair of adjacent bytes that `is_pair` accepts, from left to right and without overlap. Writes it as
-/// `before`, first byte, space, second byte, `after`. Bytes are sufficient, because the predicates test only for ASCII
-/// characters.
+/// Finds every pair of adjacent bytes that `is_pair` accepts, from left to right and without overlap. Replaces each
+/// pair by `before`, first byte, space, second byte, `after`. Bytes are sufficient, because the predicates test only
+/// for ASCII characters.
 template <class IsPair>
 std::string space_pairs(const std::string& text, const IsPair& is_pair, const char* before, const char* after) {
   std::string spaced;

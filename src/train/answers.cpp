@@ -9,7 +9,7 @@ namespace xtape::train {
 
 namespace {
 /// Text of word tokenizers is split at spaces. Other text uses sacreBLEU's tokenization "13a". If the tokenizer
-/// lower-cases, the comparison ignores case, because the model cannot reproduce it.
+/// lower-cases, the comparison ignores case, because the model cannot write capital letters.
 BleuOptions bleu_options(const TokenizerSettings& settings) {
   if (settings.kind == "words") return {"none", settings.words.lower_case};
   return {"13a", settings.kind == "sentencepiece" && settings.pieces.lower_case};

@@ -59,7 +59,7 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& [name, weights] = results[i];
     Shape shape = weights.shape();
-    shape.erase(1);  // the only row
+    shape.erase(1);  // the axis of rows; the batch has one row
     const Read& queries = reads[sides[i].queries];
     const Read& keys = reads[sides[i].keys];
     const bool produces = sides[i].queries != sides[i].keys && !queries.produced.empty();

@@ -99,7 +99,7 @@ void load_last(const std::vector<std::string>& found, const std::function<void(c
   try {
     load(found.back());
   } catch (const CommunicationError&) {
-    throw;  // the checkpoint may be intact
+    throw;  // the connection failed; the checkpoint may be intact
   } catch (const Error& error) {
     for (auto each = found.rbegin() + 1; each != found.rend(); ++each) {
       try {

@@ -22,7 +22,8 @@ struct UpdatePrivacy {
 /// The state from which a run continues, apart from its arrays.
 struct State {
   std::int64_t step = 0;  ///< The number of updates made, which the schedule counts.
-  /// The number of micro-batches played. It is the index in the data order and the step of random ops.
+  /// The number of micro-batches played. It is the index of the next batch in the data order, and the draw number of
+  /// random ops.
   std::uint64_t cursor = 0;
   std::uint64_t seed = 0;          ///< The seed of the random ops and the data order.
   std::int64_t best_step = -1;     ///< The step of the best evaluation; -1 before the first finite one.
@@ -31,7 +32,7 @@ struct State {
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
   UpdatePrivacy privacy = {};      ///< The privacy settings of all updates.
-  bool evaluation_due = false;     ///< This step must be evaluated, because its evaluation was not completed.
+  bool evaluation_due = false;     ///< Whether the evaluation of this step was not completed and is due.
 };
 
 /// Writes weights.safetensors, optimizer.safetensors, state.json and, if the next batch continues from states,
@@ -56,9 +57,9 @@ std::string checkpoint_name(std::int64_t step);            ///< Returns a name s
 /// The step in the directory's name, or -1 if this is not the name of a checkpoint.
 std::int64_t step_of_checkpoint(const std::string& path);
 
-/// Removes incomplete checkpoints that crashes left. Removes all other checkpoints except the last `keep` ones and the
-/// one of step `best`. If `keep` is 0, keeps all complete checkpoints. If a checkpoint cannot be removed, calls `warn`;
-/// the next call tries again.
+/// Removes incomplete checkpoints that crashes left. Also removes all complete checkpoints except the last `keep` ones
+/// and that of step `best`. If `keep` is 0, keeps all complete checkpoints. If a checkpoint cannot be removed, calls
+/// `warn`; the next call tries again.
 void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std::int64_t best,
                             const std::function<void(const std::string& sentence)>& warn = {});
 
@@ -66,8 +67,8 @@ void remove_old_checkpoints(const std::string& directory, std::int64_t keep, std
 void set_aside_after(const std::string& directory, std::int64_t step);
 
 /// Calls `load` with the last checkpoint of `found`. If this call throws an Error, calls `load` with the earlier
-/// checkpoints, latest first, until a call succeeds. Then throws FileError, which names the checkpoint of this call. If
-/// no call succeeds, the first error propagates. A CommunicationError propagates at once.
+/// checkpoints, latest first, until a call succeeds. Then throws a FileError that names the checkpoint that this call
+/// loaded. If no call succeeds, the first error propagates. A CommunicationError propagates at once.
 void load_last(const std::vector<std::string>& found, const std::function<void(const std::string&)>& load);
 
 /// Loads weights from the checkpoints in `directory` into the model. `choice` selects one checkpoint, or the mean of

@@ -26,7 +26,7 @@ class Windows {
 
   std::size_t batches() const { return batches_; }
 
-  /// Returns a batch of the next windows. If fewer windows than rows remain, no target of the other rows counts.
+  /// Returns a batch of the next windows. If fewer windows than rows remain, the targets of the other rows are ignored.
   const BatchArrays& next() {
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");

@@ -28,12 +28,12 @@ class Evaluator {
   Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
   void add(const Sums& sums);  ///< Adds the sums of a batch.
   /// Throws EvaluationError if the sums of batch `item` are not finite. The message names the failing call. All ranks
-  /// of the group must call this function together with the same sums. At least one rank has played the batch.
+  /// of the group must call this function together with the same sums. At least one rank must have played the batch.
   void check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const;
   /// Call this function if play(item, …) has thrown on this rank. Writes this play to `folders`. Returns a sentence
   /// about each folder, or "" if no failing call was found.
   std::string saved_failure(std::size_t item) const;
-  /// Returns the means over all batches since the restart. Throws Error if no target counts.
+  /// Returns the means over all batches since restart(). Throws Error if no target counts.
   Evaluation measured() const;
 
   std::string name = "the evaluation";  ///< For errors.
@@ -62,7 +62,7 @@ class Evaluator {
   };
   /// Returns the failure of a batch that this rank has played, or null if there is none.
   const FailedPlay* failure_of(std::size_t item) const;
-  std::optional<Failing> failed_;  // the first batch that is not finite since the restart, or the batch that threw
+  std::optional<Failing> failed_;  // the first batch since restart() that threw or is not finite
 };
 
 }  // namespace xtape::train

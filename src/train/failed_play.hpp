@@ -32,9 +32,9 @@ FailedPlay failed_play(PlayableFunction& function, const std::vector<Feed>& feed
 std::string save_failure(const FailedPlay& failed, const FailureFolders& folders);
 
 /// Returns a text for an error, such as "the loss of update 3 is not finite: NaN in …". `own` is the failed play of the
-/// calling rank, or null. All ranks must call this function together and return the same text, apart from the sentences
-/// about saving. It describes the failed play of one rank: the first rank that found a failing call. If no rank found a
-/// failing call, it is the first rank that has a failed play. Only this rank saves its play to `folders`.
+/// calling rank, or null. All ranks must call this function together. They receive the same text, apart from the
+/// sentences about saving. The text describes the failed play of one rank. This is the first rank that found a failing
+/// call, or else the first rank that has a failed play. Only this rank saves its play to `folders`.
 std::string not_finite_text(const std::string& what, const FailedPlay* own, ranks::RankGroup& group,
                             const FailureFolders& folders);
 

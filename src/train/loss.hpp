@@ -28,7 +28,7 @@ struct RecordedLoss {
 /// Returns the values of the named sizes of the function `loss` for batches of this shape. Throws DefinitionError if
 /// the batch does not fit the inputs of `loss`.
 NamedSizes loss_sizes(const Model& model, const BatchArrays& batch);
-/// `lines` has the meaning of Model::record.
+/// `lines` has the same meaning as in Model::record.
 RecordedLoss record_loss(const Model& model, Tape& tape, const NamedSizes& sizes, RecordedLines* lines = nullptr);
 
 /// Checks that `loss` can be recorded for the largest batch and for the batch with the longest rows. Errors of

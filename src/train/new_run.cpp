@@ -22,7 +22,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
     json["original"] = std::filesystem::absolute(find_definition(recipe.definition)).lexically_normal().string();
   if (recipe.data.has_rows() && recipe.data.has_tokens()) json["data"]["longest_row"] = batches.columns();
   if (recipe.data.has_images()) write_preparation(recipe.data, json["data"]);
-  for (const ArrayInput& input : inputs)  // other tables may lack some of the columns for which "*" stands
+  for (const ArrayInput& input : inputs)  // lists the columns of "*", because later tables may have others
     if (input.list) json["data"]["inputs"][input.name] = input.columns;
   return json.dump(2) + "\n";
 }
@@ -63,7 +63,8 @@ void write_files(const Model& model, const Recipe& recipe, const Tokenizers& tok
 }  // namespace
 
 Model checked_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
-  with_steps(recipe.trainer.schedule, batches.epoch_batches(), recipe.trainer.accumulate);  // throws if it has none
+  // Throws if the end of the schedule does not fit the data.
+  with_steps(recipe.trainer.schedule, batches.epoch_batches(), recipe.trainer.accumulate);
   Model model = new_model(recipe, tokenizers, batches, false);
   check_loss(model, batches);
   check_labels(model, batches.blank(), tokenizers.labels);

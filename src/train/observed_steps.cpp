@@ -20,7 +20,7 @@ PlayerOptions unmeasured(PlayerOptions options) {
   return options;
 }
 
-/// Returns the result of the module: its first result if this is a float array, or otherwise nothing.
+/// Returns the first result of the module, or nothing if this result is not a float array.
 std::optional<Var> result_of(const NamedVars& values, const std::string& module) {
   for (const std::string& name : {module, module + ".0"})
     if (const Var* value = values.find(name); value != nullptr && is_floating(value->dtype())) return *value;
@@ -162,7 +162,7 @@ std::vector<ModuleStatistics> ObservedSteps::statistics_of(const Function& step)
   const auto number = [&](const Var& var) -> std::optional<double> {
     return var.empty() ? std::nullopt : std::optional(step.player.scalar(var));
   };
-  const auto of_mean = [&](const Var& var) {  // with respect to the mean loss
+  const auto of_mean = [&](const Var& var) {  // converts gradients of the sum of losses to gradients of the mean
     std::optional<double> value = number(var);
     if (value) *value /= count;
     return value;

@@ -21,8 +21,8 @@ struct ObservedNotes {
   std::vector<ModuleNotes> modules;
 };
 
-/// Throws DefinitionError if the training step on a batch of this shape does not compute a value with each of these
-/// names (see Model::record). The message suggests the nearest name.
+/// Throws DefinitionError if the training step on a batch of this shape has no value with one of these names (see
+/// Model::record). The message suggests the nearest name.
 void check_watched(const Model& model, const BatchArrays& batch, const std::vector<std::string>& names);
 
 class ObservedSteps {

@@ -12,12 +12,12 @@ namespace xtape::train {
 /// the training is not private, the divisor is the usual one, and there is no noise and no privacy loss.
 class Privacy {
  public:
-  /// Throws Error if the options of a private training are out of range, or do not fit together or with the model or
-  /// the batches. The message says which values are valid.
+  /// Throws Error if the options of a private training are out of range, contradict each other, or do not fit the model
+  /// or the batches. The message says which values are valid.
   Privacy(const Model& model, const Batches& batches, const TrainerOptions& options);
 
   bool on() const { return options_.clip_norm > 0; }
-  /// Returns the number by which sums of gradients are divided. `count` is the number of targets that count.
+  /// Returns the number by which sums of gradients are divided. `count` is the number of targets of the loss.
   double divisor(double count) const { return on() ? static_cast<double>(draws_.expected) : count; }
   /// Returns the noise of the update that follows `updates` earlier updates.
   GradientNoise noise(std::int64_t updates) const;

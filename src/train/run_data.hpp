@@ -51,11 +51,11 @@ class Texts {
     ArrayRows arrays;
     std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
     std::vector<Part> parts;  // in order
-    std::size_t skipped = 0;  // number of rows at the beginning of the parts that belong to another split
+    std::size_t skipped = 0;  // number of first rows of the parts; they belong to another split
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
   static void read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split);
-  /// Moves the last part of the training split to the validation split.
+  /// Moves the last rows of the training split, or the end of its text, to the validation split.
   void split(const Recipe::Data& data);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
   const Split& evaluated(bool on_test) const;

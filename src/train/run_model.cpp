@@ -99,7 +99,8 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
 }
 
 namespace {
-/// Writes the names of labels for an export, and the preparation of images unless they are neither grey nor coloured.
+/// Writes the names of labels for an export. If the model reads images of one or three channels, also writes their
+/// preparation. For other numbers of channels, removes the file of the preparation.
 void write_for_export(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
                       const std::string& folder) {
   make_folders(folder);

@@ -20,7 +20,7 @@ ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches,
                 (schedule.epochs == 1 ? "is " : "are ") + counted(schedule.steps, "update") + ", fewer than the " +
                 std::to_string(schedule.warmup) + " of schedule.warmup");
   }
-  rate_at(schedule, 1);  // throws if it is wrong in another way
+  rate_at(schedule, 1);  // throws if another option of the schedule is wrong
   return schedule;
 }
 

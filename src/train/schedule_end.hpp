@@ -7,8 +7,9 @@
 
 namespace xtape::train {
 
-/// The schedule; one whose end is given in epochs ends with the update that completes them. An update adds `accumulate`
-/// of the `epoch_batches` batches. Throws Error if there are no epochs, or the warm-up is longer.
+/// Returns the schedule with its end in updates. If the end is given in epochs, the schedule ends with the update that
+/// completes these epochs. An epoch has `epoch_batches` batches, and an update reads `accumulate` batches. Throws Error
+/// if the data has no epochs, or if the warm-up is longer than the schedule.
 ScheduleOptions with_steps(ScheduleOptions schedule, std::int64_t epoch_batches, std::int64_t accumulate);
 
 }  // namespace xtape::train

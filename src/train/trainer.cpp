@@ -102,7 +102,8 @@ struct Trainer::Data {
     return {model, playing, [this] { make_room(true); }};
   }
 
-  /// A single process is interrupted at once. Several processes continue until all agree.
+  /// Asks whether this rank is interrupted. A single process then stops at once. Several processes continue until all
+  /// of them agree to stop.
   void between() {
     interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
     if (interrupted && group.size() == 1) stop_here();
@@ -127,8 +128,8 @@ struct Trainer::Data {
     }
   }
 
-  /// Makes the observations that are due before the next update. If `failed` is true, this update has failed after the
-  /// due observations were made. The function then makes the observations that were not due.
+  /// Makes the observations that are due before the next update. If `failed` is true, this update has failed, and the
+  /// observations that were due before it exist already. In this case, makes the observations that were not due.
   void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
     if (group.rank() != 0) return;
     const std::int64_t number = state.step + 1;
@@ -142,7 +143,7 @@ struct Trainer::Data {
       } catch (const MemoryError& error) {
         if (callbacks.warning)
           callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
-      } catch (const Error&) {  // the error of the update itself is more useful
+      } catch (const Error&) {  // the caller reports the error of the update itself
       }
       if (made) callback(number, *made);
     };
@@ -220,7 +221,7 @@ struct Trainer::Data {
   }
 
   /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
-  /// update. The plays of the update have produced the gradients.
+  /// update as one of the plays that produced the gradients.
   [[noreturn]] void overflows(const UpdateError& error) {
     std::string text = error.what();
     if (group.rank() == 0)

@@ -10,8 +10,8 @@ namespace xtape::train {
 TrainingMemory::TrainingMemory(std::size_t limit, std::shared_ptr<Arena> arena, std::size_t later, std::size_t grown,
                                bool one_shape)
     : limit_(limit), arena_(std::move(arena)), absent_(later), growth_(grown) {
-  // For threads, files and code. With plans of many shapes, also for freed memory in fragments that are too small for
-  // reuse.
+  // The reserve for threads, files and code. It is twice as large for plans of many shapes, because freed memory may
+  // then remain in fragments that are too small for reuse.
   constexpr std::size_t least = std::size_t{5} << 18;
   reserve_ = one_shape ? least : 2 * least;
   later_ = later + reserve_;

@@ -46,7 +46,7 @@ class TrainingMemory {
   [[noreturn]] void refuse(std::size_t needed, const std::string& most) const;
   std::size_t limit_;
   std::shared_ptr<Arena> arena_;
-  std::optional<std::size_t> counted_;  // the argument `counted` of settle(); empty before
+  std::optional<std::size_t> counted_;  // the argument `counted` of settle(); empty until settle() returns
   std::size_t reserve_;                 // for threads, files, code and the growth of the process
   std::size_t later_;
   std::size_t absent_;           // the part of `later_` for moments and gradients

@@ -8,7 +8,7 @@
 namespace xtape::train {
 
 namespace {
-// limit for a model without its own limit, because attention needs much memory
+// the maximum number of tokens of a source if the model has no limit; attention to long sources needs much memory
 constexpr std::int64_t longest_source = 1000;
 
 std::string packed(const std::vector<Hypothesis>& hypotheses) {

@@ -188,6 +188,11 @@ TEST_CASE("a part that is left out gives back its first argument") {
                    in_float64());
   CHECK(model.parameter_count() == 0);
   CHECK(same(played(model)[0], x));
+  const std::string part = R"("p": {"block": "scale", "when": "n > 3"})";
+  const Model without = Model::parse(definition(scale, part, function("f", "p() + x"), "\"n\": 3"), in_float64());
+  CHECK(error_of([&] { played(without); })
+            .find("module 'p' is left out of this model, so a call of it returns its first argument: give it an "
+                  "argument") != std::string::npos);
 }
 
 TEST_CASE("functions call each other; results have names") {

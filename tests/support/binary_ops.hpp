@@ -30,7 +30,7 @@ void check_binary(Binary op, const Expected& expected) {
   check_binary_as<std::int64_t>(op, expected);
 }
 
-/// Checks gradients with broadcasting in both directions, away from kinks.
+/// Checks gradients with broadcasting of one operand and of both operands. All points are away from kinks.
 inline void check_binary_gradients(Binary op) {
   const xt::xarray<double> a{{0.5, 1.75, 2.5}, {3.25, 0.7, 1.4}};
   const xt::xarray<double> b{1.25, 2.25, 0.9};

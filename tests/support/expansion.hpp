@@ -25,7 +25,7 @@ inline std::vector<Array> references_of(const Vars& outputs) {
   return values_of(outputs, options);
 }
 
-/// Checks that the results of two kernels have the same bits and agree with the reference.
+/// Checks that the results on one thread and on three threads have the same bits and agree with the reference.
 inline void check_agreement(const Array& one, const Array& three, const Array& expanded, double tolerance) {
   CHECK(std::memcmp(one.data(), three.data(), one.bytes()) == 0);
   const xt::xarray<double> kernel = as_doubles(one), reference = as_doubles(expanded);

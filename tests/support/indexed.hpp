@@ -33,7 +33,8 @@ inline Doubles as_numbers(const Integers& values, const Shape& shape) {
   return made_from(shape, [&](const Shape&) { return static_cast<double>(*next++); });
 }
 
-/// Checks vmap over axis 0 of all operands against a loop. Repeats the check with each operand in turn unmapped.
+/// Checks vmap over axis 0 of all operands against a loop. Repeats the check once for each operand, with this operand
+/// unmapped.
 inline void check_vmap(const OneResult& function, const std::vector<Doubles>& points) {
   for (std::size_t same = points.size() == 1 ? 1 : 0; same <= points.size(); ++same) {
     CAPTURE(same);

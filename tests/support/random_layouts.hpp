@@ -45,7 +45,7 @@ struct LayoutFreedom {
   bool reorders = true;
   bool gaps = true;
   bool reverses = true;
-  bool repeats = false;  ///< Allows strides of 0. Not for arrays that are written.
+  bool repeats = false;  ///< Whether strides of 0 are allowed. False for arrays that are written.
 };
 
 template <class T>

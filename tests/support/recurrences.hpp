@@ -105,7 +105,7 @@ inline ScanOptions backwards(const Var&) {
   options.reverse = true;
   return options;
 }
-/// Row i has length - i steps.
+/// Row i has x.size(1) - i valid steps.
 inline ScanOptions padded(const Var& x) {
   ScanOptions options;
   const Shape shape{x.size(0), x.size(1)};

@@ -18,7 +18,7 @@ namespace testing {
 /// The data that the ranks share.
 struct Ranks {
   explicit Ranks(std::vector<int> hosts) : host(std::move(hosts)), parts(host.size()) {}
-  std::vector<int> host;  ///< Per rank.
+  std::vector<int> host;  ///< The host of each rank.
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int>, std::deque<std::string>> messages;  ///< By sender and receiver.
@@ -26,7 +26,7 @@ struct Ranks {
   int waiting = 0;
   std::int64_t barriers = 0;
   std::vector<std::shared_ptr<std::byte>> parts;
-  bool failed = false;  ///< A rank has thrown, so the others must not wait for it.
+  bool failed = false;  ///< Whether a rank has thrown. The others then must not wait for it.
 };
 
 class ThreadRank : public xtape::Communicator {

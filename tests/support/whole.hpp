@@ -12,8 +12,8 @@
 
 namespace whole {
 
-/// Returns the logits [1, 1, classes] of the token after the last of `tokens`. The padding after it has no effect,
-/// because a position depends only on earlier positions.
+/// Returns the logits [1, 1, classes] of the token after the last of `tokens`. The padding after `tokens` has no
+/// effect, because a position depends only on earlier positions.
 inline xtape::Array next_logits(xtape::Model& model, const xtape::Tokens& tokens, const xtape::Tokens& source = {}) {
   xtape::Store arrays{{"tokens", xtape::token_array({tokens}, 0, 8)}};
   if (!source.empty()) arrays.add("source", xtape::token_array({source}));

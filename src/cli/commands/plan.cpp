@@ -81,7 +81,7 @@ std::vector<Plan::Buffer> largest_buffers(const Plan& plan, std::size_t most) {
   return largest;
 }
 
-/// Shades the steps that run again. Consecutive steps form one rectangle.
+/// Shades the steps that recompute results. Consecutive steps form one rectangle.
 void shade_again(const Plan& plan, std::ostream& script) {
   for (std::size_t step = 0; step < plan.steps.size(); ++step) {
     if (!plan.steps[step].again) continue;
@@ -93,8 +93,8 @@ void shade_again(const Plan& plan, std::ostream& script) {
 }
 
 /// Draws each buffer of the arena as a rectangle at its offset, from the first to the last step that uses it. Numbers
-/// the largest buffers and names them below the picture, shades the steps that run again, and marks where the backward
-/// part begins.
+/// the largest buffers and names them below the picture, shades the steps that recompute results, and marks where the
+/// backward part begins.
 void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
   constexpr std::size_t most_named = 8;
   constexpr double height = 700, line = 19;  // pixels

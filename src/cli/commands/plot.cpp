@@ -148,7 +148,7 @@ class Drawing {
   void add(const Curves& curves, const std::string& name) {
     const Colour& colour = colours[added_++ % std::size(colours)];
     const std::string full = std::string(" linecolor rgb '") + colour.full + "'";
-    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // the picture shows both kinds
+    const bool validates = arguments_.metric == "loss" && !curves.updates.empty();  // updates have losses, too
     // The learning rate has no noise. Other metrics vary between updates and are smoothed.
     if (!curves.updates.empty() && arguments_.metric == "learning_rate") {
       front(curves.updates, "lines linewidth 2" + full, title(name, ""));

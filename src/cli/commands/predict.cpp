@@ -75,7 +75,7 @@ void predict_tags(const train::RowPredictor& predictor, const Recipe::Data& data
                   const std::string& file) {
   std::vector<std::vector<std::string>> whole;
   std::vector<std::string> sentence;
-  std::size_t number = 0;  // number of lines
+  std::size_t number = 0;  // number of lines read so far
   const auto end_sentence = [&] {
     if (!sentence.empty()) whole.push_back(std::exchange(sentence, {}));
   };

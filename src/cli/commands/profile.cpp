@@ -198,7 +198,7 @@ void profile_recipe(const ProfileArguments& arguments, const std::shared_ptr<Tra
   print_prediction(expected, arguments);
 }
 
-/// Measures plays of a tape, after the same number of plays as a warm-up.
+/// Measures plays of a tape. First plays the tape equally often as a warm-up.
 void profile_play(const ProfileArguments& arguments, const std::shared_ptr<Trace>& trace) {
   if (arguments.ranks > 0) throw WrongInput("--ranks is for recipes: one play has no update");
   RecordedPlay play = play_of(arguments.play);

@@ -39,8 +39,8 @@ void print(const NodeError& error) {
               place(error).c_str());
 }
 
-/// Returns whether the exact value of a result is 0, so that the whole value is rounding error. An example is the
-/// gradient of a key's bias.
+/// Returns whether the exact value of a result is 0. The computed value then consists of rounding error alone. An
+/// example is the gradient of a key's bias.
 bool is_zero_but_for_rounding(const NodeError& error) {
   constexpr double all = 0.5, rounding = 1e-10;
   return error.output >= 0 && error.total > all && error.rms <= rounding * error.operand_rms;
@@ -58,7 +58,7 @@ void print_counts(const char* title, const std::vector<NodeError>& errors, std::
   }
 }
 
-/// Prints whether the errors consist of rounding alone. `list` is ranked.
+/// Prints whether the errors consist of rounding alone. `list` is in the order of ranked().
 void print_verdict(const std::vector<NodeError>& list, bool overflows, double limit) {
   const auto above = static_cast<std::size_t>(
       std::count_if(list.begin(), list.end(), [&](const NodeError& error) { return error.added() > limit; }));
@@ -100,7 +100,7 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top, std::opt
 /// overlap.
 std::string labels_of(const std::vector<NodeError>& errors, const std::vector<std::size_t>& drawn) {
   constexpr std::size_t most = 12;
-  const double apart = static_cast<double>(errors.size()) / 40;  // the height of a line of text, in values
+  const double apart = static_cast<double>(errors.size()) / 40;  // height of a line of text, in units of the x axis
   std::vector<std::size_t> ranking = drawn;
   std::stable_sort(ranking.begin(), ranking.end(),
                    [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
@@ -120,8 +120,8 @@ std::string labels_of(const std::vector<NodeError>& errors, const std::vector<st
   return script.str();
 }
 
-/// Draws the error of every value in the order of playing, and the error that its node adds. The axes end where the
-/// errors end, with space above for the names of the worst calls.
+/// Draws the error of every value in the order of playing, and the error that its node adds. The axes cover exactly the
+/// errors, with additional space above for the names of the worst calls.
 void draw(const std::vector<NodeError>& errors, const std::string& path) {
   std::ostringstream data, script;
   std::vector<std::size_t> drawn;

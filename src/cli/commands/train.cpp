@@ -136,7 +136,7 @@ void print_labels(const std::vector<std::string>& labels) {
             << (labels.size() > most ? ", …" : "") << std::endl;
 }
 
-/// Names weights that the training never changes.
+/// Warns that the training never changes these weights, because the loss does not depend on them.
 void warn_of_weights(const std::vector<std::string>& names) {
   constexpr std::size_t most = 5;
   if (names.empty()) return;

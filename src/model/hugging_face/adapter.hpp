@@ -20,18 +20,19 @@ inline constexpr const char *adapter_a = ".lora_A.weight", *adapter_b = ".lora_B
 /// Splits the last word off a name: "h.0.attn.weight" becomes "h.0.attn" and "weight".
 std::pair<std::string, std::string> cut_last(const std::string& name);
 
-/// A folder of adapters, opened.
+/// An open folder of adapters.
 class AdapterFolder {
  public:
   /// Reads the config and the names and shapes of tensors. Throws FileError or DefinitionError if a file is missing or
   /// damaged, or if adapters of this kind are not supported. The message names the file and the key.
   explicit AdapterFolder(const std::string& folder);
 
-  /// Returns the overrides that the config implies for the hyper-parameters in `mapping`, except for the targets.
+  /// Returns overrides with the config's values of the hyper-parameters in `mapping`. weights() adds the override for
+  /// the targets.
   Overrides hyper(const HuggingFaceMapping::Adapter& mapping) const;
   /// Returns the weights of the adapters, named after the modules of `base` that they adapt. `mapping` is the mapping
-  /// in the definition of `base`. Adds the override that makes these modules the targets. Throws FileError if `base`
-  /// lacks a module, or if the folder lacks the tensor A or B of a module.
+  /// in the definition of `base`. Adds to `overrides` the override that makes these modules the targets. Throws
+  /// FileError if `base` lacks a module, or if the folder lacks the tensor A or B of a module.
   std::vector<StoredWeight> weights(const Model& base, const HuggingFaceMapping& mapping, Overrides& overrides) const;
   const std::string& path() const { return file_.path(); }  ///< The path of the file with the weights.
   const std::string& config_path() const { return config_.file(); }
@@ -58,8 +59,9 @@ class AdapterFolder {
 /// has no mapping for adapters.
 std::vector<std::string> adapter_weights(const Model& model);
 
-/// Writes adapters like save_adapter. `base` names the base model in the folder `base_folder`. If `base_folder` is
-/// empty, the adapters are not read back.
+/// Writes adapters as save_adapter does. `base` is the name of the base model that the config records, and
+/// `base_folder` is the folder of the base model. If `base_folder` is empty, the written adapters are not checked by
+/// read_back.
 void write_adapter(const Model& model, const std::string& folder, const std::string& base,
                    const std::string& base_folder);
 
@@ -67,9 +69,9 @@ void write_adapter(const Model& model, const std::string& folder, const std::str
 std::set<std::string> modules_around(const std::vector<std::string>& names);
 /// Returns the endings of a name: its last word, its last two words, and so on to the whole name.
 std::vector<std::string> endings_of(const std::string& name);
-/// Returns, for each name in `chosen`, its shortest ending that is not an ending of any other name. The other names are
-/// those in `all` that are not in `chosen`. Each ending occurs once in the result. The endings serve as target_modules
-/// of PEFT.
+/// Returns, for each name in `chosen`, its shortest ending that is not an ending of a name in `all` outside of
+/// `chosen`, or else the whole name. Each ending occurs once in the result. The endings serve as target_modules of
+/// PEFT.
 std::vector<std::string> shortest_endings(const std::set<std::string>& chosen, const std::set<std::string>& all);
 
 }  // namespace xtape::model

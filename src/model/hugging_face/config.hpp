@@ -22,7 +22,8 @@ std::vector<std::string> words_in(const std::string& text);
 /// Returns whether a word of a key is the index of a list element.
 bool is_element(const std::string& word);
 
-/// Returns the value itself. If transformers 5 has written a number as {"__float__": "Infinity"}, returns this number.
+/// Returns the number if the value is a number in the form of transformers 5, {"__float__": "Infinity"}. Otherwise
+/// returns the value itself.
 Json plain(const Json& value);
 
 /// Returns the config.json value for a text of a mapping: null, a flag, a number, or else a string.

@@ -25,12 +25,12 @@ std::vector<std::string> class_names(const std::string& folder);
 /// Returns the definition of a model. Throws DefinitionError if the definition has no entry "hugging_face".
 std::shared_ptr<const Definition> mapped_definition(const Model& model);
 
-/// Lets `fill` write files to a new folder, which becomes `folder`. If `folder` exists, moves the files into it; the
-/// file `config` comes last. If `fill` throws, nothing changes.
+/// Lets `fill` write files to a new folder, which becomes `folder`. If `folder` exists, moves the files into it, and
+/// moves the file `config` last. If `fill` throws, nothing changes.
 void write_files(const std::string& folder, const std::string& config,
                  const std::function<void(const std::string& beside)>& fill);
 
-/// Throws the errors of open_hugging_face, but reads only the names, shapes and dtypes of the weights.
+/// Throws the errors that open_hugging_face would throw. Reads only the names, shapes and dtypes of the weights.
 void check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter = "");
 
 /// Like open_hugging_face, but with a definition given as text. Errors call the text `name`.

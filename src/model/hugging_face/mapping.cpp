@@ -111,7 +111,8 @@ bool HuggingFaceMapping::Setting::lists_words() const {
 }
 
 namespace {
-/// Merges `node` over `base` if both are objects or both are lists. Otherwise returns `node`.
+/// Merges `node` over `base` if both are objects or both are lists. Otherwise returns `node`. With `deep`, also merges
+/// entries of the same name.
 JsonNode over(const JsonNode& base, const JsonNode& node, bool deep) {
   if (base.is_array() && node.is_array()) {
     std::vector<JsonNode> all = base.elements();
@@ -144,7 +145,7 @@ JsonNode extended_mapping(const JsonNode& base, const JsonNode& node) {
   auto all = over(base, node, true).entries();
   all.erase(std::remove_if(all.begin(), all.end(), [](const auto& each) { return each.first == "extends"; }),
             all.end());
-  // a hyper-parameter is in only one of the two objects: the one in which the extending mapping names it
+  // A hyper-parameter must not be both in "hyper" and in "fixed". It stays where the extending mapping has it.
   for (auto& [key, value] : all) {
     if (key == "hyper" && node.has("fixed")) value = without(value, node.at("fixed"));
     if (key == "fixed" && node.has("hyper")) value = without(value, node.at("hyper"));

@@ -28,7 +28,8 @@ struct HuggingFaceMapping {
     /// The config value that applies if no key has a value. If `missing` is null and `values` have no null, the
     /// definition's default applies instead. nullopt means that one of the keys must have a value.
     std::optional<Json> missing;
-    /// If true, the config has an object, such as the names of labels, and the value is the number of its entries.
+    /// If true, the config has an object, such as the names of labels, and the hyper-parameter is the number of its
+    /// entries.
     bool count = false;
 
     bool maps_null() const;    ///< Whether `values` have null. If not, null counts as no value.
@@ -51,17 +52,17 @@ struct HuggingFaceMapping {
   };
   Json json;  ///< The entry of the definition.
   std::string model_type;
-  /// Architectures and the definitions that open them. An empty name stands for any definition.
+  /// Architectures and the definitions that open them. An empty definition name stands for any definition.
   std::vector<std::pair<std::string, std::string>> architectures;
   std::vector<Setting> settings;
   std::vector<std::pair<std::string, Json>> fixed;   ///< Hyper-parameters that must have this value in folders.
   std::vector<std::pair<std::string, Json>> config;  ///< Keys of config.json that must have this value if present.
   std::vector<std::string> ignored;                  ///< Patterns of keys that do not affect the computation.
-  std::string prefix;  ///< The beginning of tensor names: optional when reading, always written.
+  std::string prefix;  ///< The beginning of tensor names. Tensors that are read may lack it.
   std::vector<std::pair<std::string, std::string>>
       names;                                ///< Names of modules in the definition and in the folder; see tensor_name.
   std::vector<std::string> without_prefix;  ///< Patterns of tensors that are written without the prefix.
-  std::vector<std::string> skip;            ///< Patterns of tensors, without the prefix, that need not be weights.
+  std::vector<std::string> skip;            ///< Patterns of names without the prefix. Such tensors need no weight.
   std::vector<std::pair<std::string, std::string>> former;  ///< Parts of names in old files, and their current form.
   std::vector<Tie> ties;
   std::optional<Adapter> adapter;
@@ -77,9 +78,9 @@ JsonNode extended_mapping(const JsonNode& base, const JsonNode& node);
 /// Reads the entry "hugging_face" of a definition whose hyper-parameters are `hyper`. Throws DefinitionError.
 HuggingFaceMapping read_hugging_face(const JsonNode& node, const std::vector<std::string>& hyper);
 
-/// Returns the tensor name of a weight, without the prefix. Each pair of `names`, in order, replaces the first run of
-/// dot-separated words that matches its first name. The replacement is its second name. A star matches any one word.
-/// This word replaces the corresponding star of the second name.
+/// Returns the tensor name of a weight, without the prefix. Each element of `names`, in order, is a pattern and a
+/// replacement for the first run of dot-separated words that matches the pattern. A star of the pattern matches any one
+/// word. This word replaces the corresponding star of the replacement.
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight);
 /// Like tensor_name, but with the prefix, unless the tensor is written without it.
 std::string written_name(const HuggingFaceMapping& mapping, const std::string& weight);

@@ -86,8 +86,8 @@ bool mentions(const model::Expression& expression, const std::string& name) {
                      [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
-/// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a value of
-/// the caller, ignores the config's setting of this hyper-parameter. The default then follows the caller's value.
+/// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a
+/// hyper-parameter that the caller sets, ignores the config's setting. The default then follows the caller's value.
 Overrides overrides_of(const model::Definition& definition, const JsonNode& config, const Overrides& given) {
   std::set<std::string> callers;
   for (const auto& own : given) callers.insert(own.first);
@@ -107,8 +107,8 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
 }
 
 /// Returns the path of the definition that opens the architecture in `config`. The mapping of the definition at `path`
-/// lists architectures and their definitions. Returns `path` if it lists only one, or if the config has no
-/// architecture. Throws DefinitionError if it lists several, but not the one in the config.
+/// lists architectures and their definitions. Returns `path` if the mapping lists only one architecture, or if the
+/// config names none. Throws DefinitionError if the mapping lists several architectures, but not that of the config.
 std::string definition_of_architecture(const JsonNode& config, const std::string& path) {
   const auto definition = model::read_definition(path);
   if (!definition->hugging_face || !config.has("architectures")) return path;
@@ -121,8 +121,8 @@ std::string definition_of_architecture(const JsonNode& config, const std::string
                 joined(known, [](const auto& each) { return each.first; }));
 }
 
-/// Returns the definition of adapters for a folder whose base definition is at `path`. Its name is the name of the base
-/// with "_lora" appended.
+/// Returns the path of the definition that adds adapters to the definition at `path`. Its name is the name of the
+/// definition at `path` with "_lora" appended.
 std::string definition_of_adapters(const std::string& path) {
   const std::string name = model::read_definition(path)->name;
   try {
@@ -133,9 +133,9 @@ std::string definition_of_adapters(const std::string& path) {
 }
 
 /// Returns the path of the definition for a folder. If `given` is not empty, this is the definition `given`. Otherwise
-/// it is the definition that the config's model_type names. If the mapping of this definition names another definition
-/// for the config's architecture, the other definition replaces it. With `with_adapters`, the adapter definition that
-/// belongs to the found definition replaces it.
+/// the config determines the definition: its model_type names a definition, whose mapping may name another definition
+/// for the config's architecture. If `with_adapters`, the definition that adds adapters to the determined definition is
+/// used instead.
 std::string definition_for(const JsonNode& config, const std::string& given, bool with_adapters) {
   const std::string& name = config.at("model_type").text();
   if (!given.empty()) return find_definition(given);

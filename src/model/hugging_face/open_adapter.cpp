@@ -22,7 +22,8 @@ namespace model {
 namespace {
 constexpr std::int64_t most_rank = std::int64_t{1} << 20;
 
-/// Keys of features that change what adapters compute. They must be off: null, false or empty.
+/// Keys of features that change what adapters compute. Each key must be null, false or empty, because these features
+/// are not supported.
 constexpr const char* refused =
     "alora_invocation_tokens alpha_pattern arrow_config kasa_config layer_replication lora_bias megatron_config "
     "modules_to_save monteclora_config rank_pattern target_parameters trainable_token_indices use_bdlora use_dora "
@@ -66,7 +67,8 @@ std::string adapter_file(const std::string& folder) {
   return file;
 }
 
-/// Maps the names in the folder of all modules of `model` with a matrix to their names in the model.
+/// Returns all modules of `model` whose weight is a matrix. Maps the name of each module in a folder to its name in the
+/// model.
 std::map<std::string, std::string> modules_of(const Model& model, const HuggingFaceMapping& mapping) {
   std::map<std::string, std::string> modules;
   for (const Store::Entry& entry : model.weights())
@@ -140,8 +142,8 @@ void AdapterFolder::check_shape(const ArrayFile::Entry& entry, std::size_t axis)
   config_.fail(message);
 }
 
-/// Throws if target_modules is a list that does not name a module of the tensors, or that names another module in
-/// `modules`.
+/// Throws if target_modules is a list that lacks a module with tensors, or that names a module of `modules` without
+/// tensors.
 void AdapterFolder::check_targets(const std::map<std::string, std::string>& modules) const {
   if (!config_.has("target_modules") || !config_.at("target_modules").is_array()) return;
   std::map<std::string, JsonNode> targets;

@@ -89,9 +89,10 @@ bool means(const HuggingFaceMapping::Setting& setting, const Json& config, const
   return !setting.lists_words() && theirs == value;
 }
 
-/// Writes one hyper-parameter and erases its other keys. Uses the key that the config has for it, or its first key.
-/// If the config already has the value, changes nothing but the other keys of a count. Adds no key for a count, and no
-/// key inside a nested object, if the same value applies without the key. Always writes the elements of a list.
+/// Writes one hyper-parameter under the key that the config already has for it, or else under its first key. Erases its
+/// other keys. If the config already has the value, changes nothing, except that it erases the other keys of a count.
+/// If the config has no key and the value applies without one, adds no key for a count and no key inside a nested
+/// object. Elements of a list are always written.
 void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, const Model& model) {
   const Json value = json_of(model.hyper().at(setting.hyper));
   const auto has = [&](const std::string& key) {
@@ -187,7 +188,7 @@ void model::write_files(const std::string& folder, const std::string& config,
   }
   const std::string complete = path_in(folder, ".xtape-export");
   write_folder(complete, fill);
-  // Moves the config last. Until then, the folder's old config does not describe the new weights as complete.
+  // Moves the config last. A folder with a new config is therefore complete.
   for (const std::string& name : xtape::names_in(complete))
     if (name != config) rename_path(path_in(complete, name), path_in(folder, name));
   rename_path(path_in(complete, config), path_in(folder, config));

@@ -18,8 +18,8 @@ class Checker {
  public:
   explicit Checker(const VisibleNames& names) : names_(names) {}
 
-  /// Checks a size or setting. It is evaluated without a tape, so it may only use the first `parameters` parameters,
-  /// the hyper-parameters and the names `more`.
+  /// Checks a size or setting. Such an expression is evaluated without a tape. It may use only the first `parameters`
+  /// parameters, the hyper-parameters and the names `more`.
   void setting(const Line& line, const Names& more = {}, std::size_t parameters = all_parameters) {
     const VisibleNames visible = names_;
     const Names locals = std::exchange(locals_, more);
@@ -143,7 +143,7 @@ void check_shared(Checker& checker, const Block& block) {
   for (const ModuleSpec& module : block.modules) check_module(checker, module);
 }
 
-/// A default may use the hyper-parameters of its file and the parameters of the blocks that contain the modules.
+/// Checks the entry "defaults". A default may use the hyper-parameters of its file, and the parameters of blocks.
 void check_defaults(const Definition& definition, const OpTable& ops) {
   Names parameters;
   for (const auto& block : definition.blocks)

@@ -17,8 +17,8 @@ namespace xtape::model {
 /// The names that are visible to a line.
 struct Environment {
   const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
-  const Module* module = nullptr;    ///< Its parameters, weights and modules are visible; null in hyper-parameters.
-  bool in_function = false;          ///< The model's functions can be called.
+  const Module* module = nullptr;    ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
+  bool in_function = false;          ///< Whether the model's functions can be called.
   Values locals;                     ///< Inputs, sizes and assigned names.
 };
 

@@ -80,7 +80,8 @@ Value Interpreter::call(const Expression& expression, const At& at) {
   fail(at, callee.column, names.unknown_callee(name));
 }
 
-/// Returns " (d_model = 8, heads = 3)": the numbers, texts and flags to which the names in an expression refer.
+/// Returns a text such as " (d_model = 8, heads = 3)". It has the numbers, texts and flags to which the names in an
+/// expression refer.
 std::string Interpreter::values_in(const Expression& expression, const At& at) {
   std::vector<std::string> names, values;
   each_expression(expression, [&](const Expression& each) {
@@ -128,14 +129,14 @@ Value Interpreter::call_op(const Op& op, const Expression& expression, const Arg
     for (const auto& each : arguments.positional) list.push_back(describe(each.value));
     for (const auto& each : arguments.named) list.push_back(each.name + "=" + describe(each.value));
     Location location = location_of(at);
-    location.source = nullptr;  // without the source, the line and its caret come between the message and the operands
+    location.source = nullptr;  // the message has the line already, so model::fail must not append it
     model::fail(location, std::string(error.what()) + "\n" + with_caret(at.line.text, expression.column) +
                               "\n    called with (" + joined(list) + ")");
   }
 }
 
 /// Applies a repeated module in sequence. The n results of each repeat replace the first n arguments of the next
-/// repeat. If a module is left out, its first argument is its result.
+/// repeat. A call of a module that is left out returns its first argument.
 Value Interpreter::call_module(const ModuleReference& reference, const Expression& expression, Arguments arguments,
                                const At& at) {
   const ModuleList& list = *reference.list;
@@ -145,7 +146,8 @@ Value Interpreter::call_module(const ModuleReference& reference, const Expressio
         return call_one(*list.items[std::max<std::int64_t>(0, reference.item)], *list.spec,
                         arguments, at);
       if (arguments.positional.empty())
-        throw Error("module '" + list.spec->name + "' is left out and needs an argument");
+        throw Error("module '" + list.spec->name +
+                    "' is left out of this model, so a call of it returns its first argument: give it an argument");
       return arguments.positional[0].value;
     }
     if (arguments.positional.empty())
@@ -236,7 +238,7 @@ Value Interpreter::apply_file_block(const Module& module, const Environment& env
   return Tuple(outputs.begin(), outputs.end());
 }
 
-/// Sets the new values of the block's weights from the values of its lines. Later reads of the weights in this
+/// Evaluates the new values of the block's weights and stores them in updates_. Later reads of the weights in this
 /// recording, such as in a second application, use the new values.
 void Interpreter::update_weights(const Module& module, const Environment& environment) {
   NamedVars updates;  // applied together, so that each update is computed from the old values

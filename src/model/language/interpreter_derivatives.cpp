@@ -47,7 +47,7 @@ Var array(const std::string& function, const std::string& name, const Value& val
   throw Error(function + ": '" + name + "' must be an array, not " + describe(value));
 }
 
-/// Returns `vars` as a tuple if `like` is a tuple.
+/// Returns `vars` in the form of `like`: a single var or a tuple.
 Value shaped(const Value& like, const Vars& vars) {
   std::size_t next = 0;
   return replace_vars(like, vars, next);

@@ -1,4 +1,4 @@
-// is_named(names) tells whether the module has one of these names.
+// is_named(names) tells whether the module that calls it has one of these names.
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
 

@@ -27,7 +27,7 @@ class Lexer {
  private:
   bool skip_space() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
-    return at_ < text_.size() && text_[at_] != '#';  // a comment goes to the end
+    return at_ < text_.size() && text_[at_] != '#';  // a comment extends to the end
   }
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
 

@@ -64,7 +64,7 @@ class Parser {
  private:
   struct Deeper {
     explicit Deeper(Parser& parser) : parser_(parser) {
-      constexpr std::size_t least_stack = 64 << 10;  // bytes that one more level and an error message may need
+      constexpr std::size_t least_stack = 64 << 10;  // bytes of stack for one more level and an error
       if (++parser_.depth_ > deepest) parser_.fail(parser_.token().column, too_deep);
       if (stack_left() < least_stack)
         parser_.fail(parser_.token().column, "this is nested too deeply for this thread's stack");

@@ -68,7 +68,7 @@ struct Line {
   Location location;
   std::string text;
   std::vector<Target> targets;  ///< The assigned names; empty for an expression without assignment.
-  bool unpacks = false;         ///< "a, b = …" and "a, = …": the value must be a tuple.
+  bool unpacks = false;         ///< Whether the value must be a tuple: "a, b = …" or "a, = …".
   Expression value;
 
   [[noreturn]] void fail(std::size_t column, const std::string& message) const {

@@ -14,7 +14,7 @@ Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::i
   Tuple elements;
   for (std::int64_t i = place(start); step > 0 ? i < last : i > last; i += step) {
     elements.push_back(tuple[static_cast<std::size_t>(i)]);
-    if (step > count || step < -count) break;  // the next index would be out of range, possibly of all integers
+    if (step > count || step < -count) break;  // the next index is out of range, and i + step may overflow
   }
   return elements;
 }

@@ -12,8 +12,8 @@
 
 namespace xtape::model {
 
-/// The kinds of things to which a name can refer. Callers look up locals (inputs, sizes, assigned names) themselves
-/// first.
+/// The kinds of things to which a name can refer. Locals (inputs, sizes, assigned names) are not among them. Callers
+/// look up locals first.
 enum class Meaning : std::uint8_t {
   unknown,
   parameter,
@@ -35,10 +35,10 @@ inline constexpr std::size_t all_parameters = std::numeric_limits<std::size_t>::
 
 struct VisibleNames {
   const Definition* home = nullptr;  ///< Its hyper-parameters are visible.
-  const Block* block = nullptr;      ///< Its parameters, weights and modules are visible; null in hyper-parameters.
+  const Block* block = nullptr;      ///< Its parameters, weights and modules are visible. Null for hyper-parameters.
   /// The number of visible parameters of the block. The default of a parameter may use only the parameters before it.
   std::size_t parameters = all_parameters;
-  bool recording = true;                  ///< Weights, modules and `training` are visible; false in sizes and settings.
+  bool recording = true;                  ///< Whether weights, modules and `training` are visible.
   const Definition* functions = nullptr;  ///< Functions of this definition can be called. Null in blocks.
   const OpTable* ops = nullptr;
 
