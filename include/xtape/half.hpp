@@ -74,9 +74,9 @@ inline float IeeeFormat::value_of(std::uint16_t bits) {
   return half::float_of((bits & 0x8000U) << 16 | size);
 }
 
-/// The sum of 0.5 and a number below 2^-14 has a last bit of 2^-24, like the subnormal numbers of float16. So the
-/// addition rounds to a subnormal number. Normal numbers round when they lose 13 bits of their fraction, and can carry
-/// into the exponent.
+/// For a number below 2^-14, the function adds 0.5. The last bit of this sum is 2^-24, which is the spacing of the
+/// subnormal numbers of float16. So the addition rounds the number to a multiple of 2^-24. Normal numbers round when
+/// they lose 13 bits of their fraction, and can carry into the exponent.
 inline std::uint16_t IeeeFormat::bits_of(float value) {
   constexpr std::uint32_t rebias = 112U << 23, least_normal = 113U << 23, too_large = 143U << 23;
   const std::uint32_t wide = half::bits_of(value), size = wide & 0x7FFFFFFFU;

@@ -24,8 +24,9 @@ struct RecordedPlay {
 /// Returns the play of `player` with these feeds and its current states. Call it before the play, which changes the
 /// states. Copies feeds and states, so the player may then continue.
 RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds, std::uint64_t step = 0);
-/// Returns the call of a function with these arguments: `player` is Compiled::last, or Step::player of a Step that
-/// records a function. If an update failed, `step` is Step::updates. Throws Error for another number of arguments.
+/// Returns the call of a function with `arguments` as a play. `player` must be Compiled::last, or Step::player of a
+/// Step that records a function. If an update failed, `step` is Step::updates. Throws Error if the function takes
+/// another number of arguments.
 RecordedPlay recorded_call(const Player& player, const std::vector<ArrayOrNumber>& arguments, std::uint64_t step = 0);
 
 /// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step and
@@ -129,12 +130,13 @@ bool is_capsule(const std::string& path);
 /// Plays node by node, and finds the first call that makes the play fail. Returns nothing if all outputs are finite.
 /// Takes the time of several slow plays.
 ///
-/// A call makes the play fail if it throws, or if it makes NaN or infinities that reach an output. To test a call, ones
-/// replace the NaN and infinities that all other calls make. A call *makes* an element NaN, inf or -inf if the element
-/// keeps this value when ones replace all NaN and all elements of the same kind in the operands. If the element becomes
-/// finite instead, the call only passes it on. Infinities of literals and of masks (arrays of zeros and infinities of
-/// one sign) are intended. If only such infinities reach the outputs, the failure is `passed_on`, and the capsule
-/// contains all calls on the way from them to the output.
+/// A call makes the play fail if it throws, or if it makes NaN or infinities that reach an output. To test a call,
+/// find_failure sets to 1 every NaN and infinity that any other call makes. Suppose that an element of a call's output
+/// is NaN, inf or -inf. The call *makes* this value if the element keeps it after all operand elements that are NaN or
+/// equal to this value are set to 1. If the element becomes finite instead, the call only passes the value on.
+/// Infinities of literals and of masks (arrays of zeros and infinities of one sign) are intended. If only such
+/// infinities reach the outputs, the failure is `passed_on`, and the capsule contains all calls on the way from them to
+/// the output.
 std::optional<Capsule> find_failure(const RecordedPlay& play);
 
 /// Options of replaying a capsule.
@@ -259,10 +261,11 @@ struct ReferenceComparison {
   std::vector<std::string> unknown;  ///< Names that are not on the tape.
 };
 /// Compares a play with the arrays of `reference`. Each array has the name of one of `outputs` (such as
-/// "grad.h.0.attn.weight"), the name of a parameter, or the path of a module. A path stands for the last value of the
-/// array's shape that the module computes in the forward pass. All arrays are compared as float64. Values match if the
-/// relative difference is at most `tolerance`. `applied` maps the path of a module to the source lines that apply the
-/// module. Throws HandleError if an output belongs to another tape, Error if an array of `reference` is empty.
+/// "grad.h.0.attn.weight"), the name of a parameter, or the path of a module. The array of a path is compared with the
+/// last value that the module computes in the forward pass and that has the shape of the array. All arrays are compared
+/// as float64. Values match if the relative difference is at most `tolerance`. `applied` maps the path of a module to
+/// the source lines that apply the module. Throws HandleError if an output belongs to another tape, Error if an array of
+/// `reference` is empty.
 ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, const Store& reference,
                             double tolerance = 1e-4,
                             const std::map<std::string, std::vector<std::string>>& applied = {});

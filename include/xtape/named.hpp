@@ -36,8 +36,8 @@ class Named {
   Named(std::initializer_list<Entry> entries) {
     for (const Entry& entry : entries) add(entry.name, T(entry.value));
   }
-  /// Converts each value to T. If T is ArrayView, the views of a variable's arrays do not keep the arrays alive, and
-  /// the views of a temporary's arrays own the arrays.
+  /// Converts each value to T. If T is ArrayView and `other` is an lvalue, the views do not keep its arrays alive. If
+  /// `other` is a temporary, the views own its arrays.
   template <class U, class = std::enable_if_t<std::is_convertible<const U&, T>::value>>
   Named(const Named<U>& other) {  // NOLINT: converts by intent
     for (const auto& entry : other) add(entry.name, T(entry.value));

@@ -13,8 +13,8 @@ enum class OdeGradient : std::uint8_t {
   /// Solves the adjoint equation backward in time (Chen et al., 2018, Neural ordinary differential equations). Memory
   /// does not grow with the number of steps. The solver also recomputes the state backward. If the equation is stiff or
   /// dissipative, errors of the state grow on the way back. If they exceed 100 tolerances between two times, the
-  /// gradient is NaN. (Each array has the tolerance of its largest element at these two times.) Use `steps` for such
-  /// equations.
+  /// gradient is NaN. (The tolerance of an array is atol + rtol m, where m is its largest |y| at these two times.) Use
+  /// `steps` for such equations.
   adjoint,
   /// Backpropagates through the steps taken. The result is the exact gradient of the discrete solution. Stores the
   /// values of max_steps steps per time.

@@ -10,8 +10,8 @@
 namespace xtape {
 
 namespace {
-/// Throws ShapeError if the inputs `x` and `other` are not [m, k] and of rank `rank`, or if the group sizes are not
-/// [g].
+/// Throws ShapeError if the first input is not [m, k], if the second input, called `other`, does not have the rank
+/// `rank`, or if the group sizes are not [g].
 void require_ranks(const OpCall& call, const char* other, std::size_t rank) {
   if (call.shape(0).size() != 2 || call.shape(1).size() != rank || call.shape(2).size() != 1)
     throw ShapeError("x [m, k], " + std::string(other) + ", and group_sizes [g] are needed, got " +
@@ -45,8 +45,9 @@ Var groups_of_rows(const Var& sizes, std::int64_t rows) {
   return sum(cast(ends <= places, Dtype::int64), {1});  // [rows]
 }
 
-/// The expansions of the two ops. Both create an array with one matrix per row of x: the matrix of each row, or the
-/// matrices of the rows to be summed.
+/// The expansions of the two ops. Both create an array with one matrix per row of x. For ragged_dot, it is the weight
+/// matrix of the row's group. For ragged_dot_weights, it is the outer product of the rows of x and y, and these
+/// products are then summed by group.
 Vars expand_ragged_dot(const ExpandCall& call) {
   const Var &x = call.inputs[0], &weights = call.inputs[1], &sizes = call.inputs[2];
   const Shape shape = weights.shape();
