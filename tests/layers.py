@@ -25,7 +25,7 @@ PUBLIC = {
     "text": ["array_batches", "bleu", "csv", "images", "text", "tokenizers"],
     "decode": ["decode", "predict"],
     "ranks": ["distributed"],
-    "train": ["profile", "train"],
+    "train": ["profile", "recipe", "train", "trainer"],
     "cli": ["xtape"],  # includes all
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 namespace xtape {
@@ -17,6 +18,13 @@ std::string joined(const List& list, const Text& text = {}, const char* between 
     first = false;
   }
   return all;
+}
+
+/// "a, b, …": like joined, but at most the first `most` elements of a list.
+template <class List>
+std::string joined_first(const List& list, std::size_t most) {
+  if (list.size() <= most) return joined(list);
+  return joined(std::span(list).first(most)) + ", …";
 }
 
 }  // namespace xtape

@@ -104,7 +104,7 @@ class Team {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
           is_alone = true;
-          void* room = std::malloc(1 << 12);
+          void* volatile room = std::malloc(1 << 12);  // volatile: the compiler must not leave the calls out
           if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
           std::free(room);
           omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread

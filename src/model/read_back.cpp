@@ -8,6 +8,7 @@
 #include <random>
 
 #include "compare.hpp"
+#include "hugging_face/adapter.hpp"
 #include "hugging_face/folder.hpp"
 #include "visit.hpp"
 #include "xtape/hugging_face.hpp"
@@ -190,7 +191,7 @@ Model read_back(const Model& model, const std::string& folder, const std::string
                               (base.empty() ? "" : "on '" + base + "' ") + "it is not model '" + model.name() + "': ";
   try {
     Model again =
-        base.empty() ? opened(model, folder, model_type, "") : opened(model, base, model_type + "_lora", folder);
+        base.empty() ? opened(model, folder, model_type, "") : opened(model, base, model_type + adapter_suffix, folder);
     if (const std::optional<Played> before = first_played(model)) {
       const Played after = played(again, before->function, before->trial, before->inputs);
       require_same("'" + before->function + "'", before->result, after.result, " on random tokens");

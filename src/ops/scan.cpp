@@ -132,7 +132,8 @@ Scanned record_scan(Tape tape, const ScanFunction& cell, const Vars& inputs, con
     throw ShapeError("scan: its axis " + std::to_string(options.axis) +
                      ", along which it takes steps, is out of range for an input of shape " +
                      to_string(inputs[0].shape()) + ": set ScanOptions::axis");
-  const std::int64_t axis = options.axis < 0 ? options.axis + rank : options.axis;
+  const auto axis =
+      inputs.empty() ? options.axis : static_cast<std::int64_t>(normal_axis(options.axis, inputs[0].rank()));
   Vars sequences = inputs;
   if (!options.valid.empty()) sequences.push_back(options.valid);
   if (!options.valid.empty() && options.valid.dtype() != Dtype::boolean)

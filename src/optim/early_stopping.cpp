@@ -10,11 +10,11 @@ struct EarlyStopping::Data {
   Store state = {};  // the best weights, in their order, then these two arrays:
   Array loss = Array(Dtype::float64, {}), evaluations = Array(Dtype::int64, {2});
 
-  double& best() const { return *Array(loss).as<double>(); }
-  std::int64_t& count() const { return Array(evaluations).as<std::int64_t>()[0]; }
-  std::int64_t& best_evaluation() const { return Array(evaluations).as<std::int64_t>()[1]; }
+  double& best() { return *loss.as<double>(); }
+  std::int64_t& count() { return evaluations.as<std::int64_t>()[0]; }
+  std::int64_t& best_evaluation() { return evaluations.as<std::int64_t>()[1]; }
 
-  void keep() const {
+  void keep() {
     for (std::size_t i = 0; i < weights.size(); ++i) Array(state[i].value).assign(weights[i].value);
   }
 };
@@ -33,7 +33,7 @@ EarlyStopping::EarlyStopping(const Store& weights, std::int64_t patience) : data
 }
 
 bool EarlyStopping::operator()(double loss) {
-  const Data& d = *data_;
+  Data& d = *data_;
   const std::int64_t number = d.count()++;
   if (loss < d.best()) {
     d.keep();
@@ -46,7 +46,7 @@ bool EarlyStopping::operator()(double loss) {
 }
 
 void EarlyStopping::restore() {
-  const Data& d = *data_;
+  Data& d = *data_;
   if (d.best_evaluation() < 0) return;
   for (std::size_t i = 0; i < d.weights.size(); ++i) Array(d.weights[i].value).assign(d.state[i].value);
 }

@@ -47,6 +47,8 @@ struct Player::Data {
 
   /// Returns the memory of a buffer outside of the arena.
   Array& held(int buffer) { return memory[planned().buffers[buffer].number]; }
+  /// Returns the array that holds the state of a carry. Throws as Player::carried does.
+  Array& carried(const Var& input);
 
   /// Creates the arena, and the arrays of inputs, outputs and carries.
   void allocate() {
@@ -288,17 +290,20 @@ double Player::scalar(const Var& output, Caller caller) const {
   return visit_elements(found, [](const auto* element) { return static_cast<double>(*element); });
 }
 
-Array Player::carried(const Var& input) {
+Array& Player::Data::carried(const Var& input) {
   const ValueId id = input.id();
-  const std::vector<int>& carried = data_->planned().carried;
-  if (input.tape() != tape()) throw HandleError("carried: the var belongs to another tape than the player");
+  const std::vector<int>& carried = planned().carried;
+  if (input.tape() != executable.tape()) throw HandleError("carried: the var belongs to another tape than the player");
   for (std::size_t i = 0; i < carried.size(); ++i)
-    if (options().carries[i].input.id() == id && carried[i] >= 0) return data_->held(carried[i]);
+    if (executable.options().carries[i].input.id() == id && carried[i] >= 0) return held(carried[i]);
   throw Error("carried: '" + input.node().name + "' is not the input of a carry that anything reads");
 }
 
+Array Player::carried(const Var& input) {
+  return data_->carried(input);
+}
 ArrayView Player::carried(const Var& input) const {
-  return const_cast<Player*>(this)->carried(input);  // which changes nothing
+  return data_->carried(input);
 }
 
 const Executable& Player::executable() const {

@@ -115,10 +115,8 @@ class CsvReader {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found == names_.end()) {
       const std::string meant = did_you_mean(name, names_);
-      const std::vector<std::string> some(names_.begin(),
-                                          names_.begin() + std::min<std::ptrdiff_t>(20, std::ssize(names_)));
-      throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined(some) +
-                      (some.size() < names_.size() ? ", …)" : ")") + other_separator());
+      throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined_first(names_, 20) + ")" +
+                      other_separator());
     }
     return static_cast<std::size_t>(found - names_.begin());
   }

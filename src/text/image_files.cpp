@@ -138,7 +138,7 @@ std::vector<std::string> sorted_names(const std::string& folder) {
 bool is_image_name(const std::string& name) {
   constexpr const char* endings =
       ".png .pgm .ppm .pnm .pbm .pam .jpg .jpeg .jpe .jfif .gif .bmp .webp .tif .tiff .avif .heic";
-  return is_one_of(endings, in_lower_case(name.substr(std::min(name.size(), name.rfind('.')))));
+  return is_one_of(endings, with_ascii_in_lower_case(name.substr(std::min(name.size(), name.rfind('.')))));
 }
 
 Images read_folder(const std::string& folder, std::int64_t channels, const ImageResize& resize) {

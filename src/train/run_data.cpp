@@ -205,9 +205,8 @@ void Texts::split(const Recipe::Data& data) {
   }
 }
 
-const Texts::Split& Texts::evaluated(bool on_test) const {
-  if (on_test && test_.parts.empty())
-    throw Error("the data has no test split: give its files with --set data.test_…=FILE");
+const Texts::Split& Texts::evaluated(const Recipe::Data& data, bool on_test) const {
+  if (on_test && test_.parts.empty()) throw Error("the data has no test split: data.test_" + data.files_key());
   return on_test ? test_ : validation_;
 }
 
@@ -275,7 +274,7 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
 }
 
 std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
-  const Split& other = evaluated(on_test);
+  const Split& other = evaluated(recipe.data, on_test);
   if (recipe.data.kind == "text") {
     const Tokenizer& tokenizer = *tokenizers.target;
     require_memory_left(sizeof(Tokens::value_type) * (training_.text.size() + other.text.size()),
@@ -299,7 +298,7 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
 }
 
 PairTexts Texts::answers(const Recipe& recipe, bool on_test) const {
-  const Split& split = evaluated(on_test);
+  const Split& split = evaluated(recipe.data, on_test);
   if (recipe.data.has_pairs()) return {split.columns[0], split.columns[1]};
   PairTexts answers;
   for (const std::string& text : split.columns[0]) {

@@ -58,7 +58,7 @@ class Texts {
   /// Moves the last rows of the training split, or the end of its text, to the validation split.
   void split(const Recipe::Data& data);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
-  const Split& evaluated(bool on_test) const;
+  const Split& evaluated(const Recipe::Data& data, bool on_test) const;
   std::vector<std::string> lines_for(const Recipe& recipe, bool source) const;
   Split training_, validation_, test_;
 };

@@ -10,7 +10,11 @@
 
 using namespace xtape;
 
-int main(int, char** words) {
+int main(int count, char** words) {
+  if (count != 5) {
+    std::fputs("usage: vit FOLDER BATCH THREADS SECONDS\n", stderr);
+    return 2;
+  }
   Model model = open_hugging_face(words[1]);
   const std::int64_t batch = std::atoll(words[2]), height = model.hyper().integer("height");
   Tape tape(Mode::eval);

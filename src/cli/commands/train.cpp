@@ -128,22 +128,17 @@ std::string interruption() {
 
 /// Prints the labels, so that the user notices a misspelt label.
 void print_labels(const std::vector<std::string>& labels) {
-  constexpr std::size_t most = 20;
-  if (labels.empty()) return;
-  const std::vector<std::string> some(labels.begin(),
-                                      labels.begin() + std::min<std::ptrdiff_t>(most, std::ssize(labels)));
-  std::cerr << labels.size() << (labels.size() == 1 ? " label: " : " labels: ") << joined(some)
-            << (labels.size() > most ? ", …" : "") << std::endl;
+  if (!labels.empty())
+    std::cerr << labels.size() << (labels.size() == 1 ? " label: " : " labels: ") << joined_first(labels, 20)
+              << std::endl;
 }
 
 /// Warns that the training never changes these weights, because the loss does not depend on them.
 void warn_of_weights(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 5;
-  if (names.empty()) return;
-  std::cerr << "warning: the loss does not depend on " << names.size()
-            << (names.size() == 1 ? " weight, which stays" : " weights, which stay") << " as initialised: ";
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) std::cerr << (i > 0 ? ", " : "") << names[i];
-  std::cerr << (names.size() > most ? ", …" : "") << " (xtape explain says why)" << std::endl;
+  if (!names.empty())
+    std::cerr << "warning: the loss does not depend on " << names.size()
+              << (names.size() == 1 ? " weight, which stays" : " weights, which stay")
+              << " as initialised: " << joined_first(names, 5) << " (xtape explain says why)" << std::endl;
 }
 
 /// Warns if an update reads the data more than once. `epoch` is the number of batches of an epoch. It is 0 for data

@@ -52,6 +52,10 @@ std::vector<std::string> words_in(const std::string& text) {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
+bool is_off(const Json& value) {
+  return value.is_null() || value == false || (value.is_structured() && value.empty());
+}
+
 bool is_element(const std::string& word) {
   return !word.empty() && word.size() < 6 && word.find_first_not_of("0123456789") == std::string::npos;
 }

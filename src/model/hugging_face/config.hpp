@@ -16,6 +16,9 @@ namespace xtape::model {
 std::optional<JsonNode> find_key(const JsonNode& config, const std::string& key);
 const Json* find_key(const Json& config, const std::string& key);
 
+/// Whether a value of a config turns nothing on: null, false, or an empty list or object.
+bool is_off(const Json& value);
+
 /// Returns the words of a text, which are separated by spaces.
 std::vector<std::string> words_in(const std::string& text);
 

@@ -126,9 +126,10 @@ std::string definition_of_architecture(const JsonNode& config, const std::string
 std::string definition_of_adapters(const std::string& path) {
   const std::string name = model::read_definition(path)->name;
   try {
-    return find_definition(name + "_lora");
+    return find_definition(name + model::adapter_suffix);
   } catch (const FileError& error) {
-    throw DefinitionError("adapters of '" + name + "' need a definition '" + name + "_lora': " + error.what());
+    throw DefinitionError("adapters of '" + name + "' need a definition '" + name + model::adapter_suffix +
+                          "': " + error.what());
   }
 }
 
@@ -156,10 +157,9 @@ void check_config(const HuggingFaceMapping& mapping, const JsonNode& config, con
   if (type != mapping.model_type)
     config.at("model_type")
         .fail("'model_type' is \"" + type + "\", and " + definition + " is for \"" + mapping.model_type + "\"");
-  const auto is_off = [](const Json& value) { return value.is_null() || value == false; };
   for (const auto& [key, value] : mapping.config)
     if (const auto found = model::find_key(config, key);
-        found && found->json() != value && !(is_off(found->json()) && is_off(value)))
+        found && found->json() != value && !(model::is_off(found->json()) && model::is_off(value)))
       found->fail("'" + key + "' is " + found->json().dump() + ", but " + definition + " supports only " +
                   value.dump());
 }

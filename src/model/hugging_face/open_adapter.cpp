@@ -47,10 +47,6 @@ std::string brief(const Json& value) {
   return text.size() <= most ? text : text.substr(0, most) + "…";
 }
 
-bool is_off(const Json& value) {
-  return value.is_null() || value == false || (value.is_structured() && value.empty());
-}
-
 JsonNode read_adapter_config(const std::string& folder) {
   const std::string file = folder + "/" + adapter_config_file;
   if (!path_exists(file))
@@ -113,14 +109,14 @@ void AdapterFolder::read_config() {
   const JsonNode type = config_.at("peft_type");
   if (type.json() != "LORA") type.fail("'peft_type' is " + brief(type.json()) + ", and only \"LORA\" is supported");
   for (const auto& [key, value] : config_.entries())
-    if (is_one_of(refused, key) && !is_off(value.json()))
+    if (is_one_of(refused, key) && !model::is_off(value.json()))
       value.fail("'" + key + "' is " + brief(value.json()) +
                  ", which is not supported: it must be null, false or empty");
   if (config_.has("bias") && config_.at("bias").json() != "none")
     config_.at("bias").fail("'bias' is " + brief(config_.at("bias").json()) + ", and only \"none\" is supported");
   if (config_.has("init_lora_weights") && config_.at("init_lora_weights").is_string())
     for (const std::string& word : words_in(residual_starts))
-      if (in_lower_case(config_.at("init_lora_weights").text()).starts_with(word))
+      if (with_ascii_in_lower_case(config_.at("init_lora_weights").text()).starts_with(word))
         config_.at("init_lora_weights")
             .fail("'init_lora_weights' is " + brief(config_.at("init_lora_weights").json()) +
                   ", whose adapters belong to other weights than those of the base: PEFT converts them when it saves "
@@ -158,7 +154,7 @@ void AdapterFolder::check_targets(const std::map<std::string, std::string>& modu
       config_.at("target_modules")
           .fail("'target_modules' does not name '" + module + "', of which '" + path() + "' has '" + pair.a + "'");
   for (const char* key : {"exclude_modules", "layers_to_transform"})
-    if (config_.has(key) && !is_off(config_.at(key).json())) return;
+    if (config_.has(key) && !model::is_off(config_.at(key).json())) return;
   for (const auto& [module, name] : modules)
     if (const JsonNode* target = target_of(module); target != nullptr && pairs_.count(module) == 0)
       target->fail("'target_modules' names '" + module + "', and '" + path() + "' has no '" + adapter_prefix + module +
@@ -211,7 +207,7 @@ std::vector<StoredWeight> AdapterFolder::weights(const Model& base, const Huggin
 std::vector<std::string> AdapterFolder::unlisted_keys() const {
   std::vector<std::string> unlisted;
   for (const auto& [key, value] : config_.entries())
-    if (!is_off(value.json()) && !is_one_of(known, key) && !is_one_of(refused, key)) unlisted.push_back(key);
+    if (!model::is_off(value.json()) && !is_one_of(known, key) && !is_one_of(refused, key)) unlisted.push_back(key);
   return unlisted;
 }
 }  // namespace model

@@ -153,8 +153,7 @@ std::shared_ptr<const model::Definition> model::mapped_definition(const Model& m
   auto definition = parse_definition(model.definition_text(), model.name());
   if (!definition->hugging_face)
     throw DefinitionError("the definition of model '" + model.name() +
-                          "' has no entry \"hugging_face\", which says how a folder of transformers holds it; a file "
-                          "MODEL.onnx needs none");
+                          "' has no entry \"hugging_face\", which says how such a folder holds the model");
   return definition;
 }
 

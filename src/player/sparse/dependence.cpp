@@ -1,6 +1,7 @@
 #include "sparse/dependence.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "call_expansion.hpp"
@@ -102,8 +103,10 @@ Dependences DependenceWalk::through_own_gradient(const DependenceCall& call) {
   std::int64_t total = 0;
   for (std::size_t k = 0; k < values; ++k) {
     begins.push_back(total);
-    if (is_floating(call.node.outputs[k].dtype)) total += count_of(call.node.outputs[k].shape);
+    if (is_floating(call.node.outputs[k].dtype) && !checked_add(total, count_of(call.node.outputs[k].shape)))
+      return std::nullopt;
   }
+  if (total > std::numeric_limits<std::int32_t>::max()) return std::nullopt;  // IndexSets cannot hold more
   IndexSets of_cotangents(total);
   DependenceWalk inside(body, of_cotangents, nodes_);
   for (std::size_t k = 0; k < values; ++k) {

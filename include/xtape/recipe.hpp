@@ -1,0 +1,114 @@
+/// Recipes: the files that describe a training. docs/recipes.md describes their keys.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "xtape/trainer.hpp"
+
+namespace xtape {
+
+/// A change to a recipe: a dotted key ("optimizer.weight_decay", "hyper.n_layer") and the text of its value. The text
+/// is read as JSON if possible, otherwise as a string.
+struct Setting {
+  std::string key;
+  std::string value;
+  /// Parses "key=value". Throws DefinitionError if the text has another form.
+  static Setting parse(const std::string& text);
+};
+
+/// A hyper-parameter that a recipe sets, in the form of ModelOptions::hyper.
+struct HyperSetting {
+  std::string name;
+  std::string text;
+  bool from_data = false;  ///< Whether `text` refers to properties of the data: "columns + 1".
+};
+
+/// The settings of a recipe's tokenizers, which are made from the training split or from files.
+struct TokenizerSettings {
+  std::string kind = "character";  ///< "character", "words", "sentencepiece", "gpt2" or "saved".
+  bool joint = false;              ///< For pairs: one tokenizer for both sides instead of one for each.
+  CharacterTokenizer::Unknown unknown = CharacterTokenizer::Unknown::error;
+  WordOptions words = {};
+  std::string vocabulary = {};  ///< For "words": a file with one word per line, used instead of the training split.
+  SentencePieceOptions pieces = {};
+  std::string vocab, merges;  ///< For "gpt2": the two files.
+  Gpt2Options gpt2 = {};
+  std::string path;  ///< For "saved": the argument of load_tokenizer.
+};
+
+/// A recipe: a model, data, and training options. Its paths are absolute.
+struct Recipe {
+  struct Data {
+    /// The files of a split, read one after the other. Each entry has one file; for pairs, it can have two parallel
+    /// files. Empty if the split has no files.
+    using Files = std::vector<std::vector<std::string>>;
+    std::string kind;  ///< "text", "documents", "pairs", "table", "tags", "images" or "arrays".
+    Files training, validation, test;
+    double split = 0.9;  ///< Without validation files: the share of the training data used for training.
+    /// If above 0, this many rows at the end of the training data are held out for validation. `split` then has no
+    /// effect.
+    std::int64_t held_out = 0;
+    std::int64_t block_size = 64;  ///< For "text".
+    bool consecutive = false;      ///< For "text": see TextBatches.
+    DocumentEnd separator = DocumentEnd::blank_line;  ///< For "documents".
+    std::string prompt_end;                           ///< For "documents": see split_prompt; may be empty.
+    std::vector<Column> columns;                      ///< For "table" and "tags". Columns without a name are skipped.
+    TableOptions table;                               ///< For "table" and "tags".
+    ImageOptions images;                              ///< For "images".
+    ImageResize resize;                               ///< For "images".
+    std::int64_t channels = 3;                        ///< For "images" in folders.
+    std::vector<ArrayInput> inputs;                   ///< For "arrays". Empty: all arrays of the file.
+    CsvOptions csv;                                   ///< For "arrays" in CSV files.
+    ReadOptions reading;                              ///< For all files.
+    std::int64_t max_length = 0;  ///< Rows with a longer text (in tokens) are not used for training. 0: no limit.
+    /// The most tokens of a row, recorded in the recipe of a run. 0: determined from the data.
+    std::int64_t longest_row = 0;
+    /// If a run has a kind of data that no longer exists, this text is the advice for errors. Otherwise empty.
+    std::string no_more;
+    /// The key of the training files in a recipe: "text", "table" …. The key of the test split has the prefix "test_".
+    std::string files_key() const { return kind == "documents" ? "text" : kind; }
+    bool has_pairs() const { return kind == "pairs"; }
+    bool has_images() const { return kind == "images"; }
+    bool has_arrays() const { return kind == "arrays"; }
+    bool has_tokens() const { return !has_images() && !has_arrays(); }
+    bool has_rows() const { return kind != "text"; }  ///< Batches are RowBatches, ImageBatches or ArrayBatches.
+    /// Whether there are reference answers for the model's answers.
+    bool has_answers() const { return has_pairs() || !prompt_end.empty(); }
+    bool has_epochs() const { return has_rows() || consecutive; }
+  };
+  std::string name;
+  std::string about;
+  std::string definition;  ///< May be empty with `from`. The config of the folder `from` then names the definition.
+  std::string original;    ///< For a run: the file that its definition was copied from. May be empty.
+  std::string from;        ///< The Hugging Face folder of the initial model. Empty: a new model.
+  std::string adapter;     ///< With `from`: a folder of low-rank adapters for the model. May be empty.
+  std::vector<std::string> initialise;  ///< Patterns of newly initialised weights, as for open_hugging_face.
+  std::vector<HyperSetting> hyper;
+  Data data;
+  TokenizerSettings tokenizer;
+  std::int64_t batch_size = 0;    ///< Rows. 0: determined by batch_tokens.
+  std::int64_t batch_tokens = 0;  ///< RowBatchesOptions::tokens.
+  std::int64_t bucket = 2;        ///< RowBatchesOptions::bucket.
+  TrainerOptions trainer;         ///< Includes the seed and threads of the recipe.
+  Trainer::FitOptions fit;
+  /// Whether evaluations translate the validation split, or continue its prompts, to measure BLEU.
+  bool measure_bleu = false;
+  /// Whether evaluations measure the share of these translations or continuations that match the reference exactly.
+  bool measure_exact_match = false;
+  /// Updates between checkpoints. There is always a checkpoint after the last update.
+  std::int64_t checkpoint_every = 0;
+  bool checkpoint_epochs = false;  ///< Whether to write a checkpoint after every epoch, too.
+  std::int64_t keep = 2;           ///< The number of checkpoints to keep in addition to the best. 0: all.
+  SearchOptions search;            ///< The default search options of translations.
+
+  /// Reads the recipe file that find_definition(path, "recipes") finds, and applies `settings`. Throws FileError if the
+  /// file cannot be read, DefinitionError if the recipe or a setting is wrong.
+  static Recipe load(const std::string& path, const std::vector<Setting>& settings = {});
+  /// The recipe as JSON, with the settings applied and every path absolute.
+  std::string text;
+};
+
+}  // namespace xtape
