@@ -11,13 +11,13 @@ using Gradient = std::function<Var(const Objective&, const Var&)>;
 /// The gradients in reverse and forward mode. Both differentiate with respect to a copy of x, so no other argument of f
 /// depends on it.
 inline Var reverse(const Objective& f, const Var& x) {
-  const Var at = x + 0.0;
+  const Var at = reshape(x, x.shape());
   return grad(f(at), at);
 }
 inline Var forward(const Objective& f, const Var& x) {
   JacobianOptions options;
   options.mode = JacobianMode::forward;
-  const Var at = x + 0.0;
+  const Var at = reshape(x, x.shape());
   return jacobian(f(at), at, options);
 }
 

@@ -12,6 +12,7 @@
 
 #include "division.hpp"
 #include "draws.hpp"
+#include "element_loops.hpp"
 #include "lanes.hpp"
 #include "scalar.hpp"
 #include "vector_math.hpp"
@@ -19,39 +20,6 @@
 namespace xtape {
 
 namespace {
-/// Up to this many numbers are computed one by one. A vectorised loop takes longer to begin, and waits for elements
-/// that were written one by one. Only float64 has these one-by-one loops, because programs with few numbers use
-/// float64, and each additional loop makes the code larger.
-constexpr std::int64_t few = 4;
-
-/// Applies `f` to inputs of types In..., element by element. For arithmetic that the compiler can vectorise.
-template <class Out, class... In, class F>
-void apply(const F& f, const Tile& tile) {
-  const auto run = [&]<std::size_t... each>(std::index_sequence<each...>) {
-    const auto over = [&f, count = tile.count](Out* to, const ReadAs<In>*... from) {
-      if constexpr ((std::is_same_v<In, double> || ...))
-        if (count <= few) {
-          for (std::int64_t i = 0; i < count; ++i) {
-            to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
-            asm volatile("" : "+r"(i));  // keeps the compiler from vectorising the loop
-          }
-          return;
-        }
-#pragma omp simd
-      for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<Out>(f(static_cast<In>(from[i])...));
-    };
-    over(static_cast<Out*>(tile.out[0]), static_cast<const ReadAs<In>*>(tile.in[each])...);
-  };
-  run(std::index_sequence_for<In...>{});
-}
-template <class Out, class... In, class F>
-TileFunction loop(const F& f) {
-  if constexpr (std::is_empty_v<F>)  // a plain function costs half as much to compile as a function object
-    return +[](const Tile& tile) { apply<Out, In...>(F{}, tile); };
-  else
-    return [f](const Tile& tile) { apply<Out, In...>(f, tile); };
-}
-
 /// A tile function of `f` with one operand.
 template <class F>
 TileFunction unary(const KernelForm& form, const F& f) {
@@ -88,7 +56,7 @@ TileFunction square_roots(const KernelForm& form) {
   return +[](const Tile& tile) {
     const auto* from = static_cast<const double*>(tile.in[0]);
     auto* to = static_cast<double*>(tile.out[0]);
-    if (tile.count > few)
+    if (tile.count > few_elements)
       return vector_math::map_vectors(std::array{from}, to, tile.count,
                                       [](const auto& x) { return vector_math::square_root(x); });
     for (std::int64_t i = 0; i < tile.count; ++i) to[i] = std::sqrt(from[i]);  // std::sqrt is also correctly rounded

@@ -8,6 +8,7 @@
 #include "choices.hpp"
 #include "copy.hpp"
 #include "instruction_set.hpp"
+#include "joint_loops.hpp"
 #include "kernel_form.hpp"
 #include "update.hpp"
 
@@ -32,6 +33,7 @@ struct Kernels {
   /// Return the kernel or the tile function of the op of this name. Both throw Error if there is none.
   Kernel (*make)(const std::string& op, const KernelForm& form);
   TileFunction (*make_tile)(const std::string& op, const KernelForm& form);
+  decltype(&xtape::make_joint_loop) make_joint_loop;
   decltype(&xtape::make_copy) make_copy;
   std::tuple<FloatFunctions<float>, FloatFunctions<double>> functions = {};
 

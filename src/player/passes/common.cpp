@@ -1,4 +1,4 @@
-// Merges equal calls on equal inputs.
+// Merges equal calls on equal inputs. A view that changes nothing is its input.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -26,13 +26,14 @@ std::uint64_t hash_of(const Node& node, std::int32_t region) {
   mix(hash, static_cast<std::uint64_t>(region));
   mix(hash, hash_of(node.attributes));
   if (node.op->random) mix(hash, node.site.key);
+  if (node.body) mix(hash, node.body->size());
   if (node.op == &constant_op()) mix(hash, hash_of_constant(node.storage));
   return hash;
 }
 
 /// Returns whether a node may equal another node.
 bool may_repeat(const Node& node) {
-  return !node.body && (!node.op->is_source() || node.op == &constant_op());
+  return !node.op->is_source() || node.op == &constant_op();
 }
 
 /// Returns whether two constants share memory, or are small and equal.
@@ -46,10 +47,20 @@ bool equal_constants(const Array& a, const Array& b) {
 bool equal_calls(const Node& a, const Node& b) {
   if (a.op != b.op || a.outputs != b.outputs || !same_attributes(a.attributes, b.attributes)) return false;
   if (a.op->random && a.site.key != b.site.key) return false;
+  if (a.body != b.body && (!a.body || !b.body || !first_difference(*a.body, *b.body).empty())) return false;
   return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }
 
-/// Returns for each node the first node that makes the same call, or the node itself if there is no earlier one.
+/// Returns whether a node is a view with the layout of its input, which is output 0 of another node. An example is a
+/// reshape to the same shape.
+bool changes_nothing(const Program& program, const Node& node) {
+  if (!node.op->is_view() || node.inputs[0].output != 0 || node.outputs[0] != program.type(node.inputs[0])) return false;
+  const Layout dense = Layout::dense(node.outputs[0].shape);
+  const std::optional<Layout> seen = node.op->lowering.view(call_of(program, node), dense);
+  return seen && seen->strides == dense.strides && seen->offset == 0;
+}
+
+/// Returns for each node the first node with the same outputs, or the node itself if there is no earlier one.
 std::vector<std::int32_t> first_equals(const Program& program) {
   std::vector<std::int32_t> first(program.tape.size());
   // A hash table of the nodes that are kept. `chains` contains the first node of each chain. `next` contains for each
@@ -64,12 +75,17 @@ std::vector<std::int32_t> first_equals(const Program& program) {
     const Node& node = program.node(index);
     first[index] = index;
     if (!may_repeat(node)) continue;
+    if (changes_nothing(program, node)) {
+      first[index] = first[node.inputs[0].node];
+      continue;
+    }
     const std::int32_t region = region_of(index);
     const auto same = [&](std::int32_t other) {
       const Node& twin = program.node(other);
-      return equal_calls(node, twin) && region == region_of(other) &&
+      return region == region_of(other) &&
              std::equal(node.inputs.begin(), node.inputs.end(), twin.inputs.begin(), twin.inputs.end(),
-                        [&](ValueId a, ValueId b) { return now(a) == now(b); });
+                        [&](ValueId a, ValueId b) { return now(a) == now(b); }) &&
+             equal_calls(node, twin);
     };
     std::uint64_t hash = hash_of(node, region);
     for (const ValueId& id : node.inputs)

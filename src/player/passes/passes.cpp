@@ -42,12 +42,12 @@ Program fused(const Tape& tape, const Vars& outputs, const PlayerOptions& option
 /// Runs the passes after the rules.
 Program lowered(Program program, const PlayerOptions& options) {
   const Passes& passes = options.passes;
-  scan_pass(program);
   const bool narrow = has_narrow(program);
   if (narrow && applies_rules(passes)) postpone_pass(program);
   if (narrow) widen_pass(program);
   if (passes.fold) fold_pass(program);
   if (passes.common) common_pass(program);
+  scan_pass(program);
   if (passes.accumulate) accumulate_pass(program);
   // Other processors do not round factors, or their matrix unit reads only float32.
   const bool rounds = options.precision == Precision::bf16 && instruction_set() == InstructionSet::avx512_bf16;

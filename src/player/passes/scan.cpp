@@ -1,4 +1,5 @@
-// Finds which outputs of scans, and which zeros in these outputs, are read.
+// Drops outputs of scans that nothing reads, and inputs that the body can do without. Finds which zeros in the outputs are
+// read.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -7,17 +8,34 @@
 namespace xtape {
 
 namespace {
-/// Returns the same call with only those stacked outputs for which `used` is true.
-Node narrowed(const Node& node, Stepping form, const std::vector<bool>& used) {
+constexpr std::size_t small_constant = 1024;  // bytes; larger ones stay inputs, which a scan can prepare before its steps
+
+/// Returns the same call with only those stacked outputs for which `used` is true. Inputs that are the same at each step
+/// become constants of the body if they are small constants, and one input if they are one value. Equal calls in the
+/// body then have equal inputs.
+Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const std::vector<bool>& used) {
   const Tape& body = *node.body;
   auto kept = std::make_shared<Tape>(body.blank());
-  Vars inputs;
-  for (const ValueId& id : body.inputs()) {
-    const ValueType& type = body.type(id);
-    inputs.push_back(kept->input(body.node(id.node).name, type.shape, type.dtype));
-  }
-  const Vars results = inline_body(*kept, body, inputs);
   Node fresh = node;
+  fresh.inputs = {};
+  const std::size_t first_alike = form.sequences() + static_cast<std::size_t>(form.states);
+  std::vector<std::pair<ValueId, Var>> alike;  // values outside, and what stands for them in the body
+  const auto input_for = [&](std::size_t k) {
+    const ValueId inside = body.inputs()[k], outside = rewriter.now(node.inputs[k]);
+    const auto known = std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == outside; });
+    if (k >= first_alike && known != alike.end()) return known->second;
+    const Node& source = rewriter.program().node(outside.node);
+    const bool constant = k >= first_alike && source.op == &constant_op() && source.storage.bytes() <= small_constant;
+    const ValueType& type = body.type(inside);
+    if (!constant) fresh.inputs.push_back(outside);
+    const Var var = constant ? kept->constant(source.storage)
+                             : kept->input(body.node(inside.node).name, type.shape, type.dtype);
+    if (k >= first_alike) alike.emplace_back(outside, var);
+    return var;
+  };
+  Vars inputs;
+  for (std::size_t k = 0; k < node.inputs.size(); ++k) inputs.push_back(input_for(k));
+  const Vars results = inline_body(*kept, body, inputs);
   std::vector<ValueType> types;
   const std::vector<std::int64_t> axes = std::move(form.output_axes);
   form.output_axes.clear();
@@ -59,9 +77,7 @@ void scan_pass(Program& program) {
       const bool requested = std::find(program.outputs.begin(), program.outputs.end(), id) != program.outputs.end();
       used[k] = requested || !users.of(id).empty();
     }
-    Node fresh = narrowed(node, form, used);
-    for (ValueId& input : fresh.inputs) input = rewriter.now(input);
-    const std::int32_t placed = rewriter.tape().append(std::move(fresh)).node;
+    const std::int32_t placed = rewriter.tape().append(narrowed(rewriter, node, form, used)).node;
     std::int32_t next = 0;
     for (std::size_t k = 0; k < used.size(); ++k)
       if (used[k]) rewriter.replace({index, static_cast<std::int32_t>(k)}, rewriter.tape().var({placed, next++}));

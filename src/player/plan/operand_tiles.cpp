@@ -104,8 +104,7 @@ const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_
 }
 
 void OperandTiles::fill(const void* data, std::int64_t count, void* scratch) const {
-  copy_run(static_cast<const char*>(data) + layout_.offset * static_cast<std::int64_t>(bytes_), 0, count, bytes_,
-           scratch);
+  copy_run(element(data), 0, count, bytes_, scratch);
 }
 
 }  // namespace xtape

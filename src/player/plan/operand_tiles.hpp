@@ -31,6 +31,10 @@ class OperandTiles {
   /// Returns the elements [first, first + count) as a dense array. If they are within one run of stride 1, the result
   /// points into `data`. Otherwise the function copies them to `scratch` and returns `scratch`.
   const void* tile(const void* data, std::int64_t first, std::int64_t count, void* scratch) const;
+  /// For uniform operands: returns the element.
+  const void* element(const void* data) const {
+    return static_cast<const char*>(data) + layout_.offset * static_cast<std::int64_t>(bytes_);
+  }
   /// For uniform operands: writes `count` copies of the element to `scratch`.
   void fill(const void* data, std::int64_t count, void* scratch) const;
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels.hpp"
 #include "loop_kernel.hpp"
 #include "passes/passes.hpp"
+#include "plan/body_loops.hpp"
 #include "plan/operand_tiles.hpp"
 #include "scratch.hpp"
 #include "threads.hpp"
@@ -22,7 +24,19 @@ constexpr std::int64_t gathered_by_offsets = 32;
 constexpr std::int64_t elements_a_thread = 16384;  // fewer elements are not worth another thread
 constexpr std::int64_t drawn_at_a_time = 16;  // random numbers; tiles of random ops begin at multiples of this number
 
-/// One of the fused ops. Its operands are indices of pointers: first the inputs, then the outputs.
+/// An input of the fused ops.
+struct External {
+  enum class Read : std::uint8_t {
+    in_tiles,  // each tile is read in place, or is gathered into the slot
+    filled,    // a single element is copied to all places of the slot, once for all tiles
+    single     // the loops read a single element in place
+  };
+  OperandTiles elements;
+  Read read = Read::in_tiles;
+  std::int32_t slot = -1;  // -1: no tile is copied
+};
+
+/// A loop. Its operands are indices of pointers: first the inputs, then the outputs.
 struct Member {
   TileFunction run;
   std::size_t in = 0, out = 0, end = 0;  // indices in TiledProgram::operands
@@ -30,8 +44,7 @@ struct Member {
 
 /// The program of a tile. A list of pointers refers to the external operands, the slots and the results.
 struct TiledProgram {
-  std::vector<OperandTiles> externals;
-  std::vector<std::int32_t> external_slots;  // per external operand: its slot, or -1 if it is never copied
+  std::vector<External> externals;
   std::vector<Member> members;
   std::vector<std::int32_t> operands;     // operands of all members
   std::vector<std::size_t> result_bytes;  // per result: the bytes of an element
@@ -47,19 +60,15 @@ struct TiledProgram {
   std::size_t thread_bytes() const {
     return slots * slot_bytes() + whole_lines((pointers() + most_operands) * sizeof(void*));
   }
-  /// Returns whether a single element of the operand is copied to all places of a tile. If the outputs have only one
-  /// element, the operand is read in place instead.
-  bool fills(const OperandTiles& operand) const { return operand.uniform() && count > 1; }
 };
 
 void run_tile(const TiledProgram& program, const KernelArguments& arguments, void** pointers, std::int64_t first,
               std::int64_t count) {
   const std::size_t externals = program.externals.size();
   for (std::size_t i = 0; i < externals; ++i)
-    if (const OperandTiles& operand = program.externals[i]; !program.fills(operand)) {
-      const std::int32_t slot = program.external_slots[i];
-      void* scratch = slot < 0 ? nullptr : pointers[externals + static_cast<std::size_t>(slot)];
-      pointers[i] = const_cast<void*>(operand.tile(arguments.in[i], first, count, scratch));
+    if (const External& operand = program.externals[i]; operand.read == External::Read::in_tiles) {
+      void* scratch = operand.slot < 0 ? nullptr : pointers[externals + static_cast<std::size_t>(operand.slot)];
+      pointers[i] = const_cast<void*>(operand.elements.tile(arguments.in[i], first, count, scratch));
     }
   void** results = pointers + externals + program.slots;
   for (std::size_t k = 0; k < program.result_bytes.size(); ++k)
@@ -79,11 +88,15 @@ void run_tiles(const TiledProgram& program, const KernelArguments& arguments, st
   void** pointers = reinterpret_cast<void**>(slots + program.slots * program.slot_bytes());
   const std::size_t externals = program.externals.size();
   for (std::size_t i = 0; i < program.slots; ++i) pointers[externals + i] = slots + i * program.slot_bytes();
-  for (std::size_t i = 0; i < externals; ++i)
-    if (program.fills(program.externals[i])) {
-      pointers[i] = pointers[externals + static_cast<std::size_t>(program.external_slots[i])];
-      program.externals[i].fill(arguments.in[i], std::min(program.tile, end - begin), pointers[i]);
+  for (std::size_t i = 0; i < externals; ++i) {
+    const External& operand = program.externals[i];
+    if (operand.read == External::Read::filled) {
+      pointers[i] = pointers[externals + static_cast<std::size_t>(operand.slot)];
+      operand.elements.fill(arguments.in[i], std::min(program.tile, end - begin), pointers[i]);
+    } else if (operand.read == External::Read::single) {
+      pointers[i] = const_cast<void*>(operand.elements.element(arguments.in[i]));
     }
+  }
   for (std::int64_t first = begin; first < end;) {
     const std::int64_t left_of_row = program.row - first % program.row;
     const std::int64_t count = std::min({program.tile, left_of_row, end - first});
@@ -109,7 +122,12 @@ class SlotPool {
   std::int32_t count_ = 0;
 };
 
-TileFunction tile_of(const KernelCall& fused, const Tape& body, const Node& node) {
+/// Returns the function of a loop.
+TileFunction tile_of(const KernelCall& fused, const Tape& body, const BodyLoop& loop, bool single) {
+  const Node& node = body.node(loop.node);
+  if (loop.joined >= 0)
+    return kernels().make_joint_loop(
+        {body.node(loop.joined).op->name, node.op->name, loop.operand, node.outputs[0].dtype, single});
   OpCall call{*node.op, node.attributes, {}, node.outputs, nullptr, node.site};
   for (const ValueId& id : node.inputs) call.inputs.push_back(body.type(id));
   KernelCall made(call);
@@ -139,42 +157,69 @@ Tape body_of_one(const KernelCall& call) {
   return body;
 }
 
-/// Returns for each value of the body the last node that reads it, or the value's own node if there is none.
-std::vector<std::vector<std::size_t>> last_reads(const Tape& body) {
-  std::vector<std::vector<std::size_t>> last(body.size());
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    last[i].assign(body.node(i).outputs.size(), i);
-    for (const ValueId& id : body.node(i).inputs)
-      last[id.node][id.output] = i;
-  }
+/// Returns for each value of the body the last node whose loop reads it, or the value's own node if there is none.
+std::vector<std::vector<std::int32_t>> last_reads(const Tape& body, const std::vector<BodyLoop>& loops) {
+  std::vector<std::vector<std::int32_t>> last(body.size());
+  for (std::size_t i = 0; i < body.size(); ++i)
+    last[i].assign(body.node(i).outputs.size(), static_cast<std::int32_t>(i));
+  for (const BodyLoop& loop : loops)
+    for (const ValueId& id : loop.inputs) last[id.node][id.output] = loop.node;
   return last;
 }
 
+/// Chooses how the tiles read the inputs. If all loops that read an input can read a single element, this input is
+/// single. The loop of a product and a sum reads its first operand in this way, so the factors are swapped if only the
+/// second one has a single element.
+void place_externals(const Tape& body, std::vector<BodyLoop>& loops, SlotPool& pool, TiledProgram& program) {
+  std::vector<External*> external(body.size(), nullptr);  // per node of the body
+  auto next = program.externals.begin();
+  for (std::size_t i = 0; i < body.size(); ++i)
+    if (body.node(i).op == &input_op()) external[i] = &*next++;
+  const auto single = [&](ValueId id) {
+    const External* operand = external[id.node];
+    return program.count > 1 && operand != nullptr && operand->elements.uniform();
+  };
+  std::vector<bool> filled(body.size(), false);
+  for (BodyLoop& loop : loops) {
+    if (loop.joined >= 0 && !single(loop.inputs[0]) && single(loop.inputs[1])) std::swap(loop.inputs[0], loop.inputs[1]);
+    for (std::size_t k = loop.joined >= 0 ? 1 : 0; k < loop.inputs.size(); ++k) filled[loop.inputs[k].node] = true;
+  }
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    External* operand = external[i];
+    if (operand == nullptr || operand->elements.dense() || program.count == 1) continue;
+    if (operand->elements.uniform()) operand->read = filled[i] ? External::Read::filled : External::Read::single;
+    if (operand->read != External::Read::single) operand->slot = pool.take();
+  }
+}
+
 void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
+  std::vector<BodyLoop> loops = loops_of(body);
+  place_externals(body, loops, pool, program);
   // Values in slots have numbers from `first_slot` on. The numbers of results follow the numbers of slots. The numbers
   // of results are therefore known only at the end, when the number of slots is known.
   const auto first_slot = static_cast<std::int32_t>(program.externals.size());
-  const auto last = last_reads(body);
+  const auto last = last_reads(body, loops);
   std::vector<std::vector<std::int32_t>> places(body.size());  // until the number of slots is known, ~k is result k
   std::int32_t externals = 0;
   for (std::size_t i = 0; i < body.size(); ++i) {
-    const Node& node = body.node(i);
-    places[i].resize(node.outputs.size());
-    if (node.op == &input_op()) {
-      places[i][0] = externals++;
-      continue;
-    }
+    places[i].resize(body.node(i).outputs.size());
+    if (body.node(i).op == &input_op()) places[i][0] = externals++;
+  }
+  for (const BodyLoop& loop : loops) {
+    const Node& node = body.node(loop.node);
     Member member;
-    member.run = tile_of(call, body, node);
     member.in = program.operands.size();
-    for (const ValueId& id : node.inputs) program.operands.push_back(places[id.node][id.output]);
+    for (const ValueId& id : loop.inputs) program.operands.push_back(places[id.node][id.output]);
+    const std::int32_t scalar = program.operands[member.in];
+    member.run = tile_of(call, body, loop, scalar < first_slot && program.externals[scalar].read == External::Read::single);
     member.out = program.operands.size();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
-      const ValueId id{static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)};
+      const ValueId id{loop.node, static_cast<std::int32_t>(k)};
       const auto found = std::find(body.results().begin(), body.results().end(), id);
-      places[i][k] = found == body.results().end() ? first_slot + pool.take()
-                                                   : ~static_cast<std::int32_t>(found - body.results().begin());
-      program.operands.push_back(places[i][k]);
+      std::int32_t& place = places[id.node][k];
+      place = found == body.results().end() ? first_slot + pool.take()
+                                            : ~static_cast<std::int32_t>(found - body.results().begin());
+      program.operands.push_back(place);
     }
     member.end = program.operands.size();
     program.most_operands = std::max(program.most_operands, member.end - member.in);
@@ -182,12 +227,12 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     std::vector<std::int32_t> dead;  // contains each slot once, although an op may read a value twice
     const auto note = [&](ValueId id) {
       const std::int32_t place = places[id.node][id.output];
-      if (place >= first_slot && last[id.node][id.output] == i && std::find(dead.begin(), dead.end(), place) == dead.end())
+      if (place >= first_slot && last[id.node][id.output] == loop.node &&
+          std::find(dead.begin(), dead.end(), place) == dead.end())
         dead.push_back(place);
     };
-    for (const ValueId& id : node.inputs) note(id);
-    for (std::size_t k = 0; k < node.outputs.size(); ++k)
-      note({static_cast<std::int32_t>(i), static_cast<std::int32_t>(k)});
+    for (const ValueId& id : loop.inputs) note(id);
+    for (std::size_t k = 0; k < node.outputs.size(); ++k) note({loop.node, static_cast<std::int32_t>(k)});
     for (const std::int32_t slot : dead) pool.give_back(slot - first_slot);
   }
   program.slots = static_cast<std::size_t>(pool.count());
@@ -208,8 +253,7 @@ LoopKernel::Operand operand_of(const TiledProgram& program, std::int32_t number)
   const auto externals = static_cast<std::int32_t>(program.externals.size());
   const auto slots = static_cast<std::int32_t>(program.slots);
   if (number >= externals + slots) return {number - slots, 0};
-  const std::int32_t slot =
-      number < externals ? program.external_slots[static_cast<std::size_t>(number)] : number - externals;
+  const std::int32_t slot = number < externals ? program.externals[number].slot : number - externals;
   if (slot < 0) return {number, 0};
   return {-1, static_cast<std::size_t>(slot) * program.slot_bytes()};
 }
@@ -229,9 +273,10 @@ LoopKernel loops_of(const TiledProgram& program) {
   LoopKernel kernel;
   kernel.inputs = static_cast<std::int32_t>(program.externals.size());
   for (std::int32_t i = 0; i < kernel.inputs; ++i) {
-    if (program.external_slots[static_cast<std::size_t>(i)] < 0) continue;
-    const OperandTiles& operand = program.externals[static_cast<std::size_t>(i)];
-    kernel.loops.push_back({gather_of(operand, program.count), {{i, 0}, operand_of(program, i)}, 1, program.count});
+    const External& operand = program.externals[i];
+    if (operand.slot < 0) continue;
+    kernel.loops.push_back(
+        {gather_of(operand.elements, program.count), {{i, 0}, operand_of(program, i)}, 1, program.count});
   }
   for (const Member& member : program.members) {
     std::vector<LoopKernel::Operand> operands;
@@ -259,16 +304,14 @@ Kernel make_elementwise(const KernelCall& call) {
   for (std::size_t i = 0; i < body.size(); ++i) random |= body.node(i).op->random;
   std::int64_t shortest = program->count;
   for (std::size_t i = 0; i < call.in.size(); ++i) {
-    program->externals.emplace_back(call.in[i], shape, size_of(call.inputs[i].dtype));
-    const OperandTiles& operand = program->externals.back();
+    program->externals.push_back({OperandTiles(call.in[i], shape, size_of(call.inputs[i].dtype))});
+    const OperandTiles& operand = program->externals.back().elements;
     if (!operand.dense() && !operand.uniform()) shortest = std::min(shortest, operand.run());
   }
   if (shortest >= shortest_row && program->count % shortest == 0 && (!random || shortest % drawn_at_a_time == 0))
     program->row = shortest;
 
   SlotPool pool;
-  for (const OperandTiles& operand : program->externals)
-    program->external_slots.push_back(operand.dense() || program->count == 1 ? -1 : pool.take());
   place_members(call, body, pool, *program);
   program->tile = std::min(program->row, tile_in_cache(*program, call));
   Kernel kernel;
