@@ -60,8 +60,16 @@ TEST_CASE("joint loops: a product and a sum have the bits of two loops") {
       {"a b + s", [](const Vars& x) { return Vars{x[0] * x[1] + x[3]}; }},
       {"s row + c", [](const Vars& x) { return Vars{x[3] * x[4] + x[2]}; }},
       {"s b + c, read elsewhere", [](const Vars& x) { return Vars{(x[3] * x[1] + x[2]) * (x[0] - x[3])}; }},
-      {"a b, a b + c", [](const Vars& x) { const Var y = x[0] * x[1]; return Vars{y, y + x[2]}; }},
-      {"a b + a b", [](const Vars& x) { const Var y = x[0] * x[1]; return Vars{exp(-square(y + y))}; }},
+      {"a b, a b + c",
+       [](const Vars& x) {
+         const Var y = x[0] * x[1];
+         return Vars{y, y + x[2]};
+       }},
+      {"a b + a b",
+       [](const Vars& x) {
+         const Var y = x[0] * x[1];
+         return Vars{exp(-square(y + y))};
+       }},
       {"a chain", [](const Vars& x) {
          Var y = x[2];
          for (int i = 0; i < 5; ++i) y = (i % 2 == 0 ? y - x[3] * y : x[0] * y + tanh(y)) * x[4] - y * x[1];
@@ -70,7 +78,8 @@ TEST_CASE("joint loops: a product and a sum have the bits of two loops") {
   for (const auto& [name, f] : functions)
     for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::bfloat16, Dtype::int32})
       for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 16, 17, 700, 40000}) {
-        if (dtype == Dtype::int32 && name.find("read elsewhere") == std::string::npos && name.find("row") == std::string::npos)
+        if (dtype == Dtype::int32 && name.find("read elsewhere") == std::string::npos &&
+            name.find("row") == std::string::npos)
           continue;
         CAPTURE(name);
         CAPTURE(name_of(dtype));

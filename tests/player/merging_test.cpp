@@ -14,7 +14,8 @@
 using namespace xtape;
 
 namespace {
-/// x -> x_3 with x_(t+1) = x_t * rate + c, without leaving the body's captures equal vars: rate and c are recorded anew.
+/// x -> x_3 with x_(t+1) = x_t * rate + c, without leaving the body's captures equal vars: rate and c are recorded
+/// anew.
 Var repeated(const Var& x, const Literal& c, double rate = 0.5) {
   Tape tape = x.tape();
   const Var shift = tape.constant(c, Dtype::float64), factor = tape.constant(rate, Dtype::float64);
@@ -46,7 +47,7 @@ TEST_CASE("merging: equal scans on equal inputs are one") {
   CHECK(count_scans(player) == 2);  // the third input may differ by rounding
   player.play({{x, {8, 16}}});
   for (const Var& output : outputs) {
-    CHECK(player.view(output).as<double>()[0] == 8 / 8.0 + 1.75);   // x / 8 + 1 / 4 + 1 / 2 + 1
+    CHECK(player.view(output).as<double>()[0] == 8 / 8.0 + 1.75);  // x / 8 + 1 / 4 + 1 / 2 + 1
     CHECK(player.view(output).as<double>()[1] == 16 / 8.0 + 1.75);
   }
 }

@@ -54,7 +54,8 @@ bool equal_calls(const Node& a, const Node& b) {
 /// Returns whether a node is a view with the layout of its input, which is output 0 of another node. An example is a
 /// reshape to the same shape.
 bool changes_nothing(const Program& program, const Node& node) {
-  if (!node.op->is_view() || node.inputs[0].output != 0 || node.outputs[0] != program.type(node.inputs[0])) return false;
+  if (!node.op->is_view() || node.inputs[0].output != 0 || node.outputs[0] != program.type(node.inputs[0]))
+    return false;
   const Layout dense = Layout::dense(node.outputs[0].shape);
   const std::optional<Layout> seen = node.op->lowering.view(call_of(program, node), dense);
   return seen && seen->strides == dense.strides && seen->offset == 0;

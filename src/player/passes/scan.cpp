@@ -1,5 +1,5 @@
-// Drops outputs of scans that nothing reads, and inputs that the body can do without. Finds which zeros in the outputs are
-// read.
+// Drops outputs of scans that nothing reads, and inputs that the body can do without. Finds which zeros in the outputs
+// are read.
 #include <algorithm>
 
 #include "passes/passes.hpp"
@@ -8,11 +8,12 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t small_constant = 1024;  // bytes; larger ones stay inputs, which a scan can prepare before its steps
+constexpr std::size_t small_constant =
+    1024;  // bytes; larger ones stay inputs, which a scan can prepare before its steps
 
-/// Returns the same call with only those stacked outputs for which `used` is true. Inputs that are the same at each step
-/// become constants of the body if they are small constants, and one input if they are one value. Equal calls in the
-/// body then have equal inputs.
+/// Returns the same call with only those stacked outputs for which `used` is true. Inputs that are the same at each
+/// step become constants of the body if they are small constants, and one input if they are one value. Equal calls in
+/// the body then have equal inputs.
 Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const std::vector<bool>& used) {
   const Tape& body = *node.body;
   auto kept = std::make_shared<Tape>(body.blank());
@@ -22,14 +23,15 @@ Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const s
   std::vector<std::pair<ValueId, Var>> alike;  // values outside, and what stands for them in the body
   const auto input_for = [&](std::size_t k) {
     const ValueId inside = body.inputs()[k], outside = rewriter.now(node.inputs[k]);
-    const auto known = std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == outside; });
+    const auto known =
+        std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == outside; });
     if (k >= first_alike && known != alike.end()) return known->second;
     const Node& source = rewriter.program().node(outside.node);
     const bool constant = k >= first_alike && source.op == &constant_op() && source.storage.bytes() <= small_constant;
     const ValueType& type = body.type(inside);
     if (!constant) fresh.inputs.push_back(outside);
-    const Var var = constant ? kept->constant(source.storage)
-                             : kept->input(body.node(inside.node).name, type.shape, type.dtype);
+    const Var var =
+        constant ? kept->constant(source.storage) : kept->input(body.node(inside.node).name, type.shape, type.dtype);
     if (k >= first_alike) alike.emplace_back(outside, var);
     return var;
   };

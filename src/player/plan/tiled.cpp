@@ -56,6 +56,11 @@ struct TiledProgram {
   int threads = 1;
 
   std::size_t slot_bytes() const { return static_cast<std::size_t>(tile + 7) / 8 * 64; }
+  /// Returns whether the loops read only one element of the operand with this number.
+  bool reads_single(std::int32_t operand) const {
+    const bool external = operand >= 0 && static_cast<std::size_t>(operand) < externals.size();
+    return external && externals[operand].read == External::Read::single;
+  }
   std::size_t pointers() const { return externals.size() + slots + result_bytes.size(); }
   std::size_t thread_bytes() const {
     return slots * slot_bytes() + whole_lines((pointers() + most_operands) * sizeof(void*));
@@ -181,7 +186,8 @@ void place_externals(const Tape& body, std::vector<BodyLoop>& loops, SlotPool& p
   };
   std::vector<bool> filled(body.size(), false);
   for (BodyLoop& loop : loops) {
-    if (loop.joined >= 0 && !single(loop.inputs[0]) && single(loop.inputs[1])) std::swap(loop.inputs[0], loop.inputs[1]);
+    if (loop.joined >= 0 && !single(loop.inputs[0]) && single(loop.inputs[1]))
+      std::swap(loop.inputs[0], loop.inputs[1]);
     for (std::size_t k = loop.joined >= 0 ? 1 : 0; k < loop.inputs.size(); ++k) filled[loop.inputs[k].node] = true;
   }
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -210,8 +216,7 @@ void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, Til
     Member member;
     member.in = program.operands.size();
     for (const ValueId& id : loop.inputs) program.operands.push_back(places[id.node][id.output]);
-    const std::int32_t scalar = program.operands[member.in];
-    member.run = tile_of(call, body, loop, scalar < first_slot && program.externals[scalar].read == External::Read::single);
+    member.run = tile_of(call, body, loop, loop.joined >= 0 && program.reads_single(program.operands[member.in]));
     member.out = program.operands.size();
     for (std::size_t k = 0; k < node.outputs.size(); ++k) {
       const ValueId id{loop.node, static_cast<std::int32_t>(k)};
