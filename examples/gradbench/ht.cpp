@@ -66,14 +66,12 @@ Var transforms(Input& in, const json& model, const Var& theta) {
 /// The hand surface and its correspondence to the points. Each point corresponds to a vertex, or to barycentric
 /// coordinates in a triangle.
 struct Surface {
-  /// Each vertex moves with several bones. Vertices and points [k, point] are therefore linear in the transforms [k, 4
-  /// bone].
-  Var points(const Var& by) const {
-    const Var vertices = matmul(by, skin);  // [k, vertex]
-    if (us.empty()) return take(vertices, corners[0], 1);
-    const Var u = us.at(all, 0), v = us.at(all, 1);
-    return u * take(vertices, corners[0], 1) + v * take(vertices, corners[1], 1) +
-           (1 - u - v) * take(vertices, corners[2], 1);
+  /// Points [point, k] are linear in the vertices [vertex, k].
+  Var points(const Var& vertices) const {
+    if (us.empty()) return take(vertices, corners[0], 0);
+    const Var u = us.at(all, Slice(0, 1)), v = us.at(all, Slice(1));
+    return u * take(vertices, corners[0], 0) + v * take(vertices, corners[1], 0) +
+           (1 - u - v) * take(vertices, corners[2], 0);
   }
   Var skin;      // [4 bone, vertex], for the vertices that points correspond to
   Vars corners;  // each [point]
@@ -113,28 +111,23 @@ Result evaluated(Input& in, bool derivatives) {
   const Var theta = in.array("theta"), us = in.fields.at("us").empty() ? Var() : in.array("us");
   const Surface surface = surface_of(in, data, us);
   const Var by = transforms(in, data.at("model"), theta), place = theta.at(Slice(3, 6));
-  const Var errors =
-      transpose(in.array(data.at("points"), "points")) - (surface.points(by) + expand_dims(place, 1));  // [3, point]
-  if (!derivatives) return reshape(transpose(errors), {-1});
+  // Each vertex moves with several bones, so vertices are linear in the transforms.
+  const Var vertices = einsum("ib,bv->vi", by, surface.skin) + place;                   // [vertex, 3]
+  const Var errors = in.array(data.at("points"), "points") - surface.points(vertices);  // [point, 3]
+  if (!derivatives) return reshape(errors, {-1});
 
-  Vars columns;  // each [column, 3, point]
+  Vars columns;  // each [point * 3, column]
   // Each point depends only on its own row of `us`, which has two elements. Two tangents are therefore enough: one for
   // all first elements, and one for all second elements.
   if (!us.empty())
-    for (std::int64_t i = 0; i < 2; ++i)
-      columns.push_back(
-          jvp({errors}, {us}, {broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape())})[0].at(nullptr));
-  // Points are linear in the transforms, so the same function maps the derivatives of the transforms to those of the
-  // points.
-  const Var by_theta = transpose(jacobian(by, theta), {2, 0, 1});  // [26, 3, 4 bone]
-  const ScanFunction moved = [&](const Vars& by_one, const Vars&) {
-    return std::pair{Vars{-(surface.points(by_one[0]) + expand_dims(by_one[1], 1))}, Vars{}};
-  };
-  ScanOptions options;
-  options.axis = 0;
-  columns.push_back(
-      scan(moved, {by_theta, transpose(jacobian(place, theta))}, {}, options).outputs[0]);  // [26, 3, point]
-  return reshape(transpose(concat(columns)), {3 * errors.size(1), -1});
+    for (std::int64_t i = 0; i < 2; ++i) {
+      const Var tangent = broadcast_to(in.tape.constant({1.0 - i, 0.0 + i}), us.shape());
+      columns.push_back(reshape(jvp({errors}, {us}, {tangent})[0], {-1, 1}));
+    }
+  // The same function maps the derivatives of the vertices to those of the points.
+  const Var by_theta = einsum("ibt,bv->vit", jacobian(by, theta), surface.skin) + jacobian(place, theta);
+  columns.push_back(reshape(surface.points(reshape(-by_theta, {by_theta.size(0), -1})), {-1, theta.size(0)}));
+  return concat(columns, 1);
 }
 }  // namespace
 

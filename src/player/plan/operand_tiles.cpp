@@ -2,32 +2,52 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace xtape {
 
 namespace {
-template <class Word>
-void copy_strided(const void* source, std::int64_t stride, std::int64_t count, void* destination) {
-  const Word* from = static_cast<const Word*>(source);
-  Word* to = static_cast<Word*>(destination);
-  if (stride == 0) {
-    std::fill(to, to + count, *from);
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
-  }
+constexpr std::int64_t longest_short_run = 4;  // elements; a call for each run would take longer than the copy
+
+/// Calls f(word, from, to) with a word of `bytes` bytes and pointers to such words.
+template <class F>
+void with_words(std::size_t bytes, const void* from, void* to, const F& f) {
+  const auto call = [&](auto word) {
+    f(word, static_cast<const decltype(word)*>(from), static_cast<decltype(word)*>(to));
+  };
+  if (bytes == 8) return call(std::uint64_t{});
+  if (bytes == 4) return call(std::uint32_t{});
+  if (bytes == 2) return call(std::uint16_t{});
+  call(std::uint8_t{});
 }
 
 void copy_run(const void* source, std::int64_t stride, std::int64_t count, std::size_t bytes, void* destination) {
-  if (stride == 1)
+  if (stride == 1) {
     std::memcpy(destination, source, static_cast<std::size_t>(count) * bytes);
-  else if (bytes == 4)
-    copy_strided<std::uint32_t>(source, stride, count, destination);
-  else if (bytes == 8)
-    copy_strided<std::uint64_t>(source, stride, count, destination);
-  else if (bytes == 2)
-    copy_strided<std::uint16_t>(source, stride, count, destination);
-  else
-    copy_strided<std::uint8_t>(source, stride, count, destination);
+    return;
+  }
+  with_words(bytes, source, destination, [&]<class Word>(Word /*word*/, const Word* from, Word* to) {
+    if (stride == 0)
+      std::fill(to, to + count, *from);
+    else
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
+  });
+}
+
+/// Copies `runs` runs of `length` elements, at most longest_short_run. The runs are `step` elements apart, and their
+/// elements `stride`.
+void copy_short_runs(const void* source, std::int64_t step, std::int64_t stride, std::int64_t runs, std::int64_t length,
+                     std::size_t bytes, void* destination) {
+  with_words(bytes, source, destination, [&]<class Word>(Word /*word*/, const Word* from, Word* to) {
+    const auto copy = [&]<std::int64_t constant>(std::integral_constant<std::int64_t, constant> /*length*/) {
+      for (std::int64_t row = 0; row < runs; ++row, from += step, to += constant)
+        for (std::int64_t i = 0; i < constant; ++i) to[i] = from[i * stride];  // the compiler unrolls this loop
+    };
+    if (length == 1) return copy(std::integral_constant<std::int64_t, 1>{});
+    if (length == 2) return copy(std::integral_constant<std::int64_t, 2>{});
+    if (length == 3) return copy(std::integral_constant<std::int64_t, 3>{});
+    copy(std::integral_constant<std::int64_t, 4>{});
+  });
 }
 }  // namespace
 
@@ -84,18 +104,18 @@ const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_
   std::int64_t within = first % run_;
   if (stride == 1 && within + count <= run_) return base + (offset_of(row) + within) * bytes;
   char* to = static_cast<char*>(scratch);
-  if (run_ == 1 && layout_.shape.size() >= 2) {  // copy along the last strided axis
-    const std::size_t axis = layout_.shape.size() - 2;
-    const std::int64_t length = layout_.shape[axis];
-    for (std::int64_t done = 0; done < count;) {
-      const std::int64_t place = (first + done) % length;
-      const std::int64_t take = std::min(count - done, length - place);
-      copy_run(base + offset_of(first + done) * bytes, layout_.strides[axis], take, bytes_, to + done * bytes);
-      done += take;
-    }
-    return scratch;
-  }
   for (std::int64_t done = 0; done < count; ++row, within = 0) {
+    if (within == 0 && run_ <= longest_short_run && layout_.shape.size() >= 2) {
+      const std::size_t axis = layout_.shape.size() - 2;
+      const std::int64_t runs = std::min((count - done) / run_, layout_.shape[axis] - row % layout_.shape[axis]);
+      if (runs > 0) {
+        copy_short_runs(base + offset_of(row) * bytes, layout_.strides[axis], stride, runs, run_, bytes_,
+                        to + done * bytes);
+        done += runs * run_;
+        row += runs - 1;
+        continue;
+      }
+    }
     const std::int64_t take = std::min(count - done, run_ - within);
     copy_run(base + (offset_of(row) + within * stride) * bytes, stride, take, bytes_, to + done * bytes);
     done += take;
