@@ -118,11 +118,21 @@ Placement Placements::make_copy_of(ValueId id, BufferKind kind) {
   return {buffer, Layout::dense(type.shape)};
 }
 
+namespace {
+/// Returns whether the elements along the last axis are adjacent. If they are not, a single transposing copy of a dense
+/// array is faster than scattered writes.
+bool has_rows(const Layout& layout) {
+  for (std::size_t axis = layout.shape.size(); axis-- > 0;)
+    if (layout.shape[axis] > 1) return layout.strides[axis] == 1;
+  return true;
+}
+}  // namespace
+
 /// Returns whether the producer of a value without a placement can write the value with this layout.
 bool Placements::takes_place(ValueId id, const Layout& layout) const {
   const Node& producer = program_.node(id.node);
   if (of(id) || requested(id) || producer.op->is_source()) return false;
-  return producer.op->is_view() || producer.op->lowering.strided_out || layout.contiguous();
+  return producer.op->is_view() || layout.contiguous() || (producer.op->lowering.strided_out && has_rows(layout));
 }
 
 /// Goes from the last node to the first, because an output must be placed before the inputs that are written within it.
