@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "files.hpp"
+#include "process_memory.hpp"
 
 namespace xtape {
 
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 [[noreturn]] void fail(const std::string& what, const std::string& path) {
+  if (errno == ENOMEM) throw OutOfMemory("out of memory: cannot " + what + " '" + path + "', and " + memory_left_text());
   throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
 }
 
@@ -46,7 +48,8 @@ std::vector<std::string> names_in(const std::string& folder) {
   try {
     for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
   } catch (const fs::filesystem_error& error) {
-    throw FileError("cannot list '" + folder + "': " + error.code().message());
+    errno = error.code().value();
+    fail("list", folder);
   }
   return names;
 }
