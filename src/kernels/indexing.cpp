@@ -10,7 +10,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t short_slice = 64;  // bytes; for shorter slices, a call of memcpy takes longer than a loop
 constexpr std::int64_t elements_a_thread = 8192;  // for fewer elements, waking another thread does not pay off
 
 /// An array viewed as [outer, axis, inner], and the number of indices along `axis`.
@@ -53,15 +52,17 @@ void with_bytes(std::size_t bytes, const F& f) {
   }
 }
 
-/// Calls copy(from, to) for each slice that `take` picks, with the numbers of the slices in x and in the result.
-template <class Index, class Copy>
-void for_picked(const Index* indices, const Picking& picking, int threads, const Copy& copy) {
-  const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, picking.inner) + 1;
-  parallel_for(threads, picking.outer * picking.picked, grain, [&](std::int64_t begin, std::int64_t finish) {
+/// out[o, p] = x[o, indices[p]] for slices of one element. Calls of memcpy would take several times as long.
+template <class T, class Index>
+void take_single(const T* from, const Index* indices, T* to, const Picking& picking, int threads) {
+  const std::int64_t all = picking.outer * picking.picked;
+  parallel_for(threads, all, elements_a_thread, [&](std::int64_t begin, std::int64_t finish) {
     while (begin < finish) {
       const std::int64_t o = begin / picking.picked, first = begin % picking.picked;
       const std::int64_t last = std::min(picking.picked, first + finish - begin);
-      for (std::int64_t p = first; p < last; ++p) copy(o * picking.axis + indices[p], o * picking.picked + p);
+      const T* row = from + o * picking.axis;
+      T* out = to + o * picking.picked;
+      for (std::int64_t p = first; p < last; ++p) out[p] = row[indices[p]];
       begin += last - first;
     }
   });
@@ -71,30 +72,20 @@ void for_picked(const Index* indices, const Picking& picking, int threads, const
 template <class Index>
 void take_slices(const void* x, const Index* indices, void* out, const Picking& picking, std::size_t bytes,
                  int threads) {
-  const std::int64_t length = picking.inner;
-  const std::size_t slice = static_cast<std::size_t>(length) * bytes;
-  if (slice > short_slice) {
-    const auto* from = static_cast<const std::byte*>(x);
-    auto* to = static_cast<std::byte*>(out);
-    return for_picked(indices, picking, threads, [&](std::int64_t source, std::int64_t place) {
-      std::memcpy(to + static_cast<std::size_t>(place) * slice, from + static_cast<std::size_t>(source) * slice, slice);
+  if (picking.inner == 1)
+    return with_bytes(bytes, [&](auto element) {
+      using T = decltype(element);
+      take_single(static_cast<const T*>(x), indices, static_cast<T*>(out), picking, threads);
     });
-  }
-  with_bytes(bytes, [&](auto element) {
-    using T = decltype(element);
-    const T* from = static_cast<const T*>(x);
-    T* to = static_cast<T*>(out);
-    if (length == 1)
-      return for_picked(indices, picking, threads,
-                        [&](std::int64_t source, std::int64_t place) { to[place] = from[source]; });
-    for_picked(indices, picking, threads, [&](std::int64_t source, std::int64_t place) {
-      const T* slice_from = from + source * length;
-      T* slice_to = to + place * length;
-      for (std::int64_t i = 0; i < length; ++i) {
-        slice_to[i] = slice_from[i];
-        asm volatile("" : "+r"(i));  // keeps the compiler from calling memcpy
-      }
-    });
+  const std::size_t slice = static_cast<std::size_t>(picking.inner) * bytes;
+  const auto* from = static_cast<const std::byte*>(x);
+  auto* to = static_cast<std::byte*>(out);
+  const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, picking.inner) + 1;
+  parallel_for(threads, picking.outer * picking.picked, grain, [&](std::int64_t begin, std::int64_t finish) {
+    for (std::int64_t row = begin; row < finish; ++row) {
+      const std::int64_t source = row / picking.picked * picking.axis + indices[row % picking.picked];
+      std::memcpy(to + static_cast<std::size_t>(row) * slice, from + static_cast<std::size_t>(source) * slice, slice);
+    }
   });
 }
 
