@@ -7,8 +7,6 @@
 namespace xtape {
 
 namespace {
-constexpr std::int64_t longest_short_run = 4;  // elements; a call for each run would take longer than the copy
-
 /// Calls f(word, from, to) with a word of `bytes` bytes and pointers to such words.
 template <class F>
 void with_words(std::size_t bytes, const void* from, void* to, const F& f) {
@@ -21,33 +19,27 @@ void with_words(std::size_t bytes, const void* from, void* to, const F& f) {
   call(std::uint8_t{});
 }
 
-void copy_run(const void* source, std::int64_t stride, std::int64_t count, std::size_t bytes, void* destination) {
-  if (stride == 1) {
-    std::memcpy(destination, source, static_cast<std::size_t>(count) * bytes);
-    return;
-  }
-  with_words(bytes, source, destination, [&]<class Word>(Word /*word*/, const Word* from, Word* to) {
-    if (stride == 0)
-      std::fill(to, to + count, *from);
+/// Copies `runs` runs of `length` elements. The runs are `step` elements apart. A run with stride 0 repeats one
+/// element.
+template <class Word, class Length>
+void copy_runs(const Word* from, std::int64_t step, std::int64_t stride, std::int64_t runs, Length length, Word* to) {
+  for (std::int64_t run = 0; run < runs; ++run, from += step, to += length)
+    if (stride == 1)
+      std::copy_n(from, static_cast<std::size_t>(length), to);
     else
-      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
-  });
+      std::fill_n(to, static_cast<std::size_t>(length), *from);
 }
 
-/// Copies `runs` runs of `length` elements, at most longest_short_run. The runs are `step` elements apart, and their
-/// elements `stride`.
-void copy_short_runs(const void* source, std::int64_t step, std::int64_t stride, std::int64_t runs, std::int64_t length,
-                     std::size_t bytes, void* destination) {
-  with_words(bytes, source, destination, [&]<class Word>(Word /*word*/, const Word* from, Word* to) {
-    const auto copy = [&]<std::int64_t constant>(std::integral_constant<std::int64_t, constant> /*length*/) {
-      for (std::int64_t row = 0; row < runs; ++row, from += step, to += constant)
-        for (std::int64_t i = 0; i < constant; ++i) to[i] = from[i * stride];  // the compiler unrolls this loop
-    };
-    if (length == 1) return copy(std::integral_constant<std::int64_t, 1>{});
-    if (length == 2) return copy(std::integral_constant<std::int64_t, 2>{});
-    if (length == 3) return copy(std::integral_constant<std::int64_t, 3>{});
-    copy(std::integral_constant<std::int64_t, 4>{});
-  });
+/// Like copy_runs. The compiler unrolls the copies of runs of constant length.
+template <class Word>
+void copy_any_runs(const Word* from, std::int64_t step, std::int64_t stride, std::int64_t runs, std::int64_t length,
+                   Word* to) {
+  const auto copy = [&](auto constant) { copy_runs(from, step, stride, runs, constant, to); };
+  if (length == 1) return copy(std::integral_constant<std::int64_t, 1>{});
+  if (length == 2) return copy(std::integral_constant<std::int64_t, 2>{});
+  if (length == 3) return copy(std::integral_constant<std::int64_t, 3>{});
+  if (length == 4) return copy(std::integral_constant<std::int64_t, 4>{});
+  copy(length);
 }
 }  // namespace
 
@@ -103,28 +95,28 @@ const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_
   std::int64_t row = first / run_;
   std::int64_t within = first % run_;
   if (stride == 1 && within + count <= run_) return base + (offset_of(row) + within) * bytes;
-  char* to = static_cast<char*>(scratch);
-  for (std::int64_t done = 0; done < count; ++row, within = 0) {
-    if (within == 0 && run_ <= longest_short_run && layout_.shape.size() >= 2) {
-      const std::size_t axis = layout_.shape.size() - 2;
-      const std::int64_t runs = std::min((count - done) / run_, layout_.shape[axis] - row % layout_.shape[axis]);
-      if (runs > 0) {
-        copy_short_runs(base + offset_of(row) * bytes, layout_.strides[axis], stride, runs, run_, bytes_,
-                        to + done * bytes);
-        done += runs * run_;
-        row += runs - 1;
-        continue;
-      }
+  with_words(bytes_, data, scratch, [&]<class Word>(Word /*word*/, const Word* from, Word* to) {
+    const std::size_t outer = layout_.shape.size() - 1;  // the number of axes of runs
+    const std::int64_t step = outer > 0 ? layout_.strides[outer - 1] : 0;
+    const std::int64_t rows = outer > 0 ? layout_.shape[outer - 1] : 1;  // runs that are `step` elements apart
+    for (std::int64_t left = count; left > 0;) {
+      const Word* run = from + offset_of(row) + within * stride;
+      const bool whole = within == 0 && left >= run_;
+      const std::int64_t runs = whole ? std::min(left / run_, rows - row % rows) : 1;
+      const std::int64_t length = whole ? run_ : std::min(left, run_ - within);
+      copy_any_runs(run, step, stride, runs, length, to);
+      to += runs * length;
+      left -= runs * length;
+      row += runs;
+      within = 0;
     }
-    const std::int64_t take = std::min(count - done, run_ - within);
-    copy_run(base + (offset_of(row) + within * stride) * bytes, stride, take, bytes_, to + done * bytes);
-    done += take;
-  }
+  });
   return scratch;
 }
 
 void OperandTiles::fill(const void* data, std::int64_t count, void* scratch) const {
-  copy_run(element(data), 0, count, bytes_, scratch);
+  with_words(bytes_, element(data), scratch,
+             [&]<class Word>(Word /*word*/, const Word* from, Word* to) { copy_runs(from, 0, 0, 1, count, to); });
 }
 
 }  // namespace xtape
