@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "caret.hpp"
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
 
@@ -213,8 +214,7 @@ std::vector<JsonNode> JsonNode::elements() const {
 
 void JsonNode::only(const std::vector<std::string>& known) const {
   for (const auto& [key, node] : entries())
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      node.fail_at_key("the key \"" + key + "\" is not known here" + did_you_mean(key, known));
+    if (!contains(known, key)) node.fail_at_key("the key \"" + key + "\" is not known here" + did_you_mean(key, known));
 }
 
 JsonNode JsonNode::child(const Json& value) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "contains.hpp"
 #include "gnuplot.hpp"
 
 namespace xtape::cli {
@@ -35,7 +36,7 @@ struct StatisticsPicture {
       if (line.statistics.empty()) continue;
       updates.push_back(&line);
       for (const auto& each : line.statistics)
-        if (std::find(modules.begin(), modules.end(), each.first) == modules.end()) modules.push_back(each.first);
+        if (!contains(modules, each.first)) modules.push_back(each.first);
     }
     constexpr std::size_t most_updates = 160;  // more columns could not be distinguished
     const std::size_t interval = (updates.size() + most_updates - 1) / most_updates;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contains.hpp"
 #include "step_trials.hpp"
 #include "visit.hpp"
 
@@ -14,9 +15,7 @@ namespace {
 const FunctionInput* stepped_input(const Signature& signature, std::string& unfit) {
   const auto tokens = std::find_if(signature.inputs.begin(), signature.inputs.end(),
                                    [](const FunctionInput& input) { return input.name == "tokens"; });
-  const auto bound = [&](const std::string& size) {
-    return std::find(signature.sizes.begin(), signature.sizes.end(), size) != signature.sizes.end();
-  };
+  const auto bound = [&](const std::string& size) { return contains(signature.sizes, size); };
   if (tokens == signature.inputs.end()) {
     unfit = "takes no tokens";
   } else if (tokens->dtype != Dtype::int64 || tokens->dims.size() != 2 || tokens->dims[0] == tokens->dims[1] ||
@@ -24,8 +23,7 @@ const FunctionInput* stepped_input(const Signature& signature, std::string& unfi
     unfit = "takes tokens that are not int [rows, tokens]";
   }
   for (const FunctionInput& input : signature.inputs)
-    if (unfit.empty() && input.name != "tokens" &&
-        std::find(input.dims.begin(), input.dims.end(), tokens->dims[1]) != input.dims.end())
+    if (unfit.empty() && input.name != "tokens" && contains(input.dims, tokens->dims[1]))
       unfit = "takes " + input.name + " for each token";
   return unfit.empty() ? &*tokens : nullptr;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "contains.hpp"
 #include "failing.hpp"
 #include "process_memory.hpp"
 #include "xtape/op/op.hpp"
@@ -135,9 +136,7 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
   const Trial natural = trials(no_node);
   const std::set<std::int32_t> makers(mended.makers.begin(), mended.makers.end());
   const auto fails_with = [&](std::span<const std::int32_t> unmended) {
-    const auto mends = [&](std::int32_t node) {
-      return makers.count(node) > 0 && std::find(unmended.begin(), unmended.end(), node) == unmended.end();
-    };
+    const auto mends = [&](std::int32_t node) { return makers.count(node) > 0 && !contains(unmended, node); };
     const bool overflows = std::any_of(unmended.begin(), unmended.end(),
                                        [&](std::int32_t node) { return mended.overflows.count(node) > 0; });
     return fails(trials(mends), natural, mended, !overflows);

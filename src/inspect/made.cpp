@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "contains.hpp"
 #include "visit.hpp"
 #include "xtape/op/op.hpp"
 
@@ -113,9 +114,7 @@ Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<
                    const std::vector<Array>& outputs, Flips flips) {
   Kinds made = kinds_of(outputs);
   for (const Kind kind : not_finite) {
-    const auto has_kind = [&](const std::vector<Kind>& own) {
-      return std::find(own.begin(), own.end(), kind) != own.end();
-    };
+    const auto has_kind = [&](const std::vector<Kind>& own) { return contains(own, kind); };
     for (const Replaced& by_ones : explanations(kind, flips)) {
       if (std::none_of(made.begin(), made.end(), has_kind)) break;
       Node call = node;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contains.hpp"
 #include "element_index.hpp"
 #include "node_by_node.hpp"
 #include "visit.hpp"
@@ -168,7 +169,7 @@ std::vector<std::string> lines_applying(const std::set<std::string>& modules,
   for (const std::string& path : paths)
     if (const auto found = applied.find(path); found != applied.end())
       for (const std::string& line : found->second)
-        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+        if (!contains(lines, line)) lines.push_back(line);
   return lines;
 }
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "contains.hpp"
 #include "convert.hpp"
 #include "language/interpreter.hpp"
 #include "language/visible_names.hpp"
@@ -99,7 +100,7 @@ class Builder {
   /// module. `declared` and `spec` differ if the user of the block supplies the module.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
-    if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
+    if (contains(making_, spec.identity))
       fail(spec.location, "module '" + spec.name + "' contains itself, through block '" + owner.block->name + "'");
     if (making_.size() == deepest)
       fail(spec.location,

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "bytes.hpp"
+#include "contains.hpp"
 #include "model_data.hpp"
 #include "nearest.hpp"
 
@@ -50,8 +51,7 @@ void check_outputs(const ModelData& data, const std::vector<std::string>& output
     for (const std::string& output : node.outputs)
       if (!output.empty()) names.push_back(output);
   for (const std::string& output : outputs)
-    if (std::find(names.begin(), names.end(), output) == names.end())
-      throw Error("there is no value '" + output + "'" + did_you_mean(output, names));
+    if (!contains(names, output)) throw Error("there is no value '" + output + "'" + did_you_mean(output, names));
 }
 
 class OnnxBlock : public FileBlock {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "contains.hpp"
 #include "writing.hpp"
 
 namespace xtape::onnx {
@@ -43,7 +44,7 @@ std::string WriteCall::scalar(const Literal& number, Dtype dtype) const {
 }
 
 std::string WriteCall::reshaped(const std::string& value, const Shape& shape) const {
-  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  const bool has_zero = contains(shape, 0);
   return add("Reshape", {value, list(Integers(shape.begin(), shape.end()))},
              has_zero ? WrittenAttributes{{"allowzero", 1}} : WrittenAttributes{});
 }

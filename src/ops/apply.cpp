@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "check_call.hpp"
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -81,7 +82,7 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
   for (const auto& item : given.items())
-    if (std::find(names.begin(), names.end(), item.first) == names.end())
+    if (!contains(names, item.first))
       throw Error("has no attribute '" + item.first + "'" + did_you_mean(item.first, names));
   Attributes result;
   for (const AttributeSpec& spec : op.attributes) {

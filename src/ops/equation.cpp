@@ -4,6 +4,8 @@
 #include <sstream>
 #include <utility>
 
+#include "contains.hpp"
+
 namespace xtape {
 
 namespace {
@@ -136,7 +138,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
   }
   Equation equation;
   for (const char* letter = letters_for_ellipses; *letter != 0 && equation.ellipsis.size() < covered; ++letter)
-    if (!has(used, *letter)) equation.ellipsis += *letter;
+    if (!contains(used, *letter)) equation.ellipsis += *letter;
   if (equation.ellipsis.size() < covered) refuse(text, "has too many axes: there are 52 letters");
 
   std::string all;
@@ -160,7 +162,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
     refuse(text, "the result lacks '...': sum over those axes first, or name them");
   equation.result = result.before + (result.has_ellipsis ? equation.ellipsis : "") + result.after;
   for (char letter : result.before + result.after) {
-    if (!has(all, letter)) refuse(text, std::string("'") + letter + "' of the result is not in any operand");
+    if (!contains(all, letter)) refuse(text, std::string("'") + letter + "' of the result is not in any operand");
     if (std::count(equation.result.begin(), equation.result.end(), letter) > 1)
       refuse(text, std::string("'") + letter + "' occurs twice in the result");
   }
@@ -175,7 +177,7 @@ std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::
       const char letter = equation.operands[i][axis];
       std::int64_t& known = sizes[static_cast<unsigned char>(letter)];
       const std::int64_t size = shapes[i][axis];
-      const bool gives_way = has(equation.ellipsis, letter);
+      const bool gives_way = contains(equation.ellipsis, letter);
       if (known == -1 || (gives_way && known == 1)) {
         known = size;
       } else if (size != known && !(gives_way && size == 1)) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "calls.hpp"
+#include "contains.hpp"
 #include "enclosed.hpp"
 #include "xtape/loops.hpp"
 #include "xtape/ops.hpp"
@@ -255,7 +256,7 @@ Vars solve_gradient(const GradientCall& call) {
   gradients.resize(inputs.size());
   std::vector<bool> marked = call.needs;
   std::fill_n(marked.begin(), unknowns, false);
-  if (std::find(marked.begin(), marked.end(), true) != marked.end()) {
+  if (contains(marked, true)) {
     std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
     for (std::size_t i = 0; i < unknowns; ++i) inputs.push_back(-gradients[i]);
     const Vars found = inline_body(tape, pullback(*call.node.body, marked, call.grad), inputs);

@@ -1,12 +1,13 @@
 // Sorting, and elements at given ranks. All ops are compositions of top_k, whose kernel sorts.
-#include <algorithm>
+
+#include "xtape/ops/order.hpp"
 
 #include "batching.hpp"
 #include "composed.hpp"
+#include "contains.hpp"
 #include "elementwise.hpp"
 #include "floating.hpp"
 #include "reductions.hpp"
-#include "xtape/ops/order.hpp"
 
 namespace xtape {
 
@@ -174,7 +175,7 @@ std::vector<ValueType> median_type(const OpCall& call) {
 std::vector<ValueType> quantile_type(const OpCall& call) {
   const auto& how = call.get<std::string>("interpolation");
   const auto known = {"linear", "lower", "higher", "nearest", "midpoint"};
-  if (std::find(known.begin(), known.end(), how) == known.end())
+  if (!contains(known, how))
     throw Error("interpolation must be 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '" + how + "'");
   const Shape& q = call.shape(1);
   if (q.size() > 1) throw ShapeError("q must be one number or [m], got shape " + to_string(q));

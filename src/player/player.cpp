@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "calls.hpp"
+#include "contains.hpp"
 #include "executable.hpp"
 #include "hasher.hpp"
 #include "plan/memory.hpp"
@@ -261,8 +262,7 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
     moved.push_back(data_->is_alone(*planned[i]));
     if (!moved[i]) continue;
     const int place = data_->planned().buffers[planned[i]->buffer].number;
-    if (std::find(places.begin(), places.end(), place) != places.end())
-      throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
+    if (contains(places, place)) throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     places.push_back(place);
     after[place] = memory[i];
   }

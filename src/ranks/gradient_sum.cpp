@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "contains.hpp"
 #include "kernels.hpp"
 #include "plan/memory.hpp"
 #include "threads.hpp"
@@ -139,7 +140,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
   const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
   const int lefts = pushed + (in_sequence_ ? 1 : 0);
-  const bool is_top = ends_shard && std::find(tops_.begin(), tops_.end(), stack_.tops().back()) != tops_.end();
+  const bool is_top = ends_shard && contains(tops_, stack_.tops().back());
 
   Vars present;
   std::vector<Array> memory;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "nearest.hpp"
 
 namespace xtape {
@@ -59,7 +60,7 @@ void check_attributes(const Op& op, const Attributes& attributes) {
       throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", not " + to_string(*value));
   }
   for (const auto& item : attributes.items())
-    if (std::find(names.begin(), names.end(), item.first) == names.end())
+    if (!contains(names, item.first))
       throw Error("has no attribute '" + item.first + "'" + did_you_mean(item.first, names));
 }
 }  // namespace

@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "contains.hpp"
 #include "csv_lines.hpp"
 #include "fields.hpp"
 #include "joined.hpp"
@@ -24,10 +25,6 @@ bool is_missing(const std::string& field) {
   return words.count(trimmed(field)) != 0;
 }
 
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Reads the fields of one file.
 class CsvReader {
  public:
@@ -47,10 +44,10 @@ class CsvReader {
     table.rows = static_cast<std::int64_t>(numbers_.size());
     std::vector<std::string> wanted = options_.columns.empty() ? names_ : options_.columns;
     for (const std::string& name : options_.labels)
-      if (!holds(wanted, name)) wanted.push_back(name);
+      if (!contains(wanted, name)) wanted.push_back(name);
     require_memory_left(numbers_.size() * wanted.size() * size_of(options_.dtype), "the numbers of " + path_);
     for (const std::string& name : wanted) {
-      const bool label = holds(options_.labels, name);
+      const bool label = contains(options_.labels, name);
       table.columns.add(name, Array(label ? Dtype::int64 : options_.dtype, {table.rows}));
     }
     std::vector<std::vector<std::string>> words(wanted.size());  // the words of label columns
@@ -60,14 +57,14 @@ class CsvReader {
       const std::vector<std::string> fields = fields_at(numbers_[row]);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const std::string& field = fields[places[i]];
-        if (holds(options_.labels, wanted[i]))
+        if (contains(options_.labels, wanted[i]))
           words[i].push_back(label(field, wanted[i], row));
         else
           read_number(field, wanted[i], row, table.columns.at(wanted[i]));
       }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (holds(options_.labels, wanted[i])) index(words[i], wanted[i], table);
+      if (contains(options_.labels, wanted[i])) index(words[i], wanted[i], table);
     return table;
   }
 
@@ -94,7 +91,7 @@ class CsvReader {
     const std::vector<std::string> first = fields_at(numbers_[0]);
     for (std::size_t i = 0; i < first.size(); ++i) {
       const std::string name = options_.header ? trimmed(first[i]) : std::to_string(i);
-      if (holds(names_, name)) fail(numbers_[0], "two columns have the name '" + name + "'");
+      if (contains(names_, name)) fail(numbers_[0], "two columns have the name '" + name + "'");
       names_.push_back(name);
     }
     if (options_.header) numbers_.erase(numbers_.begin());
@@ -200,7 +197,7 @@ Array CsvTable::matrix_without(const std::vector<std::string>& names) const {
   for (const std::string& name : names) static_cast<void>(columns.at(name));
   std::vector<std::string> others;
   for (const auto& [name, array] : columns)
-    if (is_floating(array.dtype()) && !holds(names, name)) others.push_back(name);
+    if (is_floating(array.dtype()) && !contains(names, name)) others.push_back(name);
   return side_by_side(*this, others);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
+
 namespace xtape::train {
 
 namespace {
@@ -74,7 +76,7 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
 
 void check_attention(const Model& model) {
   const std::vector<std::string> functions = model.functions();
-  if (std::find(functions.begin(), functions.end(), function) == functions.end())
+  if (!contains(functions, function))
     throw Error("the definition '" + model.name() + "' has no function 'attention' to compute attention weights");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "contains.hpp"
+
 namespace xtape::train {
 
 std::int64_t rows_of(const BatchArrays& batch) {
@@ -25,9 +27,7 @@ BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t 
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function) {
   const std::vector<std::string> carried = carried_names(model, function);
   const std::vector<FunctionInput>& inputs = model.signature(function).inputs;
-  const auto is_carried = [&](const FunctionInput& input) {
-    return std::find(carried.begin(), carried.end(), input.name) != carried.end();
-  };
+  const auto is_carried = [&](const FunctionInput& input) { return contains(carried, input.name); };
   const auto data = std::find_if(inputs.begin(), inputs.end(),
                                  [&](const FunctionInput& input) { return !is_carried(input) && !input.dims.empty(); });
   std::vector<std::size_t> axes;

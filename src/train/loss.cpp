@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::train {
@@ -29,7 +30,7 @@ Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& resul
                           "cross_entropy has, or one, the mean over the rows");
   const std::vector<std::string> carried = carried_names(model, function);
   for (std::size_t i = 2; i < results.size(); ++i)
-    if (std::find(carried.begin(), carried.end(), results[i].name) == carried.end())
+    if (!contains(carried, results[i].name))
       throw DefinitionError("function '" + function + "' of model '" + model.name() + "' has a result '" +
                             results[i].name +
                             "': the results after the sum over the targets and their count must be states that are "
@@ -53,7 +54,7 @@ NamedSizes loss_sizes(const Model& model, const BatchArrays& batch) {
   const Signature& signature = model.signature("loss");
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)
-      if (!sizes.has(dim) && std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end())
+      if (!sizes.has(dim) && contains(signature.sizes, dim))
         throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() +
                               "' has a size '" + dim + "', which no array of the data has");
   return sizes;
@@ -107,7 +108,7 @@ void check_loss(const Model& model, const Batches& batches) {
 
 void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels) {
   const std::vector<std::string> functions = model.functions();
-  if (labels.empty() || std::find(functions.begin(), functions.end(), "logits") == functions.end()) return;
+  if (labels.empty() || !contains(functions, "logits")) return;
   const NamedSizes known = loss_sizes(model, batch);
   NamedSizes sizes;
   for (const std::string& name : model.signature("logits").sizes) {

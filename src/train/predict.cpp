@@ -5,15 +5,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include "contains.hpp"
 #include "visit.hpp"
 
 namespace xtape::train {
 
 namespace {
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Returns the shortest text that is read back as the same number.
 template <class Number>
 std::string text_of(Number number) {
@@ -61,8 +58,8 @@ RowPredictor::RowPredictor(Run& run) : run_(run) {
   if (data.kind == "text" || data.kind == "documents")
     throw Error(run.directory() + " is a run on texts: xtape generate continues them");
   const std::vector<std::string> functions = run.model().functions();
-  logits_ = !run.labels().empty() && holds(functions, "logits");
-  predict_ = holds(functions, "predict");
+  logits_ = !run.labels().empty() && contains(functions, "logits");
+  predict_ = contains(functions, "predict");
   if (!logits_ && !predict_)
     throw Error("the model of " + run.directory() + " has no function 'predict' that gives numbers for each row" +
                 (run.labels().empty() ? "" : ", and no function 'logits' that gives one for each label"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
@@ -52,7 +53,7 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
 }
 
 const Json* Section::find(const std::string& key) {
-  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  if (!contains(asked_, key)) asked_.push_back(key);
   const auto found = json_->find(key);
   return found == json_->end() ? nullptr : &*found;
 }
@@ -161,7 +162,7 @@ void Section::exclude(const std::string& key, const std::string& other) const {
 
 void Section::done() const {
   for (const auto& [key, value] : json_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    if (contains(asked_, key)) continue;
     const std::string known = did_you_mean(key, asked_);
     fail(key, known.empty() ? "is not a known key; known: " + joined(asked_) : "is not a known key" + known, true);
   }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "contains.hpp"
 #include "durable.hpp"
 #include "gnuplot.hpp"
 #include "joined.hpp"
@@ -99,7 +100,7 @@ std::string name_of(const std::string& run) {
   std::vector<std::string> keys;
   for (const train::Measured& line : lines)
     for (const auto& [key, value] : line.numbers)
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      if (!contains(keys, key)) keys.push_back(key);
   throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + joined(keys));
 }
 

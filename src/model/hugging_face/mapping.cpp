@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "contains.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
@@ -17,8 +18,7 @@ std::vector<std::string> texts(const JsonNode& node) {
 }
 
 void check_known(const std::string& name, const std::vector<std::string>& hyper, const JsonNode& node) {
-  if (std::find(hyper.begin(), hyper.end(), name) == hyper.end())
-    node.fail("there is no hyper-parameter '" + name + "'" + did_you_mean(name, hyper));
+  if (!contains(hyper, name)) node.fail("there is no hyper-parameter '" + name + "'" + did_you_mean(name, hyper));
 }
 
 HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
@@ -234,7 +234,7 @@ std::string written_name(const HuggingFaceMapping& mapping, const std::string& w
 
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight) {
   const std::vector<std::string> words = words_of(tensor);
-  if (weight.empty() || std::find(words.begin(), words.end(), "#") == words.end()) return std::nullopt;
+  if (weight.empty() || !contains(words, "#")) return std::nullopt;
   return weight[0];
 }
 

@@ -1,6 +1,7 @@
 // Binds the arguments of a call to the declared inputs of a block or function. Checks dtypes and binds sizes.
 #include <algorithm>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
@@ -82,7 +83,7 @@ void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, D
   for (const auto& each : arguments.named) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < fixed; ++i) names.push_back(inputs[i].name);
-    if (std::find(names.begin(), names.end(), each.name) == names.end())
+    if (!contains(names, each.name))
       throw Error("takes " + list_of(inputs) + ", not '" + each.name + "'" + did_you_mean(each.name, names));
     if (!environment.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
   }

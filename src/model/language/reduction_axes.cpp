@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 
@@ -48,7 +49,7 @@ Tuple reduction_axes(const std::string& pattern, const Var& x) {
   const std::vector<std::string> left = words_of(pattern.substr(0, at));
   const std::vector<std::string> right = words_of(pattern.substr(at + arrow.size()));
   const std::vector<bool> gone = reduced(left, right);
-  const bool open = std::find(left.begin(), left.end(), rest) != left.end();
+  const bool open = contains(left, rest);
   const std::size_t named = left.size() - (open ? 1 : 0), rank = x.rank();
   if (open ? rank < named : rank != named)
     throw Error("'" + xtape::joined(left, std::identity{}, " ") + "' names " + (open ? "at least " : "") +

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "contains.hpp"
 #include "language/value.hpp"
 #include "xtape/ops.hpp"
 
@@ -173,7 +174,7 @@ Value unary(const std::string& symbol, const Value& a) {
 
 bool is_number_function(const std::string& name) {
   constexpr const char* names[] = {"sqrt", "exp", "log", "abs", "floor", "min", "max"};
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return contains(names, name);
 }
 
 Value number_function(const std::string& name, const std::vector<Value>& arguments) {
