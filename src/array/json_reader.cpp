@@ -239,8 +239,7 @@ class JsonReader {
         std::reverse(ahead.end() - static_cast<std::ptrdiff_t>(value.size()), ahead.end());
       }
     }
-    std::sort(begins_.begin(), begins_.end(),
-              [](const auto& a, const auto& b) { return std::less<>()(a.value, b.value); });
+    std::ranges::sort(begins_, [](const auto& a, const auto& b) { return std::less<>()(a.value, b.value); });
     json_.places_ = std::move(begins_);
   }
 

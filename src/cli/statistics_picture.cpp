@@ -52,7 +52,7 @@ struct StatisticsPicture {
       for (const auto& [module, numbers] : update->statistics)
         for (const auto& [name, value] : numbers)
           if (name == key) {
-            const auto row = std::find(modules.begin(), modules.end(), module) - modules.begin();
+            const auto row = std::ranges::find(modules, module) - modules.begin();
             found.push_back({update->step, static_cast<std::size_t>(row), value});
           }
     return found;

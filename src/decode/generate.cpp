@@ -77,7 +77,7 @@ class Continuation {
   void run() {
     bool forgot = true;
     for (;;) {
-      if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.done; })) return;
+      if (std::ranges::all_of(rows_, [](const Row& row) { return row.done; })) return;
       for (Row& row : rows_) forgot = (!row.done && chooser_.forget(row)) || forgot;
       if (forgot)
         read_all();

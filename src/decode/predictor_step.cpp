@@ -95,7 +95,7 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
                   std::to_string(columns) + " tokens");
     next_past[i] += more;
   }
-  make_room(*std::max_element(next_past.begin(), next_past.end()));
+  make_room(*std::ranges::max_element(next_past));
   StepPlayers::Function& known = step_player(columns);
   tokens.copy_to(known.notes.tokens.data());
   std::copy(past.begin(), past.end(), known.notes.past.as<std::int64_t>());

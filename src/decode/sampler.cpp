@@ -97,7 +97,7 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
     std::nth_element(candidates_.begin(), candidates_.begin() + count, candidates_.end(), above);
     candidates_.resize(static_cast<std::size_t>(count));
   }
-  std::sort(candidates_.begin(), candidates_.end(), above);
+  std::ranges::sort(candidates_, above);
   for (Candidate& candidate : candidates_) candidate.weight = weight_of(candidate.logit);
 }
 
@@ -141,7 +141,7 @@ const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int6
   } else {
     take_all(logits, classes);
   }
-  std::sort(candidates_.begin(), candidates_.end(), before);
+  std::ranges::sort(candidates_, before);
   return candidates_;
 }
 template const std::vector<Sampler::Candidate>& Sampler::weigh(const float*, std::int64_t);

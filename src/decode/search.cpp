@@ -76,8 +76,7 @@ class BatchSearch {
 
  private:
   std::size_t active() const {
-    return static_cast<std::size_t>(
-        std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
+    return static_cast<std::size_t>(std::ranges::count_if(sentences_, [](const auto& each) { return !each.done(); }));
   }
 
   /// Appends one token to each row. Returns the logits of the next token.
@@ -141,7 +140,7 @@ class BatchSearch {
     const auto goes_on = [&](std::size_t slot) { return !sentences_[present_[slot]].done(); };
     std::stable_partition(slots.begin(), slots.end(), goes_on);
     slots.resize(count);
-    std::sort(slots.begin(), slots.end());
+    std::ranges::sort(slots);
     return slots;
   }
 
@@ -159,8 +158,7 @@ class BatchSearch {
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<Tokens>& sources, std::int64_t batch_size) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
   std::vector<std::vector<std::size_t>> batches;
   const auto size = static_cast<std::size_t>(batch_size);
   for (std::size_t first = 0; first < order.size(); first += size) {

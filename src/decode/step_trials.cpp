@@ -68,7 +68,7 @@ StepTrials::StepTrials(Model& model, const std::string& function, const StepSize
   for (const auto& [name, var] : model.inputs(tape, function, sizes.sizes))
     if (name != stepped) fixed_.add(name, drawn(var.type()));
   for (const FunctionInput& input : model.signature(function).inputs) {
-    const auto rows = std::find(input.dims.begin(), input.dims.end(), sizes.rows_name);
+    const auto rows = std::ranges::find(input.dims, sizes.rows_name);
     row_axes_.add(input.name, rows == input.dims.end() ? -1 : rows - input.dims.begin());
   }
   for (std::int64_t row = 0; row < sizes.rows(); ++row)

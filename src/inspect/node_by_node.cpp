@@ -84,7 +84,7 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
 Program with_open_bodies(const Program& program) {
   Program open = program.copy();
   const auto has_body = [&](std::int32_t index) { return open.node(index).body && open.node(index).op->expand; };
-  while (std::any_of(open.order.begin(), open.order.end(), has_body)) {
+  while (std::ranges::any_of(open.order, has_body)) {
     Rewriter rewriter(open);
     for (const std::int32_t index : open.order)
       if (has_body(index))

@@ -271,7 +271,7 @@ std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold) {
   const auto is_less = [&](const NodeError& error) { return !(error.added() > threshold); };
   errors.erase(std::remove_if(errors.begin(), errors.end(), is_less), errors.end());
   const auto more = [](const NodeError& a, const NodeError& b) { return a.added() > b.added(); };
-  std::stable_sort(errors.begin(), errors.end(), more);
+  std::ranges::stable_sort(errors, more);
   return errors;
 }
 

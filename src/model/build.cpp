@@ -182,8 +182,7 @@ class Builder {
   }
 
   static bool takes_module(const Block& block, const std::string& name) {
-    return std::any_of(block.modules.begin(), block.modules.end(),
-                       [&](const ModuleSpec& each) { return each.given && each.name == name; });
+    return std::ranges::any_of(block.modules, [&](const ModuleSpec& each) { return each.given && each.name == name; });
   }
 
   void give_modules(Module& module, const ModuleSpec& spec, const Context& context) {
@@ -231,12 +230,12 @@ class Builder {
     const Block& block = *module.block;
     for (const auto& [name, line] : spec.settings) {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
-      if (!takes_module(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
+      if (!takes_module(block, name) && std::ranges::none_of(block.parameters, same))
         fail(line.location, "block '" + block.name + "' has no parameter '" + name + "'" + instead_of(name, block));
     }
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };
-      const auto given = std::find_if(spec.settings.begin(), spec.settings.end(), same);
+      const auto given = std::ranges::find_if(spec.settings, same);
       const auto otherwise = spec.home->defaults.find(parameter.name);
       if (given != spec.settings.end())
         module.parameters[parameter.name] = interpreter_.evaluate(given->second, environment(context));

@@ -45,7 +45,7 @@ std::string file_like(const std::filesystem::path& path) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), none))
     names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());  // the order of a directory is not defined
+  std::ranges::sort(names);  // the order of a directory is not defined
   return did_you_mean(path.filename().string(), names);
 }
 
@@ -116,7 +116,7 @@ class Reader {
   void add_used(Definition& definition, const JsonNode& entry) {
     const std::shared_ptr<const Definition> file = use(entry, entry.file());
     const auto same = [&](const Definition::Used& other) { return other.file == file; };
-    if (std::any_of(definition.used.begin(), definition.used.end(), same)) return;
+    if (std::ranges::any_of(definition.used, same)) return;
     for (const auto& block : file->blocks)
       if (definition.find_block(block->name) != nullptr)
         entry.fail("its block '" + block->name + "' is in another used file already");
@@ -135,7 +135,7 @@ class Reader {
       keys.push_back(source.key);
       nodes.push_back(source.open());
     }
-    std::reverse(nodes.begin(), nodes.end());
+    std::ranges::reverse(nodes);
     return nodes;
   }
 

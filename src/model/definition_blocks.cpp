@@ -347,7 +347,7 @@ void check_function(const Function& function, const Block& model, const JsonNode
   const Line& result = function.computation.results[0].second;
   if (!function.computation.results[0].first.empty() || result.value.form != Form::tuple) return;
   const auto is_name = [](const Expression& each) { return each.form == Form::name; };
-  if (!std::all_of(result.value.children.begin(), result.value.children.end(), is_name)) return;
+  if (!std::ranges::all_of(result.value.children, is_name)) return;
   std::set<std::string> results;
   for (const Expression& each : result.value.children)
     if (!results.insert(each.text).second)

@@ -30,7 +30,7 @@ void keep_needed(ModelData& data, const std::vector<std::string>& values) {
   std::vector<Node> kept;
   for (auto node = data.nodes.rbegin(); node != data.nodes.rend(); ++node) {
     const auto is_needed = [&](const std::string& output) { return !output.empty() && needed.count(output) != 0; };
-    if (std::none_of(node->outputs.begin(), node->outputs.end(), is_needed)) continue;
+    if (std::ranges::none_of(node->outputs, is_needed)) continue;
     needed.insert(node->inputs.begin(), node->inputs.end());
     for (const auto& [name, attribute] : node->attributes)
       if (attribute.g != nullptr) add_names(*attribute.g, needed);

@@ -27,8 +27,7 @@ Node resolved(const Node& node, const NodeAttributes& given) {
 }
 
 bool refers(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(),
-                     [](const auto& each) { return !each.second.reference.empty(); });
+  return std::ranges::any_of(node.attributes, [](const auto& each) { return !each.second.reference.empty(); });
 }
 }  // namespace
 

@@ -165,7 +165,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
 Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   if (caller.known()) return caller;
   const auto known = [](const Operand& operand) { return operand.caller().known(); };
-  const auto found = std::find_if(operands.begin(), operands.end(), known);
+  const auto found = std::ranges::find_if(operands, known);
   return found == operands.end() ? Caller{} : found->caller();
 }
 
@@ -236,7 +236,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
 
 Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes, Caller caller) {
   const auto is_var = [](const Operand& operand) { return !operand.is_literal(); };
-  const auto first = std::find_if(operands.begin(), operands.end(), is_var);
+  const auto first = std::ranges::find_if(operands, is_var);
   const Caller place = place_of(operands, caller);
   return naming(op, operands, place, [&] {
     if (operands.empty()) throw HandleError("at least one operand is needed");

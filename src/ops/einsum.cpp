@@ -31,7 +31,7 @@ ValueType product_type(const OpCall& call) {
     for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
       const std::string& letters = equation.operands[i];
       const char letter = letters[axis];
-      if (std::count(letters.begin(), letters.end(), letter) > 1 ||
+      if (std::ranges::count(letters, letter) > 1 ||
           !(contains(equation.operands[1 - i], letter) || contains(equation.result, letter)) ||
           shapes[i][axis] != sizes[static_cast<unsigned char>(letter)])
         throw ShapeError("equation '" + text +

@@ -94,7 +94,7 @@ std::vector<Atom> atoms_of(const std::vector<Group>& groups) {
 void check_same_names(const std::string& text, const std::vector<Atom>& from, const std::vector<Atom>& in) {
   for (const Atom& atom : from) {
     const auto same = [&](const Atom& other) { return other.name == atom.name; };
-    if (std::none_of(in.begin(), in.end(), same))
+    if (std::ranges::none_of(in, same))
       refuse(text, atom.column, "'" + atom.name + "' is on one side of the pattern only");
   }
 }

@@ -58,7 +58,7 @@ struct Step::Data {
     GradOptions unused;
     unused.allow_unused = true;
     const Vars found = grad(results[0], by, unused);
-    if (std::all_of(found.begin(), found.end(), [](const Var& gradient) { return gradient.empty(); }))
+    if (std::ranges::all_of(found, [](const Var& gradient) { return gradient.empty(); }))
       throw Error(
           "Step: the loss depends on none of the weights that existed when the Step was made: make all weights "
           "before it, as parameters of a tape, not constants");

@@ -190,7 +190,7 @@ struct Player::Data {
   }
 
   void feed_all(const Feed* feeds, std::size_t count) {
-    std::fill(fed.begin(), fed.end(), char{0});
+    std::ranges::fill(fed, char{0});
     for (std::size_t i = 0; i < count; ++i) feed(feeds[i], feeds);
     for (std::size_t i = 0; i < fed.size(); ++i)
       if (!fed[i])
@@ -319,7 +319,7 @@ std::int64_t Player::measured() const {
   return data_->measured;
 }
 void Player::forget_seconds() {
-  std::fill(data_->seconds.begin(), data_->seconds.end(), 0);
+  std::ranges::fill(data_->seconds, 0);
   data_->measured = 0;
 }
 int Player::threads() const {

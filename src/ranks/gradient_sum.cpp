@@ -24,7 +24,7 @@ std::vector<std::size_t> order_of(const Vars& gradients) {
   const auto when = [&](std::size_t i) {
     return gradients[i].empty() ? std::numeric_limits<std::int32_t>::max() : gradients[i].id().node;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
   return order;
 }
 

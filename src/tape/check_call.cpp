@@ -66,8 +66,7 @@ void check_attributes(const Op& op, const Attributes& attributes) {
 }  // namespace
 
 void check_arity(const Op& op, std::size_t count) {
-  const auto needed =
-      std::count_if(op.inputs.begin(), op.inputs.end(), [](const InputSpec& spec) { return spec.arity == Arity::one; });
+  const auto needed = std::ranges::count_if(op.inputs, [](const InputSpec& spec) { return spec.arity == Arity::one; });
   const bool many = !op.inputs.empty() && op.inputs.back().arity == Arity::many;
   if (count >= static_cast<std::size_t>(needed) && (many || count <= op.inputs.size())) return;
   std::string list;

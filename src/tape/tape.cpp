@@ -111,7 +111,7 @@ namespace {
 /// Returns the dtype of a list of literals.
 Dtype dtype_of(std::initializer_list<Literal> values, const Tape& tape) {
   const auto all = [&](bool (Literal::*is)() const) {
-    return values.size() > 0 && std::all_of(values.begin(), values.end(), [&](const Literal& each) { return (each.*is)(); });
+    return values.size() > 0 && std::ranges::all_of(values, [&](const Literal& each) { return (each.*is)(); });
   };
   return all(&Literal::is_boolean) ? Dtype::boolean : all(&Literal::is_whole) ? Dtype::int64 : tape.default_dtype();
 }

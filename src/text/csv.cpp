@@ -109,7 +109,7 @@ class CsvReader {
   }
 
   std::size_t place_of(const std::string& name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) {
       const std::string meant = did_you_mean(name, names_);
       throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined_first(names_, 20) + ")" +

@@ -142,7 +142,7 @@ std::string read_text(const std::string& path, const ReadOptions& options) {
 
 std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options) {
   const std::string text = read_compressed(path, options);
-  const auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
   require_memory(path, "a copy of its lines", text.size() + count * sizeof(std::string));
   std::vector<std::string> lines;
   lines.reserve(count + 1);

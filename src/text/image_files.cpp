@@ -129,7 +129,7 @@ std::vector<std::string> sorted_names(const std::string& folder) {
   std::vector<std::string> names = names_in(folder);
   const auto hidden = [](const std::string& name) { return name[0] == '.'; };
   names.erase(std::remove_if(names.begin(), names.end(), hidden), names.end());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -165,7 +165,7 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
   if (files.empty())
     throw FileError(folder +
                     " has no images: it must have a folder for each label, with .png, .pgm, .ppm or .pnm files");
-  std::stable_sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.place < b.place; });
+  std::ranges::stable_sort(files, [](const File& a, const File& b) { return a.place < b.place; });
   for (const File& file : files) {
     append_file(images, file.path, resize);
     images.labels.push_back(file.label);
@@ -223,7 +223,7 @@ Images read_array_file(const std::string& path) {
   images.labels = integers<std::int64_t>(labels, path + ": 'labels'", most_labels - 1);
   images.files = {path};
   if (images.labels.empty() || images.pixels.empty()) throw FileError(path + " has no images");
-  for (std::int64_t i = 0; i <= *std::max_element(images.labels.begin(), images.labels.end()); ++i)
+  for (std::int64_t i = 0; i <= *std::ranges::max_element(images.labels); ++i)
     images.names.push_back(std::to_string(i));
   return images;
 }

@@ -92,7 +92,7 @@ std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels,
   std::vector<std::int32_t> sums(static_cast<std::size_t>(width));
   for (std::int64_t plane = 0; plane < planes; ++plane)
     for (const Mix& mix : all) {
-      std::fill(sums.begin(), sums.end(), half);
+      std::ranges::fill(sums, half);
       const std::uint8_t* from = pixels.data() + (plane * height + mix.first) * width;
       for (const std::int32_t weight : mix.weights)
         for (std::int32_t& sum : sums) sum += weight * *from++;

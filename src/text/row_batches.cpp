@@ -237,7 +237,7 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
   const SortedRows& split = data_->training;
   const Cut& cut = data_->chosen(index);
   const auto& columns = split.columns();
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
+  const auto found = std::ranges::find_if(columns, [&](const Column& column) {
     return column.kind == Column::Kind::target ? array == "tokens" || array == "targets" : array == column.name;
   });
   if (found == columns.end() || row < 0 || static_cast<std::uint64_t>(row) >= cut.count) return "";

@@ -20,7 +20,7 @@ inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
 inline constexpr std::int64_t unit = 8;
 
 inline bool has_numbers(const std::vector<Column>& columns) {
-  return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
+  return std::ranges::any_of(columns, [](const Column& c) { return c.kind == Column::Kind::number; });
 }
 
 /// A range of a split's rows sorted by length, and the shape of the batch that they form.
@@ -31,7 +31,7 @@ struct Cut {
   std::vector<std::int64_t> lengths;  // padded length of the texts, by column; 0 for labels and numbers
   bool drawn = false;                 // whether the batch has the array of drawn rows
 
-  std::int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  std::int64_t longest() const { return *std::ranges::max_element(lengths); }
   std::int64_t elements() const { return rows * std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
 };
 
@@ -69,7 +69,7 @@ class SortedRows {
 
   /// Sorts stably by the length of the last column, then of the column before it, and so on.
   void sort(std::vector<std::uint32_t>& order) const {
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
       for (std::size_t i = columns().size(); i > 0; --i)
         if (length(a, i - 1) != length(b, i - 1)) return length(a, i - 1) < length(b, i - 1);
       return false;

@@ -68,7 +68,7 @@ TextSplit split_text(const std::string& text, double fraction) {
     throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
   // The split into training and validation counts characters, not bytes.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-  const auto characters = std::count_if(text.begin(), text.end(), starts_character);
+  const auto characters = std::ranges::count_if(text, starts_character);
   auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));
   std::size_t at = 0;
   for (; at < text.size(); ++at)

@@ -12,7 +12,7 @@ namespace {
 /// that has an axis.
 Loss of_mean(const NamedVars& inputs, const Var& mean) {
   const auto has_rows = [](const NamedVars::Entry& input) { return input.value.rank() > 0; };
-  const auto first = std::find_if(inputs.begin(), inputs.end(), has_rows);
+  const auto first = std::ranges::find_if(inputs, has_rows);
   const std::int64_t rows = first == inputs.end() ? 1 : first->value.shape()[0];
   Tape tape = mean.tape();
   return {mean * rows, tape.constant(static_cast<double>(rows), mean.dtype())};

@@ -68,7 +68,7 @@ RowPredictor::RowPredictor(Run& run) : run_(run) {
 bool RowPredictor::reads(const std::string& input) const {
   const auto is_input = [&](const char* function) {
     const std::vector<FunctionInput>& inputs = run_.model().signature(function).inputs;
-    return std::any_of(inputs.begin(), inputs.end(), [&](const FunctionInput& each) { return each.name == input; });
+    return std::ranges::any_of(inputs, [&](const FunctionInput& each) { return each.name == input; });
   };
   return (logits_ && is_input("logits")) || (predict_ && is_input("predict"));
 }

@@ -64,7 +64,7 @@ BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<
   std::vector<bool> taken;  // per field of a complete line: whether the model reads it
   for (const Column& column : data.columns)
     taken.insert(taken.end(), fields_in(column), !column.name.empty() && reads(column.name));
-  const auto some = static_cast<std::size_t>(std::count(taken.begin(), taken.end(), true));
+  const auto some = static_cast<std::size_t>(std::ranges::count(taken, true));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t row = 0; row < lines.size(); ++row) {
     const std::string place = file + ", line " + std::to_string(skipped + row + 1) + ": ";
@@ -109,7 +109,7 @@ std::vector<std::vector<std::string>> RowPredictor::tags(
 
 Array RowPredictor::tags_of(const Array& tokens) const {
   const std::vector<std::string> functions = run_.model().functions();
-  const bool has_tags = std::count(functions.begin(), functions.end(), "tags") > 0;
+  const bool has_tags = std::ranges::count(functions, "tags") > 0;
   const std::string function = has_tags ? "tags" : "logits";
   Array made = run_.model().play(function, {{columns().at(0).name, tokens}})[0].value;
   const std::int64_t rows = tokens.shape()[0], width = tokens.shape()[1];

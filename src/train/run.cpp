@@ -248,7 +248,7 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
   ranks::check_shards(recipe.trainer.shards, group.size());
   if (group.size() > 1 && group.rank() > 0)
     for (const std::vector<std::string>& files : recipe.data.training)
-      if (std::count(files.begin(), files.end(), train::standard_input) > 0)
+      if (std::ranges::count(files, train::standard_input) > 0)
         throw Error("only a single process can read its data from a pipe");
   if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
   train::Texts texts(recipe);

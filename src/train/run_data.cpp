@@ -76,7 +76,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
     std::int64_t& index = indices.as<std::int64_t>()[i];
     if (index < 0) continue;  // a row without a label, which data.missing allows
     const std::string& label = rows.labels[static_cast<std::size_t>(index)];
-    const auto found = std::find(names.begin(), names.end(), label);
+    const auto found = std::ranges::find(names, label);
     if (found == names.end()) throw Error(rows.place(i) + ": the training split has no label '" + label + "'");
     index = found - names.begin();
   }
@@ -88,7 +88,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
 /// Returns the images with their labels as indices in `names`.
 Images labelled_as(Images images, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < images.size(); ++i) {
-    const auto found = std::find(names.begin(), names.end(), images.names[static_cast<std::size_t>(images.labels[i])]);
+    const auto found = std::ranges::find(names, images.names[static_cast<std::size_t>(images.labels[i])]);
     if (found == names.end())
       throw Error(images.place(i) + ": the training split has no label '" +
                   images.names[static_cast<std::size_t>(images.labels[i])] + "'");

@@ -117,7 +117,7 @@ void Section::read(const std::string& key, std::vector<std::string>& target) {
 std::size_t Section::chosen(const std::string& key, std::size_t otherwise, const std::vector<std::string>& names) {
   std::string name = otherwise < names.size() ? names[otherwise] : "";
   read(key, name);
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -126,8 +126,7 @@ std::size_t Section::chosen(const std::string& key, std::size_t otherwise, const
 }
 
 void Section::read(const std::string& key, std::string& target, const std::vector<std::string>& names) {
-  target = names[chosen(key, static_cast<std::size_t>(std::find(names.begin(), names.end(), target) - names.begin()),
-                        names)];
+  target = names[chosen(key, static_cast<std::size_t>(std::ranges::find(names, target) - names.begin()), names)];
 }
 
 Section Section::section(const std::string& key) {

@@ -63,8 +63,7 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
   Model model = as_wrong_input([&] { return open_folder(folder); });
   const std::vector<std::string> functions = model.functions();
-  const bool has_classes =
-      std::count(functions.begin(), functions.end(), "accuracy") == 1 && model.hyper().has("classes");
+  const bool has_classes = std::ranges::count(functions, "accuracy") == 1 && model.hyper().has("classes");
   const std::string input = has_classes ? model.signature("accuracy").inputs[0].name : "";
   if (input != "tokens" && input != "images")
     throw WrongInput(arguments.run + " has no model that classifies texts or images");

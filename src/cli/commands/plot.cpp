@@ -53,8 +53,8 @@ Points points_of(const std::vector<train::Measured>& lines, const std::string& k
 std::int64_t best_step(const std::vector<train::Measured>& lines) {
   Points evaluations = points_of(lines, "perplexity");
   if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
-  const auto best = std::min_element(evaluations.begin(), evaluations.end(),
-                                     [](const Point& a, const Point& b) { return a.value < b.value; });
+  const auto best =
+      std::ranges::min_element(evaluations, [](const Point& a, const Point& b) { return a.value < b.value; });
   return best == evaluations.end() ? -1 : best->step;
 }
 
@@ -231,7 +231,7 @@ void plot(const PlotArguments& arguments) {
   Drawing drawing(arguments);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto same_name = [&](const Curves& other) { return other.name == all[i].name; };
-    const bool ambiguous = std::count_if(all.begin(), all.end(), same_name) > 1;
+    const bool ambiguous = std::ranges::count_if(all, same_name) > 1;
     drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
   drawing.draw(arguments.out);

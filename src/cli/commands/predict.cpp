@@ -40,7 +40,7 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
   for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size()) {
     std::vector<std::string> part = first;
     part.insert(part.end(), read.begin(), read.end());
-    if (data.has_arrays() && std::all_of(read.begin(), read.end(), is_blank)) continue;
+    if (data.has_arrays() && std::ranges::all_of(read, is_blank)) continue;
     printer.print(as_wrong_input([&] { return predictor.rows(file, part, before); }));
   }
 }
@@ -51,9 +51,8 @@ std::string word_of(const std::string& line, const Recipe::Data& data) {
   if (fields.size() != 1 && fields.size() != data.table.columns)
     throw Error("a line must be a word, or have " + std::to_string(data.table.columns) + " fields, not " +
                 (fields.size() > data.table.columns ? "more" : std::to_string(fields.size())));
-  const auto text = std::find_if(data.columns.begin(), data.columns.end(), [](const Column& each) {
-    return !each.name.empty() && each.kind == Column::Kind::text;
-  });
+  const auto text = std::ranges::find_if(
+      data.columns, [](const Column& each) { return !each.name.empty() && each.kind == Column::Kind::text; });
   const std::string& word = fields[fields.size() == 1 ? 0 : static_cast<std::size_t>(text - data.columns.begin())];
   check_word(word);
   return word;

@@ -39,7 +39,7 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
         matches_any(key, words_in(ignored_by_all)))
       continue;
     const bool holds_known =
-        std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
+        std::ranges::any_of(known, [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
     if (value.is_object() && holds_known)
       collect(mapping, known, value, key + ".", unlisted);
     else if (!value.is_array() || !holds_known)

@@ -25,8 +25,8 @@ bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
 /// becomes a local. Other sizes are checked.
 void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, Environment& environment) {
   const Shape& shape = var.shape();
-  const auto ellipsis = std::find_if(input.dims.begin(), input.dims.end(),
-                                     [](const Line& dim) { return dim.value.form == Form::ellipsis; });
+  const auto ellipsis =
+      std::ranges::find_if(input.dims, [](const Line& dim) { return dim.value.form == Form::ellipsis; });
   const bool open = ellipsis != input.dims.end();
   const std::size_t named = input.dims.size() - open;
   const auto refuse = [&](const std::string& why) {

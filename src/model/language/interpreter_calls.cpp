@@ -70,8 +70,8 @@ Value Interpreter::call(const Expression& expression, const At& at) {
       });
     });
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
-                     std::all_of(arguments.positional.begin(), arguments.positional.end(),
-                                 [](const Arguments::Positional& each) { return each.value.is_number(); });
+                     std::ranges::all_of(arguments.positional,
+                                         [](const Arguments::Positional& each) { return each.value.is_number(); });
   if (plain && is_number_function(name)) {
     std::vector<Value> numbers;
     for (const auto& each : arguments.positional) numbers.push_back(each.value);

@@ -175,8 +175,8 @@ class Parser {
   }
 
   bool at_any(std::initializer_list<const char*> symbols) const {
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
+    return std::ranges::any_of(symbols,
+                               [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
   }
 
   Expression comparison() {

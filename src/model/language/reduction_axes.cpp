@@ -24,7 +24,7 @@ std::vector<bool> reduced(const std::vector<std::string>& left, const std::vecto
   std::vector<bool> gone;
   std::size_t next = 0;
   for (const std::string& name : left) {
-    if (std::count(left.begin(), left.end(), name) > 1) throw Error("'" + name + "' stands twice on the left");
+    if (std::ranges::count(left, name) > 1) throw Error("'" + name + "' stands twice on the left");
     gone.push_back(next == right.size() || right[next] != name);
     if (!gone.back()) ++next;
   }
@@ -39,9 +39,8 @@ bool names_axes(const Op& op, const std::string& text) {
   const auto is_axis = [](const AttributeSpec& each) {
     return each.name == "axis" && each.type == AttributeType::integers;
   };
-  return text.find(arrow) != std::string::npos && std::any_of(op.attributes.begin(), op.attributes.end(), is_axis) &&
-         std::any_of(op.attributes.begin(), op.attributes.end(),
-                     [](const auto& each) { return each.name == "keepdims"; });
+  return text.find(arrow) != std::string::npos && std::ranges::any_of(op.attributes, is_axis) &&
+         std::ranges::any_of(op.attributes, [](const auto& each) { return each.name == "keepdims"; });
 }
 
 Tuple reduction_axes(const std::string& pattern, const Var& x) {

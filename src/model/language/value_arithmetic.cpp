@@ -184,8 +184,7 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
       const auto* j = b.as<std::int64_t>();
       return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
     };
-    return name == "min" ? *std::min_element(arguments.begin(), arguments.end(), less)
-                         : *std::max_element(arguments.begin(), arguments.end(), less);
+    return name == "min" ? *std::ranges::min_element(arguments, less) : *std::ranges::max_element(arguments, less);
   }
   if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
   const auto* integer = arguments[0].as<std::int64_t>();

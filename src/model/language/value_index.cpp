@@ -21,9 +21,8 @@ Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::i
 
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   using Kind = AxisIndex::Kind;
-  const auto named = std::count_if(axes.begin(), axes.end(), [](const AxisIndex& axis) {
-    return axis.kind == Kind::at || axis.kind == Kind::range;
-  });
+  const auto named = std::ranges::count_if(
+      axes, [](const AxisIndex& axis) { return axis.kind == Kind::at || axis.kind == Kind::range; });
   const auto rank = static_cast<std::int64_t>(x.rank());
   if (named > rank)
     throw ShapeError("the index names " + std::to_string(named) + " axes of " + to_string(x.type()) + ", which has " +

@@ -90,7 +90,7 @@ std::string wrong_keyword(const Op& op, const std::string& name) {
   add(op.inputs, known);
   add(op.attributes, known);
   const auto takes_any = [](const AttributeSpec& each) { return each.type == AttributeType::named_sizes; };
-  if (contains(known, name) || std::any_of(op.attributes.begin(), op.attributes.end(), takes_any)) return "";
+  if (contains(known, name) || std::ranges::any_of(op.attributes, takes_any)) return "";
   return "op '" + op.name + "' has no attribute '" + name + "'" + nearest_or_all(name, known);
 }
 

@@ -81,7 +81,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std
   const auto outer_result = places_of(product.over(product.other, product.result));
   const auto inner = places_of(product.over(rest, product.letters));
   const auto inner_result = places_of(product.over(rest, product.result));
-  auto terms = static_cast<std::int64_t>(std::count(zeros.begin(), zeros.end(), false));
+  auto terms = static_cast<std::int64_t>(std::ranges::count(zeros, false));
   if (!checked_multiply(terms, static_cast<std::int64_t>(inner.size())) || terms > most_terms)
     return by_factor(sets, product, ids);
   Meetings meetings;
@@ -102,7 +102,7 @@ bool is_plain(const std::string& letters, const Shape& shape, const std::vector<
 
 std::vector<IndexSets::Id> Meetings::united(IndexSets& sets, std::int64_t count) {
   const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(all_.begin(), all_.end(), is_before)) std::sort(all_.begin(), all_.end(), is_before);
+  if (!std::is_sorted(all_.begin(), all_.end(), is_before)) std::ranges::sort(all_, is_before);
   Ids found(static_cast<std::size_t>(count), IndexSets::none);
   Ids here;
   for (std::size_t i = 0; i < all_.size(); ++i) {
