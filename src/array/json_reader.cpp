@@ -236,7 +236,7 @@ class JsonReader {
       place.value = &value;
       if (value.is_object() || value.is_array()) {
         for (const Json& child : value) ahead.push_back(&child);
-        std::reverse(ahead.end() - static_cast<std::ptrdiff_t>(value.size()), ahead.end());
+        std::reverse(ahead.end() - std::ssize(value), ahead.end());
       }
     }
     std::ranges::sort(begins_, [](const auto& a, const auto& b) { return std::less<>()(a.value, b.value); });

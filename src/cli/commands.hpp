@@ -60,6 +60,8 @@ auto as_wrong_input(const Work& work) {
 /// once.
 void catch_interrupt();
 bool interrupted();
+/// Flushes stdout, so that a reader gets the results so far. Throws Interrupted after a signal.
+void flush_results();
 int interrupting_signal();  ///< The first signal received, or 0 if there was none.
 
 /// From now on, SIGUSR1 only sets a flag.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "ceiling.hpp"
 #include "contains.hpp"
 #include "gnuplot.hpp"
 
@@ -39,7 +40,7 @@ struct StatisticsPicture {
         if (!contains(modules, each.first)) modules.push_back(each.first);
     }
     constexpr std::size_t most_updates = 160;  // more columns could not be distinguished
-    const std::size_t interval = (updates.size() + most_updates - 1) / most_updates;
+    const std::size_t interval = ceiling(updates.size(), most_updates);
     std::vector<const train::Measured*> kept;  // includes the last update, which may be the one that failed
     for (std::size_t i = 0; i < updates.size(); ++i)
       if ((updates.size() - 1 - i) % interval == 0) kept.push_back(updates[i]);

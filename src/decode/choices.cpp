@@ -56,7 +56,7 @@ void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, s
   std::vector<char> defined(rows.size(), 1);
   const std::int64_t classes = logits.shape()[2];
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, classes));
-  parallel_for(threads, static_cast<std::int64_t>(rows.size()), grain, [&](std::int64_t begin, std::int64_t finish) {
+  parallel_for(threads, std::ssize(rows), grain, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t k = begin; k < finish; ++k) {
       const auto i = static_cast<std::size_t>(k);
       const std::int64_t place = rows[i] * classes;  // players return dense outputs

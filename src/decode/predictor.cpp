@@ -104,7 +104,7 @@ void Predictor::select(const std::vector<std::int32_t>& rows) {
   data_->select(rows);
 }
 std::int64_t Predictor::rows() const {
-  return static_cast<std::int64_t>(data_->past.size());
+  return std::ssize(data_->past);
 }
 const std::vector<std::int64_t>& Predictor::past() const {
   return data_->past;

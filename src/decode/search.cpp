@@ -56,7 +56,7 @@ class BatchSearch {
     sentences_.clear();
     std::vector<Tokens> rows;
     for (const std::size_t i : batch) {
-      sentences_.emplace_back(options_, static_cast<std::int64_t>(sources[i].size()));
+      sentences_.emplace_back(options_, std::ssize(sources[i]));
       rows.push_back(sources[i]);
     }
     present_.resize(batch.size());
@@ -81,7 +81,7 @@ class BatchSearch {
 
   /// Appends one token to each row. Returns the logits of the next token.
   const ArrayView& step(const std::vector<std::int32_t>& tokens) {
-    const auto rows = static_cast<std::int64_t>(tokens.size());
+    const auto rows = std::ssize(tokens);
     if (!tokens_ || tokens_.shape()[0] != rows) tokens_ = Array(Dtype::int64, {rows, 1});
     std::copy(tokens.begin(), tokens.end(), tokens_.as<std::int64_t>());
     return decode::checked_logits(predictor_.step(tokens_));

@@ -33,7 +33,7 @@ std::string WriteCall::where(const std::string& condition, const std::string& a,
 }
 
 std::string WriteCall::list(const Integers& numbers) const {
-  Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
+  Array array(Dtype::int64, {std::ssize(numbers)});
   std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
   return graph.shared().constant(array);
 }

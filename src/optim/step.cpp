@@ -117,11 +117,11 @@ double Step::update(const Feed* feeds, std::size_t count, const Caller& caller) 
   });
 }
 
-double Step::operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller) {
+double Step::operator()(const ArraysOrNumbers& arguments, Caller caller) {
   Data& d = *data_;
   return at_place(caller, [&] {
     if (!d.plans) throw Error("Step: a loss on a tape takes feeds of its inputs: step({{x, batch}})");
-    return d.finish(d.plans->play(arguments, static_cast<std::uint64_t>(d.optimizer.updates())));
+    return d.finish(d.plans->play(arguments.list(), static_cast<std::uint64_t>(d.optimizer.updates())));
   });
 }
 

@@ -243,8 +243,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
   d.gradients->receive();
   d.summed = true;
   std::vector<double> sums;
-  for (const std::vector<double>& column : columns)
-    sums.push_back(ranks::tree_sum(column.data(), static_cast<std::int64_t>(column.size())));
+  for (const std::vector<double>& column : columns) sums.push_back(ranks::tree_sum(column.data(), std::ssize(column)));
   return sums;
 }
 

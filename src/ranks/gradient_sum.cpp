@@ -188,18 +188,17 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)
-    parallel_for(threads_, static_cast<std::int64_t>(bucket.pieces.size()), 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     const std::size_t index = bucket.pieces[i];
-                     const Piece& piece = layout_.pieces[index];
-                     std::byte* from = slot(slot_now) + layout_.piece_at[index];
-                     if (weights_[piece.weight].value.dtype() == Dtype::float64)
-                       add_lefts<double>(from, lefts, layout_.bytes, piece.count);
-                     else
-                       add_lefts<float>(from, lefts, layout_.bytes, piece.count);
-                   }
-                 });
+    parallel_for(threads_, std::ssize(bucket.pieces), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::size_t index = bucket.pieces[i];
+        const Piece& piece = layout_.pieces[index];
+        std::byte* from = slot(slot_now) + layout_.piece_at[index];
+        if (weights_[piece.weight].value.dtype() == Dtype::float64)
+          add_lefts<double>(from, lefts, layout_.bytes, piece.count);
+        else
+          add_lefts<float>(from, lefts, layout_.bytes, piece.count);
+      }
+    });
   if (!is_top) return;
   for (int rank = 0; rank < group_.size(); ++rank) {
     const Bytes& range = bucket.of_rank[rank];

@@ -124,7 +124,7 @@ Var Tape::constant(const Literal& value, std::optional<Dtype> dtype, Caller call
 
 Var Tape::constant(std::initializer_list<Literal> values, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &constant_op(), caller, [&] {
-    const Shape shape{static_cast<std::int64_t>(values.size())};
+    const Shape shape{std::ssize(values)};
     return constant(array_of(values, dtype.value_or(dtype_of(values, *this)), shape));
   });
 }

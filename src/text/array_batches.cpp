@@ -63,7 +63,7 @@ struct ArrayBatches::Data {
   }
   /// Fills the batch with these rows of a split.
   void write(const ArrayRows& split, std::span<const std::uint32_t> rows, BatchArrays& batch) const {
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto count = std::ssize(rows);
     bool fits = batch.size() == training.arrays.size();
     for (const auto& [name, array] : training.arrays) {
       const Array* into = batch.find(name);

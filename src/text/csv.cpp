@@ -41,7 +41,7 @@ class CsvReader {
 
   CsvTable table() {
     CsvTable table;
-    table.rows = static_cast<std::int64_t>(numbers_.size());
+    table.rows = std::ssize(numbers_);
     std::vector<std::string> wanted = options_.columns.empty() ? names_ : options_.columns;
     for (const std::string& name : options_.labels)
       if (!contains(wanted, name)) wanted.push_back(name);
@@ -177,7 +177,7 @@ Array side_by_side(const CsvTable& table, const std::vector<std::string>& names)
     if (!is_floating(columns.back()->dtype()))
       throw DtypeError("column '" + name + "' has labels, not numbers: read it with at()");
   }
-  const auto width = static_cast<std::int64_t>(names.size());
+  const auto width = std::ssize(names);
   Array matrix(columns[0]->dtype(), {table.rows, width});
   for (std::int64_t j = 0; j < width; ++j)
     for (std::int64_t i = 0; i < table.rows; ++i)

@@ -69,7 +69,7 @@ Array image_array(const Images& images, const ImageOptions& options) {
   check_pixels(images);
   check_options(options, images.shape);
   const std::int64_t each = images.shape.pixels();
-  const auto count = static_cast<std::int64_t>(images.pixels.size()) / std::max<std::int64_t>(1, each);
+  const auto count = std::ssize(images.pixels) / std::max<std::int64_t>(1, each);
   Array array(Dtype::float32, {count, images.shape.channels, images.shape.height, images.shape.width});
   for (std::int64_t i = 0; i < count; ++i)
     write_image(images, static_cast<std::size_t>(i), options, {}, array.as<float>() + i * each);
@@ -96,7 +96,7 @@ struct ImageBatches::Data {
   /// Fills the batch with these images of a split. vary(image) returns the variation of an image.
   template <class Vary>
   void write(const Images& images, std::span<const std::uint32_t> rows, const Vary& vary, BatchArrays& batch) const {
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto count = std::ssize(rows);
     const Array* array = batch.find("images");
     const Shape shape = {count, images.shape.channels, images.shape.height, images.shape.width};
     if (array == nullptr || array->shape() != shape) batch = shaped(count);
@@ -121,7 +121,7 @@ ImageBatches::ImageBatches(Images training, Images validation, const ImageBatche
       throw Error(std::to_string(images->pixels.size()) + " pixels are no " + std::to_string(images->size()) +
                   " images with " + to_string(images->shape));
     for (const std::int64_t label : images->labels)
-      if (label < 0 || label >= static_cast<std::int64_t>(images->names.size()))
+      if (label < 0 || label >= std::ssize(images->names))
         throw Error("there is no name of label " + std::to_string(label));
   }
   if (training.shape != validation.shape)

@@ -29,7 +29,7 @@ void check_pixels(const Images& images) {
   std::int64_t each = 1;
   bool whole = channels > 0 && height > 0 && width > 0;
   for (const std::int64_t size : {channels, height, width}) whole = whole && checked_multiply(each, size);
-  if (!whole || static_cast<std::int64_t>(images.pixels.size()) % each != 0)
+  if (!whole || std::ssize(images.pixels) % each != 0)
     throw Error(std::to_string(images.pixels.size()) + " pixels are no images with " + to_string(images.shape));
 }
 
@@ -158,8 +158,8 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
                 names.end());
     if (names.empty()) throw FileError(inside + " has no images; its name would be a label");
     for (std::size_t i = 0; i < names.size(); ++i)
-      files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()),
-                       static_cast<std::int64_t>(images.names.size()), path_in(inside, names[i])});
+      files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()), std::ssize(images.names),
+                       path_in(inside, names[i])});
     images.names.push_back(name);
   }
   if (files.empty())
@@ -171,8 +171,7 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
     images.labels.push_back(file.label);
     if (images.labels.size() > 1) continue;
     std::int64_t pixels = images.shape.pixels();
-    if (!checked_multiply(pixels, static_cast<std::int64_t>(files.size())))
-      throw FileError(folder + " has images of 2^63 pixels or more");
+    if (!checked_multiply(pixels, std::ssize(files))) throw FileError(folder + " has images of 2^63 pixels or more");
     require_memory_left(static_cast<std::size_t>(pixels), "the images of " + folder);
     images.pixels.reserve(static_cast<std::size_t>(pixels));
   }

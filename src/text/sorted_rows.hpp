@@ -5,15 +5,12 @@
 #include <numeric>
 
 #include "batch_size.hpp"
+#include "ceiling.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::rows {
 
 using Cell = DataRows::Cell;
-
-inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
-  return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
-}
 
 /// If the option `tokens` is set, and in draws, the row count of a batch is a multiple of `unit` where possible. There
 /// are then fewer shapes of batches.
@@ -78,7 +75,7 @@ class SortedRows {
 
   /// Returns the drawn rows from `first` to `last` as one batch.
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
-    Cut made{first, last - first, rounded_up(std::max<std::size_t>(1, last - first), unit),
+    Cut made{first, last - first, round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(last - first)), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
     if (first == last) lengthen(made, places_[0]);  // the shortest row serves as padding
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
@@ -105,7 +102,7 @@ class SortedRows {
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
     // The inputs are the target without its last token. The predicted tokens are the target without its first token.
-    return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
+    return round_up(std::ssize(cell.tokens) - (column.kind == Column::Kind::target ? 1 : 0), bucket);
   }
   std::int64_t length(std::uint32_t place, std::size_t column) const {
     return lengths_[place * columns().size() + column];

@@ -95,7 +95,7 @@ std::unique_ptr<WordModel> read_unigrams(const JsonNode& model) {
     pieces.push_back(parts[0].text());
     scores.push_back(parts[1].number());
   }
-  const auto count = static_cast<std::int64_t>(pieces.size());
+  const auto count = std::ssize(pieces);
   if (count == 0 || count > most_pieces)
     model.at("vocab").fail("there must be 1 to " + std::to_string(most_pieces) + " pieces");
   const bool known = model.has("unk_id") && !model.at("unk_id").is_null();

@@ -118,7 +118,7 @@ void check_labels(const Model& model, const BatchArrays& batch, const std::vecto
   Tape tape(Mode::eval);
   const Var logits = model.record(tape, "logits", model.inputs(tape, "logits", sizes))[0].value;
   const std::int64_t classes = logits.rank() == 0 ? 0 : logits.shape().back();
-  if (classes < static_cast<std::int64_t>(labels.size()))
+  if (classes < std::ssize(labels))
     throw DefinitionError("the data has " + std::to_string(labels.size()) +
                           " labels, but function 'logits' of model '" + model.name() + "' gives " +
                           to_string(logits.type()) + ": label '" + labels[static_cast<std::size_t>(classes)] +

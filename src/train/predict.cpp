@@ -37,7 +37,7 @@ std::vector<std::string> numbered(const std::string& name, std::int64_t count, b
 
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels) {
-  const auto classes = static_cast<std::int64_t>(labels.size());
+  const auto classes = std::ssize(labels);
   if (logits.shape() != Shape{rows, classes} || logits.dtype() != Dtype::float32)
     throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(rows) +
                 " rows and " + std::to_string(classes) + " labels");

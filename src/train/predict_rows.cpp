@@ -113,7 +113,7 @@ Array RowPredictor::tags_of(const Array& tokens) const {
   const std::string function = has_tags ? "tags" : "logits";
   Array made = run_.model().play(function, {{columns().at(0).name, tokens}})[0].value;
   const std::int64_t rows = tokens.shape()[0], width = tokens.shape()[1];
-  const auto labels = static_cast<std::int64_t>(run_.labels().size());
+  const auto labels = std::ssize(run_.labels());
   const ValueType wanted =
       has_tags ? ValueType{Dtype::int64, {rows, width}} : ValueType{Dtype::float32, {rows, width, labels}};
   if (ValueType{made.dtype(), made.shape()} != wanted)
@@ -167,7 +167,7 @@ BatchArrays RowPredictor::field_rows(const std::string& file, const std::vector<
       batch.add(column.name, token_array(texts, std::max(0, run_.tokenizer().pad()), length_unit));
       continue;
     }
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto count = std::ssize(rows);
     Array array(Dtype::float32, column.width == 0 ? Shape{count} : Shape{count, column.width});
     std::copy(numbers.begin(), numbers.end(), array.as<float>());
     batch.add(column.name, array);

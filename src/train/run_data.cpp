@@ -58,7 +58,7 @@ Images cut_off(Images& images, std::size_t first) {
 /// Removes the rows of arrays from index `first` on, and returns them.
 ArrayRows cut_off(ArrayRows& rows, std::size_t first) {
   ArrayRows rest = {{}, rows.labels, rows.labelled, rows.file, rows.first + first};
-  const auto all = static_cast<std::int64_t>(rows.size()), kept = static_cast<std::int64_t>(first);
+  const auto all = std::ssize(rows), kept = static_cast<std::int64_t>(first);
   BatchArrays shortened;
   for (const auto& [name, array] : rows.arrays) {
     rest.arrays.add(name, part_of(array, 0, kept, all));

@@ -33,7 +33,7 @@ Settings hyper_of(const Recipe& recipe) {
 }
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
-  Named<std::int64_t> numbers = {{"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
+  Named<std::int64_t> numbers = {{"labels", std::ssize(tokenizers.labels)}};
   if (recipe.data.has_images()) {
     const BatchArrays batch = batches.blank();
     const Shape& shape = batch.at("images").shape();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "ceiling.hpp"
 #include "contains.hpp"
 #include "durable.hpp"
 #include "gnuplot.hpp"
@@ -74,7 +75,7 @@ Points smoothed(const Points& points) {
 
 /// Returns at most about most_points points. They are the minimum and the maximum of each group of consecutive points.
 Points thinned(const Points& points) {
-  const std::size_t group = 2 * ((points.size() + most_points - 1) / most_points);
+  const std::size_t group = 2 * ceiling(points.size(), most_points);
   if (group <= 2) return points;
   Points few;
   for (std::size_t first = 0; first < points.size(); first += group) {

@@ -65,8 +65,7 @@ void print_tags(const train::RowPredictor& predictor, const std::vector<std::vec
     for (std::size_t k = 0; k < sentences[i].size(); ++k) std::cout << sentences[i][k] << '\t' << tags[i][k] << '\n';
     std::cout << '\n';
   }
-  std::cout << std::flush;
-  if (interrupted()) throw Interrupted();
+  flush_results();
 }
 
 /// Reads words. Plays the sentences that have arrived together.
@@ -108,7 +107,7 @@ void predict_arrays(const train::RowPredictor& predictor, const std::string& fil
 }
 
 void predict(const PredictArguments& arguments) {
-  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  Run run = open_run(arguments.run, arguments.checkpoint);
   catch_interrupt();
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, true);

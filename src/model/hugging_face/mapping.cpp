@@ -208,7 +208,7 @@ std::vector<std::string> renamed(const std::vector<std::string>& name, const std
     ++star;
   }
   replacement.insert(replacement.begin(), name.begin(), found);
-  replacement.insert(replacement.end(), found + static_cast<std::ptrdiff_t>(pattern.size()), name.end());
+  replacement.insert(replacement.end(), found + std::ssize(pattern), name.end());
   return replacement;
 }
 }  // namespace

@@ -106,7 +106,7 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
 Value repeated(const Tuple& tuple, std::int64_t times) {
   constexpr std::int64_t longest = 1 << 20;
   if (times < 0) throw Error("a tuple cannot be repeated " + std::to_string(times) + " times");
-  if (!tuple.empty() && times > longest / static_cast<std::int64_t>(tuple.size()))
+  if (!tuple.empty() && times > longest / std::ssize(tuple))
     throw Error("the tuple would have more than " + std::to_string(longest) + " elements");
   Tuple all;
   for (std::int64_t i = 0; i < times && !tuple.empty(); ++i) all.insert(all.end(), tuple.begin(), tuple.end());

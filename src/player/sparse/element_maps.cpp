@@ -74,7 +74,7 @@ Dependences through_moves(const DependenceCall& call) {
     if (is_floating(dtype)) {
       inputs.push_back(apart.input("in" + std::to_string(i), shape, Dtype::float64));
       numbered.push_back(inputs.back());
-      numbers.push_back(numbers_from(static_cast<std::int64_t>(sets.size()), shape));
+      numbers.push_back(numbers_from(std::ssize(sets), shape));
       opposites.push_back(negated(numbers.back()));
       const auto end = sets.size() + static_cast<std::size_t>(count_of(shape));
       if (call.given[i]) sets.insert(sets.end(), call.given[i]->begin(), call.given[i]->end());

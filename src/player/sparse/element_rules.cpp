@@ -82,8 +82,7 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std
   const auto inner = places_of(product.over(rest, product.letters));
   const auto inner_result = places_of(product.over(rest, product.result));
   auto terms = static_cast<std::int64_t>(std::ranges::count(zeros, false));
-  if (!checked_multiply(terms, static_cast<std::int64_t>(inner.size())) || terms > most_terms)
-    return by_factor(sets, product, ids);
+  if (!checked_multiply(terms, std::ssize(inner)) || terms > most_terms) return by_factor(sets, product, ids);
   Meetings meetings;
   for (std::size_t i = 0; i < zeros.size(); ++i)
     for (std::size_t k = 0; !zeros[i] && k < inner.size(); ++k)
