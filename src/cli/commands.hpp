@@ -42,6 +42,9 @@ class Interrupted : public Error {
 /// texts.
 inline constexpr const char* any_text = "STRING";
 
+/// Calls add_NAME for every command listed in src/cli/meson.build, in that order.
+void add_commands(CLI::App& program);
+
 /// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError and
 /// DtypeError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
 int exit_code(const std::exception& error);

@@ -15,18 +15,6 @@
 namespace xtape {
 
 namespace {
-/// Runs `read`. Its errors begin with the path of the file.
-template <class Read>
-void of_file(const std::string& path, const Read& read) {
-  try {
-    read();
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    throw FileError(path + ": " + error.what());
-  }
-}
-
 void read_merges(const std::string& text, BytePairs& pairs) {
   std::size_t number = 0;
   for_each_line(text, [&](const std::string& line) {

@@ -34,18 +34,6 @@ std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense) {
 }
 
 namespace {
-/// Returns the result of `make`. Errors of `make` get the location of the node.
-template <class Make>
-auto at_node(const JsonNode& node, const Make& make) {
-  try {
-    return make();
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    node.fail(error.what());
-  }
-}
-
 /// Returns the token of the entry "unk_token", or -1 if the entry is missing or null.
 std::int32_t unknown_of(const JsonNode& model, const Vocabulary& vocabulary) {
   if (is_unset(model, "unk_token")) return -1;
