@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -36,6 +37,20 @@ class ArrayOrNumber {
   std::optional<Literal> number_;
 };
 
+/// The arguments of a function of arrays. Converts from a list of arrays and numbers, and from a container of arrays.
+class ArraysOrNumbers {
+ public:
+  ArraysOrNumbers(std::initializer_list<ArrayOrNumber> list) : list_(list) {}   // NOLINT: converts by intent
+  ArraysOrNumbers(std::vector<ArrayOrNumber> list) : list_(std::move(list)) {}  // NOLINT: the same
+  template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
+  ArraysOrNumbers(const List& arrays) : list_(arrays.begin(), arrays.end()) {}  // NOLINT: the same
+
+  const std::vector<ArrayOrNumber>& list() const { return list_; }
+
+ private:
+  std::vector<ArrayOrNumber> list_;
+};
+
 /// A function of arrays, like the result of jax.jit. The first call with arrays of some types records the function on a
 /// new tape and plans it. Later calls with the same types only play. Each combination of types has its own plan, which
 /// lives as long as the Compiled object. Every call reads the arrays of parameters (Tape::parameter). Constants are
@@ -64,11 +79,7 @@ class Compiled {
 
   /// Returns the results for these arguments, as dense views that are valid until the next call. Each call is a new
   /// random step. Throws Error if the options have carries. Errors of recording, Player and Player::play propagate.
-  std::vector<ArrayView> operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller = Caller::here());
-  template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
-  std::vector<ArrayView> operator()(const List& arguments, Caller caller = Caller::here()) {
-    return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
-  }
+  std::vector<ArrayView> operator()(const ArraysOrNumbers& arguments, Caller caller = Caller::here());
 
   std::size_t plans() const;   ///< The number of plans of all copies.
   const Player& last() const;  ///< The player of the last call, for its plan. Throws Error before the first call.

@@ -27,7 +27,7 @@ RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds,
 /// Returns the call of a function with `arguments` as a play. `player` must be Compiled::last, or Step::player of a
 /// Step that records a function. If an update failed, `step` is Step::updates. Throws Error if the function takes
 /// another number of arguments.
-RecordedPlay recorded_call(const Player& player, const std::vector<ArrayOrNumber>& arguments, std::uint64_t step = 0);
+RecordedPlay recorded_call(const Player& player, const ArraysOrNumbers& arguments, std::uint64_t step = 0);
 
 /// Writes a complete play to the folder `path`: a saved tape (Tape::save), the arrays of its inputs, and seed, step and
 /// precision. `outputs` are the names of the outputs. The saved play gives the same bits on any machine with the same

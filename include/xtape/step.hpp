@@ -82,11 +82,7 @@ class Step {
     return update(feeds.data(), feeds.size(), caller);
   }
   /// The same with the arguments of a function: arrays and numbers.
-  double operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller = Caller::here());
-  template <class List, class = std::enable_if_t<std::is_convertible<typename List::value_type, ArrayView>::value>>
-  double operator()(const List& arguments, Caller caller = Caller::here()) {
-    return (*this)(std::vector<ArrayOrNumber>(arguments.begin(), arguments.end()), caller);
-  }
+  double operator()(const ArraysOrNumbers& arguments, Caller caller = Caller::here());
 
   std::int64_t updates() const;  ///< The number of updates.
   double rate() const;  ///< The learning rate of the last update, in the last group. 0 before the first update.

@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "ceiling.hpp"
 #include "thread_count.hpp"
 #include "threads.hpp"
 
@@ -18,7 +19,7 @@ std::uint64_t checksum_of_pieces(const std::vector<std::uint64_t>& checksums) {
 
 std::uint64_t checksum_of(const void* bytes, std::size_t count, int threads, std::vector<std::uint64_t>& pieces) {
   const auto size = static_cast<std::int64_t>(count);
-  pieces.resize(static_cast<std::size_t>((size + checksum_piece - 1) / checksum_piece));
+  pieces.resize(static_cast<std::size_t>(ceiling(size, checksum_piece)));
   parallel_for(threads, size, checksum_piece, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t at = begin; at < finish; at += checksum_piece)
       pieces[at / checksum_piece] = checksum_of_piece(

@@ -9,14 +9,15 @@
 #include <string>
 #include <utility>
 
+#include "mix.hpp"
+
 namespace xtape {
 
 /// Random numbers as a function of (seed, name, block, attempt). The generator is Philox4x32-10 with one key per name.
 class Draws {
  public:
   Draws(std::uint64_t seed, const std::string& name) {
-    std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
-    for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    std::uint64_t hash = ByteHash().add_bytes(name).value();
     hash ^= seed + 0x9e3779b97f4a7c15U + (hash << 6) + (hash >> 2);
     key_ = {{static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(hash >> 32)}};
   }

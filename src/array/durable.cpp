@@ -4,12 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
+#include "contains.hpp"
 #include "files.hpp"
 #include "process_memory.hpp"
 
@@ -56,7 +56,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 std::string other_name_in(const std::string& folder, const std::vector<std::string>& known) {
   for (const std::string& name : names_in(folder))
-    if (std::find(known.begin(), known.end(), name) == known.end()) return name;
+    if (!contains(known, name)) return name;
   return "";
 }
 

@@ -62,7 +62,7 @@ const char* name_of(InstructionSet set) {
 }
 
 InstructionSet instruction_set_named(const std::string& name, const std::string& what) {
-  const auto found = std::find(set_names.begin(), set_names.end(), name);
+  const auto found = std::ranges::find(set_names, name);
   if (found == set_names.end())
     throw Error(what + " must be one of baseline, avx2, avx512, avx512_bf16 and amx, not '" + name + "'" +
                 did_you_mean(name, {set_names.begin(), set_names.end()}));

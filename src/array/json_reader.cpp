@@ -236,11 +236,10 @@ class JsonReader {
       place.value = &value;
       if (value.is_object() || value.is_array()) {
         for (const Json& child : value) ahead.push_back(&child);
-        std::reverse(ahead.end() - static_cast<std::ptrdiff_t>(value.size()), ahead.end());
+        std::reverse(ahead.end() - std::ssize(value), ahead.end());
       }
     }
-    std::sort(begins_.begin(), begins_.end(),
-              [](const auto& a, const auto& b) { return std::less<>()(a.value, b.value); });
+    std::ranges::sort(begins_, [](const auto& a, const auto& b) { return std::less<>()(a.value, b.value); });
     json_.places_ = std::move(begins_);
   }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "caret.hpp"
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
 
@@ -52,8 +53,8 @@ void JsonText::fail(const std::string& message) const {
 void JsonText::fail_at(std::size_t byte, const std::string& message) const {
   const std::size_t begin = byte - column_at(byte);
   const std::string before = printable(std::string_view(text_).substr(begin, byte - begin));
-  const auto characters = std::count_if(before.begin(), before.end(),
-                                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  const auto characters =
+      std::ranges::count_if(before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
   fail(file_ + ", line " + std::to_string(line_at(byte)) + ", column " + std::to_string(characters + 1) + ": " +
        message + "\n" + caret_at(byte));
 }
@@ -184,8 +185,7 @@ JsonNode JsonNode::at(const std::string& key) const {
     fail("the key \"" + key + "\" is missing" + (other.empty() ? "" : "; is '" + other + "' misspelt?"));
   }
   if (!made_) return child(*found);
-  const auto part =
-      std::find_if(made_->parts.begin(), made_->parts.end(), [&](const auto& each) { return each.first == key; });
+  const auto part = std::ranges::find_if(made_->parts, [&](const auto& each) { return each.first == key; });
   return part->second.owned_by(owner_);
 }
 
@@ -213,8 +213,7 @@ std::vector<JsonNode> JsonNode::elements() const {
 
 void JsonNode::only(const std::vector<std::string>& known) const {
   for (const auto& [key, node] : entries())
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      node.fail_at_key("the key \"" + key + "\" is not known here" + did_you_mean(key, known));
+    if (!contains(known, key)) node.fail_at_key("the key \"" + key + "\" is not known here" + did_you_mean(key, known));
 }
 
 JsonNode JsonNode::child(const Json& value) const {

@@ -55,7 +55,7 @@ void require_fits(const Literal& literal, Dtype dtype, const std::string& what) 
 
 Array array_of(std::initializer_list<Literal> elements, Dtype dtype, const Shape& shape) {
   Array array(dtype, shape);
-  if (array.count() != static_cast<std::int64_t>(elements.size()))
+  if (array.count() != std::ssize(elements))
     throw ShapeError("an array of shape " + to_string(shape) + " has " + std::to_string(array.count()) +
                      " elements, the list " + std::to_string(elements.size()));
   for (const Literal& each : elements) require_fits(each, dtype, "the literal");

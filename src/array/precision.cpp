@@ -17,7 +17,7 @@ const char* name_of(Precision precision) {
 }
 
 Precision precision_named(const std::string& name) {
-  const auto found = std::find(precision_names.begin(), precision_names.end(), name);
+  const auto found = std::ranges::find(precision_names, name);
   if (found == precision_names.end())
     throw Error("a precision is float32, bf16x3 or bf16, not '" + name + "'" +
                 did_you_mean(name, {precision_names.begin(), precision_names.end()}));

@@ -3,6 +3,7 @@
 #include <exception>
 #include <mutex>
 
+#include "ceiling.hpp"
 #include "checksum.hpp"
 #include "files.hpp"
 #include "safetensors_header.hpp"
@@ -51,7 +52,7 @@ struct ArrayFile::Data {
     const auto element = static_cast<std::int64_t>(array.stored->bytes);
     const std::int64_t count = static_cast<std::int64_t>(array.last - array.first) / element;
     const std::int64_t piece = checksum_piece / element;
-    std::vector<std::uint64_t> checksums(static_cast<std::size_t>((count + piece - 1) / piece));
+    std::vector<std::uint64_t> checksums(static_cast<std::size_t>(ceiling(count, piece)));
     Failure failure;
     parallel_for(thread_count(), count, piece, [&](std::int64_t begin, std::int64_t finish) {
       failure.catch_of([&] {

@@ -74,7 +74,7 @@ class Header {
     if (result.stored == nullptr)
       fail(where + "has the dtype " + dtype.dump() +
            ", which xtape does not support");
-    if (!shape.is_array() || shape.size() > Shape::max_rank || !std::all_of(shape.begin(), shape.end(), is_count))
+    if (!shape.is_array() || shape.size() > Shape::max_rank || !std::ranges::all_of(shape, is_count))
       fail(where + "has a shape that is not a list of at most 10 sizes");
     if (!offsets.is_array() || offsets.size() != 2 || !is_count(offsets[0]) || !is_count(offsets[1]))
       fail(where + "has data_offsets that are not two integers");
@@ -101,7 +101,7 @@ class Header {
     std::vector<const Described*> sorted;
     for (const Described& each : header_.arrays)
       if (each.last > each.first) sorted.push_back(&each);
-    std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->first < b->first; });
+    std::ranges::sort(sorted, [](auto* a, auto* b) { return a->first < b->first; });
     for (std::size_t i = 1; i < sorted.size(); ++i)
       if (sorted[i]->first < sorted[i - 1]->last)
         fail("arrays '" + sorted[i - 1]->name + "' and '" + sorted[i]->name + "' overlap");

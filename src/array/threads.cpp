@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "activity.hpp"
+#include "ceiling.hpp"
 #include "team.hpp"
 
 namespace xtape {
@@ -21,14 +22,14 @@ void run_pieces(int threads, std::int64_t count, std::int64_t grain, const void*
                 void (*body)(const void* context, std::int64_t begin, std::int64_t finish, std::int64_t worker)) {
   if (count <= 0) return;
   constexpr std::int64_t most_ranges = 64, pieces_each = 8;
-  const std::int64_t grains = (count + grain - 1) / grain;
+  const std::int64_t grains = ceiling(count, grain);
   const std::int64_t range_count = std::min({std::int64_t{threads}, grains, most_ranges});
   if (range_count <= 1) {
     body(context, 0, count, 0);
     return;
   }
-  const std::int64_t share = (grains + range_count - 1) / range_count;
-  const std::int64_t piece = (share + pieces_each - 1) / pieces_each * grain;
+  const std::int64_t share = ceiling(grains, range_count);
+  const std::int64_t piece = ceiling(share, pieces_each) * grain;
   struct alignas(64) Range {
     std::atomic<std::int64_t> next;
     std::int64_t end;

@@ -42,6 +42,9 @@ class Interrupted : public Error {
 /// texts.
 inline constexpr const char* any_text = "STRING";
 
+/// Calls add_NAME for every command listed in src/cli/meson.build, in that order.
+void add_commands(CLI::App& program);
+
 /// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError and
 /// DtypeError. For Interrupted, it is 128 + the signal's number. For all other errors, it is 1.
 int exit_code(const std::exception& error);
@@ -60,6 +63,8 @@ auto as_wrong_input(const Work& work) {
 /// once.
 void catch_interrupt();
 bool interrupted();
+/// Flushes stdout, so that a reader gets the results so far. Throws Interrupted after a signal.
+void flush_results();
 int interrupting_signal();  ///< The first signal received, or 0 if there was none.
 
 /// From now on, SIGUSR1 only sets a flag.

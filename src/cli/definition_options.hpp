@@ -18,7 +18,7 @@ struct DefinitionOptions {
 };
 
 /// Adds DEFINITION, --set and --dtype. `also` is appended to the help text of DEFINITION.
-void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also = "");
+void add_definition(CLI::App& command, DefinitionOptions& arguments, const std::string& also);
 
 /// Loads the model that the options specify. For a run, loads the weights of its last checkpoint if there is one. If
 /// `initialise` is false, the weights are zero. Throws WrongInput, DefinitionError or FileError.

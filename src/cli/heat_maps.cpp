@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "ceiling.hpp"
 #include "gnuplot.hpp"
 
 namespace xtape::cli {
@@ -48,7 +49,7 @@ std::size_t columns_for(std::size_t count, double width, double height) {
   std::size_t best = 1;
   double least = INFINITY;
   for (std::size_t columns = 1; columns <= count; ++columns) {
-    const std::size_t rows = (count + columns - 1) / columns;
+    const std::size_t rows = ceiling(count, columns);
     const double shape = width * static_cast<double>(columns) / (height * static_cast<double>(rows));
     const double left_over = static_cast<double>(columns * rows - count) / static_cast<double>(columns);
     const double badness = std::abs(std::log(shape / 1.5)) + left_over;
@@ -74,7 +75,7 @@ Places places_of(const HeatMaps& maps) {
   p.column_step = p.across + 16;
   p.row_step = p.down + map_title + 8;
   p.columns = columns_for(maps.maps.size(), p.column_step, p.row_step);
-  p.rows = (maps.maps.size() + p.columns - 1) / p.columns;
+  p.rows = ceiling(maps.maps.size(), p.columns);
   p.left = edge + name_font + 10 + std::max(beside, below - p.cell / 2);
   p.top = edge + title_font + 14 + map_title;
   const double right = p.left + static_cast<double>(p.columns) * p.column_step - 16;

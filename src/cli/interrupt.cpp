@@ -2,6 +2,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <iostream>
+
 #include "commands.hpp"
 
 namespace xtape::cli {
@@ -49,6 +51,11 @@ bool save_requested() {
 
 bool interrupted() {
   return received != 0;
+}
+
+void flush_results() {
+  std::cout << std::flush;
+  if (interrupted()) throw Interrupted();
 }
 
 int interrupting_signal() {

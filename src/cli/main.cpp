@@ -8,8 +8,8 @@
 #include <iostream>
 #include <new>
 
-#include "all_commands.hpp"
 #include "characters.hpp"
+#include "commands.hpp"
 #include "instruction_set.hpp"
 #include "nearest.hpp"
 #include "process_memory.hpp"

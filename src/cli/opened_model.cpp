@@ -70,8 +70,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   if (!inference.precision.empty()) playing.precision = precision_named(inference.precision);
   model_->set_player_options(16, playing);
   const std::vector<FunctionInput>& inputs = model_->signature("logits").inputs;
-  const bool translates =
-      std::any_of(inputs.begin(), inputs.end(), [](const FunctionInput& each) { return each.name == "source"; });
+  const bool translates = std::ranges::any_of(inputs, [](const FunctionInput& each) { return each.name == "source"; });
   if (translates != (use == Use::pairs))
     throw WrongInput(folder.path + (translates ? " has a model that translates: use xtape translate"
                                                : " has a model that continues texts: use xtape generate"));

@@ -29,8 +29,7 @@ void PredictionPrinter::print(const BatchArrays& rows) {
   if (names_) print_fields(made.names);
   names_ = false;
   for (const std::vector<std::string>& fields : made.rows) print_fields(fields);
-  std::cout << std::flush;
-  if (interrupted()) throw Interrupted();
+  flush_results();
 }
 
 void for_images(const Model& model, const std::vector<std::string>& files, const ImagePreparation& preparation,

@@ -88,7 +88,7 @@ std::shared_ptr<Communicator> ranks(const RankArguments& arguments) {
   options.shared_memory = shared == nullptr || std::string(shared) != "0";
   all_ranks = mpi->communicator(options);
   const std::vector<std::shared_ptr<std::byte>> parts = all_ranks->share(1);
-  printed = *std::find_if(parts.begin(), parts.end(), [](const auto& part) { return part != nullptr; });
+  printed = *std::ranges::find_if(parts, [](const auto& part) { return part != nullptr; });
   return all_ranks;
 }
 

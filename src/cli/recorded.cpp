@@ -139,7 +139,7 @@ Store arrays_for(const std::vector<Wanted>& inputs, const std::string& path) {
 }
 
 bool is_state(const std::vector<Carry>& states, const Var& input) {
-  return std::any_of(states.begin(), states.end(), [&](const Carry& state) { return state.input.id() == input.id(); });
+  return std::ranges::any_of(states, [&](const Carry& state) { return state.input.id() == input.id(); });
 }
 
 std::vector<Wanted> wanted_by(const Tape& tape, const NamedVars& inputs) {

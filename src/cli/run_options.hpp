@@ -48,6 +48,11 @@ inline CLI::Option* add_checkpoint(
       });
 }
 
+/// Opens a run with the checkpoint that --checkpoint names. Throws WrongInput.
+inline Run open_run(const std::string& directory, const std::string& checkpoint) {
+  return as_wrong_input([&] { return Run::open(directory, {}, CheckpointChoice::parse(checkpoint)); });
+}
+
 /// The options for inference with a model.
 struct InferenceArguments {
   std::string weights;    ///< A dtype. If empty, weights keep the dtype of the files.

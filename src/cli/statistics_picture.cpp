@@ -4,6 +4,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "ceiling.hpp"
+#include "contains.hpp"
 #include "gnuplot.hpp"
 
 namespace xtape::cli {
@@ -35,10 +37,10 @@ struct StatisticsPicture {
       if (line.statistics.empty()) continue;
       updates.push_back(&line);
       for (const auto& each : line.statistics)
-        if (std::find(modules.begin(), modules.end(), each.first) == modules.end()) modules.push_back(each.first);
+        if (!contains(modules, each.first)) modules.push_back(each.first);
     }
     constexpr std::size_t most_updates = 160;  // more columns could not be distinguished
-    const std::size_t interval = (updates.size() + most_updates - 1) / most_updates;
+    const std::size_t interval = ceiling(updates.size(), most_updates);
     std::vector<const train::Measured*> kept;  // includes the last update, which may be the one that failed
     for (std::size_t i = 0; i < updates.size(); ++i)
       if ((updates.size() - 1 - i) % interval == 0) kept.push_back(updates[i]);
@@ -51,7 +53,7 @@ struct StatisticsPicture {
       for (const auto& [module, numbers] : update->statistics)
         for (const auto& [name, value] : numbers)
           if (name == key) {
-            const auto row = std::find(modules.begin(), modules.end(), module) - modules.begin();
+            const auto row = std::ranges::find(modules, module) - modules.begin();
             found.push_back({update->step, static_cast<std::size_t>(row), value});
           }
     return found;

@@ -1,9 +1,9 @@
 #include "tape_files.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "recorded.hpp"
@@ -51,7 +51,7 @@ void check_names(const OnnxModel& model, const NamedSizes& named) {
     for (const std::string& name : input.names)
       if (!name.empty()) known.push_back(name);
   for (const auto& [name, size] : named)
-    if (std::find(known.begin(), known.end(), name) == known.end())
+    if (!contains(known, name))
       throw WrongInput("--with: no input has a size '" + name + "'" + did_you_mean(name, known));
 }
 

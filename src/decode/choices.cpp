@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "contains.hpp"
 #include "kernels.hpp"
 #include "threads.hpp"
 #include "xtape/tape.hpp"
@@ -21,7 +22,7 @@ void collect(const T* x, std::int64_t classes, std::size_t count, const std::vec
   const auto next = [&](std::int64_t from) { return kernels().of<T>().first_above(x, from, classes, least); };
   for (std::int64_t i = next(0); i < classes; i = next(i + 1)) {
     const auto token = static_cast<std::int32_t>(i);
-    if (std::find(never.begin(), never.end(), token) != never.end()) continue;
+    if (contains(never, token)) continue;
     if (best.size() == count) best.pop_back();
     const auto value = static_cast<double>(x[i]);
     const auto above = [](double logit, const ScoredToken& choice) { return logit > choice.log_probability; };
@@ -55,7 +56,7 @@ void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, s
   std::vector<char> defined(rows.size(), 1);
   const std::int64_t classes = logits.shape()[2];
   const std::int64_t grain = std::max<std::int64_t>(1, 16384 / std::max<std::int64_t>(1, classes));
-  parallel_for(threads, static_cast<std::int64_t>(rows.size()), grain, [&](std::int64_t begin, std::int64_t finish) {
+  parallel_for(threads, std::ssize(rows), grain, [&](std::int64_t begin, std::int64_t finish) {
     for (std::int64_t k = begin; k < finish; ++k) {
       const auto i = static_cast<std::size_t>(k);
       const std::int64_t place = rows[i] * classes;  // players return dense outputs
@@ -64,7 +65,7 @@ void likeliest(const ArrayView& logits, const std::vector<std::int64_t>& rows, s
                        : choose(logits.as<float>() + place, classes, count, never, choices[i]);
     }
   });
-  if (std::find(defined.begin(), defined.end(), char{0}) != defined.end())
+  if (contains(defined, char{0}))
     throw Error("the logits contain NaN or infinity, or no finite value: they cannot be searched");
 }
 

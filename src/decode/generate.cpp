@@ -77,7 +77,7 @@ class Continuation {
   void run() {
     bool forgot = true;
     for (;;) {
-      if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.done; })) return;
+      if (std::ranges::all_of(rows_, [](const Row& row) { return row.done; })) return;
       for (Row& row : rows_) forgot = (!row.done && chooser_.forget(row)) || forgot;
       if (forgot)
         read_all();
@@ -92,7 +92,7 @@ class Continuation {
       128;  // tokens of all rows together, because the logits of all classes are computed at every position
   static constexpr std::int64_t shortest_piece = 16;
 
-  std::int64_t count() const { return static_cast<std::int64_t>(live_.size()); }
+  std::int64_t count() const { return std::ssize(live_); }
   Row& row(std::int64_t place) { return rows_[live_[place]]; }
 
   void read_all() {
@@ -187,15 +187,14 @@ std::vector<Row> rows_of(const std::vector<Tokens>& prompts, const GenerateOptio
   if (options.samples < 1) throw Error("at least one continuation of each prompt must be requested");
   if (options.batch_size < 1) throw Error("a batch has at least one row");
   constexpr std::int64_t most_rows = INT32_MAX;
-  if (!prompts.empty() && options.samples > most_rows / static_cast<std::int64_t>(prompts.size()))
+  if (!prompts.empty() && options.samples > most_rows / std::ssize(prompts))
     throw Error("at most " + std::to_string(most_rows) + " continuations can be requested, not " +
                 std::to_string(options.samples) + " of each prompt");
   std::vector<Row> rows;
   for (const Tokens& prompt : prompts) {
     if (prompt.empty()) throw Error("a prompt without tokens cannot be continued");
     for (std::int64_t sample = 0; sample < options.samples; ++sample) {
-      rows.push_back(
-          {static_cast<std::int64_t>(rows.size()), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
+      rows.push_back({std::ssize(rows), static_cast<std::uint64_t>(sample), prompt, prompt.size()});
       constexpr std::int64_t most_reserved = 1 << 16;  // a limit, because a huge `tokens` may stand for no limit
       rows.back().all.reserve(prompt.size() +
                               static_cast<std::size_t>(std::clamp<std::int64_t>(options.tokens, 0, most_reserved)));

@@ -1,3 +1,4 @@
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "predictor_data.hpp"
 #include "thread_count.hpp"
@@ -27,9 +28,7 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
   for (const FunctionInput& input : signature.inputs) {
     names.push_back(input.name);
     if (input.name != options.stepped) continue;
-    const auto is_size = [&](const std::string& dim) {
-      return std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end();
-    };
+    const auto is_size = [&](const std::string& dim) { return contains(signature.sizes, dim); };
     if (input.dtype != Dtype::int64 || input.dims.size() != 2 || !is_size(input.dims[0]) || !is_size(input.dims[1]) ||
         input.dims[0] == input.dims[1])
       throw DefinitionError("input '" + input.name + "' of " + whose() + " must be an int of two sizes [rows, tokens]");
@@ -50,8 +49,7 @@ Predictor::Data::Data(const Model& given_model, const std::string& given_functio
 NamedSizes Predictor::Data::sizes_of(const NamedArrays& arrays) const {
   const Signature& signature = model->signature(function);
   for (const FunctionInput& input : signature.inputs)
-    if (input.name != options.stepped &&
-        std::find(input.dims.begin(), input.dims.end(), tokens_size) != input.dims.end())
+    if (input.name != options.stepped && contains(input.dims, tokens_size))
       throw DefinitionError("input '" + input.name + "' of " + whose() + " must not have the size '" + tokens_size +
                             "' of a step's tokens");
   NamedSizes sizes;
@@ -106,7 +104,7 @@ void Predictor::select(const std::vector<std::int32_t>& rows) {
   data_->select(rows);
 }
 std::int64_t Predictor::rows() const {
-  return static_cast<std::int64_t>(data_->past.size());
+  return std::ssize(data_->past);
 }
 const std::vector<std::int64_t>& Predictor::past() const {
   return data_->past;

@@ -80,7 +80,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
   for (const std::int32_t row : rows)
     if (row < 0 || static_cast<std::size_t>(row) >= past.size())
       throw Error("row " + std::to_string(row) + " cannot be selected: there are " + std::to_string(past.size()));
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const auto count = std::ssize(rows);
   const bool more = rows.size() > past.size();
   // per new row: the old row with its boundary values; this is row i itself for a row i that keeps its origin
   std::vector<std::int32_t> fixed_rows(rows);
@@ -98,7 +98,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
     }
   };
   if (more) resize();
-  parallel_each(threads, static_cast<std::int64_t>(states.size()), [&](std::int64_t k) {
+  parallel_each(threads, std::ssize(states), [&](std::int64_t k) {
     std::int32_t first = 0;  // the row that is saved to `aside`
     for (const RowMove& move : moves) {
       if (move.to == RowMove::aside) first = move.from;
@@ -106,7 +106,7 @@ void Predictor::Data::select(const std::vector<std::int32_t>& rows) {
       states[k].move(move, past[source]);
     }
   });
-  parallel_each(threads, static_cast<std::int64_t>(boundary.size()), [&](std::int64_t k) {
+  parallel_each(threads, std::ssize(boundary), [&](std::int64_t k) {
     RowBuffer& held = boundary[k];
     if (boundary_axes[k] < 0) return;
     for (const RowMove& move : fixed_moves)

@@ -18,12 +18,12 @@ void Predictor::Data::hold_states(const Recording& recording) {
   for (const Carry& state : recording.tape.states()) {
     const auto axis = state.output.node().attributes.get<std::int64_t>("axis");
     states.emplace_back(state.output.type(), normal_axis(axis, state.output.rank()));
-    states.back().clear(static_cast<std::int64_t>(past.size()), capacity);
+    states.back().clear(std::ssize(past), capacity);
   }
 }
 
 StepPlayers::Function& Predictor::Data::step_player(std::int64_t tokens) {
-  const auto count = static_cast<std::int64_t>(past.size());
+  const auto count = std::ssize(past);
   static const std::string room = "room of caches";  // no size in a definition can have this name
   step_key.sizes.set(rows_size, count);
   step_key.sizes.set(tokens_size, tokens);
@@ -78,7 +78,7 @@ void Predictor::Data::make_room(std::int64_t places) {
 
 const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vector<std::int64_t>& counts) {
   if (past.empty()) throw Error("a step needs a batch: call begin first");
-  const auto count = static_cast<std::int64_t>(past.size());
+  const auto count = std::ssize(past);
   if (tokens.dtype() != Dtype::int64 || tokens.shape().size() != 2 || tokens.shape()[0] != count ||
       tokens.shape()[1] < 1)
     throw ShapeError("the tokens of a step must be int64 [" + std::to_string(count) + ", t] with t at least 1, got " +
@@ -95,7 +95,7 @@ const ArrayView& Predictor::Data::step(const ArrayView& tokens, const std::vecto
                   std::to_string(columns) + " tokens");
     next_past[i] += more;
   }
-  make_room(*std::max_element(next_past.begin(), next_past.end()));
+  make_room(*std::ranges::max_element(next_past));
   StepPlayers::Function& known = step_player(columns);
   tokens.copy_to(known.notes.tokens.data());
   std::copy(past.begin(), past.end(), known.notes.past.as<std::int64_t>());

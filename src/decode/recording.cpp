@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "contains.hpp"
 #include "graph.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -103,9 +104,7 @@ StepSplit split(const Recording& recording, const Recording& wider, const Record
   made.needed = needed_nodes(recording);
   std::vector<ValueId> values;
   const auto cross = [&](ValueId value) {
-    if (made.fixed[value.node] &&
-        std::find(values.begin(), values.end(), value) == values.end())
-      values.push_back(value);
+    if (made.fixed[value.node] && !contains(values, value)) values.push_back(value);
   };
   for (std::size_t i = 0; i < recording.tape.size(); ++i)
     if (made.needed[i] && !made.fixed[i])

@@ -46,7 +46,7 @@ bool CacheState::grow(const std::vector<std::int64_t>& past, std::int64_t capaci
   const bool elsewhere = held_.reshape(shape_);
   std::byte* first = held_.row(0);
   // Goes from the last run to the first, because each run moves to a higher address.
-  for (std::int64_t k = static_cast<std::int64_t>(past.size()) * outer_; k-- > 0;) {
+  for (std::int64_t k = std::ssize(past) * outer_; k-- > 0;) {
     const std::int64_t used = past[k / outer_] * place_bytes_;
     std::memmove(first + k * after, first + k * before, static_cast<std::size_t>(used));
     std::memset(first + k * after + used, 0, static_cast<std::size_t>(after - used));

@@ -4,7 +4,7 @@ namespace xtape {
 
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling) {
   decode::Sampler sampler(sampling);
-  const auto& candidates = sampler.weigh(logits.data(), static_cast<std::int64_t>(logits.size()));
+  const auto& candidates = sampler.weigh(logits.data(), std::ssize(logits));
   double sum = 0;
   for (const auto& candidate : candidates) sum += candidate.weight;
   std::vector<double> probabilities(logits.size());
@@ -14,7 +14,7 @@ std::vector<double> sampling_probabilities(const std::vector<double>& logits, co
 }
 
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw) {
-  const auto classes = static_cast<std::int64_t>(logits.size());
+  const auto classes = std::ssize(logits);
   return decode::Sampler(sampling).draw({logits.data(), Dtype::float64, Layout::dense({classes})}, draw);
 }
 

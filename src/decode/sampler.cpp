@@ -80,7 +80,7 @@ template <class T>
 void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t count) {
   // At least `count` blocks have a logit of at least `bound`, so the `count` largest logits are at least `bound`.
   double bound = std::numeric_limits<double>::lowest();
-  if (count <= static_cast<std::int64_t>(maxima_.size())) {
+  if (count <= std::ssize(maxima_)) {
     ordered_ = maxima_;
     std::nth_element(ordered_.begin(), ordered_.begin() + count - 1, ordered_.end(), std::greater<>());
     bound = std::max(bound, ordered_[count - 1]);
@@ -93,11 +93,11 @@ void Sampler::take_best(const T* logits, std::int64_t classes, std::int64_t coun
       if (const auto logit = static_cast<double>(logits[i]); logit >= bound)
         candidates_.push_back({static_cast<std::int32_t>(i), logit, 0});
   }
-  if (count < static_cast<std::int64_t>(candidates_.size())) {
+  if (count < std::ssize(candidates_)) {
     std::nth_element(candidates_.begin(), candidates_.begin() + count, candidates_.end(), above);
     candidates_.resize(static_cast<std::size_t>(count));
   }
-  std::sort(candidates_.begin(), candidates_.end(), above);
+  std::ranges::sort(candidates_, above);
   for (Candidate& candidate : candidates_) candidate.weight = weight_of(candidate.logit);
 }
 
@@ -141,7 +141,7 @@ const std::vector<Sampler::Candidate>& Sampler::weigh(const T* logits, std::int6
   } else {
     take_all(logits, classes);
   }
-  std::sort(candidates_.begin(), candidates_.end(), before);
+  std::ranges::sort(candidates_, before);
   return candidates_;
 }
 template const std::vector<Sampler::Candidate>& Sampler::weigh(const float*, std::int64_t);

@@ -56,7 +56,7 @@ class BatchSearch {
     sentences_.clear();
     std::vector<Tokens> rows;
     for (const std::size_t i : batch) {
-      sentences_.emplace_back(options_, static_cast<std::int64_t>(sources[i].size()));
+      sentences_.emplace_back(options_, std::ssize(sources[i]));
       rows.push_back(sources[i]);
     }
     present_.resize(batch.size());
@@ -76,13 +76,12 @@ class BatchSearch {
 
  private:
   std::size_t active() const {
-    return static_cast<std::size_t>(
-        std::count_if(sentences_.begin(), sentences_.end(), [](const auto& each) { return !each.done(); }));
+    return static_cast<std::size_t>(std::ranges::count_if(sentences_, [](const auto& each) { return !each.done(); }));
   }
 
   /// Appends one token to each row. Returns the logits of the next token.
   const ArrayView& step(const std::vector<std::int32_t>& tokens) {
-    const auto rows = static_cast<std::int64_t>(tokens.size());
+    const auto rows = std::ssize(tokens);
     if (!tokens_ || tokens_.shape()[0] != rows) tokens_ = Array(Dtype::int64, {rows, 1});
     std::copy(tokens.begin(), tokens.end(), tokens_.as<std::int64_t>());
     return decode::checked_logits(predictor_.step(tokens_));
@@ -141,7 +140,7 @@ class BatchSearch {
     const auto goes_on = [&](std::size_t slot) { return !sentences_[present_[slot]].done(); };
     std::stable_partition(slots.begin(), slots.end(), goes_on);
     slots.resize(count);
-    std::sort(slots.begin(), slots.end());
+    std::ranges::sort(slots);
     return slots;
   }
 
@@ -159,8 +158,7 @@ class BatchSearch {
 std::vector<std::vector<std::size_t>> batches_of(const std::vector<Tokens>& sources, std::int64_t batch_size) {
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
   std::vector<std::vector<std::size_t>> batches;
   const auto size = static_cast<std::size_t>(batch_size);
   for (std::size_t first = 0; first < order.size(); first += size) {

@@ -64,7 +64,7 @@ class SentenceSearch {
     std::vector<Hypothesis> cut;
     for (const Running& each : running_)
       cut.push_back({each.tokens, each.log_probability, score(each.log_probability, length_), false});
-    std::stable_sort(cut.begin(), cut.end(), better);
+    std::ranges::stable_sort(cut, better);
     for (Hypothesis& each : cut)
       if (best.size() < static_cast<std::size_t>(options_->n_best)) best.push_back(std::move(each));
     return best;

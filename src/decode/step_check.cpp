@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contains.hpp"
 #include "step_trials.hpp"
 #include "visit.hpp"
 
@@ -12,11 +13,9 @@ namespace {
 /// Returns the input to divide into pieces. Returns null and sets `unfit` to the reason if the function has no suitable
 /// input.
 const FunctionInput* stepped_input(const Signature& signature, std::string& unfit) {
-  const auto tokens = std::find_if(signature.inputs.begin(), signature.inputs.end(),
-                                   [](const FunctionInput& input) { return input.name == "tokens"; });
-  const auto bound = [&](const std::string& size) {
-    return std::find(signature.sizes.begin(), signature.sizes.end(), size) != signature.sizes.end();
-  };
+  const auto tokens =
+      std::ranges::find_if(signature.inputs, [](const FunctionInput& input) { return input.name == "tokens"; });
+  const auto bound = [&](const std::string& size) { return contains(signature.sizes, size); };
   if (tokens == signature.inputs.end()) {
     unfit = "takes no tokens";
   } else if (tokens->dtype != Dtype::int64 || tokens->dims.size() != 2 || tokens->dims[0] == tokens->dims[1] ||
@@ -24,8 +23,7 @@ const FunctionInput* stepped_input(const Signature& signature, std::string& unfi
     unfit = "takes tokens that are not int [rows, tokens]";
   }
   for (const FunctionInput& input : signature.inputs)
-    if (unfit.empty() && input.name != "tokens" &&
-        std::find(input.dims.begin(), input.dims.end(), tokens->dims[1]) != input.dims.end())
+    if (unfit.empty() && input.name != "tokens" && contains(input.dims, tokens->dims[1]))
       unfit = "takes " + input.name + " for each token";
   return unfit.empty() ? &*tokens : nullptr;
 }
@@ -34,7 +32,7 @@ const FunctionInput* stepped_input(const Signature& signature, std::string& unfi
 /// The axis of the rows then cannot be mistaken for another axis. Returns 17 if no small prime is suitable.
 std::int64_t unlike_sizes(const Model& model, std::int64_t repeat) {
   const auto known = [&](std::int64_t count) {
-    return std::any_of(model.hyper().items().begin(), model.hyper().items().end(), [&](const auto& entry) {
+    return std::ranges::any_of(model.hyper().items(), [&](const auto& entry) {
       const auto* size = std::get_if<std::int64_t>(&entry.value);
       return size != nullptr && (*size == count || *size == count * repeat);
     });

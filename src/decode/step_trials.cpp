@@ -13,7 +13,7 @@ namespace {
 constexpr const char* stepped = "tokens";
 
 Array token_rows(const std::vector<std::vector<std::int64_t>>& rows) {
-  Array array(Dtype::int64, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows.at(0).size())});
+  Array array(Dtype::int64, {std::ssize(rows), static_cast<std::int64_t>(rows.at(0).size())});
   std::int64_t* to = array.as<std::int64_t>();
   for (const auto& row : rows) to = std::copy(row.begin(), row.end(), to);
   return array;
@@ -26,7 +26,7 @@ Array with_rows(const Array& array, std::size_t axis, const std::vector<std::int
   auto bytes = static_cast<std::int64_t>(size_of(array.dtype()));
   for (std::size_t i = 0; i < axis; ++i) outer *= shape[i];
   for (std::size_t i = axis + 1; i < shape.size(); ++i) bytes *= shape[i];
-  const std::int64_t before = shape[axis], after = static_cast<std::int64_t>(rows.size());
+  const std::int64_t before = shape[axis], after = std::ssize(rows);
   shape[axis] = after;
   Array made(array.dtype(), shape);
   const auto* from = static_cast<const std::byte*>(array.data());
@@ -68,7 +68,7 @@ StepTrials::StepTrials(Model& model, const std::string& function, const StepSize
   for (const auto& [name, var] : model.inputs(tape, function, sizes.sizes))
     if (name != stepped) fixed_.add(name, drawn(var.type()));
   for (const FunctionInput& input : model.signature(function).inputs) {
-    const auto rows = std::find(input.dims.begin(), input.dims.end(), sizes.rows_name);
+    const auto rows = std::ranges::find(input.dims, sizes.rows_name);
     row_axes_.add(input.name, rows == input.dims.end() ? -1 : rows - input.dims.begin());
   }
   for (std::int64_t row = 0; row < sizes.rows(); ++row)
@@ -206,7 +206,7 @@ Traced StepTrials::traced() {
   traced_arrays_ = fixed_of(sentence_);
   traced_arrays_.add(stepped, token_rows(said_));
   NamedSizes sizes = sizes_.sizes;
-  sizes.set(sizes_.rows_name, static_cast<std::int64_t>(said_.size()));
+  sizes.set(sizes_.rows_name, std::ssize(said_));
   return {model_, function_, stepped, sizes_.tokens_name, sizes, traced_arrays_, tolerance_};
 }
 

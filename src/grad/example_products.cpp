@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "batching.hpp"
+#include "contains.hpp"
 #include "creation.hpp"
 #include "equation.hpp"
 #include "xtape/op/op.hpp"
@@ -27,7 +28,7 @@ char fresh(std::string& used) {
 std::string united(const std::string& a, const std::string& b) {
   std::string all;
   for (const char letter : a + b)
-    if (!has(all, letter)) all += letter;
+    if (!contains(all, letter)) all += letter;
   return all;
 }
 
@@ -120,7 +121,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
   const auto shared = [&](const ExampleFactor& one, const ExampleFactor& other) {
     const std::string letters = other.all_letters();
     return std::count_if(p.result.begin() + 1, p.result.end(),
-                         [&](char letter) { return has(one.all_letters(), letter) && has(letters, letter); });
+                         [&](char letter) { return contains(one.all_letters(), letter) && contains(letters, letter); });
   };
   if (shared(pair.p.a, pair.q.a) + shared(pair.p.b, pair.q.b) < shared(pair.p.a, pair.q.b) + shared(pair.p.b, pair.q.a))
     std::swap(pair.q.a, pair.q.b);
@@ -134,7 +135,7 @@ std::optional<Pair> paired(const ExampleProduct& p, const ExampleProduct& q) {
 std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   std::string kept;
   for (const char letter : united(one.all_letters(), other.all_letters()))
-    if (has(needed, letter)) kept += letter;
+    if (contains(needed, letter)) kept += letter;
   return kept;
 }
 
@@ -142,7 +143,7 @@ std::string gram_letters(const ExampleFactor& one, const ExampleFactor& other, c
 /// over its classes, and the other factor must have an axis for them.
 bool has_gram(const ExampleFactor& one, const ExampleFactor& other, const std::string& needed) {
   const auto fits = [&](const ExampleFactor& hot, const ExampleFactor& partner) {
-    return hot.classes == 0 || (has(partner.all_letters(), hot.classes) && !has(needed, hot.classes));
+    return hot.classes == 0 || (contains(partner.all_letters(), hot.classes) && !contains(needed, hot.classes));
   };
   return fits(one, other) && fits(other, one) && gram_letters(one, other, needed).size() <= Shape::max_rank;
 }
@@ -162,7 +163,7 @@ Var aligned(const Var& x, const std::string& letters, const std::string& wanted)
 /// Selects rows of `dense` along its axis of classes with the indices of `hot`. Returns the rows and their letters.
 ExampleFactor chosen(const ExampleFactor& hot, const ExampleFactor& dense, char examples) {
   const std::size_t at = dense.letters.find(hot.classes);
-  if (!has(hot.letters, examples) || !has(dense.letters, examples)) {
+  if (!contains(hot.letters, examples) || !contains(dense.letters, examples)) {
     const std::string letters = dense.letters.substr(0, at) + hot.letters + dense.letters.substr(at + 1);
     return {take(dense.var, hot.var, static_cast<std::int64_t>(at)), letters};
   }
@@ -262,7 +263,7 @@ Var weighted_sum_of(const ExampleProduct& product, const Var& weights) {
     return factor.var * aligned(weights, std::string{examples}, factor.letters);
   };
   const auto can_scale = [&](const ExampleFactor& factor) {
-    return factor.classes == 0 && has(factor.letters, examples);
+    return factor.classes == 0 && contains(factor.letters, examples);
   };
   ExampleFactor a = product.a, b = product.b;
   const bool scales_a = can_scale(a) && (!can_scale(b) || count_of(a.var.shape()) < count_of(b.var.shape()));

@@ -5,6 +5,7 @@
 
 #include "calls.hpp"
 #include "enclosed.hpp"
+#include "graph.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/loops.hpp"
@@ -15,12 +16,6 @@ namespace xtape {
 
 namespace {
 using Function = std::function<Vars(const Vars&)>;
-
-std::vector<ValueType> types_of(const Vars& vars) {
-  std::vector<ValueType> types;
-  for (const Var& var : vars) types.push_back(var.type());
-  return types;
-}
 
 /// Returns the squared norm of all arrays together, [].
 Var square_norm(const Vars& vars) {

@@ -62,7 +62,7 @@ class Tangents {
     const Node node = tape_.node(index);  // a copy, because the code below appends to the tape
     Vars given;
     for (const ValueId& input : node.inputs) given.push_back(of(input));
-    const bool reached = std::any_of(given.begin(), given.end(), [](const Var& tangent) { return !tangent.empty(); });
+    const bool reached = std::ranges::any_of(given, [](const Var& tangent) { return !tangent.empty(); });
     if (needs.empty() || !reached || !node.op->differentiable) return;
     const auto in_site = tape_.in_site(node.site);
     const Vars found = through(gradient_call(tape_, index, node), given, needs);
@@ -95,7 +95,7 @@ class Tangents {
     Vars varying, tangents;
     for (std::size_t i = 0; i < given.size(); ++i) {
       const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };
-      if (given[i].empty() || std::any_of(varying.begin(), varying.end(), same)) continue;
+      if (given[i].empty() || std::ranges::any_of(varying, same)) continue;
       varying.push_back(call.inputs[i]);
       tangents.push_back(given[i]);
     }

@@ -4,6 +4,7 @@
 
 #include "calls.hpp"
 #include "enclosed.hpp"
+#include "graph.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/loops.hpp"
@@ -160,8 +161,7 @@ Vars by_steps(const OdeFunction& f, const Vars& y0, const Var& times, const OdeO
 class OdeEquation {
  public:
   OdeEquation(Tape tape, const OdeFunction& f, const Vars& y0, const Var& times) : arrays_(y0.size()) {
-    std::vector<ValueType> types;
-    for (const Var& each : y0) types.push_back(each.type());
+    std::vector<ValueType> types = types_of(y0);
     types.push_back({times.dtype(), {}});
     body_ = enclosed(tape, types, [&](const Vars& given) {
       const Vars slope = f(part(given, 0, arrays_), given.back());

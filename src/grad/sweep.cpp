@@ -51,8 +51,7 @@ void Sweep::mark_dependents(std::size_t finish) {
   for (std::size_t i = begin_; i < finish; ++i) {
     const Node& node = tape_.node(i);
     if (!node.op->differentiable) continue;
-    depends_[i - begin_] =
-        std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return depends(id); });
+    depends_[i - begin_] = std::ranges::any_of(node.inputs, [&](ValueId id) { return depends(id); });
   }
 }
 
@@ -107,7 +106,7 @@ void Sweep::visit(std::size_t index) {
 bool Sweep::flow_through_fused(const Fusion& fusion, const Node& root, const Vars& cotangents) {
   for (std::size_t k = 0; k < cotangents.size(); ++k) {
     const auto gives = [&](const auto& output) { return static_cast<std::size_t>(output.first) == k; };
-    if (!cotangents[k].empty() && std::none_of(fusion.outputs.begin(), fusion.outputs.end(), gives)) return false;
+    if (!cotangents[k].empty() && std::ranges::none_of(fusion.outputs, gives)) return false;
   }
   const std::size_t size = tape_.size();
   const auto in_site = tape_.in_site(root.site);
@@ -173,7 +172,7 @@ Vars Sweep::through_expansion(const GradientCall& call) {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const auto same = [&](const Var& var) { return var.id() == call.inputs[i].id(); };
-    if (!call.needs[i] || std::any_of(wanted.begin(), wanted.end(), same)) continue;
+    if (!call.needs[i] || std::ranges::any_of(wanted, same)) continue;
     wanted.push_back(call.inputs[i]);
     places.push_back(i);
   }

@@ -48,7 +48,7 @@ class Batch {
     const auto in_site = to_.in_site(node.site);
     const bool draws_per_example = randomness_ == Randomness::different && draws_anew(node);
     const auto is_mapped = [&](ValueId id) { return mapped_[id]; };
-    if (!draws_per_example && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped)) {
+    if (!draws_per_example && std::ranges::none_of(node.inputs, is_mapped)) {
       copier_.copy(index);
       return;
     }
@@ -57,7 +57,7 @@ class Batch {
                    }};
     // A draw must differ between the examples even if its inputs are the same for all of them. Its inputs are then
     // expanded to the whole batch.
-    const bool spread = !node.body && std::none_of(node.inputs.begin(), node.inputs.end(), is_mapped);
+    const bool spread = !node.body && std::ranges::none_of(node.inputs, is_mapped);
     for (const ValueId& input : node.inputs) {
       call.inputs.push_back(spread ? whole(input) : to_.var(copier_.now(input)));
       call.mapped.push_back(spread || mapped_[input]);

@@ -123,8 +123,7 @@ std::vector<bool> varying_nodes(const Program& program) {
   for (std::size_t i = 0; i < varies.size(); ++i) {
     const Node& node = program.tape.node(i);
     varies[i] = node.op == &input_op() || node.op == &parameter_op() || node.op->random ||
-                std::any_of(node.inputs.begin(), node.inputs.end(),
-                            [&](ValueId id) { return varies[id.node]; });
+                std::ranges::any_of(node.inputs, [&](ValueId id) { return varies[id.node]; });
   }
   return varies;
 }
@@ -165,7 +164,7 @@ Causes causes_of(const NodeByNode& plays, const FailingNode& failing) {
   for (std::int32_t user = failing.node; causes.values.size() < most_causes + failing.chain.size();) {
     const Node& node = program.node(user);
     replacements.begin_at(user);
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_known)) break;
+    if (!std::ranges::all_of(node.inputs, is_known)) break;
     std::optional<ValueId> chosen;
     std::optional<double> mending;
     // prefers operands that prevent the failure, then operands that are no literals, then the largest numbers

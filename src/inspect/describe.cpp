@@ -80,7 +80,7 @@ std::vector<Cause> described_causes(const Program& program, const Causes& causes
     // Labels within a body are numbered anew at each step, so calls are compared by the text after the number.
     add_step(cause.time_steps, steps, program, each.value.node);
     const auto name = [](const Cause& of) { return of.node.substr(std::min(of.node.find(' '), of.node.size())); };
-    const auto same = std::find_if(list.begin(), list.end(), [&](const Cause& other) {
+    const auto same = std::ranges::find_if(list, [&](const Cause& other) {
       return !cause.time_steps.empty() && !other.time_steps.empty() && name(other) == name(cause) &&
              other.site == cause.site && other.type == cause.type;
     });

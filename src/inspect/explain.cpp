@@ -16,8 +16,8 @@ namespace xtape {
 namespace {
 /// Returns whether a gradient can flow through the call. Integers have no gradient.
 bool passes_gradient(const Node& node) {
-  return node.op->differentiable && std::any_of(node.outputs.begin(), node.outputs.end(),
-                                                [](const ValueType& type) { return is_floating(type.dtype); });
+  return node.op->differentiable &&
+         std::ranges::any_of(node.outputs, [](const ValueType& type) { return is_floating(type.dtype); });
 }
 
 std::string why(const Node& node) {
@@ -38,7 +38,7 @@ std::map<std::int32_t, double> played_numbers(const RecordedPlay& play, const Ta
   for (std::size_t i = 0; i < size; ++i) {
     const Node& input = tape.node(i);
     const auto is_this = [&](const Carry& carry) { return carry.input.id().node == static_cast<std::int32_t>(i); };
-    if (input.op != &input_op() || std::any_of(options.carries.begin(), options.carries.end(), is_this)) continue;
+    if (input.op != &input_op() || std::ranges::any_of(options.carries, is_this)) continue;
     if (const Array* array = play.inputs.find(input.name))
       feeds.emplace_back(tape.var({static_cast<std::int32_t>(i), 0}), *array);
   }
@@ -179,7 +179,7 @@ class Flow {
   std::vector<Use> uses_of(ValueId id) const {
     const auto found = uses_.find(id);
     std::vector<Use> list = found == uses_.end() ? std::vector<Use>() : found->second;
-    std::stable_sort(list.begin(), list.end(), [](const Use& a, const Use& b) { return a.norm > b.norm; });
+    std::ranges::stable_sort(list, [](const Use& a, const Use& b) { return a.norm > b.norm; });
     return list;
   }
 

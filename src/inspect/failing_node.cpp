@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "contains.hpp"
 #include "failing.hpp"
 #include "process_memory.hpp"
 #include "xtape/op/op.hpp"
@@ -50,7 +51,7 @@ Trial Trials::operator()(const Mends& mends) const {
   const auto visit = [&](std::int32_t index, const std::vector<Array>& operands, std::vector<Array>& outputs) {
     reached = index;
     const auto is_finite = [](const Array& output) { return all_finite(output); };
-    if (std::all_of(outputs.begin(), outputs.end(), is_finite)) return true;
+    if (std::ranges::all_of(outputs, is_finite)) return true;
     const Node& node = program().node(index);
     const bool is_given = given_ && node.op == &parameter_op();
     if (!is_given && mends(index)) {
@@ -61,7 +62,7 @@ Trial Trials::operator()(const Mends& mends) const {
         mend(outputs, made);
       }
     }
-    if (!std::all_of(outputs.begin(), outputs.end(), is_finite)) result.passing.insert(index);
+    if (!std::ranges::all_of(outputs, is_finite)) result.passing.insert(index);
     return true;
   };
   try {
@@ -135,11 +136,9 @@ std::optional<FailingNode> first_failing(const Trials& trials) {
   const Trial natural = trials(no_node);
   const std::set<std::int32_t> makers(mended.makers.begin(), mended.makers.end());
   const auto fails_with = [&](std::span<const std::int32_t> unmended) {
-    const auto mends = [&](std::int32_t node) {
-      return makers.count(node) > 0 && std::find(unmended.begin(), unmended.end(), node) == unmended.end();
-    };
-    const bool overflows = std::any_of(unmended.begin(), unmended.end(),
-                                       [&](std::int32_t node) { return mended.overflows.count(node) > 0; });
+    const auto mends = [&](std::int32_t node) { return makers.count(node) > 0 && !contains(unmended, node); };
+    const bool overflows =
+        std::ranges::any_of(unmended, [&](std::int32_t node) { return mended.overflows.count(node) > 0; });
     return fails(trials(mends), natural, mended, !overflows);
   };
   std::span<const std::int32_t> suspects = mended.makers;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "contains.hpp"
 #include "visit.hpp"
 #include "xtape/op/op.hpp"
 
@@ -95,15 +96,15 @@ Kinds kinds_of(const std::vector<Array>& arrays) {
 }
 
 bool all_finite(const Kinds& kinds) {
-  return std::all_of(kinds.begin(), kinds.end(), [](const std::vector<Kind>& own) {
-    return std::all_of(own.begin(), own.end(), [](Kind kind) { return kind == Kind::finite; });
+  return std::ranges::all_of(kinds, [](const std::vector<Kind>& own) {
+    return std::ranges::all_of(own, [](Kind kind) { return kind == Kind::finite; });
   });
 }
 
 std::optional<MarkedElement> worst_of(const Kinds& kinds) {
   for (const Kind kind : not_finite)
     for (std::size_t k = 0; k < kinds.size(); ++k) {
-      const auto found = std::find(kinds[k].begin(), kinds[k].end(), kind);
+      const auto found = std::ranges::find(kinds[k], kind);
       if (found != kinds[k].end()) return MarkedElement{k, found - kinds[k].begin(), kind};
     }
   return std::nullopt;
@@ -113,11 +114,9 @@ Kinds made_by_call(const NodeByNode& plays, const Node& node, const std::vector<
                    const std::vector<Array>& outputs, Flips flips) {
   Kinds made = kinds_of(outputs);
   for (const Kind kind : not_finite) {
-    const auto has_kind = [&](const std::vector<Kind>& own) {
-      return std::find(own.begin(), own.end(), kind) != own.end();
-    };
+    const auto has_kind = [&](const std::vector<Kind>& own) { return contains(own, kind); };
     for (const Replaced& by_ones : explanations(kind, flips)) {
-      if (std::none_of(made.begin(), made.end(), has_kind)) break;
+      if (std::ranges::none_of(made, has_kind)) break;
       Node call = node;
       std::vector<Array> others = operands;
       bool replaced = replace_literals(call, by_ones);

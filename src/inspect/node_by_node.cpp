@@ -35,11 +35,7 @@ NodeByNode::NodeByNode(const RecordedPlay& play)
 RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds, std::uint64_t step) {
   const std::vector<Carry>& carries = player.options().carries;
   const Vars& all = player.outputs();
-  RecordedPlay play{player.tape(),
-                    Vars(all.begin(), all.end() - static_cast<std::ptrdiff_t>(carries.size())),
-                    {},
-                    player.options(),
-                    step};
+  RecordedPlay play{player.tape(), Vars(all.begin(), all.end() - std::ssize(carries)), {}, player.options(), step};
   for (const Feed& feed : feeds) {
     if (feed.var.tape() != play.tape) throw HandleError("a feed's var belongs to another tape than the player");
     check_fed(feed.var.node(), feed.values);
@@ -52,7 +48,8 @@ RecordedPlay recorded_play(const Player& player, const std::vector<Feed>& feeds,
   return play;
 }
 
-RecordedPlay recorded_call(const Player& player, const std::vector<ArrayOrNumber>& arguments, std::uint64_t step) {
+RecordedPlay recorded_call(const Player& player, const ArraysOrNumbers& given, std::uint64_t step) {
+  const std::vector<ArrayOrNumber>& arguments = given.list();
   const Tape tape = player.tape();
   const std::vector<ValueId> inputs = tape.inputs();
   if (arguments.size() != inputs.size())
@@ -84,7 +81,7 @@ std::int32_t NodeByNode::last_user(ValueId id) const {
 Program with_open_bodies(const Program& program) {
   Program open = program.copy();
   const auto has_body = [&](std::int32_t index) { return open.node(index).body && open.node(index).op->expand; };
-  while (std::any_of(open.order.begin(), open.order.end(), has_body)) {
+  while (std::ranges::any_of(open.order, has_body)) {
     Rewriter rewriter(open);
     for (const std::int32_t index : open.order)
       if (has_body(index))

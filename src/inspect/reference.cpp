@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "contains.hpp"
 #include "element_index.hpp"
 #include "node_by_node.hpp"
 #include "visit.hpp"
@@ -71,8 +72,8 @@ std::optional<ValueId> value_named(const RecordedPlay& play, const NamedVars& ou
 
 Array transposed(const Array& array) {
   Layout layout = Layout::dense(array.shape());
-  std::reverse(layout.shape.begin(), layout.shape.end());
-  std::reverse(layout.strides.begin(), layout.strides.end());
+  std::ranges::reverse(layout.shape);
+  std::ranges::reverse(layout.strides);
   return Array(ArrayView(array.data(), array.dtype(), layout));
 }
 
@@ -168,7 +169,7 @@ std::vector<std::string> lines_applying(const std::set<std::string>& modules,
   for (const std::string& path : paths)
     if (const auto found = applied.find(path); found != applied.end())
       for (const std::string& line : found->second)
-        if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.push_back(line);
+        if (!contains(lines, line)) lines.push_back(line);
   return lines;
 }
 }  // namespace
@@ -194,7 +195,7 @@ ReferenceComparison compare(const RecordedPlay& play, const NamedVars& outputs, 
     all.outputs.push_back(play.tape.var(*value));
   }
   const auto earlier = [](const Compared& a, const Compared& b) { return a.value.node < b.value.node; };
-  std::stable_sort(list.begin(), list.end(), earlier);
+  std::ranges::stable_sort(list, earlier);
   if (list.empty()) return result;
   const NodeByNode plays(all);
   const NodeByNode::Values values =

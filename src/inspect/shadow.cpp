@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "graph.hpp"
 #include "in_float64.hpp"
 #include "node_by_node.hpp"
 #include "rounding_error.hpp"
@@ -16,12 +17,6 @@
 namespace xtape {
 
 namespace {
-std::vector<ValueType> types_of(const Vars& vars) {
-  std::vector<ValueType> types;
-  for (const Var& var : vars) types.push_back(var.type());
-  return types;
-}
-
 Var as_float64(const Var& var) {
   return is_floating(var.dtype()) ? cast(var, Dtype::float64) : var;
 }
@@ -271,7 +266,7 @@ std::vector<NodeError> ranked(std::vector<NodeError> errors, double threshold) {
   const auto is_less = [&](const NodeError& error) { return !(error.added() > threshold); };
   errors.erase(std::remove_if(errors.begin(), errors.end(), is_less), errors.end());
   const auto more = [](const NodeError& a, const NodeError& b) { return a.added() > b.added(); };
-  std::stable_sort(errors.begin(), errors.end(), more);
+  std::ranges::stable_sort(errors, more);
   return errors;
 }
 

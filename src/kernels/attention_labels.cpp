@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <optional>
 
+#include "contains.hpp"
+
 namespace xtape {
 
 namespace {
-bool has(const std::string& letters, char letter) {
-  return letters.find(letter) != std::string::npos;
-}
-
 /// Returns the label of `from` that is neither in `heads` nor in `others`. Returns 0 if there is no such label, or more
 /// than one.
 char only_in(const std::string& from, const std::string& heads, const std::string& others) {
   char found = 0;
   for (char letter : from)
-    if (!has(heads, letter) && !has(others, letter)) {
+    if (!contains(heads, letter) && !contains(others, letter)) {
       if (found != 0) return 0;
       found = letter;
     }
@@ -32,7 +30,7 @@ std::optional<AttentionLabels> labels_of(const std::string& scores, const std::s
   const std::string weights = part(outputs, 0, ',');
   if (weights.size() != letters.scores.size() || letters.scores.empty()) return std::nullopt;
   char width = 'a';
-  while (has(scores, width)) ++width;
+  while (contains(scores, width)) ++width;
   const auto renamed = [&](char letter) {
     const std::size_t at = weights.find(letter);
     return at == std::string::npos ? width : letters.scores[at];
@@ -40,7 +38,8 @@ std::optional<AttentionLabels> labels_of(const std::string& scores, const std::s
   std::transform(letters.v.begin(), letters.v.end(), letters.v.begin(), renamed);
   std::transform(letters.y.begin(), letters.y.end(), letters.y.begin(), renamed);
   for (char letter : letters.scores)
-    if (has(letters.q, letter) && has(letters.k, letter) && has(letters.v, letter) && has(letters.y, letter))
+    if (contains(letters.q, letter) && contains(letters.k, letter) && contains(letters.v, letter) &&
+        contains(letters.y, letter))
       letters.heads += letter;
   letters.query = only_in(letters.q, letters.heads, letters.k);
   letters.width = only_in(letters.q, letters.heads, letters.scores);
@@ -48,8 +47,9 @@ std::optional<AttentionLabels> labels_of(const std::string& scores, const std::s
   letters.value_width = only_in(letters.v, letters.heads, letters.scores);
   const std::size_t rank = letters.heads.size() + 2;
   const bool whole = letters.query != 0 && letters.width != 0 && letters.key == letters.scores.back() &&
-                     letters.value_width != 0 && has(letters.v, letters.key) && has(letters.y, letters.query) &&
-                     has(letters.y, letters.value_width) && has(letters.scores, letters.query);
+                     letters.value_width != 0 && contains(letters.v, letters.key) &&
+                     contains(letters.y, letters.query) && contains(letters.y, letters.value_width) &&
+                     contains(letters.scores, letters.query);
   for (const std::string* each : {&letters.q, &letters.k, &letters.v, &letters.scores, &letters.y})
     if (each->size() != rank) return std::nullopt;
   return whole ? std::optional(letters) : std::nullopt;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "ceiling.hpp"
 #include "kernel_form.hpp"
 #include "lanes.hpp"
 #include "scalar.hpp"
@@ -37,7 +38,7 @@ struct Channels {
   /// Calls each(first, last) for the channels of each group.
   template <class Each>
   void for_groups(int threads, const Each& each) const {
-    parallel_for(threads, (channels + group - 1) / group, 1, [&](std::int64_t begin, std::int64_t finish) {
+    parallel_for(threads, ceiling(channels, group), 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t i = begin; i < finish; ++i) each(i * group, std::min(channels, (i + 1) * group));
     });
   }

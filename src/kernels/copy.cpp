@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ceiling.hpp"
 #include "kernel_form.hpp"
 #include "loops.hpp"
 #include "scalar.hpp"
@@ -40,7 +41,7 @@ std::function<void(const void*, void*)> tiled(const Loops<2>& loops, std::int64_
   const std::size_t rank = loops.rank();
   const std::int64_t rows = loops.sizes[rank - 2];
   const std::int64_t columns = loops.sizes[rank - 1];
-  const std::int64_t bands = (rows + tile - 1) / tile;  // a band: `tile` rows, all columns
+  const std::int64_t bands = ceiling(rows, tile);  // a band: `tile` rows, all columns
   const std::int64_t count = loops.count() / rows * bands / columns;
   const std::int64_t grain = std::max<std::int64_t>(1, grain_elements / (tile * columns));
   return [=](const void* in, void* out) {
@@ -68,7 +69,7 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   const std::size_t outer_rank = loops.rank() - 1;
   const std::int64_t length = loops.sizes[outer_rank];
   const std::int64_t chunk = std::min(length, grain_elements);
-  const std::int64_t chunks = (length + chunk - 1) / chunk;
+  const std::int64_t chunks = ceiling(length, chunk);
   const std::int64_t count = loops.count() / length * chunks;
   const std::int64_t from_step = loops.strides[0][outer_rank], to_step = loops.strides[1][outer_rank];
   // In a sequence of short rows, each offset follows from the previous offset by an addition. Computing each offset

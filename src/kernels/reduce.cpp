@@ -5,6 +5,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "ceiling.hpp"
 #include "kernel_form.hpp"
 #include "loop_kernel.hpp"
 #include "scalar.hpp"
@@ -89,7 +90,7 @@ template <std::int64_t width, class In, class Out, class Combine>
 template <std::int64_t width, class In, class Out, class Combine>
 void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine combine) {
   alignas(64) Out second[width];
-  const std::int64_t first = std::min(lines, (lines / 2 + in_line_lanes - 1) / in_line_lanes * in_line_lanes);
+  const std::int64_t first = std::min(lines, round_up(lines / 2, in_line_lanes));
   if (lines <= 2 * in_line_lanes) {
     alignas(64) Out one[width];
     in_line(in, first, one, combine);
@@ -157,7 +158,7 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
   }
   // Each half consists of complete blocks, so that the sums form a balanced tree. Its depth is the logarithm of the
   // number of blocks in a chunk, which is small.
-  const std::int64_t first = (size / 2 + in_line_rows - 1) / in_line_rows * in_line_rows;
+  const std::int64_t first = round_up(size / 2, in_line_rows);
   reduce_columns(in, first, step, columns, out, combine);
   alignas(64) Out second[strip];
   reduce_columns(in + first * step, size - first, step, columns, second, combine);
@@ -169,7 +170,7 @@ template <class In, class Out, class Combine>
 void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks, Out* out, int threads,
                    Combine combine) {
   const auto [outer, size, inner] = extent;
-  const std::int64_t strips = inner == 1 ? 1 : (inner + strip - 1) / strip;
+  const std::int64_t strips = inner == 1 ? 1 : ceiling(inner, strip);
   const std::int64_t work = std::min(chunk, size) * std::min(inner, strip) + 1;
   const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 14) / work);
   parallel_for(threads, outer * chunks * strips, grain,
@@ -228,7 +229,7 @@ Reducer::Reducer(Reduction reduction, Dtype in, const Shape& shape, const std::v
   for (Pass& pass : passes_) {
     const Middle& extent = pass.extent;
     pass.chunk = chunk_of(extent);
-    pass.chunks = std::max<std::int64_t>(1, (extent.size + pass.chunk - 1) / pass.chunk);
+    pass.chunks = std::max<std::int64_t>(1, ceiling(extent.size, pass.chunk));
     if (pass.chunks > 1)
       pass.partial_bytes =
           whole_lines(static_cast<std::size_t>(extent.outer * pass.chunks * extent.inner) * size_of(out_));

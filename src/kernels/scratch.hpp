@@ -1,20 +1,17 @@
-/// Rounded divisions for pieces of work and scratch memory.
+/// Sizes of pieces of work and of scratch memory.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-namespace xtape {
+#include "ceiling.hpp"
 
-/// The number of pieces of size `each` that cover `count`.
-constexpr std::int64_t ceiling(std::int64_t count, std::int64_t each) {
-  return (count + each - 1) / each;
-}
+namespace xtape {
 
 /// `bytes` rounded up to a multiple of the cache line, 64 bytes.
 constexpr std::size_t whole_lines(std::size_t bytes) {
-  return (bytes + 63) / 64 * 64;
+  return round_up(bytes, 64);
 }
 
 /// The minimum number of rows of `length` elements for which another thread pays off.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 
+#include "ceiling.hpp"
 #include "kernel_form.hpp"
 #include "lanes.hpp"
 #include "loops.hpp"
@@ -38,7 +39,7 @@ void for_rows(const std::array<const T*, operands>& in, T* out, const Middle& ex
     });
     return;
   }
-  const std::int64_t groups_across = (extent.inner + columns_at_once - 1) / columns_at_once;
+  const std::int64_t groups_across = ceiling(extent.inner, columns_at_once);
   const std::int64_t groups = extent.outer * groups_across;
   const std::int64_t grain = rows_a_piece(length * columns_at_once);
   parallel_pieces(threads, groups, grain, [&](std::int64_t begin, std::int64_t finish, std::int64_t worker) {

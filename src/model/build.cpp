@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "contains.hpp"
 #include "convert.hpp"
 #include "language/interpreter.hpp"
 #include "language/visible_names.hpp"
@@ -99,7 +100,7 @@ class Builder {
   /// module. `declared` and `spec` differ if the user of the block supplies the module.
   ModuleList make_list(const Module& owner, const ModuleSpec& declared, const ModuleSpec& spec,
                        const Context& context) {
-    if (std::find(making_.begin(), making_.end(), spec.identity) != making_.end())
+    if (contains(making_, spec.identity))
       fail(spec.location, "module '" + spec.name + "' contains itself, through block '" + owner.block->name + "'");
     if (making_.size() == deepest)
       fail(spec.location,
@@ -181,8 +182,7 @@ class Builder {
   }
 
   static bool takes_module(const Block& block, const std::string& name) {
-    return std::any_of(block.modules.begin(), block.modules.end(),
-                       [&](const ModuleSpec& each) { return each.given && each.name == name; });
+    return std::ranges::any_of(block.modules, [&](const ModuleSpec& each) { return each.given && each.name == name; });
   }
 
   void give_modules(Module& module, const ModuleSpec& spec, const Context& context) {
@@ -230,12 +230,12 @@ class Builder {
     const Block& block = *module.block;
     for (const auto& [name, line] : spec.settings) {
       const auto same = [&name = name](const Parameter& each) { return each.name == name; };
-      if (!takes_module(block, name) && std::none_of(block.parameters.begin(), block.parameters.end(), same))
+      if (!takes_module(block, name) && std::ranges::none_of(block.parameters, same))
         fail(line.location, "block '" + block.name + "' has no parameter '" + name + "'" + instead_of(name, block));
     }
     for (const Parameter& parameter : block.parameters) {
       const auto same = [&](const auto& setting) { return setting.first == parameter.name; };
-      const auto given = std::find_if(spec.settings.begin(), spec.settings.end(), same);
+      const auto given = std::ranges::find_if(spec.settings, same);
       const auto otherwise = spec.home->defaults.find(parameter.name);
       if (given != spec.settings.end())
         module.parameters[parameter.name] = interpreter_.evaluate(given->second, environment(context));

@@ -29,7 +29,7 @@ NamedLine named_line(const JsonNode& node) {
 bool uses(const JsonNode& node, const std::string& names) {
   if (node.is_object()) {
     const auto entries = node.entries();
-    return std::any_of(entries.begin(), entries.end(), [&](const auto& each) { return uses(each.second, names); });
+    return std::ranges::any_of(entries, [&](const auto& each) { return uses(each.second, names); });
   }
   bool found = false;
   each_expression(parse_line(node.text(), location_of(node), true).value, [&](const Expression& each) {
@@ -57,22 +57,21 @@ JsonNode changed_lines(const std::vector<JsonNode>& list, const JsonNode& change
     const std::string name = without_spaces(names);
     const auto same = [&name = name](const NamedLine& each) { return each.name == name; };
     const JsonNode line = value.with_text(names + " = " + value.text());
-    const auto count = std::count_if(lines.begin(), lines.end(), same);
+    const auto count = std::ranges::count_if(lines, same);
     if (count > 1) value.fail_at_key("several lines assign '" + names + "': write the list \"do\" anew");
     for (const NamedLine& each : lines)
       if (count == 0 && overlap(each.name, name))
         value.fail_at_key("a line assigns '" + each.name + "' together: change it by this name");
     if (count == 1)
-      std::find_if(lines.begin(), lines.end(), same)->node = line;
+      std::ranges::find_if(lines, same)->node = line;
     else
       fresh.push_back({name, line});
   }
   // Inserts the last new line first. A new line can then be placed before another new line that uses it.
   for (auto line = fresh.rbegin(); line != fresh.rend(); ++line) {
-    const auto place =
-        std::find_if(lines.begin(), lines.end(), [&](const NamedLine& each) { return uses(each.node, line->name); });
+    const auto place = std::ranges::find_if(lines, [&](const NamedLine& each) { return uses(each.node, line->name); });
     if (place == lines.end() &&
-        std::none_of(last.begin(), last.end(), [&](const JsonNode& each) { return uses(each, line->name); })) {
+        std::ranges::none_of(last, [&](const JsonNode& each) { return uses(each, line->name); })) {
       std::vector<std::string> known;
       for (const NamedLine& each : lines) known.push_back(each.name);
       line->node.fail_at_key("no line assigns '" + line->name + "', and none uses it, so that a new line has no place" +

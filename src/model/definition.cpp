@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "check_sizes.hpp"
+#include "contains.hpp"
 #include "definition_blocks.hpp"
 #include "file_blocks.hpp"
 #include "files.hpp"
@@ -44,7 +45,7 @@ std::string file_like(const std::filesystem::path& path) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(path.parent_path(), none))
     names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());  // the order of a directory is not defined
+  std::ranges::sort(names);  // the order of a directory is not defined
   return did_you_mean(path.filename().string(), names);
 }
 
@@ -106,7 +107,7 @@ class Reader {
 
   std::shared_ptr<const Definition> use(const JsonNode& entry, const std::string& from) {
     const Source source = source_of(entry, from);
-    if (std::find(reading_.begin(), reading_.end(), source.key) != reading_.end())
+    if (contains(reading_, source.key))
       entry.fail("'" + entry.text() + "' uses this file: files cannot use each other in a cycle");
     if (reading_.size() == deepest) entry.fail("files use each other more than " + std::to_string(deepest) + " deep");
     return add(source.key, source.open);
@@ -115,7 +116,7 @@ class Reader {
   void add_used(Definition& definition, const JsonNode& entry) {
     const std::shared_ptr<const Definition> file = use(entry, entry.file());
     const auto same = [&](const Definition::Used& other) { return other.file == file; };
-    if (std::any_of(definition.used.begin(), definition.used.end(), same)) return;
+    if (std::ranges::any_of(definition.used, same)) return;
     for (const auto& block : file->blocks)
       if (definition.find_block(block->name) != nullptr)
         entry.fail("its block '" + block->name + "' is in another used file already");
@@ -129,12 +130,12 @@ class Reader {
     while (nodes.back().has("extends")) {
       const JsonNode entry = nodes.back().at("extends");
       const Source source = source_of(entry, entry.file());
-      if (source.key == reading_.back() || std::find(keys.begin(), keys.end(), source.key) != keys.end())
+      if (source.key == reading_.back() || contains(keys, source.key))
         entry.fail("'" + entry.text() + "' extends this file: files cannot extend each other in a cycle");
       keys.push_back(source.key);
       nodes.push_back(source.open());
     }
-    std::reverse(nodes.begin(), nodes.end());
+    std::ranges::reverse(nodes);
     return nodes;
   }
 
@@ -224,7 +225,7 @@ class Reader {
     for (const std::string& block : definition.block_names())
       for (const Parameter& each : definition.find_block(block)->parameters) known.push_back(each.name);
     for (const auto& [name, line] : read_settings(node)) {
-      if (std::find(known.begin(), known.end(), name) == known.end())
+      if (!contains(known, name))
         fail(line.location, "no block of this file or of those that it uses has a parameter '" + name + "'" +
                                 did_you_mean(name, known));
       definition.defaults[name] = line;
@@ -239,7 +240,7 @@ class Reader {
         for (const auto& entry : nodes[i].at(key).entries()) known.push_back(entry.first);
     if (!nodes.back().has(key)) return;
     for (const auto& [name, entry] : nodes.back().at(key).entries()) {
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (contains(known, name)) continue;
       for (const std::string& meant : known)
         if (is_slip(name, meant, true))
           entry.fail_at_key("the extended file has no '" + name + "'; did you mean '" + meant +

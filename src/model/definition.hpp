@@ -106,7 +106,7 @@ struct Block {
   std::string file;                                   ///< The file of `from_file`, as the definition names it.
 
   bool updated(const std::string& weight) const {
-    return std::any_of(updates.begin(), updates.end(), [&](const auto& update) { return update.first == weight; });
+    return std::ranges::any_of(updates, [&](const auto& update) { return update.first == weight; });
   }
 };
 

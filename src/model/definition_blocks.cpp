@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "contains.hpp"
 #include "initialise.hpp"
 #include "nearest.hpp"
 
@@ -18,8 +19,7 @@ void check_name(const std::string& name, const JsonNode& node) {
   bool good = !name.empty() && letter(name[0]);
   for (char c : name) good = good && (letter(c) || (c >= '0' && c <= '9'));
   if (!good) node.fail("'" + name + "' cannot be a name: names consist of letters, digits and _, no digit first");
-  if (std::find(reserved_names.begin(), reserved_names.end(), name) != reserved_names.end())
-    node.fail("'" + name + "' cannot be a name: it is a reserved word");
+  if (contains(reserved_names, name)) node.fail("'" + name + "' cannot be a name: it is a reserved word");
 }
 
 Line parsed(const JsonNode& node, bool may_assign) {
@@ -48,7 +48,7 @@ void read_type(Input& input, const JsonNode& node) {
   }
   const std::vector<std::string> kinds = {"int",      "float",   "bool",  "any",   "float32", "float64",
                                           "bfloat16", "float16", "int32", "int64", "int8"};
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+  if (!contains(kinds, kind))
     fail(location_of(node), text, 0,
          "a type is written as in \"float [b, t]\", with int, float, bool, any or a dtype before the sizes" +
              did_you_mean(kind, kinds));
@@ -128,7 +128,7 @@ void read_initialiser(WeightSpec& weight, const JsonNode& entry) {
   std::vector<std::string> known = {"shape", "init", "when", "about"};
   for (const std::string& name : candidates)
     for (const auto& [setting, initial] : *initialiser_settings(name))
-      if (std::find(known.begin(), known.end(), setting) == known.end()) {
+      if (!contains(known, setting)) {
         known.push_back(setting);
         if (entry.has(setting)) weight.settings.emplace_back(setting, read_expression(entry.at(setting)));
       }
@@ -347,7 +347,7 @@ void check_function(const Function& function, const Block& model, const JsonNode
   const Line& result = function.computation.results[0].second;
   if (!function.computation.results[0].first.empty() || result.value.form != Form::tuple) return;
   const auto is_name = [](const Expression& each) { return each.form == Form::name; };
-  if (!std::all_of(result.value.children.begin(), result.value.children.end(), is_name)) return;
+  if (!std::ranges::all_of(result.value.children, is_name)) return;
   std::set<std::string> results;
   for (const Expression& each : result.value.children)
     if (!results.insert(each.text).second)

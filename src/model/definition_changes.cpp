@@ -66,7 +66,7 @@ struct Merged {
 Entries left_by(const JsonNode& change, const Entries& entries) {
   const auto passed = [&](const std::string& name) {
     const std::vector<JsonNode> all = change.has("pass") ? change.at("pass").elements() : std::vector<JsonNode>();
-    return std::any_of(all.begin(), all.end(), [&](const JsonNode& each) { return each.text() == name; });
+    return std::ranges::any_of(all, [&](const JsonNode& each) { return each.text() == name; });
   };
   Entries left;
   for (const auto& [name, node] : entries) {
@@ -135,7 +135,7 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
           made.set(name, entry);
         } else {
           const auto known = [&, &name = name](const auto& each) { return each.first == name; };
-          const auto used = std::find_if(inherited.begin(), inherited.end(), known);
+          const auto used = std::ranges::find_if(inherited, known);
           const JsonNode* const before = made.find(name);
           if (before == nullptr && used == inherited.end()) {
             std::vector<std::string> all = names_of(made.entries);

@@ -40,7 +40,7 @@ class FunctionCache {
   /// the recording that `record(key)` returns. If the cache is full, evicts the least recently used function.
   template <class Record>
   const std::shared_ptr<Function>& of(const FunctionKey& key, const Record& record) {
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& each) { return each->key == key; });
+    const auto found = std::ranges::find_if(kept_, [&](const auto& each) { return each->key == key; });
     if (found != kept_.end()) {
       kept_.splice(kept_.begin(), kept_, found);
       return kept_.front();

@@ -1,7 +1,6 @@
 #include "xtape/model.hpp"
 
-#include <algorithm>
-
+#include "contains.hpp"
 #include "language/interpreter.hpp"
 #include "model_data.hpp"
 #include "narrow_weights.hpp"
@@ -55,7 +54,7 @@ Signature signature_of(const model::Function& function, const model::ModelContex
         dim.fail(dim.value.column, "an input of a function must have all its sizes: '...' is only for blocks");
       made.dims.push_back(model::to_source(dim.value));
       if (dim.value.form == Form::name && hyper.count(dim.value.text) == 0 &&
-          std::find(signature.sizes.begin(), signature.sizes.end(), dim.value.text) == signature.sizes.end())
+          !contains(signature.sizes, dim.value.text))
         signature.sizes.push_back(dim.value.text);
     }
   }
@@ -234,7 +233,7 @@ NamedVars Model::inputs(Tape& tape, const std::string& function, const NamedSize
   const Signature& signature = this->signature(function);
   model::Environment environment{data_->context.definition.get(), nullptr, false, {}};
   for (const auto& [name, size] : sizes) {
-    if (std::find(signature.sizes.begin(), signature.sizes.end(), name) == signature.sizes.end())
+    if (!contains(signature.sizes, name))
       throw Error("function '" + function + "' has no size '" + name + "'" + did_you_mean(name, signature.sizes));
     if (size < 0) throw Error("size '" + name + "' cannot be " + std::to_string(size));
     environment.locals[name] = size;

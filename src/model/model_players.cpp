@@ -1,6 +1,6 @@
 // A model's cache of players.
-#include <algorithm>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "model_data.hpp"
 
@@ -36,12 +36,9 @@ NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
                         const std::vector<std::string>& missing) const {
   const Signature& signature = this->signature(function);
   const std::string whose = "function '" + function + "' of model '" + name() + "'";
-  const auto has = [](const std::vector<std::string>& names, const std::string& wanted) {
-    return std::find(names.begin(), names.end(), wanted) != names.end();
-  };
   NamedSizes sizes;
   for (const FunctionInput& input : signature.inputs) {
-    if (has(missing, input.name)) continue;
+    if (contains(missing, input.name)) continue;
     const ArrayView* array = arrays.find(input.name);
     if (array == nullptr) throw Error(whose + " takes an input '" + input.name + "', but " + names_of(arrays));
     const auto mismatch = [&] {
@@ -52,7 +49,7 @@ NamedSizes Model::sizes(const std::string& function, const NamedArrays& arrays,
     if (input.dims.size() != array->shape().size()) throw ShapeError(mismatch());
     for (std::size_t axis = 0; axis < input.dims.size(); ++axis) {
       const std::string& dim = input.dims[axis];
-      if (has(signature.sizes, dim) && !sizes.has(dim)) sizes.add(dim, array->shape()[axis]);
+      if (contains(signature.sizes, dim) && !sizes.has(dim)) sizes.add(dim, array->shape()[axis]);
     }
   }
   return sizes;

@@ -33,7 +33,7 @@ std::vector<std::string> definitions_like(const std::string& name, const std::fi
   for (const auto& entry : std::filesystem::directory_iterator(directory, none))
     if (entry.path().extension() == ".json")
       names.push_back((whole ? entry.path().filename() : entry.path().stem()).string());
-  std::sort(names.begin(), names.end());  // the order of a directory is not defined
+  std::ranges::sort(names);  // the order of a directory is not defined
   return names;
 }
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "contains.hpp"
 #include "convert.hpp"
 #include "finite.hpp"
 #include "model_data.hpp"
@@ -43,8 +44,7 @@ void narrow_down(const Tape& tape, std::map<std::string, Axes>& found, std::set<
       if (source.op != &parameter_op() || weight == found.end()) continue;
       used.insert(weight->first);
       const Axes axes = scalable_axes(tape, node, k);
-      std::erase_if(weight->second,
-                    [&](std::int64_t axis) { return std::find(axes.begin(), axes.end(), axis) == axes.end(); });
+      std::erase_if(weight->second, [&](std::int64_t axis) { return !contains(axes, axis); });
     }
   }
 }

@@ -88,7 +88,7 @@ void check_inputs_of(const std::vector<Input>& inputs, const Computation& comput
     if (names.count(input.name) != 0)
       for (const Line& dim : input.dims) add_names(dim, sizes);
   for (const Input& input : inputs) {
-    const bool gives_size = std::any_of(input.dims.begin(), input.dims.end(), [&](const Line& dim) {
+    const bool gives_size = std::ranges::any_of(input.dims, [&](const Line& dim) {
       const std::string& size = dim.value.text;
       return dim.value.form == Form::name && names.count(size) != 0 && sizes.count(size) == 0;
     });

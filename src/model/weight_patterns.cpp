@@ -7,14 +7,13 @@
 namespace xtape::model {
 
 bool matches_weight(const std::string& name, const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return matches_pattern(name, pattern); });
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches_pattern(name, pattern); });
 }
 
 void check_weight_patterns(const Model& model, const std::string& key, const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     const auto matched = [&](const Store::Entry& entry) { return matches_weight(entry.name, {pattern}); };
-    if (std::any_of(model.weights().begin(), model.weights().end(), matched)) continue;
+    if (std::ranges::any_of(model.weights(), matched)) continue;
     throw DefinitionError("'" + key + "': no weight of model '" + model.name() + "' matches '" + pattern + "'" +
                           nearest_pattern(pattern, model.weights()));
   }

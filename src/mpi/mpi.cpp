@@ -19,6 +19,8 @@
 #include <thread>
 #include <unordered_map>
 
+#include "ceiling.hpp"
+
 namespace xtape {
 
 namespace {
@@ -195,7 +197,7 @@ class MpiRanks : public Communicator, public std::enable_shared_from_this<MpiRan
       void* base = nullptr;
       check(MPI_Win_shared_query(window, peer, &size, &unit, &base), "MPI_Win_shared_query");
       const auto address = reinterpret_cast<std::uintptr_t>(base);
-      auto* aligned = reinterpret_cast<std::byte*>((address + alignment - 1) / alignment * alignment);
+      auto* aligned = reinterpret_cast<std::byte*>(round_up(address, alignment));
       parts[host_ranks_[peer]] = {shared_from_this(), aligned};
     }
     return parts;

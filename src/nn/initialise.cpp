@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "contains.hpp"
 #include "draws.hpp"
 #include "nearest.hpp"
 #include "thread_count.hpp"
@@ -192,7 +193,7 @@ void check_initialiser(const Initialiser& initialiser, const Shape& shape) {
   std::vector<std::string> names;
   for (const auto& setting : *known) names.push_back(setting.first);
   for (const auto& setting : initialiser.settings)
-    if (std::find(names.begin(), names.end(), setting.first) == names.end())
+    if (!contains(names, setting.first))
       throw Error("the initialiser " + initialiser.name + " has no setting '" + setting.first + "'" +
                   did_you_mean(setting.first, names));
   if (initialiser.name == "identity" && shape.size() < 2)

@@ -11,7 +11,7 @@ Initialiser with_fans(Initialiser initialiser, double fan_in, double fan_out) {
   const Initialiser::Settings* known = initialiser_settings(initialiser.name);
   if (known == nullptr) return initialiser;
   const auto has = [](const Initialiser::Settings& settings, const char* name) {
-    return std::any_of(settings.begin(), settings.end(), [&](const auto& each) { return each.first == name; });
+    return std::ranges::any_of(settings, [&](const auto& each) { return each.first == name; });
   };
   const auto set = [&](const char* name, double fan) {
     if (has(*known, name) && !has(initialiser.settings, name)) initialiser.settings.emplace_back(name, fan);

@@ -1,10 +1,10 @@
 #include "xtape/parameters.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 
 #include "calls.hpp"
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -51,7 +51,7 @@ struct Parameters::Data {
     const Array& found = store->at(name);
     if (wanted.type) check(name, {found.dtype(), found.shape()}, *wanted.type);
     const Var var = tape.parameter(name, found);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (!contains(names, name)) names.push_back(name);
     return var;
   }
 
@@ -159,8 +159,7 @@ void Parameters::record_update(const std::string& name, const Var& value, Caller
   at_place(caller, [&] {
     const std::string full = full_name(name);
     const std::vector<std::string>& known = data_->statistics;
-    if (std::find(known.begin(), known.end(), full) == known.end())
-      throw Error("there is no statistic '" + full + "'" + did_you_mean(full, known));
+    if (!contains(known, full)) throw Error("there is no statistic '" + full + "'" + did_you_mean(full, known));
     if (value.tape(caller) != data_->tape) throw HandleError("the update of '" + full + "' is a var of another tape");
     const Array& there = data_->store->at(full);
     const std::string difference = "the update of '" + full + "' is " + to_string(value.type(caller)) +

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "bytes.hpp"
+#include "contains.hpp"
 #include "model_data.hpp"
 #include "nearest.hpp"
 
@@ -29,7 +30,7 @@ void keep_needed(ModelData& data, const std::vector<std::string>& values) {
   std::vector<Node> kept;
   for (auto node = data.nodes.rbegin(); node != data.nodes.rend(); ++node) {
     const auto is_needed = [&](const std::string& output) { return !output.empty() && needed.count(output) != 0; };
-    if (std::none_of(node->outputs.begin(), node->outputs.end(), is_needed)) continue;
+    if (std::ranges::none_of(node->outputs, is_needed)) continue;
     needed.insert(node->inputs.begin(), node->inputs.end());
     for (const auto& [name, attribute] : node->attributes)
       if (attribute.g != nullptr) add_names(*attribute.g, needed);
@@ -50,8 +51,7 @@ void check_outputs(const ModelData& data, const std::vector<std::string>& output
     for (const std::string& output : node.outputs)
       if (!output.empty()) names.push_back(output);
   for (const std::string& output : outputs)
-    if (std::find(names.begin(), names.end(), output) == names.end())
-      throw Error("there is no value '" + output + "'" + did_you_mean(output, names));
+    if (!contains(names, output)) throw Error("there is no value '" + output + "'" + did_you_mean(output, names));
 }
 
 class OnnxBlock : public FileBlock {

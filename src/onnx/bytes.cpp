@@ -40,7 +40,7 @@ void copy_pieces(void* to, const void* from, std::size_t count) {
 Array file_bytes(const std::string& path) {
   const OpenFile file(path);
   require_memory_left(static_cast<std::size_t>(file.size()), "'" + path + "'");
-  Array bytes(Dtype::int8, {static_cast<std::int64_t>(file.size())});
+  Array bytes(Dtype::int8, {std::ssize(file)});
   read_pieces(file, 0, bytes.data(), static_cast<std::size_t>(file.size()));
   return bytes;
 }

@@ -39,9 +39,7 @@ class Graphs {
   /// polynomial with integer coefficients has these values.
   std::optional<Polynomial> polynomial(const std::function<std::int64_t(const WrittenGraph&)>& number) const;
 
-  bool all(const std::function<bool(const WrittenGraph&)>& holds) const {
-    return std::all_of(graphs_.begin(), graphs_.end(), holds);
-  }
+  bool all(const std::function<bool(const WrittenGraph&)>& holds) const { return std::ranges::all_of(graphs_, holds); }
 
   /// Throws the error for an array whose elements are not polynomials of the dynamic dimensions.
   [[noreturn]] void refuse_array(std::size_t index) const;

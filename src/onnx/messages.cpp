@@ -15,90 +15,35 @@ Graph read_graph(Message message, const Place& place);
 
 Attribute read_attribute(Message message, const Place& place, std::string& name) {
   Attribute attribute;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        name = message.get_string();
-        break;
-      case single_field(2):
-        attribute.f = message.get_float();
-        break;
-      case number_field(3):
-        attribute.i = message.get_int64();
-        break;
-      case text_field(4):
-        attribute.s = message.get_string();
-        break;
-      case text_field(5):
-        attribute.t = read_tensor(text_of(message.get_view()), place.folder);
-        break;
-      case text_field(6):
-        attribute.g = std::make_shared<const Graph>(read_graph(message.get_message(), place));
-        break;
-      case single_field(7):
-        attribute.floats.push_back(message.get_float());
-        break;
-      case text_field(7):
-        for (const float each : message.get_packed_float()) attribute.floats.push_back(each);
-        break;
-      case number_field(8):
-        attribute.ints.push_back(message.get_int64());
-        break;
-      case text_field(8):
-        for (const std::int64_t each : message.get_packed_int64()) attribute.ints.push_back(each);
-        break;
-      case text_field(9):
-        attribute.strings.push_back(message.get_string());
-        break;
-      case number_field(20):
-        attribute.type = message.get_int64();
-        break;
-      case text_field(21):
-        attribute.reference = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(
+      message, read_string(1, name), field(single_field(2), [&](Message& field) { attribute.f = field.get_float(); }),
+      read_integer(3, attribute.i), read_string(4, attribute.s),
+      field(text_field(5), [&](Message& field) { attribute.t = read_tensor(text_of(field.get_view()), place.folder); }),
+      message_field(6, [&](Message graph) { attribute.g = std::make_shared<const Graph>(read_graph(graph, place)); }),
+      list_field<&Message::get_float, &Message::get_packed_float>(
+          7, single_field(7), [&](float each) { attribute.floats.push_back(each); }),
+      read_integers(8, attribute.ints), read_string(9, attribute.strings), read_integer(20, attribute.type),
+      read_string(21, attribute.reference));
   return attribute;
 }
 
-void add_attribute(Message message, const Place& place, const std::string& owner, NodeAttributes& attributes) {
-  std::string name;
-  Attribute attribute = read_attribute(message, place, name);
-  if (!attributes.emplace(name, std::move(attribute)).second)
-    throw FileError(owner + " has attribute '" + name + "' twice");
+/// Returns a reader of the attributes of `owner()`.
+template <class Owner>
+auto read_attributes(std::uint32_t number, const Place& place, const Owner& owner, NodeAttributes& attributes) {
+  return message_field(number, [&place, owner, &attributes](Message message) {
+    std::string name;
+    Attribute attribute = read_attribute(message, place, name);
+    if (!attributes.emplace(name, std::move(attribute)).second)
+      throw FileError(owner() + " has attribute '" + name + "' twice");
+  });
 }
 
 Node read_node(Message message, const Place& place) {
   Node node;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        node.inputs.push_back(message.get_string());
-        break;
-      case text_field(2):
-        node.outputs.push_back(message.get_string());
-        break;
-      case text_field(3):
-        node.name = message.get_string();
-        break;
-      case text_field(4):
-        node.op = message.get_string();
-        break;
-      case text_field(5):
-        add_attribute(message.get_message(), place, "node '" + node.shown() + "'", node.attributes);
-        break;
-      case text_field(7):
-        node.domain = message.get_string();
-        break;
-      case text_field(8):
-        node.overload = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  const auto shown = [&] { return "node '" + node.shown() + "'"; };
+  read_fields(message, read_string(1, node.inputs), read_string(2, node.outputs), read_string(3, node.name),
+              read_string(4, node.op), read_attributes(5, place, shown, node.attributes), read_string(7, node.domain),
+              read_string(8, node.overload));
   if (node.domain == "ai.onnx") node.domain.clear();
   return node;
 }
@@ -106,79 +51,30 @@ Node read_node(Message message, const Place& place) {
 void read_size(Message message, Value& value) {
   std::int64_t size = -1;
   std::string name;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case number_field(1):
-        size = message.get_int64();
-        break;
-      case text_field(2):
-        name = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, read_integer(1, size), read_string(2, name));
   value.sizes->push_back(size);
   value.names.push_back(size < 0 ? name : "");
 }
 
 void read_array_type(Message message, Value& value) {
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case number_field(1):
-        value.element = message.get_int64();
-        break;
-      case text_field(2): {
-        Message shape = message.get_message();
-        value.sizes.emplace();
-        value.names.clear();
-        while (shape.next(1, protozero::pbf_wire_type::length_delimited)) read_size(shape.get_message(), value);
-        break;
-      }
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, read_integer(1, value.element), message_field(2, [&](Message shape) {
+                value.sizes.emplace();
+                value.names.clear();
+                read_fields(shape, message_field(1, [&](Message size) { read_size(size, value); }));
+              }));
 }
 
 void read_type(Message message, Value& value) {
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        read_array_type(message.get_message(), value);
-        break;
-      case text_field(4):
-        value.kind = "a sequence", message.skip();
-        break;
-      case text_field(5):
-        value.kind = "a map", message.skip();
-        break;
-      case text_field(8):
-        value.kind = "a sparse array", message.skip();
-        break;
-      case text_field(9):
-        value.kind = "optional", message.skip();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  const auto no_array = [&value](std::uint32_t number, const char* kind) {
+    return message_field(number, [&value, kind](Message) { value.kind = kind; });
+  };
+  read_fields(message, message_field(1, [&](Message type) { read_array_type(type, value); }), no_array(4, "a sequence"),
+              no_array(5, "a map"), no_array(8, "a sparse array"), no_array(9, "optional"));
 }
 
 Value read_value(Message message) {
   Value value;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        value.name = message.get_string();
-        break;
-      case text_field(2):
-        read_type(message.get_message(), value);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, read_string(1, value.name), message_field(2, [&](Message type) { read_type(type, value); }));
   return value;
 }
 
@@ -187,80 +83,34 @@ Graph read_graph(Message message, const Place& outside) {
   const Place place{outside.folder, outside.depth + 1};
   if (place.depth > deepest) throw FileError("graphs are nested more than " + std::to_string(deepest) + " deep");
   Graph graph;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        graph.nodes.push_back(read_node(message.get_message(), place));
-        break;
-      case text_field(5):
-        graph.initialisers.push_back(read_tensor(text_of(message.get_view()), place.folder));
-        break;
-      case text_field(11):
-        graph.inputs.push_back(read_value(message.get_message()));
-        break;
-      case text_field(12):
-        graph.outputs.push_back(read_value(message.get_message()));
-        break;
-      case text_field(15):
-        throw FileError("sparse initialisers are not supported");
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, message_field(1, [&](Message node) { graph.nodes.push_back(read_node(node, place)); }),
+              field(text_field(5),
+                    [&](Message& field) {
+                      graph.initialisers.push_back(read_tensor(text_of(field.get_view()), place.folder));
+                    }),
+              message_field(11, [&](Message value) { graph.inputs.push_back(read_value(value)); }),
+              message_field(12, [&](Message value) { graph.outputs.push_back(read_value(value)); }),
+              message_field(15, [](Message) { throw FileError("sparse initialisers are not supported"); }));
   return graph;
 }
 
-/// Reads an OperatorSetIdProto. Sets the version unless it belongs to another domain.
-void read_opset(Message message, std::int64_t& opset) {
-  std::string domain;
-  std::int64_t version = 0;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        domain = message.get_string();
-        break;
-      case number_field(2):
-        version = message.get_int64();
-        break;
-      default:
-        message.skip();
-    }
-  }
-  if (domain.empty() || domain == "ai.onnx") opset = version;
+/// Returns a reader of an OperatorSetIdProto. It sets the version unless the version belongs to another domain.
+auto read_opset(std::uint32_t number, std::int64_t& opset) {
+  return message_field(number, [&opset](Message message) {
+    std::string domain;
+    std::int64_t version = 0;
+    read_fields(message, read_string(1, domain), read_integer(2, version));
+    if (domain.empty() || domain == "ai.onnx") opset = version;
+  });
 }
 
 LocalFunction read_function(Message message, const Place& place) {
   LocalFunction function;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        function.name = message.get_string();
-        break;
-      case text_field(4):
-        function.inputs.push_back(message.get_string());
-        break;
-      case text_field(5):
-        function.outputs.push_back(message.get_string());
-        break;
-      case text_field(7):
-        function.nodes.push_back(read_node(message.get_message(), place));
-        break;
-      case text_field(9):
-        read_opset(message.get_message(), function.opset);
-        break;
-      case text_field(10):
-        function.domain = message.get_string();
-        break;
-      case text_field(11):
-        add_attribute(message.get_message(), place, "function '" + function.name + "'", function.defaults);
-        break;
-      case text_field(13):
-        function.overload = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  const auto shown = [&] { return "function '" + function.name + "'"; };
+  read_fields(message, read_string(1, function.name), read_string(4, function.inputs), read_string(5, function.outputs),
+              message_field(7, [&](Message node) { function.nodes.push_back(read_node(node, place)); }),
+              read_opset(9, function.opset), read_string(10, function.domain),
+              read_attributes(11, place, shown, function.defaults), read_string(13, function.overload));
   return function;
 }
 }  // namespace
@@ -272,28 +122,20 @@ std::string function_key(const std::string& domain, const std::string& name, con
 File read_model(std::string_view bytes, const std::string& folder) {
   return undamaged([&] {
     File file;
+    const Place place{folder};
     bool graph = false;
-    Message message(bytes.data(), bytes.size());
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case text_field(7):
-          graph = true;
-          file.graph = read_graph(message.get_message(), Place{folder});
-          break;
-        case text_field(8):
-          read_opset(message.get_message(), file.opset);
-          break;
-        case text_field(25): {
-          LocalFunction function = read_function(message.get_message(), Place{folder});
-          const std::string key = function_key(function.domain, function.name, function.overload);
-          if (!file.functions.emplace(key, std::move(function)).second)
-            throw FileError("there are two functions '" + key + "'");
-          break;
-        }
-        default:
-          message.skip();
-      }
-    }
+    const auto add_function = [&](Message message) {
+      LocalFunction function = read_function(message, place);
+      const std::string key = function_key(function.domain, function.name, function.overload);
+      if (!file.functions.emplace(key, std::move(function)).second)
+        throw FileError("there are two functions '" + key + "'");
+    };
+    const auto set_graph = [&](Message message) {
+      graph = true;
+      file.graph = read_graph(message, place);
+    };
+    read_fields(Message(bytes.data(), bytes.size()), message_field(7, set_graph), read_opset(8, file.opset),
+                message_field(25, add_function));
     if (!graph) throw FileError("it has no graph, so it is not an ONNX model");
     return file;
   });

@@ -65,7 +65,7 @@ Array with_floats(Array array, const Setting& setting) {
 }
 
 Var constant_integers(const Tape& tape, const Integers& numbers) {
-  Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
+  Array array(Dtype::int64, {std::ssize(numbers)});
   std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
   return Tape(tape).constant(array);
 }

@@ -81,7 +81,7 @@ class SizeNodes {
   std::string constant(const Integers& numbers, bool is_scalar = false) {
     std::string& name = constants_[{numbers, is_scalar}];
     if (!name.empty()) return name;
-    Array array(Dtype::int64, is_scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
+    Array array(Dtype::int64, is_scalar ? Shape{} : Shape{std::ssize(numbers)});
     std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
     return name = shared_.add("sizes/constant", array);
   }

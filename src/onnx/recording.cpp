@@ -27,8 +27,7 @@ Node resolved(const Node& node, const NodeAttributes& given) {
 }
 
 bool refers(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(),
-                     [](const auto& each) { return !each.second.reference.empty(); });
+  return std::ranges::any_of(node.attributes, [](const auto& each) { return !each.second.reference.empty(); });
 }
 }  // namespace
 
@@ -116,8 +115,7 @@ Vars Recording::call(const LocalFunction& function, const Node& node, const Vars
   NodeAttributes attributes = node.attributes;
   attributes.insert(function.defaults.begin(), function.defaults.end());
   const Setting setting{function.opset == 0 ? outside.setting.opset : function.opset, outside.setting.floats};
-  const std::vector<std::string> results(function.outputs.begin(),
-                                         function.outputs.begin() + static_cast<std::ptrdiff_t>(node.outputs.size()));
+  const std::vector<std::string> results(function.outputs.begin(), function.outputs.begin() + std::ssize(node.outputs));
   return record(function.nodes, results, Frame{setting, values, &attributes, outside.path + node.shown() + "/"});
 }
 

@@ -61,18 +61,7 @@ std::uint64_t number_in(const std::string& text) {
 
 void read_external(Message message, External& external) {
   std::string key, value;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case text_field(1):
-        key = message.get_string();
-        break;
-      case text_field(2):
-        value = message.get_string();
-        break;
-      default:
-        message.skip();
-    }
-  }
+  read_fields(message, read_string(1, key), read_string(2, value));
   if (key == "location") external.location = value;
   if (key == "offset") external.offset = number_in(value);
   if (key == "length") external.length = number_in(value);
@@ -99,43 +88,14 @@ void open_external(const External& external, std::size_t wanted, const std::stri
 /// Converts the elements of the typed lists to raw data.
 std::string typed_bytes(Message message, std::size_t bytes) {
   std::string raw;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case single_field(4):
-        append(raw, message.get_float());
-        break;
-      case text_field(4):
-        for (const float each : message.get_packed_float()) append(raw, each);
-        break;
-      case number_field(5):
-        append(raw, message.get_int32(), std::min(bytes, sizeof(std::int32_t)));
-        break;
-      case text_field(5):
-        for (const std::int32_t each : message.get_packed_int32())
-          append(raw, each, std::min(bytes, sizeof(std::int32_t)));
-        break;
-      case number_field(7):
-        append(raw, message.get_int64());
-        break;
-      case text_field(7):
-        for (const std::int64_t each : message.get_packed_int64()) append(raw, each);
-        break;
-      case double_field(10):
-        append(raw, message.get_double());
-        break;
-      case text_field(10):
-        for (const double each : message.get_packed_double()) append(raw, each);
-        break;
-      case number_field(11):
-        append(raw, message.get_uint64(), bytes);
-        break;
-      case text_field(11):
-        for (const std::uint64_t each : message.get_packed_uint64()) append(raw, each, bytes);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  const auto take = [&](auto number) { append(raw, number); };
+  const auto take_int32 = [&](std::int32_t number) { append(raw, number, std::min(bytes, sizeof number)); };
+  const auto take_uint64 = [&](std::uint64_t number) { append(raw, number, bytes); };
+  read_fields(message, list_field<&Message::get_float, &Message::get_packed_float>(4, single_field(4), take),
+              list_field<&Message::get_int32, &Message::get_packed_int32>(5, number_field(5), take_int32),
+              list_field<&Message::get_int64, &Message::get_packed_int64>(7, number_field(7), take),
+              list_field<&Message::get_double, &Message::get_packed_double>(10, double_field(10), take),
+              list_field<&Message::get_uint64, &Message::get_packed_uint64>(11, number_field(11), take_uint64));
   return raw;
 }
 
@@ -181,34 +141,14 @@ Tensor read_tensor(std::string_view bytes, const std::string& folder) {
     External external;
     std::string_view raw;
     bool is_raw = false, is_external = false;
-    Message message(bytes.data(), bytes.size());
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case number_field(1):
-          shape.push_back(message.get_int64());
-          break;
-        case text_field(1):
-          for (const std::int64_t size : message.get_packed_int64()) shape.push_back(size);
-          break;
-        case number_field(2):
-          tensor.element = static_cast<Element>(message.get_int32());
-          break;
-        case text_field(8):
-          tensor.name = message.get_string();
-          break;
-        case text_field(9):
-          raw = text_of(message.get_view()), is_raw = true;
-          break;
-        case text_field(13):
-          read_external(message.get_message(), external);
-          break;
-        case number_field(14):
-          is_external = message.get_int32() == 1;
-          break;
-        default:
-          message.skip();
-      }
-    }
+    const Message message(bytes.data(), bytes.size());
+    read_fields(
+        message, read_integers(1, shape),
+        field(number_field(2), [&](Message& field) { tensor.element = static_cast<Element>(field.get_int32()); }),
+        read_string(8, tensor.name),
+        field(text_field(9), [&](Message& field) { raw = text_of(field.get_view()), is_raw = true; }),
+        message_field(13, [&](Message entry) { read_external(entry, external); }),
+        field(number_field(14), [&](Message& field) { is_external = field.get_int32() == 1; }));
     const Stored& stored = stored_element(static_cast<std::int64_t>(tensor.element), "array '" + tensor.name + "'");
     if (is_external) {
       std::string owned;
@@ -226,8 +166,7 @@ Tensor read_tensor(std::string_view bytes, const std::string& folder) {
     } else if (is_raw) {
       tensor.array = decoded(raw, stored, shape, tensor.name);
     } else {
-      tensor.array =
-          decoded(typed_bytes(Message(bytes.data(), bytes.size()), stored.bytes), stored, shape, tensor.name);
+      tensor.array = decoded(typed_bytes(message, stored.bytes), stored, shape, tensor.name);
     }
     check_unsigned(tensor);
     return tensor;

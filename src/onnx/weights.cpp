@@ -77,13 +77,8 @@ struct Rewritten {
 };
 
 Element element_in(std::string_view bytes) {
-  std::int32_t element = 0;
-  Message message(bytes.data(), bytes.size());
-  while (message.next())
-    if (message.tag_and_type() == onnx::number_field(2))
-      element = message.get_int32();
-    else
-      message.skip();
+  std::int64_t element = 0;
+  onnx::read_fields(Message(bytes.data(), bytes.size()), onnx::read_integer(2, element));
   return static_cast<Element>(element);
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "contains.hpp"
 #include "writing.hpp"
 
 namespace xtape::onnx {
@@ -32,7 +33,7 @@ std::string WriteCall::where(const std::string& condition, const std::string& a,
 }
 
 std::string WriteCall::list(const Integers& numbers) const {
-  Array array(Dtype::int64, {static_cast<std::int64_t>(numbers.size())});
+  Array array(Dtype::int64, {std::ssize(numbers)});
   std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());
   return graph.shared().constant(array);
 }
@@ -43,7 +44,7 @@ std::string WriteCall::scalar(const Literal& number, Dtype dtype) const {
 }
 
 std::string WriteCall::reshaped(const std::string& value, const Shape& shape) const {
-  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  const bool has_zero = contains(shape, 0);
   return add("Reshape", {value, list(Integers(shape.begin(), shape.end()))},
              has_zero ? WrittenAttributes{{"allowzero", 1}} : WrittenAttributes{});
 }

@@ -1,9 +1,9 @@
 #include "writing.hpp"
 
-#include <algorithm>
 #include <protozero/pbf_writer.hpp>
 
 #include "call_expansion.hpp"
+#include "contains.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {
@@ -244,8 +244,7 @@ Names GraphWriter::written(const xtape::Node& node, WriteCall& call, const Tape&
   }
   if (node.op->expand) return expanded(node, call, tape, depth);
   const std::string site = to_string(node.site), missing = node.op->name + (site.empty() ? "" : " at " + site);
-  if (std::find(shared_.missing.begin(), shared_.missing.end(), missing) == shared_.missing.end())
-    shared_.missing.push_back(missing);
+  if (!contains(shared_.missing, missing)) shared_.missing.push_back(missing);
   return Names(node.outputs.size(), "?");  // the walk continues, to find all calls that cannot be written
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "check_call.hpp"
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -81,7 +82,7 @@ Attributes completed(const Op& op, const Attributes& given, Dtype default_dtype)
   std::vector<std::string> names;
   for (const AttributeSpec& spec : op.attributes) names.push_back(spec.name);
   for (const auto& item : given.items())
-    if (std::find(names.begin(), names.end(), item.first) == names.end())
+    if (!contains(names, item.first))
       throw Error("has no attribute '" + item.first + "'" + did_you_mean(item.first, names));
   Attributes result;
   for (const AttributeSpec& spec : op.attributes) {
@@ -164,7 +165,7 @@ Vars promoted(Tape& tape, const Op& op, const std::vector<Operand>& operands) {
 Caller place_of(const std::vector<Operand>& operands, const Caller& caller) {
   if (caller.known()) return caller;
   const auto known = [](const Operand& operand) { return operand.caller().known(); };
-  const auto found = std::find_if(operands.begin(), operands.end(), known);
+  const auto found = std::ranges::find_if(operands, known);
   return found == operands.end() ? Caller{} : found->caller();
 }
 
@@ -235,7 +236,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
 
 Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes& attributes, Caller caller) {
   const auto is_var = [](const Operand& operand) { return !operand.is_literal(); };
-  const auto first = std::find_if(operands.begin(), operands.end(), is_var);
+  const auto first = std::ranges::find_if(operands, is_var);
   const Caller place = place_of(operands, caller);
   return naming(op, operands, place, [&] {
     if (operands.empty()) throw HandleError("at least one operand is needed");

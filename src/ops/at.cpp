@@ -18,7 +18,7 @@ class Chosen {
   Chosen(const Shape& sizes, const std::vector<Index>& indices) : sizes_(sizes) {
     const auto count = [&](Index::Kind kind) {
       return static_cast<std::size_t>(
-          std::count_if(indices.begin(), indices.end(), [&](const Index& each) { return each.kind() == kind; }));
+          std::ranges::count_if(indices, [&](const Index& each) { return each.kind() == kind; }));
     };
     const std::size_t named = count(Index::Kind::place) + count(Index::Kind::slice);
     if (count(Index::Kind::rest) > 1) throw Error("at: \"...\" stands for all other axes, so that it occurs once");
@@ -44,8 +44,8 @@ class Chosen {
   /// Returns whether an index selects only a part of an axis, or changes the order of the axis.
   bool cuts() const {
     const auto is = [](std::int64_t number) { return [number](std::int64_t each) { return each == number; }; };
-    return !(std::all_of(start.begin(), start.end(), is(0)) && std::all_of(stop.begin(), stop.end(), is(open_end)) &&
-             std::all_of(step.begin(), step.end(), is(1)));
+    return !(std::ranges::all_of(start, is(0)) && std::ranges::all_of(stop, is(open_end)) &&
+             std::ranges::all_of(step, is(1)));
   }
 
   std::vector<std::int64_t> start, stop, step;

@@ -12,8 +12,8 @@ namespace {
 bool computes(const ExpandCall& call) {
   const Op& op = call.op;
   if (call.node.body || runs_on_any_dtype(op)) return false;
-  return op.lowering.runs() || std::any_of(op.inputs.begin(), op.inputs.end(),
-                                           [](const InputSpec& input) { return input.accept == Accept::floating; });
+  return op.lowering.runs() ||
+         std::ranges::any_of(op.inputs, [](const InputSpec& input) { return input.accept == Accept::floating; });
 }
 }  // namespace
 

@@ -60,8 +60,17 @@ std::vector<Op> composed(const ComposedRow* rows, std::size_t count, ShapeRule s
   return ops;
 }
 
+void add_all(OpTable& table, const std::vector<std::vector<Op>>& families) {
+  for (const std::vector<Op>& family : families)
+    for (const Op& op : family) table.add(op);
+}
+
 Var call_op(const char* name, const std::vector<Operand>& operands, const Attributes& attributes) {
   return apply(builtin_ops().at(name), operands, attributes)[0];
+}
+std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& operands, const Attributes& attributes) {
+  const Vars both = apply(builtin_ops().at(name), operands, attributes);
+  return {both[0], both[1]};
 }
 
 }  // namespace xtape

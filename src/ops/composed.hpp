@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "xtape/op/op.hpp"
@@ -42,11 +43,17 @@ std::vector<Op> composed(const ComposedRow (&rows)[n], ShapeRule shape, const st
   return composed(rows, n, shape, shared);
 }
 
+/// Adds the ops of families to the table. The families must outlive the table.
+void add_all(OpTable& table, const std::vector<std::vector<Op>>& families);
+
 /// Returns the inputs that the text of a row describes.
 std::vector<InputSpec> inputs_of(const char* text);
 
 /// Records the op with this name from the library's table, for the typed functions. Returns its first output.
 Var call_op(const char* name, const std::vector<Operand>& operands, const Attributes& attributes = {});
+/// Like call_op. Returns the first two outputs.
+std::pair<Var, Var> call_pair(const char* name, const std::vector<Operand>& operands,
+                              const Attributes& attributes = {});
 
 inline double number_of(const ExpandCall& call, const char* name) {
   return call.attributes().get<double>(name);

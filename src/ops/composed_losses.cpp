@@ -277,8 +277,7 @@ void list_composed_losses(OpTable& table) {
   static const std::vector<std::vector<Op>> families{composed(loss_rows, elementwise_loss, reduced_loss()),
                                                      composed(triplet_rows, triplet_loss, reduced_loss()),
                                                      composed(cosine_rows, cosine_type)};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

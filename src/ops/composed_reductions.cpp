@@ -141,8 +141,7 @@ void list_composed_reductions(OpTable& table) {
   static const std::vector<std::vector<Op>> families{composed(float_rows, float_type, reduction_attributes()),
                                                      composed(count_rows, count_type, reduction_attributes()),
                                                      composed(argmin_rows, argmin_type)};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

@@ -2,6 +2,7 @@
 #include "batching.hpp"
 #include "calls.hpp"
 #include "kernels.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -99,7 +100,7 @@ const Op& stack_op() {
                 throw ShapeError("arrays must have one shape, got " + to_string(call.shape(0)) + " and " +
                                  to_string(call.shape(k)));
             Shape shape = call.shape(0);
-            shape.insert(stacking_axis(call), static_cast<std::int64_t>(call.inputs.size()));
+            shape.insert(stacking_axis(call), std::ssize(call.inputs));
             return std::vector<ValueType>{{call.dtype(0), shape}};
           },
       .gradient =
@@ -122,14 +123,6 @@ void check_parts(const char* op, std::int64_t parts, std::size_t axis, const Sha
     throw ShapeError(std::string(op) + ": axis " + std::to_string(axis) + " of " + to_string(shape) +
                      " would be split into " + std::to_string(parts) + " arrays, and at most " +
                      std::to_string(most_parts) + " are allowed: take slices, or scan along it");
-}
-
-/// x[..., start : start + size, ...] along one axis.
-Var part_along(const Var& x, std::size_t axis, std::int64_t start, std::int64_t size) {
-  std::vector<std::int64_t> starts(axis, 0), stops(axis, open_end);
-  starts.push_back(start);
-  stops.push_back(start + size);
-  return slice(x, starts, stops);
 }
 
 const Op& split_op() {
@@ -172,7 +165,7 @@ const Op& split_op() {
             Vars parts;
             std::int64_t start = 0;
             for (std::int64_t size : call.attributes().get<std::vector<std::int64_t>>("sizes")) {
-              parts.push_back(part_along(call.inputs[0], axis, start, size));
+              parts.push_back(part_along(call.inputs[0], axis, start, start + size));
               start += size;
             }
             return parts;
@@ -212,7 +205,7 @@ const Op& unstack_op() {
             const std::int64_t count = x.shape()[axis];
             Vars parts;
             for (std::int64_t i = 0; i < count; ++i)
-              parts.push_back(squeeze(part_along(x, axis, i, 1), {static_cast<std::int64_t>(axis)}));
+              parts.push_back(squeeze(part_along(x, axis, i, i + 1), {static_cast<std::int64_t>(axis)}));
             return parts;
           }};
   return entry;

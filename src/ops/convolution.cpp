@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "calls.hpp"
+#include "ceiling.hpp"
 #include "convolution_geometry.hpp"
 #include "winograd.hpp"
 #include "xtape/ops.hpp"
@@ -129,7 +130,7 @@ class Phases {
     Shape shape{result_[0], result_[1]};
     bool reached = true;
     for (std::size_t i = 0; i < g_.n; ++i) {
-      const std::int64_t stride = g_.stride[i], length = (result_[i + 2] + stride - 1) / stride;
+      const std::int64_t stride = g_.stride[i], length = ceiling(result_[i + 2], stride);
       const std::int64_t first = (phase_[i] + g_.before[i]) % stride;  // the remainder that k * dilation must have
       const std::int64_t common = std::gcd(stride, g_.dilation[i]);
       const std::int64_t most = std::min(g_.size[i], stride);  // for larger k, the remainders repeat

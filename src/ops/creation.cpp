@@ -16,6 +16,12 @@ Shape shape_attribute(const OpCall& call) {
   return {sizes.begin(), sizes.end()};
 }
 
+ValueType drawn_type(const OpCall& call) {
+  const auto dtype = call.get<Dtype>("dtype");
+  if (!is_floating(dtype)) throw DtypeError(std::string("draws float32 or float64, not ") + name_of(dtype));
+  return {dtype, shape_attribute(call)};
+}
+
 Attribute shape_value(const Shape& shape) {
   return std::vector<std::int64_t>(shape.begin(), shape.end());
 }

@@ -183,9 +183,7 @@ Var crf_loss(const Argument& emissions, const Var& tags, const Var& transitions,
 }
 std::pair<Var, Var> crf_decode(const Argument& emissions, const Var& transitions, const Operand& mask,
                                const Operand& start_transitions, const Operand& end_transitions) {
-  const Vars both =
-      apply(builtin_ops().at("crf_decode"), {emissions, transitions, mask, start_transitions, end_transitions});
-  return {both[0], both[1]};
+  return call_pair("crf_decode", {emissions, transitions, mask, start_transitions, end_transitions});
 }
 
 void list_crf(OpTable& table) {
@@ -195,8 +193,7 @@ void list_crf(OpTable& table) {
     return std::vector{composed(crf_score_rows, crf_score_type), composed(crf_loss_rows, crf_loss_type, reduced_loss()),
                        composed(crf_partition_rows, crf_partition_type), decoders};
   }();
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

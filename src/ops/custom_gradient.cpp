@@ -5,6 +5,7 @@
 
 #include "calls.hpp"
 #include "enclosed.hpp"
+#include "graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -38,7 +39,7 @@ std::vector<T> with_cotangents(const std::vector<T>& given, const CustomForm& fo
 std::vector<ValueType> custom_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::custom_gradient(function, rule, inputs)");
   const CustomForm form(call.attributes);
-  const auto count = static_cast<std::int64_t>(call.inputs.size());
+  const auto count = std::ssize(call.inputs);
   if (form.values < 0 || form.inputs < 0 || form.values > count || form.inputs > count - form.values)
     throw ShapeError("has fewer inputs than its attributes say");
   const auto expected = with_cotangents(call.inputs, form, [&](std::vector<ValueType>& types, std::size_t k) {
@@ -151,11 +152,10 @@ Vars record_custom(Tape tape, const std::function<Vars(const Vars&)>& function, 
   Vars operands = values_of(tape, function, inputs);
   CustomForm form(operands.size(), inputs.size());
   operands.insert(operands.end(), inputs.begin(), inputs.end());
-  std::vector<ValueType> types;
-  for (const Var& operand : operands) types.push_back(operand.type());
-  types = with_cotangents(types, form, [](std::vector<ValueType>& all, std::size_t k) {
-    if (is_floating(all[k].dtype)) all.push_back(all[k]);
-  });
+  const std::vector<ValueType> types =
+      with_cotangents(types_of(operands), form, [](std::vector<ValueType>& all, std::size_t k) {
+        if (is_floating(all[k].dtype)) all.push_back(all[k]);
+      });
   const Enclosed recorded = enclosed(tape, types, [&](const Vars& given) {
     const auto first = given.begin();
     const Vars outputs(first, first + form.values), again(first + form.values, first + form.values + form.inputs);

@@ -3,6 +3,7 @@
 
 #include "batching.hpp"
 #include "by_name.hpp"
+#include "contains.hpp"
 #include "equation.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -30,8 +31,8 @@ ValueType product_type(const OpCall& call) {
     for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
       const std::string& letters = equation.operands[i];
       const char letter = letters[axis];
-      if (std::count(letters.begin(), letters.end(), letter) > 1 ||
-          !(has(equation.operands[1 - i], letter) || has(equation.result, letter)) ||
+      if (std::ranges::count(letters, letter) > 1 ||
+          !(contains(equation.operands[1 - i], letter) || contains(equation.result, letter)) ||
           shapes[i][axis] != sizes[static_cast<unsigned char>(letter)])
         throw ShapeError("equation '" + text +
                          "' is not a plain product of two operands: record diagonals, sums and broadcasts with einsum");
@@ -88,7 +89,7 @@ LabelledVar simplified(const Var& var, const std::string& letters, const Equatio
   std::string kept;
   for (std::size_t i = 0; i < factor.letters.size(); ++i) {
     const char letter = factor.letters[i];
-    if (has(equation.ellipsis, letter) && factor.var.shape()[i] != sizes[static_cast<unsigned char>(letter)])
+    if (contains(equation.ellipsis, letter) && factor.var.shape()[i] != sizes[static_cast<unsigned char>(letter)])
       broadcast.push_back(static_cast<std::int64_t>(i));
     else
       kept += letter;
@@ -102,7 +103,7 @@ void sum_out(LabelledVar& factor, const std::string& needed) {
   Axes axes;
   std::string kept;
   for (std::size_t i = 0; i < factor.letters.size(); ++i)
-    if (has(needed, factor.letters[i]))
+    if (contains(needed, factor.letters[i]))
       kept += factor.letters[i];
     else
       axes.push_back(static_cast<std::int64_t>(i));
@@ -141,11 +142,11 @@ std::pair<std::size_t, std::size_t> cheapest_pair(const std::vector<LabelledVar>
       double work = 1, left = 1;
       std::string seen;
       for (char letter : factors[i].letters + factors[j].letters) {
-        if (has(seen, letter)) continue;
+        if (contains(seen, letter)) continue;
         seen += letter;
         const auto size = static_cast<double>(sizes[static_cast<unsigned char>(letter)]);
         work *= size;
-        if (has(needed, letter)) left *= size;
+        if (contains(needed, letter)) left *= size;
       }
       if (j == 1 || std::make_pair(work, left) < least) {
         least = {work, left};
@@ -181,7 +182,7 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
     const std::string needed = needed_besides(factors, i, j, equation.result);
     std::string kept;
     for (char letter : factors[i].letters + factors[j].letters)
-      if (has(needed, letter) && !has(kept, letter)) kept += letter;
+      if (contains(needed, letter) && !contains(kept, letter)) kept += letter;
     const LabelledVar product{multiplied(factors[i], factors[j], kept), kept};
     factors.erase(factors.begin() + static_cast<std::ptrdiff_t>(j));
     factors[i] = product;
@@ -211,14 +212,14 @@ Var scaled_product(const Node& node, const Vars& inputs, std::size_t input, cons
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (scale.shape()[i] == 1)
       fixed.push_back(static_cast<std::int64_t>(i));
-    else if (!has(kept, letters[i]))
+    else if (!contains(kept, letters[i]))
       return {};
     else
       shape[result.find(letters[i])] = scale.shape()[i];
   }
   LabelledVar factor{squeeze(scale, fixed), {}};
   for (const char letter : letters)
-    if (has(kept, letter)) factor.letters += letter;
+    if (contains(kept, letter)) factor.letters += letter;
   return record_product(einsum_op(), {inputs[0], inputs[1]}, text) * reshape(transposed_to(factor, kept), shape);
 }
 
@@ -236,7 +237,7 @@ double product_flops(const OpCall& call) {
   const std::vector<std::int64_t> sizes = sizes_of_letters(equation, shapes, call.text("equation"));
   double terms = 1;
   for (char letter = 'A'; letter <= 'z'; ++letter)
-    if (has(equation.operands[0], letter) || has(equation.operands[1], letter))
+    if (contains(equation.operands[0], letter) || contains(equation.operands[1], letter))
       terms *= static_cast<double>(sizes[static_cast<unsigned char>(letter)]);
   return 2 * terms;
 }

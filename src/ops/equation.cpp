@@ -4,6 +4,8 @@
 #include <sstream>
 #include <utility>
 
+#include "contains.hpp"
+
 namespace xtape {
 
 namespace {
@@ -59,7 +61,7 @@ std::vector<std::string> words_of(const std::string& text) {
 
 bool is_name(const std::string& word) {
   const auto fits = [](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); };
-  return is_letter(word[0]) && std::all_of(word.begin(), word.end(), fits);
+  return is_letter(word[0]) && std::ranges::all_of(word, fits);
 }
 
 /// Assigns letters to words: the first letter of the word if it is unused, or otherwise any unused letter.
@@ -76,9 +78,9 @@ class AxisLabels {
       if (known == word) return {letter};
     const std::string candidates = word[0] + std::string(letters_for_ellipses);
     const auto is_free = [&](char letter) {
-      return std::none_of(letters_.begin(), letters_.end(), [&](const auto& each) { return each.second == letter; });
+      return std::ranges::none_of(letters_, [&](const auto& each) { return each.second == letter; });
     };
-    const auto free = std::find_if(candidates.begin(), candidates.end(), is_free);
+    const auto free = std::ranges::find_if(candidates, is_free);
     if (free == candidates.end()) refuse(equation_, "has too many axes: there are 52 letters");
     letters_.emplace_back(word, *free);
     return {*free};
@@ -101,8 +103,7 @@ LabelledEquation in_labels(const std::string& text) {
   const std::size_t arrow = text.find("->");
   std::vector<std::string> terms = split_at_commas(text.substr(0, arrow));
   if (arrow != std::string::npos) terms.push_back(text.substr(arrow + 2));
-  if (std::none_of(terms.begin(), terms.end(), [](const std::string& term) { return words_of(term).size() > 1; }))
-    return {text, ""};
+  if (std::ranges::none_of(terms, [](const std::string& term) { return words_of(term).size() > 1; })) return {text, ""};
   if (arrow == std::string::npos) refuse(text, "has words as axis labels, so it needs '->' and the axes of the result");
   AxisLabels letters(text);
   std::string lettered;
@@ -136,7 +137,7 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
   }
   Equation equation;
   for (const char* letter = letters_for_ellipses; *letter != 0 && equation.ellipsis.size() < covered; ++letter)
-    if (!has(used, *letter)) equation.ellipsis += *letter;
+    if (!contains(used, *letter)) equation.ellipsis += *letter;
   if (equation.ellipsis.size() < covered) refuse(text, "has too many axes: there are 52 letters");
 
   std::string all;
@@ -150,8 +151,8 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
   if (arrow == std::string::npos) {
     std::string once;
     for (char letter : all)
-      if (std::count(all.begin(), all.end(), letter) == 1) once += letter;
-    std::sort(once.begin(), once.end());
+      if (std::ranges::count(all, letter) == 1) once += letter;
+    std::ranges::sort(once);
     equation.result = equation.ellipsis + once;
     return equation;
   }
@@ -160,8 +161,8 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
     refuse(text, "the result lacks '...': sum over those axes first, or name them");
   equation.result = result.before + (result.has_ellipsis ? equation.ellipsis : "") + result.after;
   for (char letter : result.before + result.after) {
-    if (!has(all, letter)) refuse(text, std::string("'") + letter + "' of the result is not in any operand");
-    if (std::count(equation.result.begin(), equation.result.end(), letter) > 1)
+    if (!contains(all, letter)) refuse(text, std::string("'") + letter + "' of the result is not in any operand");
+    if (std::ranges::count(equation.result, letter) > 1)
       refuse(text, std::string("'") + letter + "' occurs twice in the result");
   }
   return equation;
@@ -175,7 +176,7 @@ std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::
       const char letter = equation.operands[i][axis];
       std::int64_t& known = sizes[static_cast<unsigned char>(letter)];
       const std::int64_t size = shapes[i][axis];
-      const bool gives_way = has(equation.ellipsis, letter);
+      const bool gives_way = contains(equation.ellipsis, letter);
       if (known == -1 || (gives_way && known == 1)) {
         known = size;
       } else if (size != known && !(gives_way && size == 1)) {

@@ -37,10 +37,6 @@ LabelledEquation in_labels(const std::string& text);
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
                                            const std::string& text);
 
-inline bool has(const std::string& letters, char letter) {
-  return letters.find(letter) != std::string::npos;
-}
-
 /// Returns the equation of a product of two operands with an additional axis at the given indices of the operands and
 /// the result. -1 adds no axis.
 std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis);

@@ -1,8 +1,11 @@
 /// Shared helpers of the float ops.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
+#include "contains.hpp"
+#include "joined.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {
@@ -17,6 +20,13 @@ inline void require_shape(const OpCall& call, std::size_t input, const Shape& wa
   if (call.shape(input) != wanted)
     throw ShapeError("'" + call.op.inputs[input].name + "' of shape " + to_string(call.shape(input)) +
                      " must have shape " + to_string(wanted) + ", " + why);
+}
+
+/// Throws Error if the text attribute `name` is not one of the words.
+inline void require_word(const OpCall& call, const char* name, std::initializer_list<const char*> words) {
+  if (contains(words, call.text(name))) return;
+  const auto quoted = [](const char* word) { return "\"" + std::string(word) + "\""; };
+  throw Error(name + (" \"" + call.text(name)) + "\" must be one of " + joined(words, quoted));
 }
 
 /// Returns `shape` without its last axis. Throws ShapeError if it has no axes.

@@ -186,15 +186,8 @@ const Op& scatter_elements_op() {
 }  // namespace
 
 void require_reduction(const OpCall& call, std::initializer_list<const char*> words) {
-  const std::string& reduce = call.text("reduce");
-  std::string known;
-  bool found = false;
-  for (const char* word : words) {
-    found = found || reduce == word;
-    known += (known.empty() ? "\"" : ", \"") + std::string(word) + "\"";
-  }
-  if (!found) throw Error("reduce \"" + reduce + "\" must be one of " + known);
-  if (call.dtype(0) == Dtype::boolean && reduce != "set")
+  require_word(call, "reduce", words);
+  if (call.dtype(0) == Dtype::boolean && call.text("reduce") != "set")
     throw DtypeError("cannot reduce bool arrays: cast them to numbers");
 }
 

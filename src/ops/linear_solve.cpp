@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "calls.hpp"
+#include "contains.hpp"
 #include "enclosed.hpp"
+#include "graph.hpp"
 #include "xtape/loops.hpp"
 #include "xtape/ops.hpp"
 
@@ -42,8 +44,7 @@ struct SolveForm {
 std::vector<ValueType> solve_types(const OpCall& call) {
   if (call.body == nullptr) throw Error("needs a body: record it with xtape::linear_solve(product, b)");
   const SolveForm form(call.attributes);
-  if (form.unknowns < 1 || form.unknowns > static_cast<std::int64_t>(call.inputs.size()))
-    throw ShapeError("has fewer inputs than unknowns");
+  if (form.unknowns < 1 || form.unknowns > std::ssize(call.inputs)) throw ShapeError("has fewer inputs than unknowns");
   const std::vector<ValueType> unknowns(call.inputs.begin(), call.inputs.begin() + form.unknowns);
   std::vector<ValueType> given, products;
   for (const ValueId& id : call.body->inputs()) given.push_back(call.body->type(id));
@@ -255,7 +256,7 @@ Vars solve_gradient(const GradientCall& call) {
   gradients.resize(inputs.size());
   std::vector<bool> marked = call.needs;
   std::fill_n(marked.begin(), unknowns, false);
-  if (std::find(marked.begin(), marked.end(), true) != marked.end()) {
+  if (contains(marked, true)) {
     std::copy(call.outputs.begin(), call.outputs.end(), inputs.begin());
     for (std::size_t i = 0; i < unknowns; ++i) inputs.push_back(-gradients[i]);
     const Vars found = inline_body(tape, pullback(*call.node.body, marked, call.grad), inputs);
@@ -307,11 +308,9 @@ const Op& linear_solve_op() {
 namespace {
 Vars record_solve(Tape tape, const std::function<Vars(const Vars&)>& product, const Vars& b,
                   const LinearSolveOptions& options) {
-  std::vector<ValueType> types;
-  for (const Var& each : b) {
+  for (const Var& each : b)
     if (each.tape() != tape) throw HandleError("linear_solve: its right-hand sides belong to different tapes");
-    types.push_back(each.type());
-  }
+  const std::vector<ValueType> types = types_of(b);
   const Enclosed recorded = enclosed(tape, types, [&](const Vars& v) {
     const Vars products = product(v);
     require_types("linear_solve: the product", products, types);
@@ -321,7 +320,7 @@ Vars record_solve(Tape tape, const std::function<Vars(const Vars&)>& product, co
     throw Error(
         "linear_solve: the product draws random numbers, which differ from product to product: draw them outside");
   SolveForm form;
-  form.unknowns = static_cast<std::int64_t>(b.size());
+  form.unknowns = std::ssize(b);
   form.options = options;
   Vars inputs = b;
   inputs.insert(inputs.end(), recorded.captured.begin(), recorded.captured.end());

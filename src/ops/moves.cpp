@@ -5,20 +5,13 @@
 #include "calls.hpp"
 #include "composed.hpp"
 #include "floating.hpp"
+#include "op_helpers.hpp"
 #include "xtape/ops/indexing.hpp"
 
 namespace xtape {
 
 namespace {
 using Counts = std::vector<std::int64_t>;
-
-/// x[..., first:last, ...] along an axis.
-Var run_of(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last) {
-  Counts start(axis + 1, 0), stop(axis + 1, open_end);
-  start[axis] = first;
-  stop[axis] = last;
-  return slice(x, start, stop);
-}
 
 Vars expand_roll(const ExpandCall& call) {
   const Shape& shape = call.inputs[0].shape();
@@ -29,7 +22,7 @@ Vars expand_roll(const ExpandCall& call) {
     const std::int64_t size = x.shape()[axis];
     if (size == 0 || shifts[i] % size == 0) continue;
     const std::int64_t kept = size - (shifts[i] % size + size) % size;
-    x = concat({run_of(x, axis, kept, size), run_of(x, axis, 0, kept)}, static_cast<std::int64_t>(axis));
+    x = concat({part_along(x, axis, kept, size), part_along(x, axis, 0, kept)}, static_cast<std::int64_t>(axis));
   }
   return {axes.empty() ? reshape(x, shape) : x};
 }
@@ -50,12 +43,13 @@ enum class Border { reflect, replicate, circular };
 Var bordered(const Var& x, std::size_t axis, std::int64_t before, std::int64_t after, Border border) {
   const std::int64_t size = x.shape()[axis], place = static_cast<std::int64_t>(axis);
   const auto end = [&](std::int64_t count, bool front) {
-    if (border == Border::circular) return front ? run_of(x, axis, size - count, size) : run_of(x, axis, 0, count);
+    if (border == Border::circular)
+      return front ? part_along(x, axis, size - count, size) : part_along(x, axis, 0, count);
     if (border == Border::reflect)
-      return flip(front ? run_of(x, axis, 1, count + 1) : run_of(x, axis, size - 1 - count, size - 1), {place});
+      return flip(front ? part_along(x, axis, 1, count + 1) : part_along(x, axis, size - 1 - count, size - 1), {place});
     Shape repeated = x.shape();
     repeated[axis] = count;
-    return broadcast_to(front ? run_of(x, axis, 0, 1) : run_of(x, axis, size - 1, size), repeated);
+    return broadcast_to(front ? part_along(x, axis, 0, 1) : part_along(x, axis, size - 1, size), repeated);
   };
   Vars parts;
   if (before > 0) parts.push_back(end(before, true));
@@ -188,8 +182,7 @@ void list_moves(OpTable& table) {
   static const std::vector<std::vector<Op>> families{composed(roll_rows, roll_type, {shifts, axes}),
                                                      composed(repeat_rows, repeat_type, {repeats, axis}),
                                                      composed(border_rows, border_type, {before, after})};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

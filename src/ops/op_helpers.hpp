@@ -1,6 +1,7 @@
 /// Ops, terms and recordings that the gradients, expansions and canonical forms of several ops share.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -17,6 +18,9 @@ TermId reshaped_term(TermTable& terms, TermId x, const ValueType& type);
 TermId opposite_term(TermTable& terms, TermId mask);
 /// Returns the term of the mean of `x` over `axes`. The axes are negative, and they stay with size 1.
 TermId mean_term(TermTable& terms, TermId x, const std::vector<std::int64_t>& axes);
+
+/// Records x[..., first:last, ...] along an axis.
+Var part_along(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last);
 
 /// The adjoint of broadcasting: sums `x` over the axes along which `shape` broadcasts to the shape of `x`.
 Var sum_to(const Var& x, const Shape& shape);

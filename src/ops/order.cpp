@@ -1,12 +1,14 @@
 // Sorting, and elements at given ranks. All ops are compositions of top_k, whose kernel sorts.
-#include <algorithm>
+
+#include "xtape/ops/order.hpp"
 
 #include "batching.hpp"
 #include "composed.hpp"
+#include "contains.hpp"
 #include "elementwise.hpp"
 #include "floating.hpp"
+#include "op_helpers.hpp"
 #include "reductions.hpp"
-#include "xtape/ops/order.hpp"
 
 namespace xtape {
 
@@ -99,10 +101,8 @@ Vars expand_sort(const ExpandCall& call) {
 Vars expand_kthvalue(const ExpandCall& call) {
   const std::int64_t k = integer_of(call, "k"), axis = integer_of(call, "axis");
   const auto [values, indices] = top_k(call.inputs[0], k, axis, false);
-  std::vector<std::int64_t> start(normal_axis(axis, values.rank()) + 1, 0), stop(start.size(), open_end);
-  start.back() = k - 1;
-  stop.back() = k;
-  Vars found{slice(values, start, stop), slice(indices, start, stop)};
+  const std::size_t place = normal_axis(axis, values.rank());
+  Vars found{part_along(values, place, k - 1, k), part_along(indices, place, k - 1, k)};
   for (Var& each : found)
     if (!flag_of(call, "keepdims")) each = squeeze(each, {axis});
   return found;
@@ -174,7 +174,7 @@ std::vector<ValueType> median_type(const OpCall& call) {
 std::vector<ValueType> quantile_type(const OpCall& call) {
   const auto& how = call.get<std::string>("interpolation");
   const auto known = {"linear", "lower", "higher", "nearest", "midpoint"};
-  if (std::find(known.begin(), known.end(), how) == known.end())
+  if (!contains(known, how))
     throw Error("interpolation must be 'linear', 'lower', 'higher', 'nearest' or 'midpoint', got '" + how + "'");
   const Shape& q = call.shape(1);
   if (q.size() > 1) throw ShapeError("q must be one number or [m], got shape " + to_string(q));
@@ -182,20 +182,16 @@ std::vector<ValueType> quantile_type(const OpCall& call) {
   if (q.size() == 1) type.shape.insert(0, q[0]);
   return {type};
 }
-std::pair<Var, Var> both(const char* op, const Argument& x, const Attributes& attributes) {
-  const Vars found = apply(builtin_ops().at(op), {x}, attributes);
-  return {found[0], found[1]};
-}
 }  // namespace
 
 std::pair<Var, Var> sort(const Argument& x, std::int64_t axis, bool descending) {
-  return both("sort", x, {{"axis", axis}, {"descending", descending}});
+  return call_pair("sort", {x}, {{"axis", axis}, {"descending", descending}});
 }
 Var argsort(const Argument& x, std::int64_t axis, bool descending) {
   return call_op("argsort", {x}, {{"axis", axis}, {"descending", descending}});
 }
 std::pair<Var, Var> kthvalue(const Argument& x, std::int64_t k, std::int64_t axis, bool keepdims) {
-  return both("kthvalue", x, {{"k", k}, {"axis", axis}, {"keepdims", keepdims}});
+  return call_pair("kthvalue", {x}, {{"k", k}, {"axis", axis}, {"keepdims", keepdims}});
 }
 Var median(const Argument& x, const Axes& axis, bool keepdims) {
   return call_op("median", {x}, {{"axis", axis}, {"keepdims", keepdims}});
@@ -227,8 +223,7 @@ void list_order(OpTable& table) {
                        composed(median_rows, median_type, reduction_attributes()),
                        composed(quantile_rows, quantile_type, how)};
   }();
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

@@ -53,8 +53,8 @@ Var summed(const Var& x, const Pool& pool) {
 
 Var averaged(const Var& x, const Pool& pool, bool count_padding) {
   const Var total = summed(pool.padded(x, 0), pool);
-  const bool padded = std::any_of(pool.padding.begin(), pool.padding.end(), [](std::int64_t p) { return p > 0; });
-  const bool reaches_beyond = std::any_of(pool.beyond.begin(), pool.beyond.end(), [](std::int64_t p) { return p > 0; });
+  const bool padded = std::ranges::any_of(pool.padding, [](std::int64_t p) { return p > 0; });
+  const bool reaches_beyond = std::ranges::any_of(pool.beyond, [](std::int64_t p) { return p > 0; });
   if (!reaches_beyond && (count_padding || !padded)) {
     double count = 1;
     for (const std::int64_t size : pool.size) count *= static_cast<double>(size);

@@ -33,7 +33,7 @@ Projection projection_of(const std::string& text, const Shape& x, const Shape& w
   const std::string terms = has_axes ? of_x.substr(of_x.size() - 1) : "";
   const std::string classes = has_axes ? of_logits.substr(of_logits.size() - 1) : "";
   std::string letters = of_x + classes;
-  std::sort(letters.begin(), letters.end());
+  std::ranges::sort(letters);
   const bool all_differ = std::adjacent_find(letters.begin(), letters.end()) == letters.end();
   if (!has_axes || !all_differ || of_x.substr(0, of_x.size() - 1) != of_logits.substr(0, of_logits.size() - 1) ||
       (of_weight != classes + terms && of_weight != terms + classes))

@@ -29,9 +29,7 @@ const Op& uniform_op() {
         if (!(low <= high && high - low <= std::numeric_limits<float>::max()))
           throw Error("low must not be above high, and high - low must be finite in float32, got low " +
                       to_string(Attribute{low}) + " and high " + to_string(Attribute{high}));
-        if (!is_floating(call.get<Dtype>("dtype")))
-          throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
-        return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
+        return {drawn_type(call)};
       },
       .differentiable = false,
       .random = true,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "contains.hpp"
 #include "nearest.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
@@ -41,7 +42,7 @@ std::vector<Group> parse_side(const std::string& text, std::size_t begin, std::s
   std::size_t opened = 0;
   std::vector<std::string> seen;
   const auto put = [&](const std::string& name, std::size_t column) {
-    if (!name.empty() && std::find(seen.begin(), seen.end(), name) != seen.end())
+    if (!name.empty() && contains(seen, name))
       refuse(text, column, "'" + name + "' occurs twice on one side of the pattern");
     seen.push_back(name);
     if (!open) groups.emplace_back();
@@ -93,7 +94,7 @@ std::vector<Atom> atoms_of(const std::vector<Group>& groups) {
 void check_same_names(const std::string& text, const std::vector<Atom>& from, const std::vector<Atom>& in) {
   for (const Atom& atom : from) {
     const auto same = [&](const Atom& other) { return other.name == atom.name; };
-    if (std::none_of(in.begin(), in.end(), same))
+    if (std::ranges::none_of(in, same))
       refuse(text, atom.column, "'" + atom.name + "' is on one side of the pattern only");
   }
 }
@@ -115,13 +116,13 @@ Steps steps_of(const std::string& text, const NamedSizes& given, const Shape& sh
   std::vector<std::string> names;
   for (const Atom& atom : left) names.push_back(atom.name);
   for (const auto& [name, size] : given) {
-    if (std::find(names.begin(), names.end(), name) == names.end())
+    if (!contains(names, name))
       throw ShapeError("a size is given for '" + name + "', which the pattern '" + text + "' does not have" +
                        did_you_mean(name, names));
     if (size < 0) throw ShapeError("size " + name + "=" + std::to_string(size) + " is negative");
   }
 
-  const bool ellipsis = std::find(names.begin(), names.end(), any_axes) != names.end();
+  const bool ellipsis = contains(names, any_axes);
   const std::size_t written = pattern.left.size() - (ellipsis ? 1 : 0);
   if (ellipsis ? shape.size() < written : shape.size() != written)
     refuse(text, 0,

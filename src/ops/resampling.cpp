@@ -2,7 +2,6 @@
 #include "xtape/ops/resampling.hpp"
 
 #include <cmath>
-#include <initializer_list>
 
 #include "composed.hpp"
 #include "floating.hpp"
@@ -165,15 +164,6 @@ const ComposedRow grid_rows[] = {{"grid_sample",
                                   expand_grid_sample,
                                   {{corners}}}};
 
-void require_word(const OpCall& call, const char* name, std::initializer_list<const char*> words) {
-  std::string known;
-  for (const char* word : words) {
-    if (call.text(name) == word) return;
-    known += std::string(known.empty() ? "\"" : ", \"") + word + "\"";
-  }
-  throw Error(std::string(name) + " \"" + call.text(name) + "\" must be one of " + known);
-}
-
 std::vector<ValueType> interpolate_type(const OpCall& call) {
   Shape shape = call.shape(0);
   require_word(call, "mode", {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic"});
@@ -227,8 +217,7 @@ void list_resampling(OpTable& table) {
               "The values beyond the image: \"zeros\", \"border\" or \"reflection\".", std::string("zeros")};
   static const std::vector<std::vector<Op>> families{composed(interpolate_rows, interpolate_type, {size, mode}),
                                                      composed(grid_rows, grid_type, {sampling, padding})};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

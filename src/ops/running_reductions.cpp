@@ -25,14 +25,6 @@ Var log_add_exp(const Vars& xs) {
 }
 
 namespace {
-/// x[..., first:last, ...] along an axis.
-Var part_of(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last) {
-  std::vector<std::int64_t> start(axis + 1, 0), stop(axis + 1, open_end);
-  start[axis] = first;
-  stop[axis] = last;
-  return slice(x, start, stop);
-}
-
 /// Returns floats unchanged and everything else as int64.
 Var summable(const Var& x) {
   return is_floating(x.dtype()) ? x : cast(x, Dtype::int64);
@@ -46,8 +38,9 @@ Var product_along(Var x, std::size_t axis) {
   if (x.shape()[axis] == 0) return ones(x.tape(), one, x.dtype());
   for (std::int64_t size = x.shape()[axis]; size > 1; size = x.shape()[axis]) {
     const std::int64_t half = size / 2;
-    const Var product = part_of(x, axis, 0, half) * part_of(x, axis, half, 2 * half);
-    x = size % 2 == 0 ? product : concat({product, part_of(x, axis, 2 * half, size)}, static_cast<std::int64_t>(axis));
+    const Var product = part_along(x, axis, 0, half) * part_along(x, axis, half, 2 * half);
+    x = size % 2 == 0 ? product
+                      : concat({product, part_along(x, axis, 2 * half, size)}, static_cast<std::int64_t>(axis));
   }
   return x;
 }
@@ -69,9 +62,9 @@ Vars running(Vars xs, std::size_t axis, const Combine& combine) {
   for (std::int64_t step = 1; step < size; step *= 2) {
     Vars earlier, later, done;
     for (const Var& x : xs) {
-      earlier.push_back(part_of(x, axis, 0, size - step));
-      later.push_back(part_of(x, axis, step, size));
-      done.push_back(part_of(x, axis, 0, step));
+      earlier.push_back(part_along(x, axis, 0, size - step));
+      later.push_back(part_along(x, axis, step, size));
+      done.push_back(part_along(x, axis, 0, step));
     }
     const Vars combined = combine(earlier, later);
     for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = concat({done[i], combined[i]}, static_cast<std::int64_t>(axis));
@@ -169,12 +162,10 @@ Var logcumsumexp(const Argument& x, std::int64_t axis) {
   return call_op("logcumsumexp", {x}, {{"axis", axis}});
 }
 std::pair<Var, Var> cummax(const Argument& x, std::int64_t axis) {
-  const Vars both = apply(builtin_ops().at("cummax"), {x}, {{"axis", axis}});
-  return {both[0], both[1]};
+  return call_pair("cummax", {x}, {{"axis", axis}});
 }
 std::pair<Var, Var> cummin(const Argument& x, std::int64_t axis) {
-  const Vars both = apply(builtin_ops().at("cummin"), {x}, {{"axis", axis}});
-  return {both[0], both[1]};
+  return call_pair("cummin", {x}, {{"axis", axis}});
 }
 
 void list_running_reductions(OpTable& table) {
@@ -184,8 +175,7 @@ void list_running_reductions(OpTable& table) {
     return std::vector{composed(prod_rows, prod_type, reduction_attributes()), composed(running_rows, running_type),
                        with_indices};
   }();
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

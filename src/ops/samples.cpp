@@ -176,9 +176,7 @@ const ComposedRow choice_rows[] = {
      {{slices}}}};
 
 std::vector<ValueType> randn_type(const OpCall& call) {
-  if (!is_floating(call.get<Dtype>("dtype")))
-    throw DtypeError(std::string("draws float32 or float64, not ") + name_of(call.get<Dtype>("dtype")));
-  return {{call.get<Dtype>("dtype"), shape_attribute(call)}};
+  return {drawn_type(call)};
 }
 std::vector<ValueType> randint_type(const OpCall& call) {
   const std::int64_t low = call.integer("low"), high = call.integer("high");
@@ -309,8 +307,7 @@ void list_samples(OpTable& table) {
     all.back()[0].inputs[0].accept = Accept::any;  // not promoted together with the weights
     return all;
   }();
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

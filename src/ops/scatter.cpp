@@ -139,7 +139,7 @@ std::vector<ValueType> select_type(const OpCall& call) {
 /// Returns the shape of the slices of x at indices [..., k].
 Shape nd_shape(const OpCall& call) {
   const Shape &x = call.shape(0), &indices = call.shape(1);
-  if (indices.empty() || indices.back() < 1 || indices.back() > static_cast<std::int64_t>(x.size()))
+  if (indices.empty() || indices.back() < 1 || indices.back() > std::ssize(x))
     throw ShapeError("indices of shape " + to_string(indices) + " must have from 1 to " + std::to_string(x.size()) +
                      " numbers along their last axis, for x of shape " + to_string(x));
   Shape shape = without_last(indices);
@@ -194,8 +194,7 @@ void list_scatter(OpTable& table) {
       composed(take_along_rows, take_along_type), composed(select_rows, select_type),
       composed(gather_nd_rows, gather_nd_type), composed(scatter_nd_rows, scatter_nd_type, {reduce_attribute("set")}),
       composed(scatter_rows, scatter_type, {reduce_attribute("sum")})};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

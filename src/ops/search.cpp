@@ -131,8 +131,7 @@ void list_search(OpTable& table) {
       composed(bincount_rows, bincount_type,
                {{"length", AttributeType::integer, "The number of counts.", std::nullopt}}),
       composed(histogram_rows, histogram_type)};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
   table.add(searchsorted_op());
 }
 

@@ -189,8 +189,7 @@ void list_segments(OpTable& table) {
       composed(segment_rows, segment_type, {count}), composed(segment_mean_rows, segment_type, {count}),
       composed(segment_softmax_rows, segment_softmax_type, {count}), composed(nonzero_rows, nonzero_type, {size}),
       composed(masked_rows, masked_type, {size, fill})};
-  for (const auto& family : families)
-    for (const Op& op : family) table.add(op);
+  add_all(table, families);
 }
 
 }  // namespace xtape

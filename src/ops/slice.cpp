@@ -3,6 +3,7 @@
 
 #include "batching.hpp"
 #include "kernels.hpp"
+#include "op_helpers.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -226,6 +227,12 @@ const Op& flip_op() {
 Var slice(const Argument& x, const std::vector<std::int64_t>& start, const std::vector<std::int64_t>& stop,
           const std::vector<std::int64_t>& step) {
   return apply(slice_op(), {x}, {{"start", start}, {"stop", stop}, {"step", step}})[0];
+}
+Var part_along(const Var& x, std::size_t axis, std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> start(axis, 0), stop(axis, open_end);
+  start.push_back(first);
+  stop.push_back(last);
+  return slice(x, start, stop);
 }
 Var update_slice(const Argument& x, const Var& part, const std::vector<std::int64_t>& start,
                  const std::vector<std::int64_t>& step) {

@@ -162,7 +162,7 @@ std::string PieceOptimizer::overflow(const PieceGradients& gradients) const {
           return;
         }
   });
-  const auto found = std::find_if(of_piece.begin(), of_piece.end(), [](const Overflow& each) { return each.kind; });
+  const auto found = std::ranges::find_if(of_piece, [](const Overflow& each) { return each.kind; });
   if (found == of_piece.end()) return "";
   const Piece& piece = pieces_[found - of_piece.begin()];
   const Store::Entry& weight = weights_[piece.weight];

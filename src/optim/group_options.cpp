@@ -78,7 +78,7 @@ std::string nearest_pattern(const std::string& pattern, const Store& weights) {
 void check_patterns(const Store& weights, const std::vector<OptimizerGroup>& groups) {
   for (const OptimizerGroup& group : groups) {
     const auto matched = [&](const Store::Entry& entry) { return matches_pattern(entry.name, group.weights); };
-    if (std::none_of(weights.begin(), weights.end(), matched))
+    if (std::ranges::none_of(weights, matched))
       throw Error("optimizer: no weight matches '" + group.weights + "'" + nearest_pattern(group.weights, weights));
   }
 }

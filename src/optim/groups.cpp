@@ -11,8 +11,8 @@ bool matches_pattern(const std::string& name, const std::string& pattern) {
 }
 
 std::size_t group_of(const std::string& weight, const std::vector<OptimizerGroup>& groups) {
-  const auto first = std::find_if(groups.begin(), groups.end(),
-                                  [&](const OptimizerGroup& group) { return matches_pattern(weight, group.weights); });
+  const auto first =
+      std::ranges::find_if(groups, [&](const OptimizerGroup& group) { return matches_pattern(weight, group.weights); });
   return static_cast<std::size_t>(first - groups.begin());
 }
 

@@ -89,7 +89,7 @@ PieceOptimizer::PieceOptimizer(const Store& weights, const std::vector<Optimizer
   forget_bounds();
   for (const char* kind : all_kinds) {
     const auto has = [&](const Group& group) { return has_kind(group.options, kind); };
-    if (std::none_of(groups_.begin(), groups_.end(), has)) continue;
+    if (std::ranges::none_of(groups_, has)) continue;
     kinds_.emplace_back(kind);
     allocate(kinds_.size() - 1, owned);
   }

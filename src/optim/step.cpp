@@ -58,7 +58,7 @@ struct Step::Data {
     GradOptions unused;
     unused.allow_unused = true;
     const Vars found = grad(results[0], by, unused);
-    if (std::all_of(found.begin(), found.end(), [](const Var& gradient) { return gradient.empty(); }))
+    if (std::ranges::all_of(found, [](const Var& gradient) { return gradient.empty(); }))
       throw Error(
           "Step: the loss depends on none of the weights that existed when the Step was made: make all weights "
           "before it, as parameters of a tape, not constants");
@@ -117,11 +117,11 @@ double Step::update(const Feed* feeds, std::size_t count, const Caller& caller) 
   });
 }
 
-double Step::operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller) {
+double Step::operator()(const ArraysOrNumbers& arguments, Caller caller) {
   Data& d = *data_;
   return at_place(caller, [&] {
     if (!d.plans) throw Error("Step: a loss on a tape takes feeds of its inputs: step({{x, batch}})");
-    return d.finish(d.plans->play(arguments, static_cast<std::uint64_t>(d.optimizer.updates())));
+    return d.finish(d.plans->play(arguments.list(), static_cast<std::uint64_t>(d.optimizer.updates())));
   });
 }
 

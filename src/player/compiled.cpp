@@ -29,9 +29,9 @@ void Compiled::check_count(std::size_t given, std::size_t wanted) {
     throw Error("the compiled function takes " + std::to_string(wanted) + " arrays, not " + std::to_string(given));
 }
 
-std::vector<ArrayView> Compiled::operator()(const std::vector<ArrayOrNumber>& arguments, Caller caller) {
+std::vector<ArrayView> Compiled::operator()(const ArraysOrNumbers& arguments, Caller caller) {
   return at_place(caller, [&] {
-    FunctionPlan& plan = data_->plans.play(arguments, data_->step);
+    FunctionPlan& plan = data_->plans.play(arguments.list(), data_->step);
     ++data_->step;
     data_->last = &plan;
     std::vector<ArrayView> results;

@@ -53,7 +53,7 @@ Plan description_of(const Executable& executable, const PlannedProgram& planned,
   plan.arena_bytes = planned.arena_bytes;
   const PlayerOptions& options = executable.options();
   const Vars& outputs = executable.outputs();
-  const Vars requested(outputs.begin(), outputs.end() - static_cast<std::ptrdiff_t>(options.carries.size()));
+  const Vars requested(outputs.begin(), outputs.end() - std::ssize(options.carries));
   plan.fusions = notes_on_rules(executable.tape(), rules, requested, options);
   return plan;
 }

@@ -36,7 +36,7 @@ class FunctionPlans::Shared {
 
   std::shared_ptr<const Recorded> of(const std::vector<ValueType>& types) {
     const std::lock_guard lock(using_);
-    const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& each) { return each->types == types; });
+    const auto known = std::ranges::find_if(all_, [&](const auto& each) { return each->types == types; });
     if (known != all_.end()) return *known;
     std::shared_ptr<const Recorded> made = recorded(types);
     all_.push_back(made);
@@ -86,7 +86,7 @@ FunctionPlan& FunctionPlans::play(const std::vector<ArrayOrNumber>& arguments, s
 FunctionPlan& FunctionPlans::plan_for(const std::vector<ArrayView>& arrays) {
   std::vector<ValueType> types;
   for (const ArrayView& each : arrays) types.push_back({each.dtype(), each.shape()});
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& each) { return each->types == types; });
+  const auto known = std::ranges::find_if(plans_, [&](const auto& each) { return each->types == types; });
   if (known != plans_.end()) return **known;
   const std::shared_ptr<const Recorded> found = shared_->of(types);
   plans_.push_back(std::make_unique<FunctionPlan>(

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "calls.hpp"
+#include "contains.hpp"
 #include "executable.hpp"
 #include "hasher.hpp"
 #include "plan/memory.hpp"
@@ -189,7 +190,7 @@ struct Player::Data {
   }
 
   void feed_all(const Feed* feeds, std::size_t count) {
-    std::fill(fed.begin(), fed.end(), char{0});
+    std::ranges::fill(fed, char{0});
     for (std::size_t i = 0; i < count; ++i) feed(feeds[i], feeds);
     for (std::size_t i = 0; i < fed.size(); ++i)
       if (!fed[i])
@@ -261,8 +262,7 @@ std::vector<bool> Player::move_outputs(const Vars& outputs, const std::vector<Ar
     moved.push_back(data_->is_alone(*planned[i]));
     if (!moved[i]) continue;
     const int place = data_->planned().buffers[planned[i]->buffer].number;
-    if (std::find(places.begin(), places.end(), place) != places.end())
-      throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
+    if (contains(places, place)) throw Error("move_outputs: output " + std::to_string(i) + " is given twice");
     places.push_back(place);
     after[place] = memory[i];
   }
@@ -319,7 +319,7 @@ std::int64_t Player::measured() const {
   return data_->measured;
 }
 void Player::forget_seconds() {
-  std::fill(data_->seconds.begin(), data_->seconds.end(), 0);
+  std::ranges::fill(data_->seconds, 0);
   data_->measured = 0;
 }
 int Player::threads() const {

@@ -110,7 +110,7 @@ void Trace::write(std::ostream& out) const {
   using Json = nlohmann::ordered_json;
   std::vector<Event> events(data_->recorded.begin(),
                             data_->recorded.begin() + static_cast<std::ptrdiff_t>(data_->count()));
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.begin < b.begin; });
+  std::ranges::sort(events, [](const Event& a, const Event& b) { return a.begin < b.begin; });
   const double start = events.empty() ? 0 : events.front().begin;
   const auto microseconds = [&](double seconds) { return 1e6 * seconds; };
   out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";

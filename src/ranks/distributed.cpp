@@ -243,8 +243,7 @@ std::vector<double> DistributedOptimizer::sum(const std::vector<double>& values)
   d.gradients->receive();
   d.summed = true;
   std::vector<double> sums;
-  for (const std::vector<double>& column : columns)
-    sums.push_back(ranks::tree_sum(column.data(), static_cast<std::int64_t>(column.size())));
+  for (const std::vector<double>& column : columns) sums.push_back(ranks::tree_sum(column.data(), std::ssize(column)));
   return sums;
 }
 
@@ -329,8 +328,8 @@ void DistributedOptimizer::save(const std::string& path) {
 void DistributedOptimizer::check(const std::string& path) const {
   const ArrayFile file(path);
   for (const ArrayFile::Entry& needed : data_->entries()) {
-    const auto found = std::find_if(file.entries().begin(), file.entries().end(),
-                                    [&](const ArrayFile::Entry& entry) { return entry.name == needed.name; });
+    const auto found =
+        std::ranges::find_if(file.entries(), [&](const ArrayFile::Entry& entry) { return entry.name == needed.name; });
     if (found == file.entries().end() || found->dtype != needed.dtype || found->shape != needed.shape)
       throw FileError(path + " does not hold '" + needed.name + "' as " + name_of(needed.dtype) + " " +
                       to_string(needed.shape) + ": it is from another optimiser or model");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ceiling.hpp"
+
 namespace xtape::ranks {
 
 namespace {
@@ -52,7 +54,7 @@ GradientLayout layout_of(const Store& weights, const std::vector<std::size_t>& o
       layout.piece_at[i] = layout.bytes + static_cast<std::size_t>(layout.pieces[i].begin) * size_of(array.dtype());
       layout.buckets.back().pieces.push_back(i);
     }
-    layout.bytes += (array.bytes() + alignment - 1) / alignment * alignment;
+    layout.bytes += round_up(array.bytes(), alignment);
   }
   for (GradientLayout::Bucket& bucket : layout.buckets) deal(layout, bucket, weights, ranks);
   return layout;

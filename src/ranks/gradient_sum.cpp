@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "contains.hpp"
 #include "kernels.hpp"
 #include "plan/memory.hpp"
 #include "threads.hpp"
@@ -23,7 +24,7 @@ std::vector<std::size_t> order_of(const Vars& gradients) {
   const auto when = [&](std::size_t i) {
     return gradients[i].empty() ? std::numeric_limits<std::int32_t>::max() : gradients[i].id().node;
   };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
   return order;
 }
 
@@ -139,7 +140,7 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
   const int slot_now = shard_slot + (in_sequence_ ? 1 : 0);
   const int pushed = ends_shard ? stack_.push({next_shard_, next_shard_ + 1}) : 0;
   const int lefts = pushed + (in_sequence_ ? 1 : 0);
-  const bool is_top = ends_shard && std::find(tops_.begin(), tops_.end(), stack_.tops().back()) != tops_.end();
+  const bool is_top = ends_shard && contains(tops_, stack_.tops().back());
 
   Vars present;
   std::vector<Array> memory;
@@ -187,18 +188,17 @@ void GradientSum::play(Player& player, const Vars& gradients, const std::vector<
 void GradientSum::complete(const GradientLayout::Bucket& bucket, int slot_now, int lefts, bool is_top) {
   const int result = slot_now - lefts;
   if (lefts > 0)
-    parallel_for(threads_, static_cast<std::int64_t>(bucket.pieces.size()), 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t i = begin; i < end; ++i) {
-                     const std::size_t index = bucket.pieces[i];
-                     const Piece& piece = layout_.pieces[index];
-                     std::byte* from = slot(slot_now) + layout_.piece_at[index];
-                     if (weights_[piece.weight].value.dtype() == Dtype::float64)
-                       add_lefts<double>(from, lefts, layout_.bytes, piece.count);
-                     else
-                       add_lefts<float>(from, lefts, layout_.bytes, piece.count);
-                   }
-                 });
+    parallel_for(threads_, std::ssize(bucket.pieces), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::size_t index = bucket.pieces[i];
+        const Piece& piece = layout_.pieces[index];
+        std::byte* from = slot(slot_now) + layout_.piece_at[index];
+        if (weights_[piece.weight].value.dtype() == Dtype::float64)
+          add_lefts<double>(from, lefts, layout_.bytes, piece.count);
+        else
+          add_lefts<float>(from, lefts, layout_.bytes, piece.count);
+      }
+    });
   if (!is_top) return;
   for (int rank = 0; rank < group_.size(); ++rank) {
     const Bytes& range = bucket.of_rank[rank];

@@ -70,7 +70,7 @@ bool RankGroup::any(bool here) {
   if (size_ == 1) return here;
   std::vector<std::string> of_rank(static_cast<std::size_t>(size_), std::string(1, here ? 1 : 0));
   all_gather(of_rank);
-  return std::any_of(of_rank.begin(), of_rank.end(), [](const std::string& each) { return each[0] != 0; });
+  return std::ranges::any_of(of_rank, [](const std::string& each) { return each[0] != 0; });
 }
 
 std::string RankGroup::name(int rank) const {

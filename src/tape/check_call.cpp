@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "nearest.hpp"
 
 namespace xtape {
@@ -59,14 +60,13 @@ void check_attributes(const Op& op, const Attributes& attributes) {
       throw Error("attribute '" + spec.name + "' takes " + name_of(spec.type) + ", not " + to_string(*value));
   }
   for (const auto& item : attributes.items())
-    if (std::find(names.begin(), names.end(), item.first) == names.end())
+    if (!contains(names, item.first))
       throw Error("has no attribute '" + item.first + "'" + did_you_mean(item.first, names));
 }
 }  // namespace
 
 void check_arity(const Op& op, std::size_t count) {
-  const auto needed =
-      std::count_if(op.inputs.begin(), op.inputs.end(), [](const InputSpec& spec) { return spec.arity == Arity::one; });
+  const auto needed = std::ranges::count_if(op.inputs, [](const InputSpec& spec) { return spec.arity == Arity::one; });
   const bool many = !op.inputs.empty() && op.inputs.back().arity == Arity::many;
   if (count >= static_cast<std::size_t>(needed) && (many || count <= op.inputs.size())) return;
   std::string list;

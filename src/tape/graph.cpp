@@ -5,6 +5,12 @@
 
 namespace xtape {
 
+std::vector<ValueType> types_of(const Vars& vars) {
+  std::vector<ValueType> types;
+  for (const Var& var : vars) types.push_back(var.type());
+  return types;
+}
+
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {
   std::vector<bool> needed(tape.size(), false);
   // does not visit the nodes after the last of `values`, because programs record gradients of early values one by one

@@ -24,6 +24,8 @@ inline const ValueType& type_of(const Tape& tape, ValueId id) {
   return node_of(tape, id.node).outputs[id.output];
 }
 
+std::vector<ValueType> types_of(const Vars& vars);
+
 const TapeData& data_of(const Tape& tape);
 
 /// Stores one T for each value of a tape. The tape must outlive the table.

@@ -11,44 +11,6 @@
 
 namespace xtape {
 
-namespace {
-/// The 64-bit FNV-1a hash.
-class Hash {
- public:
-  Hash& add(const std::string& text) {
-    for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add_byte(0xff);  // so that ("a", "b") and ("ab", "") differ
-    return *this;
-  }
-  Hash& add(std::int64_t number) {
-    for (int i = 0; i < 8; ++i) add_byte(static_cast<unsigned char>(number >> (8 * i)));
-    return *this;
-  }
-  std::uint64_t value() const { return value_; }
-
- private:
-  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 1099511628211ULL; }
-  std::uint64_t value_ = 14695981039346656037ULL;
-};
-
-std::uint64_t place_hash(const Site& site, const Op& op) {
-  return Hash().add(site.scope->path).add(site.line).add(op.name).value();
-}
-
-/// Returns the site of the next call of `op`: the current scope and line, and the number of earlier calls of `op` at
-/// this place.
-Site next_site(TapeData& data, const Op& op) {
-  if (data.site_is_fixed) return data.site;
-  Site site = data.site;
-  if (site.op == nullptr) site.op = &op;
-  const std::uint64_t place = place_hash(site, op);
-  site.occurrence = data.occurrences[place]++;
-  data.counted.push_back(place);
-  site.key = Hash().add(static_cast<std::int64_t>(place)).add(site.occurrence).value();
-  return site;
-}
-}  // namespace
-
 const char* name_of(Mode mode) {
   return mode == Mode::train ? "train" : mode == Mode::eval ? "eval" : "predict";
 }
@@ -111,7 +73,7 @@ namespace {
 /// Returns the dtype of a list of literals.
 Dtype dtype_of(std::initializer_list<Literal> values, const Tape& tape) {
   const auto all = [&](bool (Literal::*is)() const) {
-    return values.size() > 0 && std::all_of(values.begin(), values.end(), [&](const Literal& each) { return (each.*is)(); });
+    return values.size() > 0 && std::ranges::all_of(values, [&](const Literal& each) { return (each.*is)(); });
   };
   return all(&Literal::is_boolean) ? Dtype::boolean : all(&Literal::is_whole) ? Dtype::int64 : tape.default_dtype();
 }
@@ -124,7 +86,7 @@ Var Tape::constant(const Literal& value, std::optional<Dtype> dtype, Caller call
 
 Var Tape::constant(std::initializer_list<Literal> values, std::optional<Dtype> dtype, Caller caller) {
   return as_call(*this, &constant_op(), caller, [&] {
-    const Shape shape{static_cast<std::int64_t>(values.size())};
+    const Shape shape{std::ssize(values)};
     return constant(array_of(values, dtype.value_or(dtype_of(values, *this)), shape));
   });
 }
@@ -200,9 +162,7 @@ void check_outputs(const Tape& tape, const Node& node) {
       throw ShapeError(text);
     }
 }
-}  // namespace
 
-namespace {
 /// Throws Error if an input, parameter or constant has inputs or several outputs. Throws Error if a parameter or
 /// constant has no array of the type of its output.
 void check_source(const Node& node) {
@@ -256,8 +216,6 @@ ValueId push(TapeData& data, Node&& node) {
   return {index, 0};
 }
 
-namespace {
-/// Removes the nodes from index `size` on, and all references to these nodes.
 void drop_nodes(TapeData& data, std::size_t size) {
   const auto forget = [](auto& index_of, const auto& key, std::size_t index) {
     const auto found = index_of.find(key);
@@ -277,13 +235,10 @@ void drop_nodes(TapeData& data, std::size_t size) {
   data.capacity = 0;
 }
 
-/// Returns how many sites were counted before node `size`. If `enclose` replaced the nodes from `size` on, returns how
-/// many were counted before the replaced nodes.
 std::size_t counted_at(const TapeData& data, std::size_t size) {
   if (size < data.counted_before.size()) return data.counted_before[size];
   return std::min(data.counted.size(), data.enclosed_from);
 }
-}  // namespace
 
 void Tape::truncate(std::size_t size) {
   TapeData& data = *data_;
@@ -292,144 +247,6 @@ void Tape::truncate(std::size_t size) {
   drop_nodes(data, size);
   data.counted_before.resize(data.nodes.size());
   data.enclosed_from = TapeData::no_enclosed;
-}
-
-namespace {
-/// Returns whether the node is a literal. Each body has its own copies of literals, because fusion rules read literals.
-bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
-}  // namespace
-
-std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
-  if (size > this->size())
-    throw HandleError("enclose: the tape has no node " + std::to_string(size) + ": it has " +
-                      std::to_string(this->size()));
-  for (const Var& result : results)
-    if (result.tape() != *this) throw HandleError("enclose: a result is of another tape");
-  auto body = std::make_shared<Tape>(blank());
-  std::vector<Node> region;
-  for (std::size_t i = size; i < this->size(); ++i) region.push_back(node(i));
-  std::vector<ValueId> result_ids;
-  for (const Var& result : results) result_ids.push_back(result.id());
-  const std::size_t counted = counted_at(*data_, size);
-  drop_nodes(*data_, size);
-  data_->counted_before.resize(size);
-  // the sites of the enclosed nodes stay counted, because the body contains these nodes now
-  data_->enclosed_from = counted;
-
-  Vars outer;                                              // the outer values that become the inputs of the body
-  std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)
-  std::vector<std::int32_t> inner(region.size(), -1);      // region node -> body node
-  std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape
-  const auto first = static_cast<std::int32_t>(size);
-  const auto into_body = [&](ValueId id) -> ValueId {
-    if (id.node >= first && inner[id.node - first] >= 0)
-      return {inner[id.node - first], id.output};
-    const ValueId source = id.node >= first ? ValueId{hoisted[id.node - first], 0} : id;
-    for (const auto& pair : taken)
-      if (pair.first == source) return pair.second;
-    if (const Node& known = node(source.node); is_literal(known)) {
-      taken.emplace_back(source, body->append(known));
-      return taken.back().second;
-    }
-    const Var input = body->input("in" + std::to_string(outer.size()), type(source).shape, type(source).dtype);
-    taken.emplace_back(source, input.id());
-    outer.push_back(var(source));
-    return input.id();
-  };
-  for (std::size_t i = 0; i < region.size(); ++i) {
-    Node node = std::move(region[i]);
-    if (node.op->is_source()) {
-      hoisted[i] = append(std::move(node)).node;
-      continue;
-    }
-    for (ValueId& input : node.inputs) input = into_body(input);
-    inner[i] = body->append(std::move(node)).node;
-  }
-  for (ValueId& id : result_ids) id = into_body(id);
-  body->set_results(std::move(result_ids));
-  return {body, outer};
-}
-
-// Guards ------------------------------------------------------------------------------------------------------------
-
-Tape::Guard::Guard(std::shared_ptr<TapeData> tape, Site site, bool site_is_fixed, bool fused)
-    : tape_(std::move(tape)),
-      site_before_(tape_->site),
-      fixed_before_(tape_->site_is_fixed),
-      fused_before_(tape_->fused) {
-  tape_->site = std::move(site);
-  tape_->site_is_fixed = site_is_fixed;
-  tape_->fused = fused;
-}
-
-Tape::Guard::~Guard() {
-  tape_->site = std::move(site_before_);
-  tape_->site_is_fixed = fixed_before_;
-  tape_->fused = fused_before_;
-}
-
-Tape::Guard Tape::in_call(const Op* op, const Caller& caller) {
-  Site site = data_->site;
-  if (!data_->site_is_fixed && site.op == nullptr && !site.caller.known()) {
-    site.op = op;
-    if (site.scope->where.empty()) site.caller = caller;
-  }
-  return Guard(data_, std::move(site), data_->site_is_fixed, data_->fused);
-}
-
-Tape::Guard Tape::out_of_call() {
-  Site site = data_->site;
-  if (!data_->site_is_fixed) {
-    site.op = nullptr;
-    site.caller = {};
-  }
-  return Guard(data_, std::move(site), data_->site_is_fixed, data_->fused);
-}
-
-Tape::Guard Tape::in_scope(std::shared_ptr<const Scope> scope, std::int32_t line) {
-  if (!scope) throw Error("in_scope: the scope is null");
-  return Guard(data_, Site{std::move(scope), line, 0, 0}, false, data_->fused);
-}
-
-Tape::Guard Tape::in_site(const Site& site) {
-  Site complete = site;
-  if (!complete.scope) complete.scope = std::make_shared<const Scope>();
-  return Guard(data_, std::move(complete), true, data_->fused);
-}
-
-Tape::Guard Tape::in_fused_call() { return Guard(data_, data_->site, data_->site_is_fixed, true); }
-
-namespace {
-/// Throws Error if `inputs` cannot replace the inputs of the body on `tape`.
-void check_inlining(const Tape& tape, const Tape& body, const Vars& inputs) {
-  if (tape == body) throw Error("inline_body: a tape cannot be recorded on itself");
-  const std::vector<ValueId> places = body.inputs();
-  if (places.size() != inputs.size())
-    throw Error("inline_body: the body has " + std::to_string(places.size()) + " inputs, got " +
-                std::to_string(inputs.size()));
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (inputs[i].tape() != tape) throw HandleError("inline_body: an input is of another tape");
-    if (inputs[i].type() != body.type(places[i]))
-      throw ShapeError("inline_body: input " + std::to_string(i) + " of the body is " +
-                       to_string(body.type(places[i])) + ", got " + to_string(inputs[i].type()));
-  }
-}
-}  // namespace
-
-Vars inline_body(Tape tape, const Tape& body, const Vars& inputs) {
-  check_inlining(tape, body, inputs);
-  Copier copier(body, tape);
-  std::size_t next_input = 0;
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    const auto index = static_cast<std::int32_t>(i);
-    if (body.node(i).op == &input_op())
-      copier.replace({index, 0}, inputs[next_input++].id());
-    else
-      copier.copy(index);
-  }
-  Vars results;
-  for (const ValueId& id : body.results()) results.push_back(tape.var(copier.now(id)));
-  return results;
 }
 
 }  // namespace xtape

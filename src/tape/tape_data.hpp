@@ -37,6 +37,17 @@ struct TapeData {
   std::uint32_t next_serial = 1;
 };
 
+/// Returns the site of the next call of `op`: the current scope and line, and the number of earlier calls of `op` at
+/// this place. Counts this call.
+Site next_site(TapeData& data, const Op& op);
+
+/// Removes the nodes from index `size` on, and all references to these nodes.
+void drop_nodes(TapeData& data, std::size_t size);
+
+/// Returns how many sites were counted before node `size`. If `enclose` replaced the nodes from `size` on, returns how
+/// many were counted before the replaced nodes.
+std::size_t counted_at(const TapeData& data, std::size_t size);
+
 /// Appends a node without checks. Sets its serial number, and its site if the node has none.
 ValueId push(TapeData& data, Node&& node);
 

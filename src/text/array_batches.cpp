@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <optional>
+#include <span>
 
 #include "batch_size.hpp"
 #include "copy_rows.hpp"
-#include "order.hpp"
+#include "shuffled_rows.hpp"
 
 namespace xtape {
 
@@ -54,35 +53,17 @@ void check_same(const ArrayRows& training, const ArrayRows& validation) {
 
 struct ArrayBatches::Data {
   ArrayRows training, validation;
-  ArrayBatchesOptions options;
-  // the epoch to which `order` belongs; `order` is kept, because each batch of the epoch needs it
-  std::optional<std::uint64_t> ordered = {};
-  std::vector<std::uint32_t> order = {};
-  std::vector<std::uint32_t> in_order = {};  // the rows of the validation split
+  ShuffledRows batches;
 
-  std::int64_t batches(const ArrayRows& rows) const {
-    return (static_cast<std::int64_t>(rows.size()) - 1) / options.rows + 1;
-  }
-  /// Returns the range of rows of batch `index` of a split.
-  std::pair<std::size_t, std::size_t> range(const ArrayRows& rows, std::uint64_t index) const {
-    const auto count = static_cast<std::uint64_t>(batches(rows));
-    return {rows.size() * index / count, rows.size() * (index + 1) / count};
-  }
-  void shuffle(std::uint64_t epoch) {
-    if (ordered == epoch) return;
-    order = shuffled(static_cast<std::uint32_t>(training.size()), options.seed, streams::epochs + 2 * epoch);
-    ordered = epoch;
-  }
   BatchArrays shaped(std::int64_t rows) const {
     BatchArrays batch;
     for (const auto& [name, array] : training.arrays)
       batch.add(name, Array(array.dtype(), with_rows(array.shape(), rows)));
     return batch;
   }
-  /// Fills the batch with the rows of `chosen` from `first` to `last`.
-  void write(const ArrayRows& rows, const std::vector<std::uint32_t>& chosen, std::size_t first, std::size_t last,
-             BatchArrays& batch) const {
-    const auto count = static_cast<std::int64_t>(last - first);
+  /// Fills the batch with these rows of a split.
+  void write(const ArrayRows& split, std::span<const std::uint32_t> rows, BatchArrays& batch) const {
+    const auto count = std::ssize(rows);
     bool fits = batch.size() == training.arrays.size();
     for (const auto& [name, array] : training.arrays) {
       const Array* into = batch.find(name);
@@ -90,7 +71,7 @@ struct ArrayBatches::Data {
           fits && into != nullptr && into->dtype() == array.dtype() && into->shape() == with_rows(array.shape(), count);
     }
     if (!fits) batch = shaped(count);
-    for (const auto& [name, array] : rows.arrays) copy_rows(array, chosen.data() + first, count, batch.at(name).data());
+    for (const auto& [name, array] : split.arrays) copy_rows(array, rows.data(), count, batch.at(name).data());
   }
 };
 
@@ -99,52 +80,43 @@ ArrayBatches::ArrayBatches(ArrayRows training, ArrayRows validation, const Array
   check(validation, "validation");
   check_same(training, validation);
   if (options.rows < 1) throw Error("a batch must have at least one row, got " + std::to_string(options.rows));
-  const std::int64_t rows = std::min(options.rows, static_cast<std::int64_t>(training.size()));
+  const ShuffledRows batches(training.size(), validation.size(), options.rows, options.seed);
   for (const auto& [name, array] : training.arrays)
-    check_batch_size(rows, std::max<std::int64_t>(1, count_of(with_rows(array.shape(), 1))));
-  std::vector<std::uint32_t> in_order(validation.size());
-  std::iota(in_order.begin(), in_order.end(), 0U);
-  data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), options, {}, {}, in_order});
+    check_batch_size(batches.rows(), std::max<std::int64_t>(1, count_of(with_rows(array.shape(), 1))));
+  data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), batches});
 }
 ArrayBatches::~ArrayBatches() = default;
 
 std::int64_t ArrayBatches::rows() const {
-  return std::min(data_->options.rows, static_cast<std::int64_t>(data_->training.size()));
+  return data_->batches.rows();
 }
 BatchArrays ArrayBatches::blank() const {
-  return data_->shaped((static_cast<std::int64_t>(data_->training.size()) - 1) / epoch_batches() + 1);
+  return data_->shaped(data_->batches.largest());
 }
 std::int64_t ArrayBatches::epoch_batches() const {
-  return data_->batches(data_->training);
+  return data_->batches.epoch_batches();
 }
 std::int64_t ArrayBatches::validation_batches() const {
-  return data_->batches(data_->validation);
+  return data_->batches.validation_batches();
 }
 
 void ArrayBatches::training(std::uint64_t index, BatchArrays& batch) const {
-  const auto count = static_cast<std::uint64_t>(epoch_batches());
-  data_->shuffle(index / count);
-  const auto [first, last] = data_->range(data_->training, index % count);
-  data_->write(data_->training, data_->order, first, last, batch);
+  data_->write(data_->training, data_->batches.training(index), batch);
 }
 
 std::string ArrayBatches::training_place(std::uint64_t index, const std::string& array, std::int64_t row) const {
-  const auto count = static_cast<std::uint64_t>(epoch_batches());
-  const auto [first, last] = data_->range(data_->training, index % count);
-  if (!data_->training.arrays.has(array) || row < 0 || static_cast<std::uint64_t>(row) >= last - first) return "";
-  data_->shuffle(index / count);
-  return data_->training.place(data_->order[first + static_cast<std::size_t>(row)]);
+  const std::span<const std::uint32_t> rows = data_->batches.training(index);
+  if (!data_->training.arrays.has(array) || row < 0 || static_cast<std::size_t>(row) >= rows.size()) return "";
+  return data_->training.place(rows[static_cast<std::size_t>(row)]);
 }
 
 void ArrayBatches::validation(std::int64_t index, BatchArrays& batch) const {
   check_validation_index(index, validation_batches());
-  const auto [first, last] = data_->range(data_->validation, static_cast<std::uint64_t>(index));
-  data_->write(data_->validation, data_->in_order, first, last, batch);
+  data_->write(data_->validation, data_->batches.validation(index), batch);
 }
 
 void ArrayBatches::validation_sample(std::uint64_t index, BatchArrays& batch) const {
-  const auto count = static_cast<std::uint64_t>(validation_batches());
-  validation(static_cast<std::int64_t>(draw_below(count, data_->options.seed, streams::rows_sample, index)), batch);
+  validation(data_->batches.validation_sample(index), batch);
 }
 
 }  // namespace xtape

@@ -76,7 +76,7 @@ ArrayRows rows_of_csv(const std::string& path, const std::vector<ArrayInput>& in
   bool all = false;
   for (const ArrayInput& input : inputs) {
     named.insert(input.columns.begin(), input.columns.end());
-    all = all || std::count(input.columns.begin(), input.columns.end(), "*") > 0;
+    all = all || std::ranges::count(input.columns, "*") > 0;
     if (input.labels) csv.labels.push_back(input.columns.at(0));
   }
   if (!all) csv.columns.assign(named.begin(), named.end());

@@ -86,8 +86,8 @@ Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<s
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const std::vector<std::string> hypothesis = words_of(hypotheses, i, "hypotheses");
     const std::vector<std::string> reference = words_of(references, i, "references");
-    bleu.hypothesis_length += static_cast<std::int64_t>(hypothesis.size());
-    bleu.reference_length += static_cast<std::int64_t>(reference.size());
+    bleu.hypothesis_length += std::ssize(hypothesis);
+    bleu.reference_length += std::ssize(reference);
     count(hypothesis, reference, matched, total);
   }
   bleu.brevity_penalty = brevity_penalty(bleu.hypothesis_length, bleu.reference_length);

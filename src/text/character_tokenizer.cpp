@@ -47,7 +47,7 @@ std::int32_t CharacterTokenizer::end() const {
 
 std::int64_t CharacterTokenizer::size() const {
   const bool one_more = unknown_ == Unknown::token && !special_tokens_;
-  return first() + static_cast<std::int64_t>(characters_.size()) + (one_more ? 1 : 0);
+  return first() + std::ssize(characters_) + (one_more ? 1 : 0);
 }
 
 Tokens CharacterTokenizer::encode(const std::string& text) const {

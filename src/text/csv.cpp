@@ -3,6 +3,7 @@
 #include <limits>
 #include <set>
 
+#include "contains.hpp"
 #include "csv_lines.hpp"
 #include "fields.hpp"
 #include "joined.hpp"
@@ -24,10 +25,6 @@ bool is_missing(const std::string& field) {
   return words.count(trimmed(field)) != 0;
 }
 
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Reads the fields of one file.
 class CsvReader {
  public:
@@ -44,13 +41,13 @@ class CsvReader {
 
   CsvTable table() {
     CsvTable table;
-    table.rows = static_cast<std::int64_t>(numbers_.size());
+    table.rows = std::ssize(numbers_);
     std::vector<std::string> wanted = options_.columns.empty() ? names_ : options_.columns;
     for (const std::string& name : options_.labels)
-      if (!holds(wanted, name)) wanted.push_back(name);
+      if (!contains(wanted, name)) wanted.push_back(name);
     require_memory_left(numbers_.size() * wanted.size() * size_of(options_.dtype), "the numbers of " + path_);
     for (const std::string& name : wanted) {
-      const bool label = holds(options_.labels, name);
+      const bool label = contains(options_.labels, name);
       table.columns.add(name, Array(label ? Dtype::int64 : options_.dtype, {table.rows}));
     }
     std::vector<std::vector<std::string>> words(wanted.size());  // the words of label columns
@@ -60,14 +57,14 @@ class CsvReader {
       const std::vector<std::string> fields = fields_at(numbers_[row]);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         const std::string& field = fields[places[i]];
-        if (holds(options_.labels, wanted[i]))
+        if (contains(options_.labels, wanted[i]))
           words[i].push_back(label(field, wanted[i], row));
         else
           read_number(field, wanted[i], row, table.columns.at(wanted[i]));
       }
     }
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      if (holds(options_.labels, wanted[i])) index(words[i], wanted[i], table);
+      if (contains(options_.labels, wanted[i])) index(words[i], wanted[i], table);
     return table;
   }
 
@@ -94,7 +91,7 @@ class CsvReader {
     const std::vector<std::string> first = fields_at(numbers_[0]);
     for (std::size_t i = 0; i < first.size(); ++i) {
       const std::string name = options_.header ? trimmed(first[i]) : std::to_string(i);
-      if (holds(names_, name)) fail(numbers_[0], "two columns have the name '" + name + "'");
+      if (contains(names_, name)) fail(numbers_[0], "two columns have the name '" + name + "'");
       names_.push_back(name);
     }
     if (options_.header) numbers_.erase(numbers_.begin());
@@ -112,7 +109,7 @@ class CsvReader {
   }
 
   std::size_t place_of(const std::string& name) const {
-    const auto found = std::find(names_.begin(), names_.end(), name);
+    const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) {
       const std::string meant = did_you_mean(name, names_);
       throw FileError(path_ + " has no column '" + name + "'" + meant + " (columns: " + joined_first(names_, 20) + ")" +
@@ -180,7 +177,7 @@ Array side_by_side(const CsvTable& table, const std::vector<std::string>& names)
     if (!is_floating(columns.back()->dtype()))
       throw DtypeError("column '" + name + "' has labels, not numbers: read it with at()");
   }
-  const auto width = static_cast<std::int64_t>(names.size());
+  const auto width = std::ssize(names);
   Array matrix(columns[0]->dtype(), {table.rows, width});
   for (std::int64_t j = 0; j < width; ++j)
     for (std::int64_t i = 0; i < table.rows; ++i)
@@ -200,7 +197,7 @@ Array CsvTable::matrix_without(const std::vector<std::string>& names) const {
   for (const std::string& name : names) static_cast<void>(columns.at(name));
   std::vector<std::string> others;
   for (const auto& [name, array] : columns)
-    if (is_floating(array.dtype()) && !holds(names, name)) others.push_back(name);
+    if (is_floating(array.dtype()) && !contains(names, name)) others.push_back(name);
   return side_by_side(*this, others);
 }
 

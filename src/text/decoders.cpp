@@ -51,11 +51,7 @@ void with_bytes(Pieces& pieces) {
 }
 
 Decoder metaspace(const JsonNode& node) {
-  const std::string space = text_of(node, "replacement", "\u2581");
-  if (space.empty()) node.at("replacement").fail("\"replacement\" must not be empty");
-  const std::string missing = flag_of(node, "add_prefix_space", true) ? "always" : "never";
-  const bool drops = text_of(node, "prepend_scheme", missing) != "never";
-  return [=](Pieces& pieces) {
+  return [space = space_of(node), drops = prepend_scheme(node) != "never"](Pieces& pieces) {
     for (std::size_t i = 0; i < pieces.size(); ++i) replace_all(pieces[i], space, i == 0 && drops ? "" : " ");
   };
 }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "each_line.hpp"
 #include "input_watch.hpp"
 #include "process_memory.hpp"
 #include "xtape/error.hpp"
@@ -142,17 +143,11 @@ std::string read_text(const std::string& path, const ReadOptions& options) {
 
 std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options) {
   const std::string text = read_compressed(path, options);
-  const auto count = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
   require_memory(path, "a copy of its lines", text.size() + count * sizeof(std::string));
   std::vector<std::string> lines;
   lines.reserve(count + 1);
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t newline = std::min(text.find('\n', begin), text.size());
-    std::size_t end = newline;
-    if (end > begin && text[end - 1] == '\r') --end;
-    lines.push_back(text.substr(begin, end - begin));
-    begin = newline + 1;
-  }
+  for_each_line(text, [&](std::string line) { lines.push_back(std::move(line)); });
   return lines;
 }
 

@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <span>
 
 #include "batch_size.hpp"
 #include "image_files.hpp"
-#include "order.hpp"
+#include "shuffled_rows.hpp"
 #include "xtape/images.hpp"
 #include "xtape/literal.hpp"
 
@@ -69,7 +69,7 @@ Array image_array(const Images& images, const ImageOptions& options) {
   check_pixels(images);
   check_options(options, images.shape);
   const std::int64_t each = images.shape.pixels();
-  const auto count = static_cast<std::int64_t>(images.pixels.size()) / std::max<std::int64_t>(1, each);
+  const auto count = std::ssize(images.pixels) / std::max<std::int64_t>(1, each);
   Array array(Dtype::float32, {count, images.shape.channels, images.shape.height, images.shape.width});
   for (std::int64_t i = 0; i < count; ++i)
     write_image(images, static_cast<std::size_t>(i), options, {}, array.as<float>() + i * each);
@@ -79,22 +79,8 @@ Array image_array(const Images& images, const ImageOptions& options) {
 struct ImageBatches::Data {
   Images training, validation;
   ImageBatchesOptions options;
-  std::optional<std::uint64_t> ordered;  // the epoch of `order`; every batch of this epoch needs `order`
-  std::vector<std::uint32_t> order;
+  ShuffledRows batches;
 
-  std::int64_t batches(const Images& images) const {
-    return (static_cast<std::int64_t>(images.size()) - 1) / options.rows + 1;
-  }
-  /// Returns the range of rows of batch `index` of a split.
-  std::pair<std::size_t, std::size_t> range(const Images& images, std::uint64_t index) const {
-    const auto count = static_cast<std::uint64_t>(batches(images));
-    return {images.size() * index / count, images.size() * (index + 1) / count};
-  }
-  void shuffle(std::uint64_t epoch) {
-    if (ordered == epoch) return;
-    order = shuffled(static_cast<std::uint32_t>(training.size()), options.seed, streams::epochs + 2 * epoch);
-    ordered = epoch;
-  }
   Variation variation(std::uint64_t epoch, std::uint32_t image) const {
     const auto draw = [&](std::int64_t bound, std::uint64_t which) {
       return static_cast<std::int64_t>(draw_below(static_cast<std::uint64_t>(bound), options.seed,
@@ -107,32 +93,35 @@ struct ImageBatches::Data {
     const auto [channels, height, width] = training.shape;
     return {{"images", Array(Dtype::float32, {rows, channels, height, width})}, {"label", Array(Dtype::int64, {rows})}};
   }
-  /// Fills the batch with images. choose(i) returns the index and the variation of row i.
-  template <class Choose>
-  void write(const Images& images, std::size_t rows, const Choose& choose, BatchArrays& batch) const {
-    const auto count = static_cast<std::int64_t>(rows);
+  /// Fills the batch with these images of a split. vary(image) returns the variation of an image.
+  template <class Vary>
+  void write(const Images& images, std::span<const std::uint32_t> rows, const Vary& vary, BatchArrays& batch) const {
+    const auto count = std::ssize(rows);
     const Array* array = batch.find("images");
     const Shape shape = {count, images.shape.channels, images.shape.height, images.shape.width};
     if (array == nullptr || array->shape() != shape) batch = shaped(count);
-    for (std::size_t i = 0; i < rows; ++i) {
-      const auto [image, variation] = choose(i);
-      write_image(images, image, options.images, variation,
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      write_image(images, rows[i], options.images, vary(rows[i]),
                   batch.at("images").as<float>() + static_cast<std::int64_t>(i) * images.shape.pixels());
-      batch.at("label").as<std::int64_t>()[i] = images.labels[image];
+      batch.at("label").as<std::int64_t>()[i] = images.labels[rows[i]];
     }
   }
 };
 
 ImageBatches::ImageBatches(Images training, Images validation, const ImageBatchesOptions& options) {
-  for (const auto& [name, images] : {std::pair("training", &training), std::pair("validation", &validation)})
+  for (const auto& [name, images] : {std::pair("training", &training), std::pair("validation", &validation)}) {
     if (images->size() == 0) throw Error(std::string("the ") + name + " split has no images");
+    if (images->size() > std::numeric_limits<std::uint32_t>::max())
+      throw Error(std::string("the ") + name + " split has " + std::to_string(images->size()) +
+                  " images, more than 2^32 - 1");
+  }
   for (const Images* images : {&training, &validation}) {
     check_pixels(*images);
     if (images->pixels.size() / static_cast<std::size_t>(images->shape.pixels()) != images->size())
       throw Error(std::to_string(images->pixels.size()) + " pixels are no " + std::to_string(images->size()) +
                   " images with " + to_string(images->shape));
     for (const std::int64_t label : images->labels)
-      if (label < 0 || label >= static_cast<std::int64_t>(images->names.size()))
+      if (label < 0 || label >= std::ssize(images->names))
         throw Error("there is no name of label " + std::to_string(label));
   }
   if (training.shape != validation.shape)
@@ -140,62 +129,49 @@ ImageBatches::ImageBatches(Images training, Images validation, const ImageBatche
                 to_string(validation.shape) + ", " + training.place(0) + " has " + to_string(training.shape));
   if (training.names != validation.names) throw Error("the images of both splits must have the same names of labels");
   if (options.rows < 1) throw Error("a batch must have at least one image, got " + std::to_string(options.rows));
-  if (training.size() > std::numeric_limits<std::uint32_t>::max())
-    throw Error("the training split has " + std::to_string(training.size()) + " images, more than 2^32 - 1");
   const std::int64_t pixels = std::max<std::int64_t>(1, training.shape.pixels());
-  const std::int64_t rows = std::min(options.rows, static_cast<std::int64_t>(training.size()));
-  if (rows > most_batch_tokens / pixels)
-    throw Error("a batch of " + std::to_string(rows) + " images of " + std::to_string(pixels) +
+  const ShuffledRows batches(training.size(), validation.size(), options.rows, options.seed);
+  if (batches.rows() > most_batch_tokens / pixels)
+    throw Error("a batch of " + std::to_string(batches.rows()) + " images of " + std::to_string(pixels) +
                 " numbers is too large: the limit is " + std::to_string(most_batch_tokens) + " numbers");
   check_options(options.images, training.shape);
-  data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), options, {}, {}});
+  data_ = std::make_unique<Data>(Data{std::move(training), std::move(validation), options, batches});
 }
 ImageBatches::~ImageBatches() = default;
 
 std::int64_t ImageBatches::rows() const {
-  return std::min(data_->options.rows, static_cast<std::int64_t>(data_->training.size()));
+  return data_->batches.rows();
 }
 BatchArrays ImageBatches::blank() const {
-  const auto all = static_cast<std::int64_t>(data_->training.size());
-  return data_->shaped((all - 1) / epoch_batches() + 1);
+  return data_->shaped(data_->batches.largest());
 }
 std::int64_t ImageBatches::epoch_batches() const {
-  return data_->batches(data_->training);
+  return data_->batches.epoch_batches();
 }
 std::int64_t ImageBatches::validation_batches() const {
-  return data_->batches(data_->validation);
+  return data_->batches.validation_batches();
 }
 
 void ImageBatches::training(std::uint64_t index, BatchArrays& batch) const {
-  const auto count = static_cast<std::uint64_t>(epoch_batches());
-  const std::uint64_t epoch = index / count;
-  data_->shuffle(epoch);
-  const auto [first, last] = data_->range(data_->training, index % count);
-  const auto choose = [&, first = first](std::size_t row) {
-    const std::uint32_t image = data_->order[first + row];
-    return std::pair(image, data_->variation(epoch, image));
-  };
-  data_->write(data_->training, last - first, choose, batch);
+  const std::uint64_t epoch = data_->batches.epoch_of(index);
+  const auto vary = [&](std::uint32_t image) { return data_->variation(epoch, image); };
+  data_->write(data_->training, data_->batches.training(index), vary, batch);
 }
 
 std::string ImageBatches::training_place(std::uint64_t index, const std::string& array, std::int64_t row) const {
-  const auto count = static_cast<std::uint64_t>(epoch_batches());
-  const auto [first, last] = data_->range(data_->training, index % count);
-  if ((array != "images" && array != "label") || row < 0 || static_cast<std::uint64_t>(row) >= last - first) return "";
-  data_->shuffle(index / count);
-  return data_->training.place(data_->order[first + static_cast<std::size_t>(row)]);
+  const std::span<const std::uint32_t> rows = data_->batches.training(index);
+  if ((array != "images" && array != "label") || row < 0 || static_cast<std::size_t>(row) >= rows.size()) return "";
+  return data_->training.place(rows[static_cast<std::size_t>(row)]);
 }
 
 void ImageBatches::validation(std::int64_t index, BatchArrays& batch) const {
   check_validation_index(index, validation_batches());
-  const auto [first, last] = data_->range(data_->validation, static_cast<std::uint64_t>(index));
-  const auto choose = [first = first](std::size_t row) { return std::pair(first + row, Variation()); };
-  data_->write(data_->validation, last - first, choose, batch);
+  const auto unvaried = [](std::uint32_t) { return Variation(); };
+  data_->write(data_->validation, data_->batches.validation(index), unvaried, batch);
 }
 
 void ImageBatches::validation_sample(std::uint64_t index, BatchArrays& batch) const {
-  const auto count = static_cast<std::uint64_t>(validation_batches());
-  validation(static_cast<std::int64_t>(draw_below(count, data_->options.seed, streams::rows_sample, index)), batch);
+  validation(data_->batches.validation_sample(index), batch);
 }
 
 }  // namespace xtape

@@ -29,7 +29,7 @@ void check_pixels(const Images& images) {
   std::int64_t each = 1;
   bool whole = channels > 0 && height > 0 && width > 0;
   for (const std::int64_t size : {channels, height, width}) whole = whole && checked_multiply(each, size);
-  if (!whole || static_cast<std::int64_t>(images.pixels.size()) % each != 0)
+  if (!whole || std::ssize(images.pixels) % each != 0)
     throw Error(std::to_string(images.pixels.size()) + " pixels are no images with " + to_string(images.shape));
 }
 
@@ -129,7 +129,7 @@ std::vector<std::string> sorted_names(const std::string& folder) {
   std::vector<std::string> names = names_in(folder);
   const auto hidden = [](const std::string& name) { return name[0] == '.'; };
   names.erase(std::remove_if(names.begin(), names.end(), hidden), names.end());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -158,21 +158,20 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
                 names.end());
     if (names.empty()) throw FileError(inside + " has no images; its name would be a label");
     for (std::size_t i = 0; i < names.size(); ++i)
-      files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()),
-                       static_cast<std::int64_t>(images.names.size()), path_in(inside, names[i])});
+      files.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(names.size()), std::ssize(images.names),
+                       path_in(inside, names[i])});
     images.names.push_back(name);
   }
   if (files.empty())
     throw FileError(folder +
                     " has no images: it must have a folder for each label, with .png, .pgm, .ppm or .pnm files");
-  std::stable_sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.place < b.place; });
+  std::ranges::stable_sort(files, [](const File& a, const File& b) { return a.place < b.place; });
   for (const File& file : files) {
     append_file(images, file.path, resize);
     images.labels.push_back(file.label);
     if (images.labels.size() > 1) continue;
     std::int64_t pixels = images.shape.pixels();
-    if (!checked_multiply(pixels, static_cast<std::int64_t>(files.size())))
-      throw FileError(folder + " has images of 2^63 pixels or more");
+    if (!checked_multiply(pixels, std::ssize(files))) throw FileError(folder + " has images of 2^63 pixels or more");
     require_memory_left(static_cast<std::size_t>(pixels), "the images of " + folder);
     images.pixels.reserve(static_cast<std::size_t>(pixels));
   }
@@ -223,7 +222,7 @@ Images read_array_file(const std::string& path) {
   images.labels = integers<std::int64_t>(labels, path + ": 'labels'", most_labels - 1);
   images.files = {path};
   if (images.labels.empty() || images.pixels.empty()) throw FileError(path + " has no images");
-  for (std::int64_t i = 0; i <= *std::max_element(images.labels.begin(), images.labels.end()); ++i)
+  for (std::int64_t i = 0; i <= *std::ranges::max_element(images.labels); ++i)
     images.names.push_back(std::to_string(i));
   return images;
 }

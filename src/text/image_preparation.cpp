@@ -149,7 +149,7 @@ class Reader {
     if (!found->is_array()) all.push_back(found->number());
     if (found->is_array())
       for (const JsonNode& each : found->elements()) all.push_back(each.number());
-    if (all.size() != 1 && static_cast<std::int64_t>(all.size()) != channels_)
+    if (all.size() != 1 && std::ssize(all) != channels_)
       found->fail("'" + std::string(key) + "' must be a number, or one for each channel, of which the model reads " +
                   std::to_string(channels_) + ", not " + std::to_string(all.size()));
     for (const double each : all)

@@ -70,7 +70,7 @@ constexpr std::int32_t half = 1 << (fraction_bits - 1);
 /// Resizes `rows` rows of pixels to another length.
 std::vector<std::uint8_t> along_rows(const std::vector<std::uint8_t>& pixels, std::int64_t length,
                                      const std::vector<Mix>& all) {
-  const std::int64_t rows = static_cast<std::int64_t>(pixels.size()) / length;
+  const std::int64_t rows = std::ssize(pixels) / length;
   std::vector<std::uint8_t> made;
   made.reserve(static_cast<std::size_t>(rows) * all.size());
   for (std::int64_t row = 0; row < rows; ++row)
@@ -86,13 +86,13 @@ std::vector<std::uint8_t> along_rows(const std::vector<std::uint8_t>& pixels, st
 /// Resizes planes of `height` rows to another number of rows.
 std::vector<std::uint8_t> along_columns(const std::vector<std::uint8_t>& pixels, std::int64_t height,
                                         std::int64_t width, const std::vector<Mix>& all) {
-  const std::int64_t planes = static_cast<std::int64_t>(pixels.size()) / (height * width);
+  const std::int64_t planes = std::ssize(pixels) / (height * width);
   std::vector<std::uint8_t> made;
   made.reserve(static_cast<std::size_t>(planes * width) * all.size());
   std::vector<std::int32_t> sums(static_cast<std::size_t>(width));
   for (std::int64_t plane = 0; plane < planes; ++plane)
     for (const Mix& mix : all) {
-      std::fill(sums.begin(), sums.end(), half);
+      std::ranges::fill(sums, half);
       const std::uint8_t* from = pixels.data() + (plane * height + mix.first) * width;
       for (const std::int32_t weight : mix.weights)
         for (std::int32_t& sum : sums) sum += weight * *from++;
@@ -108,7 +108,7 @@ std::vector<std::uint8_t> middle(const std::vector<std::uint8_t>& pixels, const 
   // rounded down, as in transformers. (C++ rounds towards 0.)
   const std::int64_t top = (shape.height - height) / 2 - (shape.height < height && (height - shape.height) % 2 != 0);
   const std::int64_t left = (shape.width - width) / 2 - (shape.width < width && (width - shape.width) % 2 != 0);
-  const std::int64_t planes = static_cast<std::int64_t>(pixels.size()) / (shape.height * shape.width);
+  const std::int64_t planes = std::ssize(pixels) / (shape.height * shape.width);
   std::vector<std::uint8_t> made;
   made.reserve(static_cast<std::size_t>(planes * height * width));
   for (std::int64_t plane = 0; plane < planes; ++plane)
@@ -154,7 +154,7 @@ Images resized(const Images& images, const ImageResize& resize) {
   const ImageShape& shape = images.shape;
   check_pixels(images);
   const ImageShape wanted = target(shape, resize);
-  const auto planes = static_cast<std::int64_t>(images.pixels.size()) / (shape.height * shape.width);
+  const auto planes = std::ssize(images.pixels) / (shape.height * shape.width);
   // Pillow 13 first resizes along the columns if the height shrinks by more than twice as many pixels as the width.
   const std::int64_t lower = shape.height - wanted.height;
   const bool columns_first = lower > 0 && lower > 2 * (shape.width - wanted.width);

@@ -105,15 +105,8 @@ void add(std::vector<Normalizer>& all, const JsonNode& node) {
   } else if (type == "Precompiled") {
     const JsonNode map = node.at("precompiled_charsmap");
     if (map.is_null() || map.text().empty()) return;
-    try {
-      all.emplace_back([charsmap = std::make_shared<const Charsmap>(map.text())](const std::string& text) {
-        return charsmap->applied(text);
-      });
-    } catch (const FileError&) {
-      throw;
-    } catch (const Error& error) {
-      map.fail(error.what());
-    }
+    const auto charsmap = at_node(map, [&] { return std::make_shared<const Charsmap>(map.text()); });
+    all.emplace_back([charsmap](const std::string& text) { return charsmap->applied(text); });
   } else {
     refuse_type(node, "the normalizer",
                 "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, "

@@ -114,7 +114,7 @@ std::int32_t Pipeline::token_of(const std::string& piece) const {
 }
 
 std::int64_t Pipeline::size() const {
-  const auto pieces = static_cast<std::int64_t>(model_->vocabulary().pieces().size());
+  const auto pieces = std::ssize(model_->vocabulary().pieces());
   return added_.empty() ? pieces : std::max(pieces, std::int64_t{added_.rbegin()->first} + 1);
 }
 

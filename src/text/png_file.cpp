@@ -111,7 +111,7 @@ Interleaved read_png(const std::string& path, const std::string& bytes) {
     image.shape = {3, png_get_image_height(reader.png, reader.info), png_get_image_width(reader.png, reader.info)};
     check_sides(image.shape, path);
     // Deflate compresses by a factor of at most 1032, and a pixel has at least one bit.
-    if (image.shape.height * image.shape.width / 8 > 1032 * static_cast<std::int64_t>(bytes.size()))
+    if (image.shape.height * image.shape.width / 8 > 1032 * std::ssize(bytes))
       fail_image(path, "the PNG image is cut off");
     reserve(image, path);
     if (png_get_rowbytes(reader.png, reader.info) != static_cast<std::size_t>(3 * image.shape.width))

@@ -93,13 +93,7 @@ class Respelling : public WordStep {
 PreTokenizers::PreTokenizers(const JsonNode& node) {
   for (const JsonNode& part : parts_of(node, "pretokenizers")) {
     if (by_bytes_) part.fail("a pre-tokenizer after \"ByteLevel\" is not supported");
-    try {
-      add(part);
-    } catch (const FileError&) {
-      throw;
-    } catch (const Error& error) {
-      part.fail(error.what());
-    }
+    at_node(part, [&] { add(part); });
   }
 }
 
@@ -141,13 +135,9 @@ void PreTokenizers::add(const JsonNode& node) {
   } else if (type == "CharDelimiterSplit") {
     split(WordPattern::literal(node.at("delimiter").text()), "Removed");
   } else if (type == "Metaspace") {
-    const std::string space = text_of(node, "replacement", "\u2581");
-    // Older files have add_prefix_space instead.
-    const std::string missing = flag_of(node, "add_prefix_space", true) ? "always" : "never";
-    const std::string scheme = text_of(node, "prepend_scheme", missing);
+    const std::string scheme = prepend_scheme(node), space = space_of(node);
     if (scheme != "always" && scheme != "first" && scheme != "never")
       node.at("prepend_scheme").fail("\"prepend_scheme\" must be always, first or never, not \"" + scheme + "\"");
-    if (space.empty()) node.at("replacement").fail("\"replacement\" must not be empty");
     steps_.push_back(std::make_shared<Respelling>(space, scheme));
     if (flag_of(node, "split", true)) split(WordPattern::literal(space), "MergedWithNext");
   } else {

@@ -89,7 +89,7 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
   for (const char* name : {"tokenizer.model", "spiece.model"}) {
     const std::string path = folder + "/" + name;
     if (!path_exists(path)) continue;
-    try {
+    return of_file(path, [&] {
       const SentencePieceTokenizer plain(read_text(path));
       PublishedTokens published = tokens_of(words, plain, target);
       if (published.pad < 0) published.pad = plain.pad();
@@ -99,11 +99,7 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
       // (spiece.model) do not.
       published.begins = published.start >= 0 && words.flag("add_bos_token", std::string(name) == "tokenizer.model");
       return std::make_unique<SentencePieceTokenizer>(plain.with_tokens(published));
-    } catch (const FileError&) {
-      throw;
-    } catch (const Error& error) {
-      throw FileError(path + ": " + error.what());
-    }
+    });
   }
   std::string path = folder + "/tokenizer.json";
   std::string text;

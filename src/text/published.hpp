@@ -10,6 +10,18 @@
 
 namespace xtape {
 
+/// Returns the result of `read`. Its errors begin with the path of the file.
+template <class Read>
+auto of_file(const std::string& path, const Read& read) {
+  try {
+    return read();
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    throw FileError(path + ": " + error.what());
+  }
+}
+
 Json json_of(const PublishedTokens& published);
 PublishedTokens read_published(const JsonNode& node);
 

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {
@@ -29,6 +28,17 @@ std::vector<JsonNode> parts_of(const JsonNode& node, const char* list) {
   return parts;
 }
 
+std::string space_of(const JsonNode& node) {
+  const std::string space = text_of(node, "replacement", "\u2581");
+  if (space.empty()) node.at("replacement").fail("\"replacement\" must not be empty");
+  return space;
+}
+
+std::string prepend_scheme(const JsonNode& node) {
+  // Older files have add_prefix_space instead.
+  return text_of(node, "prepend_scheme", flag_of(node, "add_prefix_space", true) ? "always" : "never");
+}
+
 std::int32_t read_token(const JsonNode& node) {
   return static_cast<std::int32_t>(node.integer(0, most_pieces - 1));
 }
@@ -37,13 +47,7 @@ WordPattern read_pattern(const JsonNode& node) {
   const bool regex = node.has("Regex");
   const JsonNode text = node.at(regex ? "Regex" : "String");
   if (!regex && text.text().empty()) text.fail("the text to be found must not be empty");
-  try {
-    return regex ? WordPattern(text.text()) : WordPattern::literal(text.text());
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    text.fail(error.what());
-  }
+  return at_node(text, [&] { return regex ? WordPattern(text.text()) : WordPattern::literal(text.text()); });
 }
 
 void refuse_type(const JsonNode& node, const std::string& what, const std::string& supported) {

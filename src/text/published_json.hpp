@@ -6,6 +6,7 @@
 
 #include "json_text.hpp"
 #include "word_pattern.hpp"
+#include "xtape/error.hpp"
 
 namespace xtape {
 
@@ -18,6 +19,21 @@ std::string text_of(const JsonNode& object, const char* key, const std::string& 
 /// Returns the elements of a "Sequence", including those of nested Sequences, or the node itself if it is not a
 /// Sequence.
 std::vector<JsonNode> parts_of(const JsonNode& node, const char* list);
+/// Returns the result of `make`. Errors of `make` get the location of the node.
+template <class Make>
+auto at_node(const JsonNode& node, const Make& make) {
+  try {
+    return make();
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& error) {
+    node.fail(error.what());
+  }
+}
+/// Returns the text that replaces a space in "Metaspace".
+std::string space_of(const JsonNode& node);
+/// Returns where "Metaspace" adds a space: "always", "first" or "never".
+std::string prepend_scheme(const JsonNode& node);
 /// Returns the token at a node.
 std::int32_t read_token(const JsonNode& node);
 /// Returns the pattern {"Regex": …} or {"String": …}.

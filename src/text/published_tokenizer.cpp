@@ -4,6 +4,7 @@
 
 #include "byte_pairs.hpp"
 #include "crc32.hpp"
+#include "each_line.hpp"
 #include "held.hpp"
 #include "json_text.hpp"
 #include "pipeline.hpp"
@@ -14,26 +15,10 @@
 namespace xtape {
 
 namespace {
-/// Runs `read`. Its errors begin with the path of the file.
-template <class Read>
-void of_file(const std::string& path, const Read& read) {
-  try {
-    read();
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    throw FileError(path + ": " + error.what());
-  }
-}
-
 void read_merges(const std::string& text, BytePairs& pairs) {
   std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t newline = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, newline - begin);
-    begin = newline + 1;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (++number == 1 && line.starts_with("#version")) continue;
+  for_each_line(text, [&](const std::string& line) {
+    if (++number == 1 && line.starts_with("#version")) return;
     try {
       const std::size_t space = line.find(' ');
       if (space == std::string::npos || space == 0 || space + 1 == line.size() || line.rfind(' ') != space)
@@ -42,7 +27,7 @@ void read_merges(const std::string& text, BytePairs& pairs) {
     } catch (const Error& error) {
       throw Error("line " + std::to_string(number) + ": " + error.what());
     }
-  }
+  });
 }
 }  // namespace
 

@@ -95,7 +95,7 @@ struct RowBatches::Data {
   /// Sets the sizes of draws, and of the batch of the largest draw. A draw almost never has more rows than the average
   /// plus six standard deviations.
   void set_draws() {
-    draws = {options.draws, options.rows, static_cast<std::int64_t>(training.size())};
+    draws = {options.draws, options.rows, std::ssize(training)};
     if (!checked_multiply(draws.expected, options.draws) || draws.expected > draws.rows)
       throw Error("a draw has " + std::to_string(options.rows) + " * " + std::to_string(options.draws) +
                   " rows on average (batch.size * batch.accumulate), more than the " + std::to_string(draws.rows) +
@@ -214,14 +214,13 @@ std::int64_t RowBatches::columns() const {
 }
 std::int64_t RowBatches::epoch_batches() const {
   const RowDraws& draws = data_->draws;
-  return draws.batches > 0 ? (draws.rows - 1) / data_->options.rows + 1
-                           : static_cast<std::int64_t>(data_->training.cuts().size());
+  return draws.batches > 0 ? (draws.rows - 1) / data_->options.rows + 1 : std::ssize(data_->training.cuts());
 }
 RowDraws RowBatches::draws() const {
   return data_->draws;
 }
 std::int64_t RowBatches::validation_batches() const {
-  return static_cast<std::int64_t>(data_->validation.cuts().size());
+  return std::ssize(data_->validation.cuts());
 }
 
 BatchArrays RowBatches::blank() const {
@@ -237,7 +236,7 @@ std::string RowBatches::training_place(std::uint64_t index, const std::string& a
   const SortedRows& split = data_->training;
   const Cut& cut = data_->chosen(index);
   const auto& columns = split.columns();
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
+  const auto found = std::ranges::find_if(columns, [&](const Column& column) {
     return column.kind == Column::Kind::target ? array == "tokens" || array == "targets" : array == column.name;
   });
   if (found == columns.end() || row < 0 || static_cast<std::uint64_t>(row) >= cut.count) return "";

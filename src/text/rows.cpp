@@ -1,6 +1,7 @@
 // Converts texts to rows of tokens, labels and numbers, and to arrays.
 #include <algorithm>
 
+#include "ceiling.hpp"
 #include "fields.hpp"
 #include "process_memory.hpp"
 #include "sentences.hpp"
@@ -201,8 +202,8 @@ Array token_array(const std::vector<Tokens>& rows, std::int32_t pad, std::int64_
     throw Error("multiple must be 1 to " + std::to_string(most_batch_tokens) + ", got " + std::to_string(multiple));
   std::size_t longest = 0;
   for (const Tokens& row : rows) longest = std::max(longest, row.size());
-  const std::int64_t columns = (static_cast<std::int64_t>(longest) + multiple - 1) / multiple * multiple;
-  Array array(Dtype::int64, {static_cast<std::int64_t>(rows.size()), columns});
+  const std::int64_t columns = round_up(static_cast<std::int64_t>(longest), multiple);
+  Array array(Dtype::int64, {std::ssize(rows), columns});
   std::int64_t* to = array.as<std::int64_t>();
   std::fill_n(to, array.count(), std::int64_t{pad});
   for (const Tokens& row : rows) {

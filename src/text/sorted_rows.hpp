@@ -5,22 +5,19 @@
 #include <numeric>
 
 #include "batch_size.hpp"
+#include "ceiling.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::rows {
 
 using Cell = DataRows::Cell;
 
-inline std::int64_t rounded_up(std::size_t length, std::int64_t unit) {
-  return (static_cast<std::int64_t>(length) + unit - 1) / unit * unit;
-}
-
 /// If the option `tokens` is set, and in draws, the row count of a batch is a multiple of `unit` where possible. There
 /// are then fewer shapes of batches.
 inline constexpr std::int64_t unit = 8;
 
 inline bool has_numbers(const std::vector<Column>& columns) {
-  return std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.kind == Column::Kind::number; });
+  return std::ranges::any_of(columns, [](const Column& c) { return c.kind == Column::Kind::number; });
 }
 
 /// A range of a split's rows sorted by length, and the shape of the batch that they form.
@@ -31,7 +28,7 @@ struct Cut {
   std::vector<std::int64_t> lengths;  // padded length of the texts, by column; 0 for labels and numbers
   bool drawn = false;                 // whether the batch has the array of drawn rows
 
-  std::int64_t longest() const { return *std::max_element(lengths.begin(), lengths.end()); }
+  std::int64_t longest() const { return *std::ranges::max_element(lengths); }
   std::int64_t elements() const { return rows * std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}); }
 };
 
@@ -69,7 +66,7 @@ class SortedRows {
 
   /// Sorts stably by the length of the last column, then of the column before it, and so on.
   void sort(std::vector<std::uint32_t>& order) const {
-    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
       for (std::size_t i = columns().size(); i > 0; --i)
         if (length(a, i - 1) != length(b, i - 1)) return length(a, i - 1) < length(b, i - 1);
       return false;
@@ -78,7 +75,7 @@ class SortedRows {
 
   /// Returns the drawn rows from `first` to `last` as one batch.
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
-    Cut made{first, last - first, rounded_up(std::max<std::size_t>(1, last - first), unit),
+    Cut made{first, last - first, round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(last - first)), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
     if (first == last) lengthen(made, places_[0]);  // the shortest row serves as padding
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
@@ -105,7 +102,7 @@ class SortedRows {
   static std::int64_t length_of(const Column& column, const Cell& cell, std::int64_t bucket) {
     if (column.kind == Column::Kind::label || column.kind == Column::Kind::number) return 0;
     // The inputs are the target without its last token. The predicted tokens are the target without its first token.
-    return rounded_up(cell.tokens.size() - (column.kind == Column::Kind::target ? 1 : 0), bucket);
+    return round_up(std::ssize(cell.tokens) - (column.kind == Column::Kind::target ? 1 : 0), bucket);
   }
   std::int64_t length(std::uint32_t place, std::size_t column) const {
     return lengths_[place * columns().size() + column];

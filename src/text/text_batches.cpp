@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "batch_size.hpp"
+#include "ceiling.hpp"
 #include "order.hpp"
 #include "xtape/text.hpp"
 
@@ -23,11 +24,7 @@ void write_block(const Tokens& split, std::int64_t start, std::int64_t end, std:
 
 /// Returns the number of tokens that have a successor, which is their target.
 std::int64_t pairs_of(const Tokens& split) {
-  return static_cast<std::int64_t>(split.size()) - 1;
-}
-
-std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
+  return std::ssize(split) - 1;
 }
 
 /// The arrays of tokens and targets of a batch. The constructor replaces the arrays if the batch has another shape than
@@ -68,7 +65,7 @@ TextSplit split_text(const std::string& text, double fraction) {
     throw Error("the training split must be a fraction in (0, 1] of the text, got " + std::to_string(fraction));
   // The split into training and validation counts characters, not bytes.
   const auto starts_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
-  const auto characters = std::count_if(text.begin(), text.end(), starts_character);
+  const auto characters = std::ranges::count_if(text, starts_character);
   auto left = static_cast<std::ptrdiff_t>(std::floor(static_cast<double>(characters) * fraction));
   std::size_t at = 0;
   for (; at < text.size(); ++at)
@@ -95,7 +92,7 @@ void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::ui
                               BatchArrays& batch) const {
   const auto [tokens, targets] = Filled(*this, batch);
   require(split);
-  const std::int64_t places = std::max<std::int64_t>(1, static_cast<std::int64_t>(split.size()) - columns());
+  const std::int64_t places = std::max<std::int64_t>(1, std::ssize(split) - columns());
   for (std::int64_t row = 0; row < rows(); ++row) {
     const std::uint64_t counter = index * static_cast<std::uint64_t>(rows()) + static_cast<std::uint64_t>(row);
     const std::uint64_t start = draw_below(static_cast<std::uint64_t>(places), options_.seed, stream, counter);
@@ -113,12 +110,12 @@ void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t 
 
 std::int64_t TextBatches::training_strip() const {
   require(training_);
-  return static_cast<std::int64_t>(training_.size()) / rows();
+  return std::ssize(training_) / rows();
 }
 
 std::int64_t TextBatches::validation_strip() const {
   require(validation_);
-  return quotient_up(pairs_of(validation_), rows());
+  return ceiling(pairs_of(validation_), rows());
 }
 
 std::int64_t TextBatches::epoch_batches() const {
@@ -142,8 +139,8 @@ void TextBatches::validation_sample(std::uint64_t index, BatchArrays& batch) con
 
 std::int64_t TextBatches::validation_batches() const {
   require(validation_);
-  return options_.consecutive ? quotient_up(validation_strip(), columns())
-                              : quotient_up(pairs_of(validation_), rows() * columns());
+  return options_.consecutive ? ceiling(validation_strip(), columns())
+                              : ceiling(pairs_of(validation_), rows() * columns());
 }
 
 void TextBatches::validation(std::int64_t index, BatchArrays& batch) const {

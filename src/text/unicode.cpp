@@ -36,8 +36,7 @@ void reorder(std::vector<utf8proc_int32_t>& characters) {
 }  // namespace
 
 std::string normal_form(const std::string& text, NormalForm form) {
-  if (std::all_of(text.begin(), text.end(), [](char byte) { return static_cast<unsigned char>(byte) < 0x80; }))
-    return text;
+  if (std::ranges::all_of(text, [](char byte) { return static_cast<unsigned char>(byte) < 0x80; })) return text;
   const int options = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (form.compatible ? UTF8PROC_COMPAT : 0);
   std::vector<utf8proc_int32_t> characters;
   characters.reserve(text.size());

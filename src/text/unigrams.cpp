@@ -10,7 +10,7 @@ namespace xtape {
 Unigrams::Unigrams(Vocabulary vocabulary, std::vector<double> scores, std::int32_t unknown, bool byte_fallback)
     : WordModel(std::move(vocabulary), unknown), scores_(std::move(scores)), byte_fallback_(byte_fallback) {
   constexpr double penalty = 10;  // the value in sentencepiece
-  if (!scores_.empty()) unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - penalty;
+  if (!scores_.empty()) unknown_score_ = *std::ranges::min_element(scores_) - penalty;
   for (const std::string& piece : this->vocabulary().pieces())
     if (!piece.empty()) trie_.add(piece, this->vocabulary().token_of(piece));
 }
@@ -63,7 +63,7 @@ Tokens Unigrams::tokens_of_word(std::string_view word) const {
     }
     end = begin;
   }
-  std::reverse(tokens.begin(), tokens.end());
+  std::ranges::reverse(tokens);
   return tokens;
 }
 

@@ -34,18 +34,6 @@ std::vector<std::string> read_pieces(const JsonNode& vocabulary, bool dense) {
 }
 
 namespace {
-/// Returns the result of `make`. Errors of `make` get the location of the node.
-template <class Make>
-auto at_node(const JsonNode& node, const Make& make) {
-  try {
-    return make();
-  } catch (const FileError&) {
-    throw;
-  } catch (const Error& error) {
-    node.fail(error.what());
-  }
-}
-
 /// Returns the token of the entry "unk_token", or -1 if the entry is missing or null.
 std::int32_t unknown_of(const JsonNode& model, const Vocabulary& vocabulary) {
   if (is_unset(model, "unk_token")) return -1;
@@ -95,7 +83,7 @@ std::unique_ptr<WordModel> read_unigrams(const JsonNode& model) {
     pieces.push_back(parts[0].text());
     scores.push_back(parts[1].number());
   }
-  const auto count = static_cast<std::int64_t>(pieces.size());
+  const auto count = std::ssize(pieces);
   if (count == 0 || count > most_pieces)
     model.at("vocab").fail("there must be 1 to " + std::to_string(most_pieces) + " pieces");
   const bool known = model.has("unk_id") && !model.at("unk_id").is_null();

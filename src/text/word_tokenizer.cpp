@@ -37,7 +37,7 @@ WordTokenizer::WordTokenizer(const std::vector<std::string>& lines, const WordOp
     for (const std::string& word : words) ++counts[lower_case_ ? lower_cased(word) : word];
   });
   std::vector<std::pair<std::string, std::int64_t>> ranking(counts.begin(), counts.end());
-  std::sort(ranking.begin(), ranking.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(ranking, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
   for (const auto& [word, count] : ranking)

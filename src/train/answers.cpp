@@ -54,7 +54,7 @@ void compare(const Recipe& recipe, const std::vector<std::string>& made, const s
   if (!recipe.measure_exact_match) return;
   std::int64_t equal = 0;
   for (std::size_t i = 0; i < made.size(); ++i) equal += made[i] == right[i] ? 1 : 0;
-  evaluation.questions = static_cast<std::int64_t>(made.size());
+  evaluation.questions = std::ssize(made);
   evaluation.exact_match = static_cast<double>(equal) / static_cast<double>(made.size());
 }
 

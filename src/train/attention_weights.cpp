@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
+
 namespace xtape::train {
 
 namespace {
@@ -40,7 +42,7 @@ std::vector<Sides> sides_of(const Model& model, const std::vector<Read>& reads) 
       refuse(name,
              "is " + to_string(var.type()) + " for one row; it must be float32 (layers, 1, heads, queries, keys)");
     const auto side = [&, &result = name](std::size_t axis) {
-      const auto found = std::find(lengths.begin(), lengths.end(), shape[axis]);
+      const auto found = std::ranges::find(lengths, shape[axis]);
       if (found == lengths.end()) refuse(result, "has queries or keys that do not match the tokens of any input");
       return static_cast<std::size_t>(found - lengths.begin());
     };
@@ -74,7 +76,7 @@ std::vector<Attention> attention(Model& model, const std::vector<Read>& reads) {
 
 void check_attention(const Model& model) {
   const std::vector<std::string> functions = model.functions();
-  if (std::find(functions.begin(), functions.end(), function) == functions.end())
+  if (!contains(functions, function))
     throw Error("the definition '" + model.name() + "' has no function 'attention' to compute attention weights");
 }
 

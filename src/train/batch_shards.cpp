@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "contains.hpp"
+
 namespace xtape::train {
 
 std::int64_t rows_of(const BatchArrays& batch) {
@@ -25,17 +27,13 @@ BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t 
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function) {
   const std::vector<std::string> carried = carried_names(model, function);
   const std::vector<FunctionInput>& inputs = model.signature(function).inputs;
-  const auto is_carried = [&](const FunctionInput& input) {
-    return std::find(carried.begin(), carried.end(), input.name) != carried.end();
-  };
-  const auto data = std::find_if(inputs.begin(), inputs.end(),
-                                 [&](const FunctionInput& input) { return !is_carried(input) && !input.dims.empty(); });
+  const auto is_carried = [&](const FunctionInput& input) { return contains(carried, input.name); };
+  const auto data = std::ranges::find_if(
+      inputs, [&](const FunctionInput& input) { return !is_carried(input) && !input.dims.empty(); });
   std::vector<std::size_t> axes;
   for (const std::string& name : carried) {
-    const auto state =
-        std::find_if(inputs.begin(), inputs.end(), [&](const FunctionInput& input) { return input.name == name; });
-    const auto axis =
-        data == inputs.end() ? state->dims.end() : std::find(state->dims.begin(), state->dims.end(), data->dims[0]);
+    const auto state = std::ranges::find_if(inputs, [&](const FunctionInput& input) { return input.name == name; });
+    const auto axis = data == inputs.end() ? state->dims.end() : std::ranges::find(state->dims, data->dims[0]);
     if (axis == state->dims.end())
       throw DefinitionError("batch.shards must be 1: the carried state '" + name + "' of function '" + function +
                             "' of model '" + model.name() + "' has no axis '" +

@@ -37,7 +37,7 @@ std::vector<CarriedState> carried_states(const Model& model, const std::string& 
 }
 
 bool are_states(const Store& arrays, const std::vector<CarriedState>& states) {
-  return arrays.size() == states.size() && std::all_of(states.begin(), states.end(), [&](const CarriedState& state) {
+  return arrays.size() == states.size() && std::ranges::all_of(states, [&](const CarriedState& state) {
            const Array* array = arrays.find(state.name);
            return array != nullptr && array->dtype() == state.zeros.dtype() && array->shape() == state.zeros.shape();
          });

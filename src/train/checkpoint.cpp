@@ -56,9 +56,8 @@ std::vector<std::string> checkpoints(const std::string& directory) {
   std::vector<std::string> found;
   for (const std::string& name : names_in(directory))
     if (step_of_checkpoint(name) >= 0) found.push_back((fs::path(directory) / name).string());
-  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
-    return step_of_checkpoint(a) < step_of_checkpoint(b);
-  });
+  std::ranges::sort(
+      found, [](const std::string& a, const std::string& b) { return step_of_checkpoint(a) < step_of_checkpoint(b); });
   return found;
 }
 

@@ -1,8 +1,8 @@
 // Chooses one of a run's checkpoints.
-#include <algorithm>
 #include <charconv>
 
 #include "checkpoint.hpp"
+#include "contains.hpp"
 #include "joined.hpp"
 #include "visit.hpp"
 
@@ -57,7 +57,7 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
   }
   if (choice.kind == CheckpointChoice::Kind::step) {
     const std::string path = directory + "/" + checkpoint_name(choice.count);
-    if (std::find(found.begin(), found.end(), path) == found.end())
+    if (!contains(found, path))
       throw FileError(directory + " has no checkpoint of step " + std::to_string(choice.count) +
                       "; it has those of steps " +
                       joined(found, [](const std::string& each) { return std::to_string(step_of_checkpoint(each)); }));
@@ -68,7 +68,7 @@ std::int64_t load_from(const std::vector<std::string>& found, Model& model, cons
   if (choice.kind == CheckpointChoice::Kind::best) {
     const std::string best = directory + "/" + checkpoint_name(last.best_step);
     if (last.best_step < 0) throw FileError(directory + " has no best checkpoint: nothing has been evaluated yet");
-    if (std::find(found.begin(), found.end(), best) == found.end())
+    if (!contains(found, best))
       throw FileError(directory + " does not have the best checkpoint: step " + std::to_string(last.best_step) +
                       " was the best, but it has no checkpoint (see checkpoint_every)");
     model.load_weights(weights_of(best));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ceiling.hpp"
 #include "evaluate.hpp"
 
 namespace xtape {
@@ -18,7 +19,7 @@ class Windows {
         stride_(static_cast<std::size_t>(options.stride)),
         columns_(static_cast<std::int64_t>(std::min(tokens.size(), context_)) - 1) {
     const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
-    const auto count = static_cast<std::int64_t>((beyond_first + stride_ - 1) / stride_) + 1;
+    const auto count = static_cast<std::int64_t>(ceiling(beyond_first, stride_)) + 1;
     const Shape shape{std::min(count, std::max<std::int64_t>(1, tokens_at_once / options.context)), columns_};
     batches_ = static_cast<std::size_t>((count + shape[0] - 1) / shape[0]);
     batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};

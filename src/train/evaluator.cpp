@@ -1,8 +1,8 @@
 #include "evaluator.hpp"
 
-#include <algorithm>
 #include <cmath>
 
+#include "contains.hpp"
 #include "finite.hpp"
 
 namespace xtape::train {
@@ -10,8 +10,7 @@ namespace xtape::train {
 Evaluator::Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room)
     : model_(model), measuring_(64, playing, std::move(make_room)) {
   const std::vector<std::string> known = model.functions();
-  for (std::size_t i = 0; i < functions.size(); ++i)
-    has_[i] = std::find(known.begin(), known.end(), functions[i]) != known.end();
+  for (std::size_t i = 0; i < functions.size(); ++i) has_[i] = contains(known, functions[i]);
   has_[loss] = true;  // required: if it is missing, recording it throws the error
 }
 

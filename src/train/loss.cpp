@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::train {
@@ -11,7 +12,7 @@ namespace {
 /// that has an axis.
 Loss of_mean(const NamedVars& inputs, const Var& mean) {
   const auto has_rows = [](const NamedVars::Entry& input) { return input.value.rank() > 0; };
-  const auto first = std::find_if(inputs.begin(), inputs.end(), has_rows);
+  const auto first = std::ranges::find_if(inputs, has_rows);
   const std::int64_t rows = first == inputs.end() ? 1 : first->value.shape()[0];
   Tape tape = mean.tape();
   return {mean * rows, tape.constant(static_cast<double>(rows), mean.dtype())};
@@ -29,7 +30,7 @@ Loss loss_of(const Model& model, const NamedVars& inputs, const NamedVars& resul
                           "cross_entropy has, or one, the mean over the rows");
   const std::vector<std::string> carried = carried_names(model, function);
   for (std::size_t i = 2; i < results.size(); ++i)
-    if (std::find(carried.begin(), carried.end(), results[i].name) == carried.end())
+    if (!contains(carried, results[i].name))
       throw DefinitionError("function '" + function + "' of model '" + model.name() + "' has a result '" +
                             results[i].name +
                             "': the results after the sum over the targets and their count must be states that are "
@@ -53,7 +54,7 @@ NamedSizes loss_sizes(const Model& model, const BatchArrays& batch) {
   const Signature& signature = model.signature("loss");
   for (const FunctionInput& input : signature.inputs)
     for (const std::string& dim : input.dims)
-      if (!sizes.has(dim) && std::find(signature.sizes.begin(), signature.sizes.end(), dim) != signature.sizes.end())
+      if (!sizes.has(dim) && contains(signature.sizes, dim))
         throw DefinitionError("input '" + input.name + "' of function 'loss' of model '" + model.name() +
                               "' has a size '" + dim + "', which no array of the data has");
   return sizes;
@@ -107,7 +108,7 @@ void check_loss(const Model& model, const Batches& batches) {
 
 void check_labels(const Model& model, const BatchArrays& batch, const std::vector<std::string>& labels) {
   const std::vector<std::string> functions = model.functions();
-  if (labels.empty() || std::find(functions.begin(), functions.end(), "logits") == functions.end()) return;
+  if (labels.empty() || !contains(functions, "logits")) return;
   const NamedSizes known = loss_sizes(model, batch);
   NamedSizes sizes;
   for (const std::string& name : model.signature("logits").sizes) {
@@ -117,7 +118,7 @@ void check_labels(const Model& model, const BatchArrays& batch, const std::vecto
   Tape tape(Mode::eval);
   const Var logits = model.record(tape, "logits", model.inputs(tape, "logits", sizes))[0].value;
   const std::int64_t classes = logits.rank() == 0 ? 0 : logits.shape().back();
-  if (classes < static_cast<std::int64_t>(labels.size()))
+  if (classes < std::ssize(labels))
     throw DefinitionError("the data has " + std::to_string(labels.size()) +
                           " labels, but function 'logits' of model '" + model.name() + "' gives " +
                           to_string(logits.type()) + ": label '" + labels[static_cast<std::size_t>(classes)] +

@@ -5,15 +5,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include "contains.hpp"
 #include "visit.hpp"
 
 namespace xtape::train {
 
 namespace {
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// Returns the shortest text that is read back as the same number.
 template <class Number>
 std::string text_of(Number number) {
@@ -40,7 +37,7 @@ std::vector<std::string> numbered(const std::string& name, std::int64_t count, b
 
 std::vector<std::pair<std::string, double>> most_likely(const Array& logits, std::int64_t rows,
                                                         const std::vector<std::string>& labels) {
-  const auto classes = static_cast<std::int64_t>(labels.size());
+  const auto classes = std::ssize(labels);
   if (logits.shape() != Shape{rows, classes} || logits.dtype() != Dtype::float32)
     throw Error("the function 'logits' returns " + to_string(logits.shape()) + " for " + std::to_string(rows) +
                 " rows and " + std::to_string(classes) + " labels");
@@ -61,8 +58,8 @@ RowPredictor::RowPredictor(Run& run) : run_(run) {
   if (data.kind == "text" || data.kind == "documents")
     throw Error(run.directory() + " is a run on texts: xtape generate continues them");
   const std::vector<std::string> functions = run.model().functions();
-  logits_ = !run.labels().empty() && holds(functions, "logits");
-  predict_ = holds(functions, "predict");
+  logits_ = !run.labels().empty() && contains(functions, "logits");
+  predict_ = contains(functions, "predict");
   if (!logits_ && !predict_)
     throw Error("the model of " + run.directory() + " has no function 'predict' that gives numbers for each row" +
                 (run.labels().empty() ? "" : ", and no function 'logits' that gives one for each label"));
@@ -71,7 +68,7 @@ RowPredictor::RowPredictor(Run& run) : run_(run) {
 bool RowPredictor::reads(const std::string& input) const {
   const auto is_input = [&](const char* function) {
     const std::vector<FunctionInput>& inputs = run_.model().signature(function).inputs;
-    return std::any_of(inputs.begin(), inputs.end(), [&](const FunctionInput& each) { return each.name == input; });
+    return std::ranges::any_of(inputs, [&](const FunctionInput& each) { return each.name == input; });
   };
   return (logits_ && is_input("logits")) || (predict_ && is_input("predict"));
 }

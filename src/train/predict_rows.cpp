@@ -64,7 +64,7 @@ BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<
   std::vector<bool> taken;  // per field of a complete line: whether the model reads it
   for (const Column& column : data.columns)
     taken.insert(taken.end(), fields_in(column), !column.name.empty() && reads(column.name));
-  const auto some = static_cast<std::size_t>(std::count(taken.begin(), taken.end(), true));
+  const auto some = static_cast<std::size_t>(std::ranges::count(taken, true));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t row = 0; row < lines.size(); ++row) {
     const std::string place = file + ", line " + std::to_string(skipped + row + 1) + ": ";
@@ -109,11 +109,11 @@ std::vector<std::vector<std::string>> RowPredictor::tags(
 
 Array RowPredictor::tags_of(const Array& tokens) const {
   const std::vector<std::string> functions = run_.model().functions();
-  const bool has_tags = std::count(functions.begin(), functions.end(), "tags") > 0;
+  const bool has_tags = std::ranges::count(functions, "tags") > 0;
   const std::string function = has_tags ? "tags" : "logits";
   Array made = run_.model().play(function, {{columns().at(0).name, tokens}})[0].value;
   const std::int64_t rows = tokens.shape()[0], width = tokens.shape()[1];
-  const auto labels = static_cast<std::int64_t>(run_.labels().size());
+  const auto labels = std::ssize(run_.labels());
   const ValueType wanted =
       has_tags ? ValueType{Dtype::int64, {rows, width}} : ValueType{Dtype::float32, {rows, width, labels}};
   if (ValueType{made.dtype(), made.shape()} != wanted)
@@ -167,7 +167,7 @@ BatchArrays RowPredictor::field_rows(const std::string& file, const std::vector<
       batch.add(column.name, token_array(texts, std::max(0, run_.tokenizer().pad()), length_unit));
       continue;
     }
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const auto count = std::ssize(rows);
     Array array(Dtype::float32, column.width == 0 ? Shape{count} : Shape{count, column.width});
     std::copy(numbers.begin(), numbers.end(), array.as<float>());
     batch.add(column.name, array);

@@ -105,13 +105,13 @@ void read_columns(Section section, Data& data) {
   for (const auto& [name, value] : section.json().items()) {
     Column column = column_of(section, name, value, data);
     const auto labels = [](const Column& each) { return each.kind == Kind::label; };
-    if (column.kind == Kind::label && std::any_of(data.columns.begin(), data.columns.end(), labels))
+    if (column.kind == Kind::label && std::ranges::any_of(data.columns, labels))
       section.fail(name, "is a second column of labels: a table can have only one");
     data.table.columns += static_cast<std::size_t>(std::max<std::int64_t>(1, column.width));
     data.columns.push_back(std::move(column));
   }
   const auto named = [](const Column& each) { return !each.name.empty(); };
-  if (std::none_of(data.columns.begin(), data.columns.end(), named)) section.fail("", "must have a column to read");
+  if (std::ranges::none_of(data.columns, named)) section.fail("", "must have a column to read");
 }
 
 /// Reads the character between the fields of a line.
@@ -134,8 +134,8 @@ void tags_data(Section& section, Data& data) {
     data.columns.clear();
     read_columns(section.section("columns"), data);
     for (const auto& [kind, name] : {std::pair(Column::Kind::text, "text"), {Column::Kind::tags, "tags"}})
-      if (std::count_if(data.columns.begin(), data.columns.end(),
-                        [&](const Column& each) { return !each.name.empty() && each.kind == kind; }) != 1)
+      if (std::ranges::count_if(data.columns,
+                                [&](const Column& each) { return !each.name.empty() && each.kind == kind; }) != 1)
         section.fail("columns", std::string("must have one column \"") + name + "\"");
   }
   data.table.columns = data.columns.size();
@@ -175,8 +175,7 @@ void array_data(Section& section, Data& data) {
   Section inputs = section.section("inputs");
   for (const auto& [name, value] : inputs.json().items()) data.inputs.push_back(read_input(inputs, name, value));
   const auto labelled = [](const ArrayInput& input) { return input.labels; };
-  if (std::count_if(data.inputs.begin(), data.inputs.end(), labelled) > 1)
-    section.fail("inputs", "can have labels once");
+  if (std::ranges::count_if(data.inputs, labelled) > 1) section.fail("inputs", "can have labels once");
   const std::string& file = data.training[0][0];
   if (file.ends_with(".npz") || file.ends_with(".safetensors")) return;
   if (data.inputs.empty())

@@ -58,7 +58,7 @@ Images cut_off(Images& images, std::size_t first) {
 /// Removes the rows of arrays from index `first` on, and returns them.
 ArrayRows cut_off(ArrayRows& rows, std::size_t first) {
   ArrayRows rest = {{}, rows.labels, rows.labelled, rows.file, rows.first + first};
-  const auto all = static_cast<std::int64_t>(rows.size()), kept = static_cast<std::int64_t>(first);
+  const auto all = std::ssize(rows), kept = static_cast<std::int64_t>(first);
   BatchArrays shortened;
   for (const auto& [name, array] : rows.arrays) {
     rest.arrays.add(name, part_of(array, 0, kept, all));
@@ -76,7 +76,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
     std::int64_t& index = indices.as<std::int64_t>()[i];
     if (index < 0) continue;  // a row without a label, which data.missing allows
     const std::string& label = rows.labels[static_cast<std::size_t>(index)];
-    const auto found = std::find(names.begin(), names.end(), label);
+    const auto found = std::ranges::find(names, label);
     if (found == names.end()) throw Error(rows.place(i) + ": the training split has no label '" + label + "'");
     index = found - names.begin();
   }
@@ -88,7 +88,7 @@ ArrayRows labelled_as(ArrayRows rows, const std::vector<std::string>& names) {
 /// Returns the images with their labels as indices in `names`.
 Images labelled_as(Images images, const std::vector<std::string>& names) {
   for (std::size_t i = 0; i < images.size(); ++i) {
-    const auto found = std::find(names.begin(), names.end(), images.names[static_cast<std::size_t>(images.labels[i])]);
+    const auto found = std::ranges::find(names, images.names[static_cast<std::size_t>(images.labels[i])]);
     if (found == names.end())
       throw Error(images.place(i) + ": the training split has no label '" +
                   images.names[static_cast<std::size_t>(images.labels[i])] + "'");

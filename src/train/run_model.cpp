@@ -1,9 +1,9 @@
 #include "run_model.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "contains.hpp"
 #include "definition.hpp"
 #include "durable.hpp"
 #include "hugging_face/adapter.hpp"
@@ -33,7 +33,7 @@ Settings hyper_of(const Recipe& recipe) {
 }
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
-  Named<std::int64_t> numbers = {{"labels", static_cast<std::int64_t>(tokenizers.labels.size())}};
+  Named<std::int64_t> numbers = {{"labels", std::ssize(tokenizers.labels)}};
   if (recipe.data.has_images()) {
     const BatchArrays batch = batches.blank();
     const Shape& shape = batch.at("images").shape();
@@ -145,7 +145,7 @@ void check_adapters_alone(const Model& model, const std::string& directory) {
   const std::vector<std::string> adapters = model::adapter_weights(model);
   for (std::size_t i = 0; i < first.entries().size(); ++i) {
     const std::string& name = first.entries()[i].name;
-    if (std::find(adapters.begin(), adapters.end(), name) != adapters.end()) continue;
+    if (contains(adapters, name)) continue;
     const Array before = first.read(i), now(model.weights().at(name));
     if (std::memcmp(before.data(), now.data(), before.bytes()) != 0)
       throw FileError("'" + directory + "' has trained '" + name +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "xtape/error.hpp"
@@ -52,7 +53,7 @@ void Section::fail(const std::string& key, const std::string& message, bool abou
 }
 
 const Json* Section::find(const std::string& key) {
-  if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.push_back(key);
+  if (!contains(asked_, key)) asked_.push_back(key);
   const auto found = json_->find(key);
   return found == json_->end() ? nullptr : &*found;
 }
@@ -116,7 +117,7 @@ void Section::read(const std::string& key, std::vector<std::string>& target) {
 std::size_t Section::chosen(const std::string& key, std::size_t otherwise, const std::vector<std::string>& names) {
   std::string name = otherwise < names.size() ? names[otherwise] : "";
   read(key, name);
-  const auto found = std::find(names.begin(), names.end(), name);
+  const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -125,8 +126,7 @@ std::size_t Section::chosen(const std::string& key, std::size_t otherwise, const
 }
 
 void Section::read(const std::string& key, std::string& target, const std::vector<std::string>& names) {
-  target = names[chosen(key, static_cast<std::size_t>(std::find(names.begin(), names.end(), target) - names.begin()),
-                        names)];
+  target = names[chosen(key, static_cast<std::size_t>(std::ranges::find(names, target) - names.begin()), names)];
 }
 
 Section Section::section(const std::string& key) {
@@ -161,7 +161,7 @@ void Section::exclude(const std::string& key, const std::string& other) const {
 
 void Section::done() const {
   for (const auto& [key, value] : json_->items()) {
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    if (contains(asked_, key)) continue;
     const std::string known = did_you_mean(key, asked_);
     fail(key, known.empty() ? "is not a known key; known: " + joined(asked_) : "is not a known key" + known, true);
   }

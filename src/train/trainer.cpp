@@ -1,18 +1,12 @@
+// The updates of a training.
 #include <algorithm>
 #include <cmath>
 
-#include "checkpoint.hpp"
-#include "evaluate.hpp"
 #include "finite.hpp"
-#include "privacy.hpp"
 #include "schedule_end.hpp"
-#include "shard_plays.hpp"
 #include "trained_weights.hpp"
-#include "training_memory.hpp"
-#include "weight_updates.hpp"
+#include "trainer_data.hpp"
 #include "xtape/literal.hpp"
-#include "xtape/safetensors.hpp"
-#include "xtape/train.hpp"
 
 namespace xtape {
 
@@ -36,200 +30,85 @@ DistributedOptions distributed(const TrainerOptions& options) {
 }
 }  // namespace
 
-struct Trainer::Data {
-  Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
-      : model(the_model),
-        batches(the_batches),
-        options(the_options),
-        privacy(model, batches, options),
-        group(options.communicator),
-        optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
-        updates(model, train::updated_weights(model, options)),
-        steps(model, options, optimizer.trained()),
-        plays(model, batches, options, steps, optimizer) {}
+Trainer::Data::Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options)
+    : model(the_model),
+      batches(the_batches),
+      options(the_options),
+      privacy(model, batches, options),
+      group(options.communicator),
+      optimizer(model, train::trained_weights(model, options).names(), distributed(options)),
+      updates(model, train::updated_weights(model, options)),
+      steps(model, options, optimizer.trained()),
+      plays(model, batches, options, steps, optimizer) {}
 
-  Model& model;
-  const Batches& batches;
-  TrainerOptions options;
-  train::Privacy privacy;
-  ranks::RankGroup group;
-  DistributedOptimizer optimizer;
-  train::WeightUpdates updates;
-  std::size_t resident_without_plans = resident_bytes();
-  std::optional<train::TrainingMemory> memory;  // set if memory is limited
-  train::TrainingSteps steps;
-  train::ShardPlays plays;
-  train::State state;
-  Plan plan;  // the last result of plan()
-  std::optional<train::Evaluator> evaluator;
-  std::optional<train::ObservedSteps> observed;
-  const Callbacks* called = nullptr;  // the callbacks of fit() while it runs
-  bool interrupted = false;           // whether this rank is interrupted; all ranks decide together
-  double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
+void Trainer::Data::keep_to_memory() {
+  const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
+  // bytes of arrays that a plan counts as its own memory, although they exist without the plan
+  std::size_t counted = plays.largest_step().player.plan().parameter_bytes;
+  for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
+  memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown, has_one_shape(batches));
+  memory->settle(counted, [&](std::size_t bytes) {
+    steps.limit(
+        std::max<std::size_t>(1, bytes), [this] { make_room(false); },
+        [this](std::size_t plan) { return memory->affords(plan, [this] { return drop(false); }); });
+    plays.largest_step();
+    return_freed_memory();
+  });
+}
 
-  /// Plans again within the memory limit of the process. The earlier plans have not been played. They have reserved
-  /// memory for their values, but have not used it.
-  void keep_to_memory() {
-    const std::size_t grown = train::above(resident_bytes(), resident_without_plans);
-    // bytes of arrays that a plan counts as its own memory, although they exist without the plan
-    std::size_t counted = plays.largest_step().player.plan().parameter_bytes;
-    for (const Store::Entry& weight : optimizer.trained()) counted += weight.value.bytes();
-    memory.emplace(options.memory, model.player_options().arena, optimizer.absent_bytes(), grown,
-                   has_one_shape(batches));
-    memory->settle(counted, [&](std::size_t bytes) {
-      steps.limit(std::max<std::size_t>(1, bytes), [this] { make_room(false); },
-                  [this](std::size_t plan) { return memory->affords(plan, [this] { return drop(false); }); });
-      plays.largest_step();
-      return_freed_memory();
+bool Trainer::Data::drop(bool to_evaluate) {
+  const auto drop_evaluation = [&] { return evaluator && evaluator->drop(); };
+  return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
+}
+
+std::vector<double> Trainer::Data::played() {
+  const std::size_t each = own_numbers() + updates.numbers();
+  std::vector<double> results;
+  UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
+  try {
+    const std::int64_t present = plays.present(state.cursor);
+    optimizer.begin(present);
+    plays.for_each(state.cursor, present, [&](const train::ShardPlay& play) {
+      between();
+      if (done.plays > 0 && called != nullptr && called->part) called->part(done);
+      ++done.plays;
+      train::TrainingStep& step = steps.of(play.batch);
+      optimizer.play(step.player, step.notes.gradients, plays.feeds(step, play), play.draw, play.last);
+      plays.keep(step, play);
+      if (play.first) results.resize(results.size() + each);
+      double* of_shard = results.data() + results.size() - each;
+      of_shard[1] += step.player.scalar(step.notes.loss.sum);
+      of_shard[2] += step.player.scalar(step.notes.loss.count);
+      for (std::size_t i = 3; i < own_numbers(); ++i)
+        if (!all_finite(step.player.view(step.notes.states[i - 3].result))) of_shard[i] = 1;
+      updates.add(step.player, step.notes.updates, of_shard + own_numbers());
     });
+  } catch (const CommunicationError&) {
+    throw;  // no call has failed, only the communication
+  } catch (const Error& error) {
+    if (options.capsule.empty()) throw;
+    const std::optional<train::FailedPlay> found = plays.find_failure(state.cursor);
+    if (!found || !found->capsule) throw;
+    throw TrainingError(error.what() + train::save_failure(*found, folders()));
   }
+  if (results.empty()) results.resize(each);
+  for (std::size_t i = 0; i < results.size(); i += each) results[i] = interrupted ? 1 : 0;
+  return results;
+}
 
-  /// Drops plans until there is room for one more. Plans of the other kind (updates or evaluations) are dropped first.
-  void make_room(bool to_evaluate) {
-    memory->make_room([&] { return drop(to_evaluate); });
-  }
-  bool drop(bool to_evaluate) {
-    const auto drop_evaluation = [&] { return evaluator && evaluator->drop(); };
-    return to_evaluate ? steps.drop() || drop_evaluation() : drop_evaluation() || steps.drop();
-  }
+void Trainer::Data::not_finite(const std::string& what) {
+  const std::string update = " of update " + std::to_string(state.step + 1);
+  const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
+  throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
+}
 
-  /// Creates the evaluator. If memory is limited, evaluations play in the memory of updates, because the two never play
-  /// at the same time.
-  train::Evaluator new_evaluator() {
-    if (!memory) return train::Evaluator(model);
-    PlayerOptions playing = model.player_options();
-    playing.memory = steps.playing().memory;
-    return {model, playing, [this] { make_room(true); }};
-  }
-
-  /// Asks whether this rank is interrupted. A single process then stops at once. Several processes continue until all
-  /// of them agree to stop.
-  void between() {
-    interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
-    if (interrupted && group.size() == 1) stop_here();
-  }
-
-  [[noreturn]] void stop_here() {
-    interrupted = false;
-    throw train::Interruption();
-  }
-
-  /// Records an evaluation and whether it is the best so far. An evaluation that is not finite is never the best.
-  void note(const Evaluation& evaluation) {
-    const double measure = evaluation.perplexity.value_or(evaluation.loss);
-    state.evaluated = state.step;
-    state.evaluation_due = false;
-    if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
-      state.best = measure;
-      state.best_step = state.step;
-      state.stale = 0;
-    } else {
-      ++state.stale;
-    }
-  }
-
-  /// Makes the observations that are due before the next update. If `failed` is true, this update has failed, and the
-  /// observations that were due before it exist already. In this case, makes the observations that were not due.
-  void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
-    if (group.rank() != 0) return;
-    const std::int64_t number = state.step + 1;
-    const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
-    const auto tell = [&](const auto& callback, const auto& observe) {
-      std::optional<decltype(observe())> made;
-      try {
-        made = observe();
-      } catch (const DefinitionError&) {  // there is no value with this name
-        throw;
-      } catch (const MemoryError& error) {
-        if (callbacks.warning)
-          callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
-      } catch (const Error&) {  // the caller reports the error of the update itself
-      }
-      if (made) callback(number, *made);
-    };
-    if (callbacks.statistics && due(fit.statistics_every)) tell(callbacks.statistics, [&] { return statistics(); });
-    if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
-      tell(callbacks.watched, [&] { return watched(fit.watch); });
-    if (memory) observed.reset();  // the memory limit does not count its plans
-  }
-  template <class StepOf>
-  const train::ObservedSteps::Function& play_observed(const StepOf& step_of) {
-    if (!observed) observed.emplace(model, steps.playing());
-    return plays.observe(state.cursor, step_of);
-  }
-  std::vector<ModuleStatistics> statistics() {
-    return train::ObservedSteps::statistics_of(
-        play_observed([&](const BatchArrays& batch) -> auto& { return observed->statistics(batch); }));
-  }
-  std::vector<WatchedValue> watched(const std::vector<std::string>& names) {
-    if (names.empty()) return {};
-    return train::ObservedSteps::values_of(
-        play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
-  }
-
-  /// Returns the folders for failures.
-  train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
-
-  /// Returns how many numbers of a shard come before the numbers of `updates` in the result of played().
-  std::size_t own_numbers() const { return 3 + plays.states().size(); }
-
-  /// Plays this rank's shards of the update, each with its micro-batches. Returns a list of numbers for each shard, one
-  /// list after the other. A list has 1 or 0 for whether this rank is interrupted, the sum of losses, the count of
-  /// targets, 1 or 0 for whether each carried state is not finite, and the numbers of `updates`. If a call throws,
-  /// saves the play and adds a sentence about it to the error.
-  std::vector<double> played() {
-    const std::size_t each = own_numbers() + updates.numbers();
-    std::vector<double> results;
-    UpdatePart done{state.step + 1, 0, options.accumulate * std::max<std::int64_t>(1, plays.own_shards())};
-    try {
-      const std::int64_t present = plays.present(state.cursor);
-      optimizer.begin(present);
-      plays.for_each(state.cursor, present, [&](const train::ShardPlay& play) {
-        between();
-        if (done.plays > 0 && called != nullptr && called->part) called->part(done);
-        ++done.plays;
-        train::TrainingStep& step = steps.of(play.batch);
-        optimizer.play(step.player, step.notes.gradients, plays.feeds(step, play), play.draw, play.last);
-        plays.keep(step, play);
-        if (play.first) results.resize(results.size() + each);
-        double* of_shard = results.data() + results.size() - each;
-        of_shard[1] += step.player.scalar(step.notes.loss.sum);
-        of_shard[2] += step.player.scalar(step.notes.loss.count);
-        for (std::size_t i = 3; i < own_numbers(); ++i)
-          if (!all_finite(step.player.view(step.notes.states[i - 3].result))) of_shard[i] = 1;
-        updates.add(step.player, step.notes.updates, of_shard + own_numbers());
-      });
-    } catch (const CommunicationError&) {
-      throw;  // no call has failed, only the communication
-    } catch (const Error& error) {
-      if (options.capsule.empty()) throw;
-      const std::optional<train::FailedPlay> found = plays.find_failure(state.cursor);
-      if (!found || !found->capsule) throw;
-      throw TrainingError(error.what() + train::save_failure(*found, folders()));
-    }
-    if (results.empty()) results.resize(each);
-    for (std::size_t i = 0; i < results.size(); i += each) results[i] = interrupted ? 1 : 0;
-    return results;
-  }
-
-  /// Plays the update's micro-batches again to find the op that produces the value that is not finite. Throws
-  /// TrainingError.
-  [[noreturn]] void not_finite(const std::string& what) {
-    const std::string update = " of update " + std::to_string(state.step + 1);
-    const std::optional<train::FailedPlay> own = plays.find_failure(state.cursor);
-    throw TrainingError(train::not_finite_text(what + update, own ? &*own : nullptr, group, folders()));
-  }
-
-  /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
-  /// update as one of the plays that produced the gradients.
-  [[noreturn]] void overflows(const UpdateError& error) {
-    std::string text = error.what();
-    if (group.rank() == 0)
-      if (const std::optional<train::FailedPlay> play = plays.find_failure(state.cursor))
-        text += train::save_failure(*play, folders());
-    throw TrainingError(text);
-  }
-};
+void Trainer::Data::overflows(const UpdateError& error) {
+  std::string text = error.what();
+  if (group.rank() == 0)
+    if (const std::optional<train::FailedPlay> play = plays.find_failure(state.cursor))
+      text += train::save_failure(*play, folders());
+  throw TrainingError(text);
+}
 
 Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& options) {
   if (!(options.clip >= 0)) throw Error("clip must be at least 0 (0: no clipping)");
@@ -288,8 +167,8 @@ StepReport Trainer::update() {
   report.rate = rate_at(d.options.schedule, d.state.step + 1);
   const double computed = Trace::now();
   try {
-    report.norm = d.optimizer.update(report.rate, 1 / d.privacy.divisor(count), d.options.clip,
-                                     d.privacy.noise(d.state.step));
+    report.norm =
+        d.optimizer.update(report.rate, 1 / d.privacy.divisor(count), d.options.clip, d.privacy.noise(d.state.step));
   } catch (const UpdateError& error) {
     d.overflows(error);
   }
@@ -332,135 +211,8 @@ TrainingProfile Trainer::profile(std::int64_t updates) {
   return profile;
 }
 
-Evaluation Trainer::evaluate() {
-  Data& d = *data_;
-  if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
-  d.evaluator->name = "the evaluation after update " + std::to_string(step());
-  d.evaluator->folders = d.folders();
-  Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
-  if (d.group.any(d.interrupted)) d.stop_here();
-  evaluation.step = step();
-  evaluation.epsilon = d.privacy.epsilon(step());
-  return evaluation;
-}
-
-std::int64_t Trainer::epoch() const {
-  const std::int64_t batches = data_->batches.epoch_batches();
-  return batches == 0 ? 0 : static_cast<std::int64_t>(data_->state.cursor) / batches;
-}
-
-std::int64_t Trainer::best_step() const {
-  return data_->state.best_step;
-}
-
 RecordedPlay Trainer::next_play() {
   return data_->plays.first_play(data_->state.cursor);
-}
-
-std::vector<ModuleStatistics> Trainer::statistics() {
-  return data_->statistics();
-}
-
-std::vector<WatchedValue> Trainer::watched(const std::vector<std::string>& names) {
-  return data_->watched(names);
-}
-
-std::int64_t Trainer::evaluated_step() const {
-  return data_->state.evaluated;
-}
-
-bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
-  for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
-                                    options.statistics_every, options.watch_every})
-    if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
-  if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
-  if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
-    throw Error("this data has no epochs: its batches are drawn at random");
-  const auto evaluated = [&] {
-    try {
-      return evaluate();
-    } catch (const DefinitionError& error) {  // a definition error of a function that only evaluations record
-      throw EvaluationError(error.what());
-    }
-  };
-  const auto report_evaluation = [&] {
-    const Evaluation evaluation = evaluated();
-    if (callbacks.evaluation) callbacks.evaluation(evaluation);
-    data_->note(evaluation);  // runs after the callback, which may add measures and may be interrupted
-  };
-  const auto observed_update = [&] {
-    data_->observe(options, callbacks, false);
-    try {
-      return update();
-    } catch (const TrainingError&) {
-      data_->observe(options, callbacks, true);
-      throw;
-    }
-  };
-  const auto ended = [&] {
-    return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
-           (options.patience > 0 && data_->state.stale >= options.patience);
-  };
-  struct Called {  // resets `called` when fit() returns
-    ~Called() { callbacks = nullptr; }
-    const Callbacks*& callbacks;
-  } const called{data_->called};
-  data_->called = &callbacks;
-  const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
-  try {
-    if (data_->state.evaluation_due) report_evaluation();
-    while (!ended()) {
-      const std::int64_t epoch_before = epoch();
-      const StepReport report = observed_update();
-      if (callbacks.step) callbacks.step(report);
-      data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
-                                    (options.evaluate_epochs && epoch() > epoch_before);
-      if (data_->state.evaluation_due) report_evaluation();
-      if (!ended() && data_->group.any(asked_to_stop())) return false;
-    }
-    if (data_->state.evaluated != step()) report_evaluation();
-  } catch (const train::Interruption&) {
-    return false;
-  }
-  return true;
-}
-
-void Trainer::save(const std::string& path) const {
-  Data& d = *data_;
-  const Store carried = d.plays.gather_carried(d.state.cursor, d.group);
-  if (d.group.rank() != 0) {
-    d.optimizer.save(path);
-    return;
-  }
-  train::write_checkpoint(
-      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried);
-}
-
-void Trainer::load(const std::string& path) {
-  Data& d = *data_;
-  train::State state = train::read_state(path);
-  if (state.seed != d.options.seed)
-    throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
-                    std::to_string(d.options.seed));
-  d.privacy.check(path, state);
-  const std::string moments = path + "/optimizer.safetensors";
-  d.optimizer.check(moments);
-  const std::int64_t epoch_batches = d.batches.epoch_batches();
-  if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
-    const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
-    const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
-    if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
-      throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
-                      ", which is too large to be valid");
-  }
-  state.epoch_batches = epoch_batches;
-  Store carried;
-  if (d.batches.training_continues(state.cursor))
-    carried = train::read_carried(path, d.plays.whole_states(state.cursor));
-  d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
-  d.optimizer.load(moments);
-  d.plays.set_carried(state.cursor, carried);
-  d.state = state;
 }
 
 }  // namespace xtape

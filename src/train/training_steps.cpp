@@ -27,7 +27,7 @@ FunctionCache<TrainingNotes>::Recording with_gradients(const Model& model, const
   Vars by;
   for (const std::string& name : trained) by.push_back(model.weight(tape, name));
   Vars gradients = grad(recorded.loss.sum, by, {.allow_unused = true});
-  if (std::all_of(gradients.begin(), gradients.end(), [](const Var& gradient) { return gradient.empty(); }))
+  if (std::ranges::all_of(gradients, [](const Var& gradient) { return gradient.empty(); }))
     throw DefinitionError("function 'loss' of model '" + model.name() + "' does not depend on any trained weight");
   if (clip_norm > 0) clip_rows(model, tape, clip_norm, by, recorded, gradients);
   NamedVars results = recorded.results;

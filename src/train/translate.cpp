@@ -45,8 +45,7 @@ std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& 
   if (group.size() == 1) return search(sources);
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return sources[a].size() < sources[b].size(); });
   const ranks::SharedWork work(group, sources.size(), static_cast<std::size_t>(batch_size));
   std::vector<Tokens> here;
   for (std::size_t i = 0; i < order.size(); ++i)

@@ -397,6 +397,7 @@ TEST_CASE("misuse of arrays, tapes and players is an Error, or works as the tabl
 TEST_CASE("the table has every function of tapes, vars and players that can be misused") {
   misuse::check_complete<World>(rows_of_all, {"attributes.hpp", "tape.hpp", "player.hpp", "compiled.hpp"},
                                 {"ArrayOrNumber::view",
+                                 "ArraysOrNumbers::list",
                                  "Tape::mode",
                                  "Tape::default_dtype",
                                  "Tape::ops",

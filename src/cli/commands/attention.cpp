@@ -89,7 +89,7 @@ HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments
 }
 
 void draw_attention(const AttentionArguments& arguments) {
-  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  Run run = open_run(arguments.run, arguments.checkpoint);
   const std::vector<Attention> all = as_wrong_input([&] { return run.attention(arguments.source, arguments.target); });
   draw(maps_of(chosen(all, arguments.which), arguments), arguments.out);
 }

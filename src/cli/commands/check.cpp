@@ -1,9 +1,9 @@
 /// xtape check: checks a definition by recording all of its functions. With --play, also plays `logits`.
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "contains.hpp"
 #include "definition.hpp"
 #include "definition_options.hpp"
 #include "durable.hpp"
@@ -47,7 +47,7 @@ void check_sizes(const Model& model, const NamedSizes& given) {
   for (const std::string& function : model.functions())
     for (const std::string& name : model.signature(function).sizes) known.push_back(name);
   for (const auto& size : given)
-    if (std::find(known.begin(), known.end(), size.name) == known.end())
+    if (!contains(known, size.name))
       throw WrongInput("no function has a size '" + size.name + "'" + did_you_mean(size.name, known));
 }
 
@@ -56,8 +56,7 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   constexpr const char* function = "logits";
   Model model = load_model(arguments, false);
   const std::vector<std::string> functions = model.functions();
-  if (std::find(functions.begin(), functions.end(), function) == functions.end())
-    return "nothing to play: there is no function 'logits'";
+  if (!contains(functions, function)) return "nothing to play: there is no function 'logits'";
   decode::draw_weights(model);
   const decode::StepCheck check = decode::check_steps(model, function, given);
   if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;

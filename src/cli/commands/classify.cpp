@@ -27,8 +27,7 @@ struct ClassifyArguments {
 void print_labels(const Array& logits, std::int64_t rows, const std::vector<std::string>& labels) {
   for (const auto& [label, probability] : as_wrong_input([&] { return train::most_likely(logits, rows, labels); }))
     std::cout << label << '\t' << probability << '\n';
-  std::cout << std::flush;
-  if (interrupted()) throw Interrupted();
+  flush_results();
 }
 
 /// Labels lines after tokenizing and padding them.
@@ -44,7 +43,7 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
       ++number;
       try {
         texts.push_back(source_of(tokenizer, line));
-        if (static_cast<std::int64_t>(texts.back().size()) > most)
+        if (std::ssize(texts.back()) > most)
           throw Error(std::to_string(texts.back().size()) + " tokens, and the model reads at most " +
                       std::to_string(most));
       } catch (const Error& error) {
@@ -63,8 +62,7 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
     throw WrongInput("--checkpoint needs a run: " + arguments.run + " is a model folder");
   Model model = as_wrong_input([&] { return open_folder(folder); });
   const std::vector<std::string> functions = model.functions();
-  const bool has_classes =
-      std::count(functions.begin(), functions.end(), "accuracy") == 1 && model.hyper().has("classes");
+  const bool has_classes = std::ranges::count(functions, "accuracy") == 1 && model.hyper().has("classes");
   const std::string input = has_classes ? model.signature("accuracy").inputs[0].name : "";
   if (input != "tokens" && input != "images")
     throw WrongInput(arguments.run + " has no model that classifies texts or images");
@@ -74,7 +72,7 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
     throw WrongInput(arguments.run + " has a model that classifies images: name the files, as in xtape classify " +
                      "FOLDER IMAGE…");
   std::vector<std::string> labels = as_wrong_input([&] { return model::class_names(folder.path); });
-  for (std::int64_t i = static_cast<std::int64_t>(labels.size()); i < model.hyper().integer("classes"); ++i)
+  for (std::int64_t i = std::ssize(labels); i < model.hyper().integer("classes"); ++i)
     labels.push_back("LABEL_" + std::to_string(i));  // the names that transformers uses
   if (input == "images") {
     const ImagePreparation preparation =
@@ -89,7 +87,7 @@ void classify_folder(const ModelFolder& folder, const ClassifyArguments& argumen
 }
 
 void classify_run(const ClassifyArguments& arguments) {
-  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  Run run = open_run(arguments.run, arguments.checkpoint);
   catch_interrupt();
   const Recipe::Data& data = run.recipe().data;
   const bool images = data.has_images();

@@ -2,10 +2,10 @@
 /// a play and reference arrays.
 #include "commands/diff.hpp"
 
-#include <algorithm>
 #include <initializer_list>
 #include <memory>
 
+#include "contains.hpp"
 #include "run_options.hpp"
 
 namespace xtape::cli {
@@ -25,7 +25,7 @@ bool same(const CLI::App& command, const DiffArguments& arguments) {
   if (!arguments.first.with.empty() && ours != Kind::onnx && theirs != Kind::onnx)
     throw WrongInput("--with needs --tape FUNCTION, or an ONNX file");
   const auto both = [&](std::initializer_list<Kind> kinds) {
-    const auto is_one = [&](Kind kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+    const auto is_one = [&](Kind kind) { return contains(kinds, kind); };
     return is_one(ours) && is_one(theirs);
   };
   if (both({Kind::play})) return same_plays(first, second);

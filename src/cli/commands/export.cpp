@@ -85,8 +85,7 @@ void write_onnx(const ExportArguments& arguments) {
   } else if (const auto folder = model_folder(arguments.source)) {
     write_function(open_folder(*folder), arguments, options);
   } else {
-    write_function(Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint)).model(), arguments,
-                   options);
+    write_function(open_run(arguments.source, arguments.checkpoint).model(), arguments, options);
   }
 }
 #else
@@ -120,7 +119,7 @@ void write(const ExportArguments& arguments) {
     else
       save_hugging_face(model, arguments.target, folder->path, weights);
   } else {
-    const Run run = Run::open(arguments.source, {}, CheckpointChoice::parse(arguments.checkpoint));
+    const Run run = open_run(arguments.source, arguments.checkpoint);
     if (!arguments.adapter)
       run.save_hugging_face(arguments.target, weights);
     else if (!run.save_adapter(arguments.target, arguments.base))

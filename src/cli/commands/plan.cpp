@@ -41,7 +41,7 @@ void print_curve(const std::vector<MemoryPoint>& curve) {
 }
 
 void print_plan(const Plan& plan) {
-  const auto again = std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return step.again; });
+  const auto again = std::ranges::count_if(plan.steps, [](const auto& step) { return step.again; });
   std::printf("%zu steps, %lld of them again; %s: %s parameters, %s outputs, %s constants and inputs, %s arena\n",
               plan.steps.size(), static_cast<long long>(again), bytes_text(plan.peak_bytes()).c_str(),
               bytes_text(plan.parameter_bytes).c_str(), bytes_text(plan.output_bytes).c_str(),
@@ -74,7 +74,7 @@ bool is_drawn(const Plan::Buffer& buffer) {
 std::vector<Plan::Buffer> largest_buffers(const Plan& plan, std::size_t most) {
   std::vector<Plan::Buffer> largest;
   std::copy_if(plan.buffers.begin(), plan.buffers.end(), std::back_inserter(largest), is_drawn);
-  std::stable_sort(largest.begin(), largest.end(), [](const Plan::Buffer& a, const Plan::Buffer& b) {
+  std::ranges::stable_sort(largest, [](const Plan::Buffer& a, const Plan::Buffer& b) {
     return std::pair(a.bytes, a.last - a.first) > std::pair(b.bytes, b.last - b.first);
   });
   if (largest.size() > most) largest.resize(most);
@@ -113,7 +113,7 @@ void draw(const RecordedPlay& play, const Plan& plan, const std::string& path) {
          << "]\nset cbtics format '%g'\nset palette defined (0 '#f7cfa6', 1 '#c85a00', 2 '#1f5fa8')\n"
          << "set style fill solid 0.85 border rgb 'white'\n";
   const std::vector<Plan::Buffer> named = largest_buffers(plan, most_named);
-  const auto again = std::count_if(plan.steps.begin(), plan.steps.end(), [](const auto& step) { return step.again; });
+  const auto again = std::ranges::count_if(plan.steps, [](const auto& step) { return step.again; });
   const std::size_t lines = (named.size() + 1) / 2 + 1;
   const auto at_line = [&](std::size_t number) {
     return gnuplot_number((static_cast<double>(lines - number) * line - line / 2) / height);

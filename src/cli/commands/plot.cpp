@@ -6,6 +6,8 @@
 #include <optional>
 #include <sstream>
 
+#include "ceiling.hpp"
+#include "contains.hpp"
 #include "durable.hpp"
 #include "gnuplot.hpp"
 #include "joined.hpp"
@@ -52,8 +54,8 @@ Points points_of(const std::vector<train::Measured>& lines, const std::string& k
 std::int64_t best_step(const std::vector<train::Measured>& lines) {
   Points evaluations = points_of(lines, "perplexity");
   if (evaluations.empty()) evaluations = points_of(lines, "validation_loss");
-  const auto best = std::min_element(evaluations.begin(), evaluations.end(),
-                                     [](const Point& a, const Point& b) { return a.value < b.value; });
+  const auto best =
+      std::ranges::min_element(evaluations, [](const Point& a, const Point& b) { return a.value < b.value; });
   return best == evaluations.end() ? -1 : best->step;
 }
 
@@ -73,7 +75,7 @@ Points smoothed(const Points& points) {
 
 /// Returns at most about most_points points. They are the minimum and the maximum of each group of consecutive points.
 Points thinned(const Points& points) {
-  const std::size_t group = 2 * ((points.size() + most_points - 1) / most_points);
+  const std::size_t group = 2 * ceiling(points.size(), most_points);
   if (group <= 2) return points;
   Points few;
   for (std::size_t first = 0; first < points.size(); first += group) {
@@ -99,7 +101,7 @@ std::string name_of(const std::string& run) {
   std::vector<std::string> keys;
   for (const train::Measured& line : lines)
     for (const auto& [key, value] : line.numbers)
-      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+      if (!contains(keys, key)) keys.push_back(key);
   throw WrongInput(run + " has no metric '" + metric + "'" + did_you_mean(metric, keys) + "; it has " + joined(keys));
 }
 
@@ -230,7 +232,7 @@ void plot(const PlotArguments& arguments) {
   Drawing drawing(arguments);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto same_name = [&](const Curves& other) { return other.name == all[i].name; };
-    const bool ambiguous = std::count_if(all.begin(), all.end(), same_name) > 1;
+    const bool ambiguous = std::ranges::count_if(all, same_name) > 1;
     drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
   drawing.draw(arguments.out);

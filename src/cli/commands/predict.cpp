@@ -40,7 +40,7 @@ void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& dat
   for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size()) {
     std::vector<std::string> part = first;
     part.insert(part.end(), read.begin(), read.end());
-    if (data.has_arrays() && std::all_of(read.begin(), read.end(), is_blank)) continue;
+    if (data.has_arrays() && std::ranges::all_of(read, is_blank)) continue;
     printer.print(as_wrong_input([&] { return predictor.rows(file, part, before); }));
   }
 }
@@ -51,9 +51,8 @@ std::string word_of(const std::string& line, const Recipe::Data& data) {
   if (fields.size() != 1 && fields.size() != data.table.columns)
     throw Error("a line must be a word, or have " + std::to_string(data.table.columns) + " fields, not " +
                 (fields.size() > data.table.columns ? "more" : std::to_string(fields.size())));
-  const auto text = std::find_if(data.columns.begin(), data.columns.end(), [](const Column& each) {
-    return !each.name.empty() && each.kind == Column::Kind::text;
-  });
+  const auto text = std::ranges::find_if(
+      data.columns, [](const Column& each) { return !each.name.empty() && each.kind == Column::Kind::text; });
   const std::string& word = fields[fields.size() == 1 ? 0 : static_cast<std::size_t>(text - data.columns.begin())];
   check_word(word);
   return word;
@@ -66,8 +65,7 @@ void print_tags(const train::RowPredictor& predictor, const std::vector<std::vec
     for (std::size_t k = 0; k < sentences[i].size(); ++k) std::cout << sentences[i][k] << '\t' << tags[i][k] << '\n';
     std::cout << '\n';
   }
-  std::cout << std::flush;
-  if (interrupted()) throw Interrupted();
+  flush_results();
 }
 
 /// Reads words. Plays the sentences that have arrived together.
@@ -109,7 +107,7 @@ void predict_arrays(const train::RowPredictor& predictor, const std::string& fil
 }
 
 void predict(const PredictArguments& arguments) {
-  Run run = as_wrong_input([&] { return Run::open(arguments.run, {}, CheckpointChoice::parse(arguments.checkpoint)); });
+  Run run = open_run(arguments.run, arguments.checkpoint);
   catch_interrupt();
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
   PredictionPrinter printer(predictor, true);

@@ -86,7 +86,7 @@ std::vector<Row> rows_of(const TrainingProfile& profile, bool sites) {
   }
   std::vector<Row> rows;
   for (const auto& [name, row] : by_name) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
+  std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
   return rows;
 }
 

@@ -70,7 +70,7 @@ void play(Player& player, const std::vector<Feed>& feeds, const RunArguments& ar
   try {
     player.play(feeds, arguments.step);
     const auto is_finite = [&](const Var& output) { return range_of(player.view(output)).all_finite(); };
-    if (!std::all_of(recorded.outputs.begin(), recorded.outputs.end(), is_finite)) found = find_failure(recorded);
+    if (!std::ranges::all_of(recorded.outputs, is_finite)) found = find_failure(recorded);
   } catch (const Error&) {
     found = find_failure(recorded);
     if (!found) throw;

@@ -61,7 +61,7 @@ void print_counts(const char* title, const std::vector<NodeError>& errors, std::
 /// Prints whether the errors consist of rounding alone. `list` is in the order of ranked().
 void print_verdict(const std::vector<NodeError>& list, bool overflows, double limit) {
   const auto above = static_cast<std::size_t>(
-      std::count_if(list.begin(), list.end(), [&](const NodeError& error) { return error.added() > limit; }));
+      std::ranges::count_if(list, [&](const NodeError& error) { return error.added() > limit; }));
   if (above == 0 && !overflows)
     std::printf("all within rounding: no call adds more than %.0e\n", limit);
   else if (above > 0)
@@ -85,7 +85,7 @@ void print_table(const std::vector<NodeError>& errors, std::size_t top, std::opt
               of_output);
   if (limit) {
     const auto overflows = [](const NodeError& error) { return error.overflows > 0; };
-    print_verdict(list, std::any_of(errors.begin(), errors.end(), overflows), *limit);
+    print_verdict(list, std::ranges::any_of(errors, overflows), *limit);
   }
   std::printf("    added      made inherited     total\n");
   for (std::size_t i = 0; i < std::min(top, list.size()); ++i) print(list[i]);
@@ -102,8 +102,8 @@ std::string labels_of(const std::vector<NodeError>& errors, const std::vector<st
   constexpr std::size_t most = 12;
   const double apart = static_cast<double>(errors.size()) / 40;  // height of a line of text, in units of the x axis
   std::vector<std::size_t> ranking = drawn;
-  std::stable_sort(ranking.begin(), ranking.end(),
-                   [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
+  std::ranges::stable_sort(ranking,
+                           [&](std::size_t a, std::size_t b) { return errors[a].added() > errors[b].added(); });
   std::ostringstream script;
   std::vector<std::size_t> named;
   for (const std::size_t i : ranking) {
@@ -111,7 +111,7 @@ std::string labels_of(const std::vector<NodeError>& errors, const std::vector<st
       return std::abs(static_cast<double>(i) - static_cast<double>(other)) < apart;
     };
     if (named.size() == most || errors[i].added() <= 0) break;
-    if (std::any_of(named.begin(), named.end(), is_near)) continue;
+    if (std::ranges::any_of(named, is_near)) continue;
     named.push_back(i);
     const std::string module = errors[i].module.empty() ? "" : " (" + errors[i].module + ")";
     script << "set label " << gnuplot_string(errors[i].node + module) << " at " << i << ','

@@ -53,7 +53,7 @@ std::vector<Shown> shown_modules(const Model& model) {
     const std::string path = starred(module.path);
     std::vector<std::size_t>& alike = of_path[path];
     const auto same =
-        std::find_if(alike.begin(), alike.end(), [&](std::size_t i) { return equal_modules(shown[i].module, module); });
+        std::ranges::find_if(alike, [&](std::size_t i) { return equal_modules(shown[i].module, module); });
     if (same != alike.end()) {
       ++shown[*same].count;
     } else {

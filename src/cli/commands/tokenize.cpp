@@ -75,8 +75,7 @@ void tokenize(const TokenizeArguments& arguments) {
         throw WrongInput("line " + std::to_string(number) + ": " + error.what());
       }
     }
-    std::cout << std::flush;
-    if (interrupted()) throw Interrupted();
+    flush_results();
   }
 }
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ceiling.hpp"
 #include "commands.hpp"
 #include "durable.hpp"
 #include "files.hpp"
@@ -117,7 +118,7 @@ std::int64_t steps_of(Run& run) {
   const Trainer::FitOptions& fit = run.recipe().fit;
   if (fit.epochs == 0) return fit.steps;
   const std::int64_t accumulate = run.recipe().trainer.accumulate;
-  const std::int64_t steps = (fit.epochs * run.batches().epoch_batches() + accumulate - 1) / accumulate;
+  const std::int64_t steps = ceiling(fit.epochs * run.batches().epoch_batches(), accumulate);
   return fit.steps == 0 ? steps : std::min(steps, fit.steps);
 }
 

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "ceiling.hpp"
+
 namespace xtape::amx {
 
 constexpr std::int64_t panel_lines = 16;  ///< Rows of the left matrix or columns of the right matrix in a panel.
@@ -19,7 +21,7 @@ constexpr std::int64_t noted_bytes = 2 * panel_lines * sizeof(float);  ///< Magn
 
 /// The number of steps for `terms` summed terms.
 constexpr std::int64_t steps_of(std::int64_t terms) {
-  return (terms + step_terms - 1) / step_terms;
+  return ceiling(terms, step_terms);
 }
 
 /// Whether instruction_set() includes the matrix unit.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "ceiling.hpp"
 #include "products/blas_core.hpp"
 #include "threads.hpp"
 
@@ -64,8 +65,8 @@ Partition partition_of(const GemmPlan& plan) {
   const std::int64_t wanted =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(work / worth_a_piece), 1, std::max<std::int64_t>(1, most));
   const std::int64_t even = wanted > 1 ? wanted / 2 * 2 : 1;  // an odd number would leave one of two threads idle
-  pieces.width = ((length + even - 1) / even + suits_kernel - 1) / suits_kernel * suits_kernel;
-  pieces.count = (length + pieces.width - 1) / pieces.width;
+  pieces.width = round_up(ceiling(length, even), suits_kernel);
+  pieces.count = ceiling(length, pieces.width);
   return pieces;
 }
 

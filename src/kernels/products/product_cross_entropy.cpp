@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "ceiling.hpp"
 #include "cross_entropy.hpp"
 #include "kernel_form.hpp"
 #include "lanes.hpp"
@@ -28,7 +29,7 @@ struct LogitsProduct {
 
 std::int64_t block_count(const CrossEntropy& loss) {
   const std::int64_t each = rows_at_once(loss.classes);
-  return std::max<std::int64_t>(1, (loss.rows + each - 1) / each);  // without rows, a single block writes the zeros
+  return std::max<std::int64_t>(1, ceiling(loss.rows, each));  // without rows, a single block writes the zeros
 }
 
 /// An array with the axis labels r (rows), t (terms) and c (classes).

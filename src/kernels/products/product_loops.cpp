@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "ceiling.hpp"
 #include "threads.hpp"
 
 namespace xtape {
@@ -75,7 +76,7 @@ template <class T>
 std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
   const std::int64_t length = plan.free.sizes[last];
-  const std::int64_t chunks = (length + chunk - 1) / chunk;
+  const std::int64_t chunks = ceiling(length, chunk);
   const std::int64_t terms = plan.sums.sizes.back();
   const std::int64_t sums = plan.sums.count() / terms;
   const std::int64_t tasks = plan.free.count() / length * chunks;
@@ -132,7 +133,7 @@ std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& p
   const std::int64_t terms = plan.sums.sizes.back();
   const std::int64_t sums = plan.sums.count() / terms;
   const std::int64_t part = loops_scratch_bytes(plan, sizeof(T)) > 0 ? long_sum : terms;
-  const std::int64_t parts = (terms + part - 1) / part;
+  const std::int64_t parts = ceiling(terms, part);
   return [=](const T* a, const T* b, T* c, void* scratch) {
     T* partial = static_cast<T*>(scratch);
     const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
@@ -214,7 +215,7 @@ double loops_cost(const LoopsPlan& plan) {
 std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes) {
   const std::int64_t terms = plan.sums.sizes.back();
   if (runs_side_by_side(plan) || plan.free.count() >= 16 || terms <= 2 * long_sum) return 0;
-  return static_cast<std::size_t>(plan.free.count() * ((terms + long_sum - 1) / long_sum)) * element_bytes;
+  return static_cast<std::size_t>(plan.free.count() * ceiling(terms, long_sum)) * element_bytes;
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "ceiling.hpp"
 #include "lanes.hpp"
 #include "products/tiles.hpp"
 #include "threads.hpp"
@@ -169,7 +170,7 @@ template <class T, class W>
 class Chunked {
  public:
   explicit Chunked(const GemmPlan& plan)
-      : plan_(plan), chunk_((plan.k + chunks - 1) / chunks / chunk_terms * chunk_terms + chunk_terms) {}
+      : plan_(plan), chunk_(ceiling(plan.k, chunks) / chunk_terms * chunk_terms + chunk_terms) {}
 
   static bool suits(const GemmPlan& plan) {
     return plan.outer.count() == 1 && matrix_columns_run(plan) && plan.n * plan.k >= large_product &&
@@ -180,7 +181,7 @@ class Chunked {
   void run(const T* x, const W* w, T* c, T* sums) const {
     constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
     static constexpr auto multiply = by_terms_of<T, W>(all_rows);
-    const std::int64_t count = (plan_.k + chunk_ - 1) / chunk_, size = plan_.m * plan_.n;
+    const std::int64_t count = ceiling(plan_.k, chunk_), size = plan_.m * plan_.n;
     parallel_for(plan_.threads, count, 1, [&](std::int64_t begin, std::int64_t finish) {
       for (std::int64_t i = begin; i < finish; ++i)
         for (std::int64_t row = 0; row < plan_.m; row += rows_together<T>) {
@@ -221,7 +222,7 @@ MatrixProducts<T> made(const GemmPlan& plan, bool swapped) {
   }
   constexpr auto all_rows = std::make_integer_sequence<int, rows_together<T>>{};
   const auto multiply = matrix_columns_run(plan) ? by_terms_of<T, W>(all_rows) : by_columns_of<T, W>(all_rows);
-  const std::int64_t blocks = (plan.n + block_columns - 1) / block_columns;  // blocks per product
+  const std::int64_t blocks = ceiling(plan.n, block_columns);  // blocks per product
   const std::int64_t at_once = plan.m <= rows_together<T> ? most_columns / plan.m : block_elements / plan.k;
   const std::int64_t most_blocks = std::max<std::int64_t>(1, at_once / block_columns);
   const std::int64_t grain = std::max<std::int64_t>(1, worth_a_thread / (plan.m * block_columns * plan.k));

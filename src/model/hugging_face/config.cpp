@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "contains.hpp"
 #include "hugging_face/folder.hpp"
 
 namespace xtape::model {
@@ -34,11 +35,11 @@ void collect(const HuggingFaceMapping& mapping, const std::vector<std::string>& 
              const std::string& before, std::vector<std::string>& unlisted) {
   for (const auto& [word, value] : object.items()) {
     const std::string key = before + word;
-    if (value.is_null() || std::find(known.begin(), known.end(), key) != known.end() ||
-        matches_any(key, mapping.ignored) || matches_any(key, words_in(ignored_by_all)))
+    if (value.is_null() || contains(known, key) || matches_any(key, mapping.ignored) ||
+        matches_any(key, words_in(ignored_by_all)))
       continue;
     const bool holds_known =
-        std::any_of(known.begin(), known.end(), [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
+        std::ranges::any_of(known, [&](const std::string& each) { return each.rfind(key + ".", 0) == 0; });
     if (value.is_object() && holds_known)
       collect(mapping, known, value, key + ".", unlisted);
     else if (!value.is_array() || !holds_known)

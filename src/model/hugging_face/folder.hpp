@@ -31,7 +31,7 @@ void write_files(const std::string& folder, const std::string& config,
                  const std::function<void(const std::string& beside)>& fill);
 
 /// Throws the errors that open_hugging_face would throw. Reads only the names, shapes and dtypes of the weights.
-void check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter = "");
+void check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter);
 
 /// Like open_hugging_face, but with a definition given as text. Errors call the text `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,

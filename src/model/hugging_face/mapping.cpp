@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "contains.hpp"
 #include "nearest.hpp"
 
 namespace xtape::model {
@@ -17,8 +18,7 @@ std::vector<std::string> texts(const JsonNode& node) {
 }
 
 void check_known(const std::string& name, const std::vector<std::string>& hyper, const JsonNode& node) {
-  if (std::find(hyper.begin(), hyper.end(), name) == hyper.end())
-    node.fail("there is no hyper-parameter '" + name + "'" + did_you_mean(name, hyper));
+  if (!contains(hyper, name)) node.fail("there is no hyper-parameter '" + name + "'" + did_you_mean(name, hyper));
 }
 
 HuggingFaceMapping::Setting read_setting(const std::string& hyper, const JsonNode& node) {
@@ -51,7 +51,7 @@ std::vector<std::pair<std::string, Json>> values(const JsonNode& node) {
 std::vector<std::pair<std::string, std::string>> replacements(const JsonNode& node) {
   std::vector<std::pair<std::string, std::string>> all;
   for (const auto& [from, to] : node.entries()) {
-    if (std::count(to.text().begin(), to.text().end(), '*') > std::count(from.begin(), from.end(), '*'))
+    if (std::ranges::count(to.text(), '*') > std::ranges::count(from, '*'))
       to.fail("each star here needs a star in '" + from + "'");
     all.emplace_back(from, to.text());
   }
@@ -92,8 +92,8 @@ HuggingFaceMapping::Adapter read_adapter(const JsonNode& node, const std::vector
 }  // namespace
 
 bool HuggingFaceMapping::Adapter::transposed() const {
-  return std::any_of(config.begin(), config.end(),
-                     [](const auto& entry) { return entry.first == "fan_in_fan_out" && entry.second == true; });
+  return std::ranges::any_of(config,
+                             [](const auto& entry) { return entry.first == "fan_in_fan_out" && entry.second == true; });
 }
 
 const std::string& HuggingFaceMapping::architecture(const std::string& definition) const {
@@ -103,11 +103,11 @@ const std::string& HuggingFaceMapping::architecture(const std::string& definitio
 }
 
 bool HuggingFaceMapping::Setting::maps_null() const {
-  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first == "null"; });
+  return std::ranges::any_of(values, [](const auto& word) { return word.first == "null"; });
 }
 
 bool HuggingFaceMapping::Setting::lists_words() const {
-  return std::any_of(values.begin(), values.end(), [](const auto& word) { return word.first != "null"; });
+  return std::ranges::any_of(values, [](const auto& word) { return word.first != "null"; });
 }
 
 namespace {
@@ -123,7 +123,7 @@ JsonNode over(const JsonNode& base, const JsonNode& node, bool deep) {
   auto all = base.entries();
   for (const auto& [name, value] : node.entries()) {
     const auto same = [&name = name](const auto& each) { return each.first == name; };
-    const auto old = std::find_if(all.begin(), all.end(), same);
+    const auto old = std::ranges::find_if(all, same);
     if (old == all.end())
       all.emplace_back(name, value);
     else
@@ -208,7 +208,7 @@ std::vector<std::string> renamed(const std::vector<std::string>& name, const std
     ++star;
   }
   replacement.insert(replacement.begin(), name.begin(), found);
-  replacement.insert(replacement.end(), found + static_cast<std::ptrdiff_t>(pattern.size()), name.end());
+  replacement.insert(replacement.end(), found + std::ssize(pattern), name.end());
   return replacement;
 }
 }  // namespace
@@ -234,7 +234,7 @@ std::string written_name(const HuggingFaceMapping& mapping, const std::string& w
 
 std::optional<std::int64_t> tensors_of(const std::string& tensor, const Shape& weight) {
   const std::vector<std::string> words = words_of(tensor);
-  if (weight.empty() || std::find(words.begin(), words.end(), "#") == words.end()) return std::nullopt;
+  if (weight.empty() || !contains(words, "#")) return std::nullopt;
   return weight[0];
 }
 
@@ -269,7 +269,7 @@ bool matches(const std::string& name, const std::string& pattern) {
 }
 
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& each) { return matches(name, each); });
+  return std::ranges::any_of(patterns, [&](const std::string& each) { return matches(name, each); });
 }
 
 }  // namespace xtape::model

@@ -80,10 +80,8 @@ void read_setting(const JsonNode& config, const HuggingFaceMapping::Setting& set
 
 bool mentions(const model::Expression& expression, const std::string& name) {
   if (expression.form == model::Form::name && expression.text == name) return true;
-  return std::any_of(expression.children.begin(), expression.children.end(),
-                     [&](const auto& child) { return mentions(child, name); }) ||
-         std::any_of(expression.keywords.begin(), expression.keywords.end(),
-                     [&](const auto& keyword) { return mentions(keyword.value, name); });
+  return std::ranges::any_of(expression.children, [&](const auto& child) { return mentions(child, name); }) ||
+         std::ranges::any_of(expression.keywords, [&](const auto& keyword) { return mentions(keyword.value, name); });
 }
 
 /// Returns the config's settings, followed by the caller's. If the default of a hyper-parameter depends on a
@@ -94,7 +92,7 @@ Overrides overrides_of(const model::Definition& definition, const JsonNode& conf
   for (std::size_t before = callers.size() + 1; before != callers.size();) {  // repeats until no name is added
     before = callers.size();
     for (const model::Parameter& parameter : definition.hyper)
-      if (parameter.initial && std::any_of(callers.begin(), callers.end(), [&](const std::string& name) {
+      if (parameter.initial && std::ranges::any_of(callers, [&](const std::string& name) {
             return mentions(parameter.initial->value, name);
           }))
         callers.insert(parameter.name);

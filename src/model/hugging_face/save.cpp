@@ -99,7 +99,7 @@ void write_setting(Json& config, const HuggingFaceMapping::Setting& setting, con
     const Json* found = model::find_key(config, key);
     return found != nullptr && (!found->is_null() || setting.maps_null());
   };
-  const auto there = std::find_if(setting.keys.begin(), setting.keys.end(), has);
+  const auto there = std::ranges::find_if(setting.keys, has);
   const bool is_there = there != setting.keys.end(),
              same = is_there && means(setting, *model::find_key(config, *there), value);
   if (same && !setting.count) return;
@@ -128,8 +128,8 @@ Json config_of(const Model& model, const HuggingFaceMapping& mapping, Json confi
   // `torch_dtype` is the older name of `dtype`. If both were present, a loader might read either of them.
   config.erase("torch_dtype");
   const auto stored_as = [&](Dtype dtype) {
-    return std::any_of(model.weights().begin(), model.weights().end(),
-                       [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
+    return std::ranges::any_of(model.weights(),
+                               [&](const Store::Entry& entry) { return entry.value.dtype() == dtype; });
   };
   config["dtype"] = name_of(stored_as(Dtype::bfloat16)  ? Dtype::bfloat16
                             : stored_as(Dtype::float16) ? Dtype::float16

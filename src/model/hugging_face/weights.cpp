@@ -74,7 +74,7 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<StoredWeight>& s
   for (const HuggingFaceMapping::Tie& tie : mapping.ties) {
     const auto named = [&](const std::string& name) {
       const std::string tensor = tensor_name(mapping, name);
-      return std::find_if(stored.begin(), stored.end(), [&](const auto& each) { return each.weight == tensor; });
+      return std::ranges::find_if(stored, [&](const auto& each) { return each.weight == tensor; });
     };
     const auto weight = named(tie.weight);
     const auto other = named(tie.other);
@@ -108,9 +108,9 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
 }
 
 bool has_dtype(const std::vector<ArrayFile>& files, Dtype dtype) {
-  return std::any_of(files.begin(), files.end(), [&](const ArrayFile& file) {
-    return std::any_of(file.entries().begin(), file.entries().end(),
-                       [&](const ArrayFile::Entry& entry) { return entry.dtype == dtype && entry.shape.size() >= 2; });
+  return std::ranges::any_of(files, [&](const ArrayFile& file) {
+    return std::ranges::any_of(
+        file.entries(), [&](const ArrayFile::Entry& entry) { return entry.dtype == dtype && entry.shape.size() >= 2; });
   });
 }
 

@@ -1,6 +1,7 @@
 // Binds the arguments of a call to the declared inputs of a block or function. Checks dtypes and binds sizes.
 #include <algorithm>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
@@ -24,8 +25,8 @@ bool accepts(const std::string& kind, Dtype dtype, Dtype model_dtype) {
 /// becomes a local. Other sizes are checked.
 void bind_sizes(const Input& input, const Var& var, Interpreter& interpreter, Environment& environment) {
   const Shape& shape = var.shape();
-  const auto ellipsis = std::find_if(input.dims.begin(), input.dims.end(),
-                                     [](const Line& dim) { return dim.value.form == Form::ellipsis; });
+  const auto ellipsis =
+      std::ranges::find_if(input.dims, [](const Line& dim) { return dim.value.form == Form::ellipsis; });
   const bool open = ellipsis != input.dims.end();
   const std::size_t named = input.dims.size() - open;
   const auto refuse = [&](const std::string& why) {
@@ -82,7 +83,7 @@ void bind_inputs(const std::vector<Input>& inputs, const Arguments& arguments, D
   for (const auto& each : arguments.named) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < fixed; ++i) names.push_back(inputs[i].name);
-    if (std::find(names.begin(), names.end(), each.name) == names.end())
+    if (!contains(names, each.name))
       throw Error("takes " + list_of(inputs) + ", not '" + each.name + "'" + did_you_mean(each.name, names));
     if (!environment.locals.emplace(each.name, each.value).second) throw Error("'" + each.name + "' is given twice");
   }

@@ -109,7 +109,7 @@ class Checker {
     // The first text without a name goes to the first attribute that accepts texts.
     const auto text = std::find_if(call.children.begin() + 1, call.children.end(),
                                    [](const Expression& each) { return each.form == Form::text; });
-    const auto attribute = std::find_if(op.attributes.begin(), op.attributes.end(), takes_text);
+    const auto attribute = std::ranges::find_if(op.attributes, takes_text);
     if (text != call.children.end() && attribute != op.attributes.end()) check(*text, *attribute);
   }
 

@@ -1,7 +1,6 @@
 #include "language/formula.hpp"
 
-#include <algorithm>
-
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 #include "nearest.hpp"
@@ -11,7 +10,7 @@ namespace xtape::model {
 
 namespace {
 void check_names_in(const Expression& expression, const std::vector<std::string>& names, const Line& line) {
-  if (expression.form == Form::name && std::find(names.begin(), names.end(), expression.text) == names.end()) {
+  if (expression.form == Form::name && !contains(names, expression.text)) {
     line.fail(expression.column, "the data has no '" + expression.text + "'" + did_you_mean(expression.text, names) +
                                      " (known: " + joined(names) + ")");
   }

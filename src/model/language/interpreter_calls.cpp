@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "caret.hpp"
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 #include "xtape/ops.hpp"
@@ -69,8 +70,8 @@ Value Interpreter::call(const Expression& expression, const At& at) {
       });
     });
   const bool plain = !arguments.positional.empty() && arguments.named.empty() &&
-                     std::all_of(arguments.positional.begin(), arguments.positional.end(),
-                                 [](const Arguments::Positional& each) { return each.value.is_number(); });
+                     std::ranges::all_of(arguments.positional,
+                                         [](const Arguments::Positional& each) { return each.value.is_number(); });
   if (plain && is_number_function(name)) {
     std::vector<Value> numbers;
     for (const auto& each : arguments.positional) numbers.push_back(each.value);
@@ -85,9 +86,7 @@ Value Interpreter::call(const Expression& expression, const At& at) {
 std::string Interpreter::values_in(const Expression& expression, const At& at) {
   std::vector<std::string> names, values;
   each_expression(expression, [&](const Expression& each) {
-    if (each.form != Form::name || !knows(each.text, at.environment) ||
-        std::find(names.begin(), names.end(), each.text) != names.end())
-      return;
+    if (each.form != Form::name || !knows(each.text, at.environment) || contains(names, each.text)) return;
     names.push_back(each.text);
     const Value value = name(each, at);
     if (value.is_number() || value.as<bool>() != nullptr || value.as<std::string>() != nullptr)
@@ -183,8 +182,7 @@ Interpreter::GivenModule Interpreter::given_module(const std::string& function, 
 
 Value Interpreter::call_one(const Module& module, const ModuleSpec& spec, const Arguments& arguments, const At& at) {
   std::vector<std::string>& lines = application_lines_[module.path];
-  if (const std::string line = to_string(location_of(at)); std::find(lines.begin(), lines.end(), line) == lines.end())
-    lines.push_back(line);
+  if (const std::string line = to_string(location_of(at)); !contains(lines, line)) lines.push_back(line);
   Vars vars;
   for (const auto& each : arguments.positional) collect_vars(each.value, vars);
   for (const auto& each : arguments.named) collect_vars(each.value, vars);
@@ -262,7 +260,7 @@ void Interpreter::update_weights(const Module& module, const Environment& enviro
 }
 
 Value Interpreter::call_function(const Function& function, const Arguments& arguments) {
-  if (std::find(calling_.begin(), calling_.end(), &function) != calling_.end())
+  if (contains(calling_, &function))
     throw Error("function '" + function.name + "' calls itself: functions cannot call each other in a cycle");
   if (calling_.size() == deepest)
     throw Error("functions call each other more than " + std::to_string(deepest) + " deep");

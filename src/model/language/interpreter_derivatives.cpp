@@ -23,7 +23,7 @@ std::vector<Value> by_name(const std::string& function, const Arguments& argumen
     given[i] = true;
   }
   for (const auto& each : arguments.named) {
-    const auto found = std::find(names.begin(), names.end(), each.name);
+    const auto found = std::ranges::find(names, each.name);
     if (found == names.end()) throw Error(function + " has no '" + each.name + "'" + did_you_mean(each.name, names));
     const auto place = static_cast<std::size_t>(found - names.begin());
     if (given[place]) throw Error(function + ": '" + each.name + "' is given twice");

@@ -84,7 +84,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");
-      const auto next = results.end() - static_cast<std::ptrdiff_t>(states.size());
+      const auto next = results.end() - std::ssize(states);
       return std::make_pair(Vars(results.begin(), next), Vars(next, results.end()));
     };
     const Scanned scanned = [&] {

@@ -40,7 +40,7 @@ RecordedLines Interpreter::recorded_lines() const {
   };
   for (const auto& [module, locals] : applied_) add_locals(module->path, locals);
   for (const auto& [function, locals] : called_) add_locals(function->name, locals);
-  std::sort(found.begin(), found.end(), [](const NamedValue& a, const NamedValue& b) {
+  std::ranges::sort(found, [](const NamedValue& a, const NamedValue& b) {
     return a.node != b.node ? a.node < b.node : a.name < b.name;
   });
   RecordedLines recorded{{}, application_lines_, updates_};

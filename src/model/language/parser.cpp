@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "contains.hpp"
 #include "language/lexer.hpp"
 #include "language/syntax.hpp"
 #include "stack.hpp"
@@ -174,8 +175,8 @@ class Parser {
   }
 
   bool at_any(std::initializer_list<const char*> symbols) const {
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
+    return std::ranges::any_of(symbols,
+                               [&](const char* symbol) { return token().is(symbol) || token().is_word(symbol); });
   }
 
   Expression comparison() {
@@ -333,7 +334,7 @@ class Parser {
 
   Expression name(const Token& token) const {
     constexpr std::string_view words[] = {"and", "or", "not", "if", "else"};
-    if (std::find(std::begin(words), std::end(words), token.text) != std::end(words)) refuse(token, "an expression");
+    if (contains(words, token.text)) refuse(token, "an expression");
     Expression result = node(Form::name, token.column, token.text, {});
     if (token.text == "true" || token.text == "false") {
       result.form = Form::flag;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/interpreter.hpp"
 
@@ -23,7 +24,7 @@ std::vector<bool> reduced(const std::vector<std::string>& left, const std::vecto
   std::vector<bool> gone;
   std::size_t next = 0;
   for (const std::string& name : left) {
-    if (std::count(left.begin(), left.end(), name) > 1) throw Error("'" + name + "' stands twice on the left");
+    if (std::ranges::count(left, name) > 1) throw Error("'" + name + "' stands twice on the left");
     gone.push_back(next == right.size() || right[next] != name);
     if (!gone.back()) ++next;
   }
@@ -38,9 +39,8 @@ bool names_axes(const Op& op, const std::string& text) {
   const auto is_axis = [](const AttributeSpec& each) {
     return each.name == "axis" && each.type == AttributeType::integers;
   };
-  return text.find(arrow) != std::string::npos && std::any_of(op.attributes.begin(), op.attributes.end(), is_axis) &&
-         std::any_of(op.attributes.begin(), op.attributes.end(),
-                     [](const auto& each) { return each.name == "keepdims"; });
+  return text.find(arrow) != std::string::npos && std::ranges::any_of(op.attributes, is_axis) &&
+         std::ranges::any_of(op.attributes, [](const auto& each) { return each.name == "keepdims"; });
 }
 
 Tuple reduction_axes(const std::string& pattern, const Var& x) {
@@ -48,7 +48,7 @@ Tuple reduction_axes(const std::string& pattern, const Var& x) {
   const std::vector<std::string> left = words_of(pattern.substr(0, at));
   const std::vector<std::string> right = words_of(pattern.substr(at + arrow.size()));
   const std::vector<bool> gone = reduced(left, right);
-  const bool open = std::find(left.begin(), left.end(), rest) != left.end();
+  const bool open = contains(left, rest);
   const std::size_t named = left.size() - (open ? 1 : 0), rank = x.rank();
   if (open ? rank < named : rank != named)
     throw Error("'" + xtape::joined(left, std::identity{}, " ") + "' names " + (open ? "at least " : "") +

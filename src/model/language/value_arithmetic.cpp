@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "contains.hpp"
 #include "language/value.hpp"
 #include "xtape/ops.hpp"
 
@@ -105,7 +106,7 @@ Value vars(const std::string& symbol, const Value& left, const Value& right) {
 Value repeated(const Tuple& tuple, std::int64_t times) {
   constexpr std::int64_t longest = 1 << 20;
   if (times < 0) throw Error("a tuple cannot be repeated " + std::to_string(times) + " times");
-  if (!tuple.empty() && times > longest / static_cast<std::int64_t>(tuple.size()))
+  if (!tuple.empty() && times > longest / std::ssize(tuple))
     throw Error("the tuple would have more than " + std::to_string(longest) + " elements");
   Tuple all;
   for (std::int64_t i = 0; i < times && !tuple.empty(); ++i) all.insert(all.end(), tuple.begin(), tuple.end());
@@ -173,7 +174,7 @@ Value unary(const std::string& symbol, const Value& a) {
 
 bool is_number_function(const std::string& name) {
   constexpr const char* names[] = {"sqrt", "exp", "log", "abs", "floor", "min", "max"};
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+  return contains(names, name);
 }
 
 Value number_function(const std::string& name, const std::vector<Value>& arguments) {
@@ -183,8 +184,7 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
       const auto* j = b.as<std::int64_t>();
       return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
     };
-    return name == "min" ? *std::min_element(arguments.begin(), arguments.end(), less)
-                         : *std::max_element(arguments.begin(), arguments.end(), less);
+    return name == "min" ? *std::ranges::min_element(arguments, less) : *std::ranges::max_element(arguments, less);
   }
   if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
   const auto* integer = arguments[0].as<std::int64_t>();

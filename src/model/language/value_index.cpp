@@ -7,7 +7,7 @@
 namespace xtape::model {
 
 Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::int64_t step) {
-  const auto count = static_cast<std::int64_t>(tuple.size());
+  const auto count = std::ssize(tuple);
   const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? count : count - 1;
   const auto place = [&](std::int64_t at) { return std::clamp(at < 0 ? at + count : at, low, high); };
   const std::int64_t last = stop == open_end ? (step > 0 ? high : low) : place(stop);
@@ -21,9 +21,8 @@ Tuple slice_of(const Tuple& tuple, std::int64_t start, std::int64_t stop, std::i
 
 Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   using Kind = AxisIndex::Kind;
-  const auto named = std::count_if(axes.begin(), axes.end(), [](const AxisIndex& axis) {
-    return axis.kind == Kind::at || axis.kind == Kind::range;
-  });
+  const auto named = std::ranges::count_if(
+      axes, [](const AxisIndex& axis) { return axis.kind == Kind::at || axis.kind == Kind::range; });
   const auto rank = static_cast<std::int64_t>(x.rank());
   if (named > rank)
     throw ShapeError("the index names " + std::to_string(named) + " axes of " + to_string(x.type()) + ", which has " +
@@ -40,7 +39,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
   std::int64_t result_axis = 0;
   bool seen_ellipsis = false;
   for (const AxisIndex& axis : axes) {
-    const auto here = static_cast<std::int64_t>(start.size());
+    const auto here = std::ssize(start);
     switch (axis.kind) {
       case Kind::ellipsis:
         if (seen_ellipsis) throw ShapeError("'...' can appear only once in an index");
@@ -72,7 +71,7 @@ Var index_var(const Var& x, const std::vector<AxisIndex>& axes) {
       }
     }
   }
-  take_whole(rank - static_cast<std::int64_t>(start.size()));
+  take_whole(rank - std::ssize(start));
   Var result = narrows ? slice(x, start, stop, step) : x;
   if (!drop.empty()) result = squeeze(result, drop);
   for (const std::int64_t axis : fresh) result = expand_dims(result, axis);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "joined.hpp"
 #include "language/value.hpp"
 #include "nearest.hpp"
@@ -38,7 +39,7 @@ Meaning VisibleNames::of_callee(const std::string& name) const {
   if (functions != nullptr && functions->find_function(name) != nullptr) return Meaning::function;
   if (name == "scan") return Meaning::scan;
   if (name == "vmap") return Meaning::vmap;
-  if (std::find(derivatives.begin(), derivatives.end(), name) != derivatives.end()) return Meaning::derivative;
+  if (contains(derivatives, name)) return Meaning::derivative;
   return is_number_function(name) || (ops != nullptr && ops->find(name) != nullptr) ? Meaning::op : Meaning::unknown;
 }
 
@@ -89,9 +90,7 @@ std::string wrong_keyword(const Op& op, const std::string& name) {
   add(op.inputs, known);
   add(op.attributes, known);
   const auto takes_any = [](const AttributeSpec& each) { return each.type == AttributeType::named_sizes; };
-  if (std::find(known.begin(), known.end(), name) != known.end() ||
-      std::any_of(op.attributes.begin(), op.attributes.end(), takes_any))
-    return "";
+  if (contains(known, name) || std::ranges::any_of(op.attributes, takes_any)) return "";
   return "op '" + op.name + "' has no attribute '" + name + "'" + nearest_or_all(name, known);
 }
 

@@ -10,7 +10,7 @@ namespace xtape::onnx {
 namespace {
 template <class T, class Number>
 Var constant_list(NodeCall& node, const std::vector<Number>& numbers, bool scalar) {
-  Array array(dtype_of<T>(), scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
+  Array array(dtype_of<T>(), scalar ? Shape{} : Shape{std::ssize(numbers)});
   for (std::size_t i = 0; i < numbers.size(); ++i) array.as<T>()[i] = static_cast<T>(numbers[i]);
   return node.tape().constant(with_floats(std::move(array), node.setting()));
 }
@@ -36,7 +36,7 @@ Vars constant_of_shape(NodeCall& node) {
 /// Returns the sizes from `start` to `end`, with the rules of Python slices.
 Vars sizes(NodeCall& node) {
   const Shape& shape = node.at(0).shape();
-  const auto rank = static_cast<std::int64_t>(shape.size());
+  const auto rank = std::ssize(shape);
   const auto place = [&](std::int64_t i) { return std::min(std::max(i < 0 ? i + rank : i, std::int64_t{0}), rank); };
   const std::int64_t start = place(node.integer("start", 0)), end = place(node.integer("end", rank));
   Integers list;

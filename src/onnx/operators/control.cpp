@@ -34,7 +34,7 @@ Vars loop(NodeCall& node) {
     const Vars results = node.record("body", inputs);
     if (results.size() <= states.size()) node.fail("the body has " + std::to_string(results.size()) + " outputs");
     goes_on = node.known_integer(results[0], "the body's condition") != 0;
-    const auto end = results.begin() + 1 + static_cast<std::ptrdiff_t>(states.size());
+    const auto end = results.begin() + 1 + std::ssize(states);
     std::copy(results.begin() + 1, end, states.begin());
     outputs.resize(static_cast<std::size_t>(results.end() - end));
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].push_back(end[static_cast<std::ptrdiff_t>(i)]);
@@ -61,7 +61,7 @@ Vars scanned(NodeCall& node) {
     given.insert(given.end(), slices.begin(), slices.end());
     const Vars results = node.record("body", given);
     if (results.size() < states.size()) node.fail("the body has " + std::to_string(results.size()) + " outputs");
-    const auto end = results.begin() + static_cast<std::ptrdiff_t>(states.size());
+    const auto end = results.begin() + std::ssize(states);
     return {Vars(end, results.end()), Vars(results.begin(), end)};
   };
   Scanned done = scan(cell, inputs, init, options);

@@ -81,7 +81,7 @@ Vars average_pool(NodeCall& node) {
   const Var& x = node.at(0);
   const Pool pool = pool_of(node, x);
   const bool counts_padding = node.integer("count_include_pad", 0) != 0;
-  const bool dilated = std::any_of(pool.dilation.begin(), pool.dilation.end(), [](auto each) { return each != 1; });
+  const bool dilated = std::ranges::any_of(pool.dilation, [](auto each) { return each != 1; });
   if (pool.plain() && !dilated) {
     if (pool.axes() == 1) return {avg_pool1d(x, pool.kernel, pool.stride, pool.before, pool.beyond, counts_padding)};
     return {avg_pool2d(x, pool.kernel, pool.stride, pool.before, pool.beyond, counts_padding)};

@@ -103,8 +103,8 @@ Vars convolved_back(NodeCall& node) {
     // both factors are below 2^31, so the product does not overflow
     for (std::size_t i = 0; i < at.axes(); ++i) wanted.push_back(sizes[i] * at.stride[i]);
   const auto far = [](std::int64_t each) { return each < 0 || each > std::numeric_limits<std::int32_t>::max(); };
-  if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) ||
-      std::any_of(more.begin(), more.end(), far) || std::any_of(wanted.begin(), wanted.end(), far))
+  if (more.size() != at.axes() || (!wanted.empty() && wanted.size() != at.axes()) || std::ranges::any_of(more, far) ||
+      std::ranges::any_of(wanted, far))
     node.fail("output_padding and output_shape have one number of 0 to 2^31 - 1 for each spatial axis");
 
   const std::string spots = letters('A', at.axes()), elements = letters('R', at.axes());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ceiling.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 
@@ -40,7 +41,7 @@ Spatial spatial_of(NodeCall& node, const Integers& sizes, const Integers& kernel
       spatial.before[i] = pads[i];
       spatial.after[i] = pads[axes + i];
     } else if (padding == "SAME_UPPER" || padding == "SAME_LOWER") {
-      const std::int64_t stride = spatial.stride[i], windows = (sizes[i] + stride - 1) / stride;
+      const std::int64_t stride = spatial.stride[i], windows = ceiling(sizes[i], stride);
       const std::int64_t total = (windows - 1) * stride + spatial.reach(i) - sizes[i];
       const std::int64_t less = std::max(total, std::int64_t{0}) / 2, rest = std::max(total, std::int64_t{0}) - less;
       spatial.before[i] = padding == "SAME_UPPER" ? less : rest;

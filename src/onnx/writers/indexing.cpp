@@ -31,7 +31,7 @@ Names scatter_elements(const WriteCall& call) {
 
 /// Moves the axis of the slices to the front for the operator, and back afterwards.
 Names scatter_slices(const WriteCall& call) {
-  const auto rank = static_cast<std::int64_t>(call.shape().size());
+  const auto rank = std::ssize(call.shape());
   const auto indexed = static_cast<std::int64_t>(call.shape(1).size());
   const std::int64_t axis = call.attributes().find("axis") == nullptr ? 0 : call.axis();
   Integers to_front = {axis}, part_axes, back;

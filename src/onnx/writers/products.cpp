@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "contains.hpp"
 #include "convolution_geometry.hpp"
 #include "equation.hpp"
 #include "writing.hpp"
@@ -34,13 +35,13 @@ struct MatrixProduct {
       }
     }
     for (const auto& [letter, size] : form.sizes) {
-      const bool in_a = has(form.a, letter), in_b = has(form.b, letter), in_y = has(form.y, letter);
+      const bool in_a = contains(form.a, letter), in_b = contains(form.b, letter), in_y = contains(form.y, letter);
       if (!in_y && !(in_a && in_b)) return std::nullopt;
     }
     for (const char letter : form.y)
-      (!has(form.a, letter) ? form.columns : has(form.b, letter) ? form.batch : form.rows) += letter;
+      (!contains(form.a, letter) ? form.columns : contains(form.b, letter) ? form.batch : form.rows) += letter;
     for (const char letter : form.a)
-      if (!has(form.y, letter)) form.summed += letter;
+      if (!contains(form.y, letter)) form.summed += letter;
     return form;
   }
   std::int64_t size(const std::string& letters) const {

@@ -63,7 +63,7 @@ Names diagonal(const WriteCall& call) {
       axes.push_back(axis);
       flat.push_back(call.shape()[i]);
     }
-  const auto last = static_cast<std::int64_t>(axes.size());
+  const auto last = std::ssize(axes);
   axes.insert(axes.end(), {a, b});
   flat.push_back(n * n);
   const std::string x = call.reshaped(call.transposed(call.inputs[0], axes), flat);
@@ -80,7 +80,7 @@ Names windows(const WriteCall& call) {
   const std::string found =
       call.add("Gather", {call.inputs[0], call.graph.shared().constant(places)}, {{"axis", axis}});
   Integers axes;
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(call.type().shape.size()); ++i)
+  for (std::int64_t i = 0; i < std::ssize(call.type().shape); ++i)
     if (i != axis + 1) axes.push_back(i);
   axes.push_back(axis + 1);
   return {call.transposed(found, axes)};

@@ -19,8 +19,8 @@ std::string at(const SparsityPattern& pattern, std::size_t i) {
 std::vector<std::int64_t> longest_first(const Adjacency& lists) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(lists.count()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int64_t a, std::int64_t b) { return lists.of(a).size() > lists.of(b).size(); });
+  std::ranges::stable_sort(order,
+                           [&](std::int64_t a, std::int64_t b) { return lists.of(a).size() > lists.of(b).size(); });
   return order;
 }
 
@@ -172,7 +172,7 @@ std::size_t Adjacency::most() const {
 }
 
 std::int64_t colours_in(const std::vector<std::int64_t>& colours) {
-  return colours.empty() ? 0 : *std::max_element(colours.begin(), colours.end()) + 1;
+  return colours.empty() ? 0 : *std::ranges::max_element(colours) + 1;
 }
 
 SparsityPattern symmetrised(const SparsityPattern& pattern) {

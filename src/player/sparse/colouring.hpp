@@ -23,7 +23,7 @@ class Adjacency {
   std::span<const std::int64_t> of(std::int64_t k) const {
     return {to_.data() + begins_[k], begins_[k + 1] - begins_[k]};
   }
-  std::int64_t count() const { return static_cast<std::int64_t>(begins_.size()) - 1; }
+  std::int64_t count() const { return std::ssize(begins_) - 1; }
   std::size_t most() const;  ///< The length of the longest list.
 
  private:

@@ -50,7 +50,7 @@ void DependenceWalk::mark_constants(std::size_t finish) {
     const Node& node = node_of(tape_, static_cast<std::int32_t>(index));
     const auto is_constant = [&](ValueId id) { return constant_[id.node]; };
     constant_[index] = node.op == &constant_op() || (!node.op->is_source() && !node.op->random && !node.body &&
-                                                     std::all_of(node.inputs.begin(), node.inputs.end(), is_constant));
+                                                     std::ranges::all_of(node.inputs, is_constant));
   }
   for (const auto& [id, dependence] : found_)
     if (static_cast<std::size_t>(id.node) < finish) constant_[id.node] = false;

@@ -1,7 +1,7 @@
 // The rules that play a call on the indices of elements instead of the elements.
-#include <algorithm>
 #include <array>
 
+#include "contains.hpp"
 #include "sparse/dependence.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/player.hpp"
@@ -36,7 +36,7 @@ bool moves_elements(const Op& op) {
   // These ops only move elements, but do not have the trait `any_dtype`, because their kernels support fewer dtypes.
   static const std::array<const Op*, 4> choices{&table.at("where"), &table.at("masked_fill"), &table.at("tril"),
                                                 &table.at("triu")};
-  if (std::find(choices.begin(), choices.end(), &op) != choices.end()) return true;
+  if (contains(choices, &op)) return true;
   return op.lowering.parts || (op.lowering.any_dtype && !op.lowering.tile);
 }
 
@@ -56,8 +56,8 @@ const Op* sum_like(const Op& op) {
   static const std::array<const Op*, 2> extremes{&table.at("max"), &table.at("min")};
   static const std::array<const Op*, 4> sums{&table.at("sum"), &table.at("index_add"), &table.at("scatter_add"),
                                              &table.at("watch")};
-  if (std::find(extremes.begin(), extremes.end(), &op) != extremes.end()) return sums[0];
-  return std::find(sums.begin(), sums.end(), &op) != sums.end() ? &op : nullptr;
+  if (contains(extremes, &op)) return sums[0];
+  return contains(sums, &op) ? &op : nullptr;
 }
 }  // namespace
 
@@ -74,7 +74,7 @@ Dependences through_moves(const DependenceCall& call) {
     if (is_floating(dtype)) {
       inputs.push_back(apart.input("in" + std::to_string(i), shape, Dtype::float64));
       numbered.push_back(inputs.back());
-      numbers.push_back(numbers_from(static_cast<std::int64_t>(sets.size()), shape));
+      numbers.push_back(numbers_from(std::ssize(sets), shape));
       opposites.push_back(negated(numbers.back()));
       const auto end = sets.size() + static_cast<std::size_t>(count_of(shape));
       if (call.given[i]) sets.insert(sets.end(), call.given[i]->begin(), call.given[i]->end());

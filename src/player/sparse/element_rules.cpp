@@ -1,6 +1,7 @@
 // The rules for elementwise ops, products, running sums, and calls about which nothing is known.
 #include <algorithm>
 
+#include "contains.hpp"
 #include "equation.hpp"
 #include "sparse/dependence.hpp"
 #include "visit.hpp"
@@ -61,7 +62,7 @@ constexpr std::int64_t most_terms = std::int64_t{1} << 26;
 Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
   std::string kept;
   for (const char letter : product.letters)
-    if (has(product.result, letter)) kept += letter;
+    if (contains(product.result, letter)) kept += letter;
   Meetings meetings;
   const std::vector<std::int64_t> places = places_of(product.over(product.letters, kept));
   for (std::size_t i = 0; i < ids.size(); ++i) meetings.add(places[i], ids[i]);
@@ -75,14 +76,13 @@ Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids) {
 Ids by_factor(IndexSets& sets, const Product& product, const Ids& ids, const std::vector<bool>& zeros) {
   std::string rest;  // the letters that the other factor lacks
   for (const char letter : product.letters + product.result)
-    if (!has(product.other, letter) && !has(rest, letter)) rest += letter;
+    if (!contains(product.other, letter) && !contains(rest, letter)) rest += letter;
   const auto outer = places_of(product.over(product.other, product.letters));
   const auto outer_result = places_of(product.over(product.other, product.result));
   const auto inner = places_of(product.over(rest, product.letters));
   const auto inner_result = places_of(product.over(rest, product.result));
-  auto terms = static_cast<std::int64_t>(std::count(zeros.begin(), zeros.end(), false));
-  if (!checked_multiply(terms, static_cast<std::int64_t>(inner.size())) || terms > most_terms)
-    return by_factor(sets, product, ids);
+  auto terms = static_cast<std::int64_t>(std::ranges::count(zeros, false));
+  if (!checked_multiply(terms, std::ssize(inner)) || terms > most_terms) return by_factor(sets, product, ids);
   Meetings meetings;
   for (std::size_t i = 0; i < zeros.size(); ++i)
     for (std::size_t k = 0; !zeros[i] && k < inner.size(); ++k)
@@ -101,7 +101,7 @@ bool is_plain(const std::string& letters, const Shape& shape, const std::vector<
 
 std::vector<IndexSets::Id> Meetings::united(IndexSets& sets, std::int64_t count) {
   const auto is_before = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(all_.begin(), all_.end(), is_before)) std::sort(all_.begin(), all_.end(), is_before);
+  if (!std::is_sorted(all_.begin(), all_.end(), is_before)) std::ranges::sort(all_, is_before);
   Ids found(static_cast<std::size_t>(count), IndexSets::none);
   Ids here;
   for (std::size_t i = 0; i < all_.size(); ++i) {

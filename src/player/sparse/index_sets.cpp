@@ -36,7 +36,7 @@ IndexSets::Id IndexSets::united(Id a, Id b) {
 }
 
 IndexSets::Id IndexSets::united(std::vector<Id>& ids) {
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (ids.empty()) return none;
   if (ids.size() <= 2) return united(ids.front(), ids.back());
@@ -48,7 +48,7 @@ IndexSets::Id IndexSets::united(std::vector<Id>& ids) {
       fresh_.push_back(index);
     }
   for (const std::int32_t index : fresh_) seen_[index] = false;
-  std::sort(fresh_.begin(), fresh_.end());
+  std::ranges::sort(fresh_);
   return interned(fresh_);
 }
 

@@ -62,7 +62,7 @@ Var seeds(const Var& like, const std::vector<std::int64_t>& colours) {
   Shape shape = like.shape();
   shape.insert(0, colours_in(colours));
   Array ones(like.dtype(), shape);
-  const auto count = static_cast<std::int64_t>(colours.size());
+  const auto count = std::ssize(colours);
   visit_floats(ones, [&]<class T>(T* elements) {
     for (std::int64_t i = 0; i < count; ++i) elements[colours[i] * count + i] = T(1);
   });
@@ -72,7 +72,7 @@ Var seeds(const Var& like, const std::vector<std::int64_t>& colours) {
 
 /// Returns the elements of `sums` at `places`, which are indices in row-major order.
 Var taken(const Var& sums, const std::vector<std::int64_t>& places) {
-  Array indices(Dtype::int64, {static_cast<std::int64_t>(places.size())});
+  Array indices(Dtype::int64, {std::ssize(places)});
   std::copy(places.begin(), places.end(), indices.as<std::int64_t>());
   Tape tape = sums.tape();
   return take(reshape(sums, {count_of(sums.shape())}), tape.constant(indices));
