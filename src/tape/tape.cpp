@@ -242,7 +242,13 @@ ValueId Tape::append(Node node) {
 }
 
 ValueId push(TapeData& data, Node&& node) {
-  const auto index = static_cast<std::int32_t>(data.nodes.size());
+  data.nodes.push_back(std::move(node));
+  return complete_last(data);
+}
+
+ValueId complete_last(TapeData& data) {
+  const auto index = static_cast<std::int32_t>(data.nodes.size()) - 1;
+  Node& node = data.nodes.back();
   const std::size_t counted_before = std::min(data.counted.size(), data.enclosed_from);
   if (!node.site.scope) node.site = next_site(data, *node.op);
   node.fused |= data.fused;
@@ -250,7 +256,6 @@ ValueId push(TapeData& data, Node&& node) {
   if (node.op == &input_op()) data.inputs.emplace(node.name, index);
   if (node.op == &parameter_op()) data.parameters.emplace(node.storage.data(), index);
   data.values_before.push_back(data.values_before.back() + node.outputs.size());
-  data.nodes.push_back(std::move(node));
   data.counted_before.push_back(counted_before);
   data.enclosed_from = TapeData::no_enclosed;
   return {index, 0};

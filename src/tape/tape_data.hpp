@@ -39,5 +39,7 @@ struct TapeData {
 
 /// Appends a node without checks. Sets its serial number, and its site if the node has none.
 ValueId push(TapeData& data, Node&& node);
+/// Does what `push` does after it has appended the node.
+ValueId complete_last(TapeData& data);
 
 }  // namespace xtape

@@ -101,7 +101,7 @@ void common_pass(Program& program) {
     for (std::int32_t k = 0; k < static_cast<std::int32_t>(program.node(index).outputs.size()); ++k)
       rewriter.replace({index, k}, program.var({first, k}));
   }
-  rewriter.finish();
+  rewriter.finish(true);
 }
 
 }  // namespace xtape

@@ -18,6 +18,8 @@ template <class Place>
 Program in_order(const Program& from, const Place& place) {
   Program to(from.tape);
   to.region_count = from.region_count;
+  to.order.reserve(from.order.size());
+  to.regions.reserve(from.order.size());
   Copier copier(from.tape, to.tape);
   for (const std::int32_t index : from.order) {
     to.order.push_back(place(copier, index));
@@ -141,14 +143,14 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
   program_.regions.resize(program_.tape.size(), region);
 }
 
-void Rewriter::finish() {
+void Rewriter::finish(bool all_needed) {
   program_.order = std::move(order_);
   for (ValueId& id : program_.outputs) id = now(id);
   for (auto& carry : program_.carries) {
     if (carry.first.node >= 0) carry.first = now(carry.first);
     carry.second = now(carry.second);
   }
-  prune(program_);
+  if (!all_needed) prune(program_);
 }
 
 }  // namespace xtape
