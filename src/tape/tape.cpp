@@ -232,6 +232,7 @@ ValueId Tape::append(Node node) {
   for (const ValueId& input : node.inputs) {
     if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that precede it");
     type(input);  // checks that the node has this output
+    if (const auto& types = data_->nodes[input.node].outputs; types == node.outputs) node.outputs = types;  // share it
   }
   if (node.op->is_source())
     check_source(node);
