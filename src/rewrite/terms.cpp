@@ -138,26 +138,33 @@ TermId TermTable::intern(Term&& term) {
   if (places_.size() <= 2 * size_) make_room();
   const std::size_t whole = hash_of(term);
   const auto hash = static_cast<std::uint32_t>(whole ^ (whole >> 32));
-  std::size_t at = hash & (places_.size() - 1);
-  for (; places_[at].term >= 0; at = (at + 1) & (places_.size() - 1))
-    if (places_[at].hash == hash && equal((*this)[places_[at].term], term)) return places_[at].term;
+  Place& place = place_of(term, hash);
+  if (place.term >= 0) return place.term;
   if (term.op != nullptr && std::find(ops_.begin(), ops_.end(), term.op) == ops_.end()) ops_.push_back(term.op);
   if (size_ % together == 0) blocks_.emplace_back().reserve(together);
   blocks_.back().push_back(std::move(term));
-  places_[at] = {hash, static_cast<TermId>(size_)};
+  place = {hash, static_cast<TermId>(size_)};
   return static_cast<TermId>(size_++);
+}
+
+/// Returns the place of an equal term, or the free place for the term. The search begins at a place that follows the
+/// order of the tape, so that the terms of nearby nodes have nearby places.
+TermTable::Place& TermTable::place_of(const Term& term, std::uint32_t hash) {
+  std::int32_t latest = std::max(term.value.node, 0);
+  for (const Term::Part& part : term.parts) latest = std::max(latest, part.term);
+  std::size_t at = 2 * static_cast<std::size_t>(latest) + hash % 8;
+  for (std::size_t next = hash;; at = next++) {
+    Place& place = places_[at & (places_.size() - 1)];
+    if (place.term < 0 || (place.hash == hash && equal((*this)[place.term], term))) return place;
+  }
 }
 
 /// Doubles the size of the hash table.
 void TermTable::make_room() {
   std::vector<Place> before(std::max<std::size_t>(64, 2 * places_.size()));
   before.swap(places_);
-  for (const Place& place : before) {
-    if (place.term < 0) continue;
-    std::size_t at = place.hash & (places_.size() - 1);
-    while (places_[at].term >= 0) at = (at + 1) & (places_.size() - 1);
-    places_[at] = place;
-  }
+  for (const Place& place : before)
+    if (place.term >= 0) place_of((*this)[place.term], place.hash) = place;
 }
 
 TermId TermTable::value(ValueId id, const ValueType& type) {

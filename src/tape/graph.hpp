@@ -44,6 +44,7 @@ class ValueTable {
     values_.resize(begin(size), initial);
   }
   std::size_t nodes() const { return nodes_; }
+  std::vector<T>& all() { return values_; }
   // vector<bool> has its own reference type.
   typename std::vector<T>::reference operator[](ValueId id) { return values_[place(id)]; }
   typename std::vector<T>::const_reference operator[](ValueId id) const { return values_[place(id)]; }

@@ -120,7 +120,7 @@ class TermTable {
   TermId product_of(double number, Term::Parts parts, const ValueType& type);
   TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
-  static constexpr std::size_t together = 16;  // terms per block; blocks do not move in memory
+  static constexpr std::size_t together = 64;  // terms per block; blocks do not move in memory
 
   struct Place {
     std::uint32_t hash = 0;
@@ -129,11 +129,12 @@ class TermTable {
   struct TypeHash {
     std::size_t operator()(const ValueType& type) const;
   };
+  Place& place_of(const Term& term, std::uint32_t hash);
   void make_room();
 
   std::vector<std::vector<Term>> blocks_;
   std::size_t size_ = 0;
-  std::vector<Place> places_;  // a hash table with open addressing; its size is a power of 2
+  std::vector<Place> places_;  // a hash table; its size is a power of 2
   std::vector<const Op*> ops_;
   std::unordered_set<std::string> texts_;
   std::unordered_set<ValueType, TypeHash> types_;

@@ -1,7 +1,6 @@
 #include "passes/program.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace xtape {
 
@@ -57,19 +56,12 @@ void Program::compact() {
 
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
-  Program whole(tape);
-  whole.tape = tape;  // shares the nodes of the caller's tape and only reads them
-  whole.order.resize(tape.size());
-  std::iota(whole.order.begin(), whole.order.end(), 0);
-  whole.regions.assign(tape.size(), 0);
-  whole.origins = ValueTable<Origin>(tape, {});
-  for (const std::int32_t index : whole.order)
-    for (Origin& origin : whole.origins.of(index)) origin = {index, node_of(tape, index).op};
+  Program program(tape);
   const auto own = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("the outputs and carries of a player must belong to its tape");
     return var.id();
   };
-  for (const Var& output : outputs) whole.outputs.push_back(own(output));
+  for (const Var& output : outputs) program.outputs.push_back(own(output));
   for (const Carry& carry : carries) {
     if (carry.input.node().op != &input_op()) throw Error("a carry's first var must be an input of the tape");
     if (carry.input.type() != carry.output.type())
@@ -79,13 +71,25 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
       throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " +
                        to_string(carry.input.type()) + ", got " +
                        to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
-    for (const auto& other : whole.carries)
+    for (const auto& other : program.carries)
       if (other.first == own(carry.input)) throw Error("input '" + carry.input.node().name + "' is carried twice");
-    whole.carries.emplace_back(own(carry.input), own(carry.output));
-    whole.outputs.push_back(own(carry.output));
+    program.carries.emplace_back(own(carry.input), own(carry.output));
+    program.outputs.push_back(own(carry.output));
   }
-  prune(whole);
-  return whole.copy();
+  const std::vector<bool> needed = needed_by(tape, program.outputs);
+  Copier copier(tape, program.tape);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(tape.size()); ++index) {
+    if (!needed[index]) continue;
+    program.order.push_back(copier.copy(index));
+    program.origins.extend(program.tape, {index, node_of(tape, index).op});
+  }
+  program.regions.assign(program.order.size(), 0);
+  for (ValueId& id : program.outputs) id = copier.now(id);
+  for (auto& [input, output] : program.carries) {
+    input = copier.now(input);
+    output = copier.now(output);
+  }
+  return program;
 }
 
 std::string to_string(const Origin& origin) {
@@ -95,12 +99,11 @@ std::string to_string(const Origin& origin) {
 Users::Users(const Program& program) : slices_(program.tape, {}) {
   for (const std::int32_t index : program.order)
     for (const ValueId& input : program.node(index).inputs) ++slices_[input].count;
-  std::size_t end = 0;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
-    for (Slice& slice : slices_.of(i)) {
-      slice.end = end;  // initially the beginning; the loop below advances it once per user
-      end += slice.count;
-    }
+  std::uint32_t end = 0;
+  for (Slice& slice : slices_.all()) {
+    slice.end = end;  // initially the beginning; the loop below advances it once per user
+    end += slice.count;
+  }
   users_.resize(end);
   for (const std::int32_t index : program.order)
     for (const ValueId& input : program.node(index).inputs) users_[slices_[input].end++] = index;

@@ -73,7 +73,7 @@ class Users {
 
  private:
   struct Slice {
-    std::size_t end = 0, count = 0;
+    std::uint32_t end = 0, count = 0;
   };
   ValueTable<Slice> slices_;
   std::vector<std::int32_t> users_;
