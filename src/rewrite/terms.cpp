@@ -14,6 +14,7 @@ namespace {
 /// Sums and products with more parts than this are not flattened, so that n nested sums take only O(n) time. No rule
 /// has as many parts.
 constexpr std::size_t most_parts = 8;
+constexpr std::size_t most_near = 16;  // the number of places in the order of the tape that a search tries
 
 std::size_t hash_of(const Attribute& value) {
   return std::visit(
@@ -147,14 +148,14 @@ TermId TermTable::intern(Term&& term) {
   return static_cast<TermId>(size_++);
 }
 
-/// Returns the place of an equal term, or the free place for the term. The search begins at a place that follows the
+/// Returns the place of an equal term, or the free place for the term. The search begins at places that follow the
 /// order of the tape, so that the terms of nearby nodes have nearby places.
 TermTable::Place& TermTable::place_of(const Term& term, std::uint32_t hash) {
   std::int32_t latest = std::max(term.value.node, 0);
   for (const Term::Part& part : term.parts) latest = std::max(latest, part.term);
-  std::size_t at = 2 * static_cast<std::size_t>(latest) + hash % 8;
-  for (std::size_t next = hash;; at = next++) {
-    Place& place = places_[at & (places_.size() - 1)];
+  const std::size_t near = 2 * static_cast<std::size_t>(latest);
+  for (std::size_t tried = 0;; ++tried) {
+    Place& place = places_[((tried < most_near ? near : hash) + tried) & (places_.size() - 1)];
     if (place.term < 0 || (place.hash == hash && equal((*this)[place.term], term))) return place;
   }
 }
