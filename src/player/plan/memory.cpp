@@ -205,9 +205,16 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
   offsets.of.assign(lifetimes.size(), 0);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto larger = [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; };
-  std::stable_sort(order.begin(), order.end(), larger);
+  const auto is_before = [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes != lifetimes[b].bytes ? lifetimes[a].bytes > lifetimes[b].bytes : a < b;
+  };
   sort_by(&Lifetime::first, lifetimes, order);
+  for (auto begin = order.begin(); begin != order.end();) {
+    const int step = lifetimes[*begin].first;
+    const auto end = std::find_if(begin, order.end(), [&](std::size_t i) { return lifetimes[i].first != step; });
+    std::sort(begin, end, is_before);
+    begin = end;
+  }
   Gaps gaps;
   std::vector<std::size_t> ending = order;  // by last step; buffers with the same last step in the order of placement
   sort_by(&Lifetime::last, lifetimes, ending);
