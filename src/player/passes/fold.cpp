@@ -48,11 +48,13 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
 }  // namespace
 
 void fold_pass(Program& program) {
-  std::vector<bool> constant(program.tape.size(), false);
+  std::vector<bool> constant(program.tape.size(), false), taken = constant;
   std::vector<ValueId> values;  // the folded values that are outputs or that other nodes read
   std::unordered_map<ValueId, std::size_t> numbers;  // the indices in `values`
   const auto take = [&](ValueId id) {
-    if (!constant[id.node] || program.node(id.node).op == &constant_op()) return;
+    if (!constant[id.node]) return;
+    taken[id.node] = true;
+    if (program.node(id.node).op == &constant_op()) return;
     if (numbers.emplace(id, values.size()).second) values.push_back(id);
   };
   for (const std::int32_t index : program.order) {
@@ -66,6 +68,7 @@ void fold_pass(Program& program) {
   const std::vector<Array> arrays = computed(program, constant, values);
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
+    if (constant[index] && !taken[index]) continue;
     const Node& node = program.node(index);
     if (!constant[index] || node.op == &constant_op()) {
       rewriter.keep(index);
@@ -77,7 +80,7 @@ void fold_pass(Program& program) {
         rewriter.replace(found->first, rewriter.tape().constant(arrays[found->second]));
     rewriter.close(index);
   }
-  rewriter.finish();
+  rewriter.finish(true);
 }
 
 }  // namespace xtape

@@ -77,6 +77,8 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
     program.outputs.push_back(own(carry.output));
   }
   const std::vector<bool> needed = needed_by(tape, program.outputs);
+  program.order.reserve(tape.size());
+  program.origins.all().reserve(tape.size());
   Copier copier(tape, program.tape);
   for (std::int32_t index = 0; index < static_cast<std::int32_t>(tape.size()); ++index) {
     if (!needed[index]) continue;
@@ -97,16 +99,19 @@ std::string to_string(const Origin& origin) {
 }
 
 Users::Users(const Program& program) : slices_(program.tape, {}) {
+  std::vector<std::pair<Slice*, std::int32_t>> uses;
   for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) ++slices_[input].count;
+    for (const ValueId& input : program.node(index).inputs) {
+      ++slices_[input].count;
+      uses.emplace_back(&slices_[input], index);
+    }
   std::uint32_t end = 0;
   for (Slice& slice : slices_.all()) {
     slice.end = end;  // initially the beginning; the loop below advances it once per user
     end += slice.count;
   }
   users_.resize(end);
-  for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) users_[slices_[input].end++] = index;
+  for (const auto& [slice, user] : uses) users_[slice->end++] = user;
 }
 
 Vars Rewriter::vars(std::span<const ValueId> old) const {
