@@ -49,17 +49,17 @@ using ValueIds = SmallVector<ValueId, 3>;
 /// A node of a tape.
 struct Node {
   const Op* op = nullptr;
-  Attributes attributes;
   ValueIds inputs;
-  SharedList<ValueType> outputs;     ///< The type of each output.
+  SharedList<ValueType> outputs;  ///< The type of each output.
+  Attributes attributes;
   Site site;
   bool fused = false;  ///< Whether `grad` or `scan` recorded the node for a fusion rule.
   bool early = false;  ///< Whether `jvp` recorded the node. Players run it as soon as its inputs are available.
+  std::uint32_t serial = 0;  ///< Unique on its tape. A var with a different serial is stale.
   /// The enclosed nodes of an op that repeats, recomputes or fuses nodes (scan, checkpoint).
   std::shared_ptr<const Tape> body;
-  Array storage;             ///< The array of a constant or parameter.
-  std::string name;          ///< The name of an input or parameter.
-  std::uint32_t serial = 0;  ///< Unique on its tape. A var with a different serial is stale.
+  Array storage;     ///< The array of a constant or parameter.
+  std::string name;  ///< The name of an input or parameter.
 };
 
 /// The purpose of the tape. Only mode train records dropout. In mode predict, shift_right returns its input. If there

@@ -9,6 +9,7 @@ namespace {
 /// Returns for each axis of the output the axis of the input. Empty `axes` reverse the order.
 std::vector<std::size_t> order_of(const std::vector<std::int64_t>& axes, std::size_t rank) {
   std::vector<std::size_t> order;
+  order.reserve(rank);
   if (axes.empty())
     for (std::size_t i = rank; i-- > 0;) order.push_back(i);
   for (std::int64_t axis : axes) order.push_back(normal_axis(axis, rank));

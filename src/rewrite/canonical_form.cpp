@@ -40,7 +40,7 @@ CanonicalForm::CanonicalForm(const TapeSegment& segment) : segment_(segment) {
     if (!belongs(index)) continue;
     for (std::size_t k = 0; k < segment.node(index).outputs.size(); ++k) {
       const ValueId id{index, static_cast<std::int32_t>(k)};
-      const TermId term = seen_[id].opaque ? terms.value(id, segment.type(id)) : canonical(index, id.output);
+      const TermId term = seen_[id].opaque ? as_value(id) : canonical(index, id.output);
       seen_[id].term = term;
       note_value(term, id);
     }
@@ -56,21 +56,26 @@ void CanonicalForm::note_value(TermId term, ValueId id) {
     values_.emplace(key_of(term, region), id);
 }
 
+TermId CanonicalForm::as_value(ValueId id) {
+  TermId& term = seen_[id].value_term;
+  if (term < 0) term = terms.value(id, segment_.type(id));
+  return term;
+}
+
 TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
   const TermId term = of(id);
   const Term::Kind kind = terms[term].kind;
   if (kind == Term::Kind::number) return term;
-  if (segment_.region(id.node) != region) return terms.value(id, segment_.type(id));
-  if (joins(kind) && uses(id) > 1 && !segment_.looks_through_all)
-    return terms.value(*value_of(term, region), segment_.type(id));
-  return term;
+  if (segment_.region(id.node) != region) return as_value(id);
+  const bool stays_apart = joins(kind) && uses(id) > 1 && !segment_.looks_through_all;
+  return stays_apart ? as_value(*value_of(term, region)) : term;
 }
 
 TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   const Node& node = segment_.node(index);
   const ValueType& type = node.outputs[output];
   if (const auto literal = literal_of(node)) return terms.number(*literal, type);
-  if (node.op->is_source() || node.body) return terms.value({index, output}, type);
+  if (node.op->is_source() || node.body) return as_value({index, output});
   CanonicalCall call{terms, node, output, std::move(inputs_)};
   call.inputs.clear();
   for (const ValueId& input : node.inputs) call.inputs.push_back(as_input(input, segment_.region(index)));

@@ -50,9 +50,11 @@ class CanonicalForm {
  private:
   struct Seen {
     TermId term = -1;
+    TermId value_term = -1;  ///< The `value` term, if as_value() was called.
     std::int32_t uses = 0;
     bool opaque = false;
   };
+  TermId as_value(ValueId id);
   TermId canonical(std::int32_t index, std::int32_t output);
   void note_value(TermId term, ValueId id);
 

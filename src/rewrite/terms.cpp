@@ -1,6 +1,7 @@
 #include "xtape/op/terms.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -13,6 +14,7 @@ namespace {
 /// Sums and products with more parts than this are not flattened, so that n nested sums take only O(n) time. No rule
 /// has as many parts.
 constexpr std::size_t most_parts = 8;
+constexpr std::size_t most_near = 16;  // the number of places in the order of the tape that a search tries
 
 std::size_t hash_of(const Attribute& value) {
   return std::visit(
@@ -52,7 +54,7 @@ std::size_t hash_of(const Term& term) {
     mix(hash, static_cast<std::size_t>(part.term));
     mix(hash, bits(part.factor));
   }
-  if (!term.text.empty()) mix(hash, std::hash<std::string>()(term.text));
+  mix(hash, reinterpret_cast<std::uintptr_t>(&term.text));
   mix(hash, (static_cast<std::size_t>(static_cast<std::uint32_t>(term.value.node)) << 8) ^
                 static_cast<std::size_t>(term.value.output) ^ (static_cast<std::size_t>(term.output) << 40));
   mix(hash, term.draws);
@@ -68,8 +70,8 @@ bool equal(const Term& a, const Term& b) {
   const auto same_part = [](const Term::Part& x, const Term::Part& y) {
     return x.term == y.term && x.factor == y.factor;
   };
-  return a.kind == b.kind && a.op == b.op && same_bits(a.number, b.number) && a.value == b.value && a.text == b.text &&
-         a.output == b.output && a.draws == b.draws && a.type == b.type &&
+  return a.kind == b.kind && a.op == b.op && same_bits(a.number, b.number) && a.value == b.value &&
+         &a.text == &b.text && a.output == b.output && a.draws == b.draws && &a.type == &b.type &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part) &&
          a.attributes == b.attributes;
 }
@@ -113,7 +115,7 @@ void add_into(Term::Parts& parts, const Term::Part& part) {
 }  // namespace
 
 std::string with_letters_in_order(std::string equation) {
-  std::string renamed(256, '\0');
+  std::array<char, 256> renamed{};
   char next = 'a';
   for (char& letter : equation) {
     if (letter == ',' || letter == '-' || letter == '>') continue;
@@ -127,44 +129,61 @@ std::string with_letters_in_order(std::string equation) {
   return equation;
 }
 
-TermId TermTable::intern(Term term) {
+std::size_t TermTable::TypeHash::operator()(const ValueType& type) const {
+  std::size_t hash = static_cast<std::size_t>(type.dtype);
+  for (const std::int64_t size : type.shape) mix(hash, static_cast<std::size_t>(size));
+  return hash;
+}
+
+TermId TermTable::intern(Term&& term) {
   if (places_.size() <= 2 * size_) make_room();
   const std::size_t whole = hash_of(term);
   const auto hash = static_cast<std::uint32_t>(whole ^ (whole >> 32));
-  std::size_t at = hash & (places_.size() - 1);
-  for (; places_[at].term >= 0; at = (at + 1) & (places_.size() - 1))
-    if (places_[at].hash == hash && equal((*this)[places_[at].term], term)) return places_[at].term;
+  Place& place = place_of(term, hash);
+  if (place.term >= 0) return place.term;
   if (term.op != nullptr && std::find(ops_.begin(), ops_.end(), term.op) == ops_.end()) ops_.push_back(term.op);
   if (size_ % together == 0) blocks_.emplace_back().reserve(together);
   blocks_.back().push_back(std::move(term));
-  places_[at] = {hash, static_cast<TermId>(size_)};
+  place = {hash, static_cast<TermId>(size_)};
   return static_cast<TermId>(size_++);
+}
+
+/// Returns the place of an equal term, or the free place for the term. The search begins at places that follow the
+/// order of the tape, so that the terms of nearby nodes have nearby places.
+TermTable::Place& TermTable::place_of(const Term& term, std::uint32_t hash) {
+  std::int32_t latest = std::max(term.value.node, 0);
+  for (const Term::Part& part : term.parts) latest = std::max(latest, part.term);
+  const std::size_t near = 2 * static_cast<std::size_t>(latest);
+  for (std::size_t tried = 0;; ++tried) {
+    Place& place = places_[((tried < most_near ? near : hash) + tried) & (places_.size() - 1)];
+    if (place.term < 0 || (place.hash == hash && equal((*this)[place.term], term))) return place;
+  }
 }
 
 /// Doubles the size of the hash table.
 void TermTable::make_room() {
   std::vector<Place> before(std::max<std::size_t>(64, 2 * places_.size()));
   before.swap(places_);
-  for (const Place& place : before) {
-    if (place.term < 0) continue;
-    std::size_t at = place.hash & (places_.size() - 1);
-    while (places_[at].term >= 0) at = (at + 1) & (places_.size() - 1);
-    places_[at] = place;
-  }
+  for (const Place& place : before)
+    if (place.term >= 0) place_of((*this)[place.term], place.hash) = place;
 }
 
 TermId TermTable::value(ValueId id, const ValueType& type) {
-  return intern({.kind = Term::Kind::value, .value = id, .type = type});
+  return intern({.kind = Term::Kind::value, .value = id, .type = stored(type)});
 }
 
 TermId TermTable::number(double number, const ValueType& type) {
-  return intern({.kind = Term::Kind::number, .number = number, .type = type});
+  return intern({.kind = Term::Kind::number, .number = number, .type = stored(type)});
 }
 
 TermId TermTable::call(const Op& op, const Attributes& attributes, const std::vector<TermId>& inputs,
                        const ValueType& type, std::int32_t output, std::uint64_t draws) {
-  Term term{
-      .kind = Term::Kind::call, .output = output, .op = &op, .draws = draws, .attributes = attributes, .type = type};
+  Term term{.kind = Term::Kind::call,
+            .output = output,
+            .op = &op,
+            .draws = draws,
+            .attributes = attributes,
+            .type = stored(type)};
   term.parts.reserve(inputs.size());
   for (const TermId input : inputs) term.parts.push_back({input});
   return intern(std::move(term));
@@ -180,7 +199,7 @@ TermId TermTable::product_of(double number, Term::Parts parts, const ValueType& 
   if (number == 1 && parts.size() == 1 && parts[0].factor == 1 && (*this)[parts[0].term].type == type)
     return parts[0].term;
   std::sort(parts.begin(), parts.end(), before);
-  return intern({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .type = type});
+  return intern({.kind = Term::Kind::product, .number = number, .parts = std::move(parts), .type = stored(type)});
 }
 
 Term::Part TermTable::split(TermId id) {
@@ -201,7 +220,7 @@ TermId TermTable::without_broadcast(TermId a, TermId other, const ValueType& typ
 TermId TermTable::sum(TermId a, double a_factor, TermId b, double b_factor, const ValueType& type) {
   a = without_broadcast(a, b, type);
   b = without_broadcast(b, a, type);
-  Term result{.kind = Term::Kind::sum, .type = type};
+  Term result{.kind = Term::Kind::sum, .type = stored(type)};
   result.parts.reserve(2);
   Term::Part operands[] = {split(a), split(b)};
   operands[0].factor *= a_factor;
@@ -319,19 +338,20 @@ TermId TermTable::contraction(const std::vector<TermId>& operands, const std::st
       letters = of_inner;
       part.term = inner->parts[0].term;
     }
-    sorted.emplace_back(part.term, letters);
+    const auto comes_after = [&](const auto& other) { return other.first > part.term; };
+    sorted.emplace(std::find_if(sorted.begin(), sorted.end(), comes_after), part.term, std::move(letters));
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  Term term{.kind = Term::Kind::contraction, .type = type};
-  term.parts.reserve(operands.size());
+  Term::Parts parts;
   std::string written;
   for (const auto& [operand, letters] : sorted) {
-    term.parts.push_back({operand});
-    written += (term.parts.size() == 1 ? "" : ",") + letters;
+    written += (parts.empty() ? "" : ",") + letters;
+    parts.push_back({operand});
   }
   written += "->" + equation.substr(equation.find('>') + 1);
-  term.text = with_letters_in_order(std::move(written));
-  const TermId whole = intern(std::move(term));
+  const TermId whole = intern({.kind = Term::Kind::contraction,
+                               .parts = std::move(parts),
+                               .text = stored(with_letters_in_order(std::move(written))),
+                               .type = stored(type)});
   return number == 1 ? whole : product_of(number, {{whole, 1}}, type);
 }
 
@@ -341,7 +361,7 @@ TermId TermTable::reshaped(TermId a, const ValueType& type, const Op& reshape) {
   while ((*this)[inner].kind == Term::Kind::reshaped) inner = (*this)[inner].parts[0].term;
   if ((*this)[inner].type == type) return scaled(inner, part.factor);
   if ((*this)[inner].kind == Term::Kind::number) return number((*this)[inner].number * part.factor, type);
-  Term term{.kind = Term::Kind::reshaped, .op = &reshape, .parts = {{inner}}, .type = type};
+  Term term{.kind = Term::Kind::reshaped, .op = &reshape, .parts = {{inner}}, .type = stored(type)};
   term.attributes.set("shape", std::vector<std::int64_t>(type.shape.begin(), type.shape.end()));
   return scaled(intern(std::move(term)), part.factor);
 }
@@ -351,13 +371,6 @@ TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, con
   const Term& inner = (*this)[part.term];
   std::string order;
   for (const std::size_t axis : axes) order += static_cast<char>(axis);
-  if (inner.kind == Term::Kind::transposed) {
-    for (char& axis : order) axis = inner.text[axis];
-    std::vector<std::size_t> joined(order.begin(), order.end());
-    if (std::is_sorted(joined.begin(), joined.end())) return scaled(inner.parts[0].term, part.factor);
-    return scaled(intern({.kind = Term::Kind::transposed, .parts = inner.parts, .text = order, .type = type}),
-                  part.factor);
-  }
   if (inner.kind == Term::Kind::contraction) {
     const std::size_t arrow = inner.text.find('>') + 1;
     std::string equation = inner.text.substr(0, arrow);
@@ -366,14 +379,17 @@ TermId TermTable::transposed(TermId a, const std::vector<std::size_t>& axes, con
     for (const Term::Part& each : inner.parts) operands.push_back(each.term);
     return scaled(contraction(operands, equation, type), part.factor);
   }
-  if (std::is_sorted(order.begin(), order.end())) return a;
-  return scaled(intern({.kind = Term::Kind::transposed, .parts = {{part.term}}, .text = order, .type = type}),
-                part.factor);
+  const bool again = inner.kind == Term::Kind::transposed;
+  const TermId from = again ? inner.parts[0].term : part.term;
+  for (char& axis : order) axis = again ? inner.text[axis] : axis;
+  if (std::is_sorted(order.begin(), order.end())) return again ? scaled(from, part.factor) : a;
+  Term term{.kind = Term::Kind::transposed, .parts = {{from}}, .text = stored(order), .type = stored(type)};
+  return scaled(intern(std::move(term)), part.factor);
 }
 
 TermId TermTable::broadcast(TermId a, const ValueType& type) {
   if ((*this)[a].type == type) return a;
-  return intern({.kind = Term::Kind::broadcast, .parts = {{a}}, .type = type});
+  return intern({.kind = Term::Kind::broadcast, .parts = {{a}}, .type = stored(type)});
 }
 
 TermId CanonicalCall::as_it_stands() const {

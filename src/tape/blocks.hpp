@@ -17,9 +17,10 @@ class Blocks {
   const T& operator[](std::size_t i) const { return blocks_[i / together][i % together]; }
   T& back() { return (*this)[size_ - 1]; }
 
-  void push_back(T&& element) {
+  template <class Element>
+  void push_back(Element&& element) {
     if (size_ / together == blocks_.size()) blocks_.emplace_back().reserve(together);
-    blocks_[size_ / together].push_back(std::move(element));
+    blocks_[size_ / together].push_back(std::forward<Element>(element));
     ++size_;
   }
   void pop_back() { blocks_[--size_ / together].pop_back(); }

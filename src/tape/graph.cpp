@@ -35,13 +35,26 @@ void Copier::replace(ValueId old, ValueId fresh) {
   now_[old] = fresh;
 }
 
-std::int32_t Copier::place(std::int32_t index, Node&& node) {
-  for (ValueId& input : node.inputs) {
+std::int32_t Copier::copy(std::int32_t index) {
+  to_.data_->nodes.push_back(node_of(from_, index));
+  return place_last(index);
+}
+
+std::int32_t Copier::move(std::int32_t index) {
+  to_.data_->nodes.push_back(std::move(editable(from_, index)));
+  return place_last(index);
+}
+
+/// Connects the node that was just added, a copy of node `index`.
+std::int32_t Copier::place_last(std::int32_t index) {
+  for (ValueId& input : to_.data_->nodes.back().inputs) {
     input = now(input);
-    if (input.node < 0) throw HandleError("a node may only use nodes that precede it");
+    if (input.node >= 0) continue;
+    to_.data_->nodes.pop_back();
+    throw HandleError("a node may only use nodes that precede it");
   }
   now_.extend(from_, {});
-  const std::int32_t fresh = push(*to_.data_, std::move(node)).node;
+  const std::int32_t fresh = complete_last(*to_.data_).node;
   std::int32_t output = 0;
   for (ValueId& id : now_.of(index)) id = {fresh, output++};
   return fresh;

@@ -46,6 +46,7 @@ class ValueTable {
     values_.resize(begin(size), initial);
   }
   std::size_t nodes() const { return nodes_; }
+  std::vector<T>& all() { return values_; }
   // vector<bool> has its own reference type.
   typename std::vector<T>::reference operator[](ValueId id) { return values_[place(id)]; }
   typename std::vector<T>::const_reference operator[](ValueId id) const { return values_[place(id)]; }
@@ -81,14 +82,14 @@ class Copier {
   bool known(ValueId old) const { return now(old).node >= 0; }
   void replace(ValueId old, ValueId fresh);
   /// Copies node `index`. Returns the index of the copy. Throws HandleError if no new value stands for an input.
-  std::int32_t copy(std::int32_t index) { return place(index, Node(node_of(from_, index))); }
+  std::int32_t copy(std::int32_t index);
   /// Like copy, but moves the node. The old tape must not be used afterwards.
-  std::int32_t move(std::int32_t index) { return place(index, std::move(editable(from_, index))); }
+  std::int32_t move(std::int32_t index);
 
  private:
   friend const TapeData& data_of(const Tape& tape);
   static const TapeData& data(const Tape& tape) { return *tape.data_; }
-  std::int32_t place(std::int32_t index, Node&& node);
+  std::int32_t place_last(std::int32_t index);
   Tape from_, to_;
   ValueTable<ValueId> now_;
 };

@@ -192,6 +192,7 @@ ValueId Tape::append(Node node) {
   for (const ValueId& input : node.inputs) {
     if (input.node < 0 || input.node >= index) throw HandleError("a node may only use nodes that precede it");
     type(input);  // checks that the node has this output
+    if (const auto& types = data_->nodes[input.node].outputs; types == node.outputs) node.outputs = types;  // share it
   }
   if (node.op->is_source())
     check_source(node);
@@ -202,7 +203,13 @@ ValueId Tape::append(Node node) {
 }
 
 ValueId push(TapeData& data, Node&& node) {
-  const auto index = static_cast<std::int32_t>(data.nodes.size());
+  data.nodes.push_back(std::move(node));
+  return complete_last(data);
+}
+
+ValueId complete_last(TapeData& data) {
+  const auto index = static_cast<std::int32_t>(data.nodes.size()) - 1;
+  Node& node = data.nodes.back();
   const std::size_t counted_before = std::min(data.counted.size(), data.enclosed_from);
   if (!node.site.scope) node.site = next_site(data, *node.op);
   node.fused |= data.fused;
@@ -210,7 +217,6 @@ ValueId push(TapeData& data, Node&& node) {
   if (node.op == &input_op()) data.inputs.emplace(node.name, index);
   if (node.op == &parameter_op()) data.parameters.emplace(node.storage.data(), index);
   data.values_before.push_back(data.values_before.back() + node.outputs.size());
-  data.nodes.push_back(std::move(node));
   data.counted_before.push_back(counted_before);
   data.enclosed_from = TapeData::no_enclosed;
   return {index, 0};

@@ -50,5 +50,7 @@ std::size_t counted_at(const TapeData& data, std::size_t size);
 
 /// Appends a node without checks. Sets its serial number, and its site if the node has none.
 ValueId push(TapeData& data, Node&& node);
+/// Does what `push` does after it has appended the node.
+ValueId complete_last(TapeData& data);
 
 }  // namespace xtape

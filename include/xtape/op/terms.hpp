@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "xtape/tape.hpp"
@@ -15,8 +17,10 @@ namespace xtape {
 /// The number of a term within its TermTable. Equal terms have the same number.
 using TermId = std::int32_t;
 
-/// The computation of a value in canonical form. Only TermTable makes terms. Two terms are equal if all fields are
-/// equal.
+inline const std::string no_text;
+
+/// The computation of a value in canonical form. Only TermTable makes terms, and stores equal texts and types once. Two
+/// terms are equal if all fields are equal.
 struct Term {
   enum class Kind : std::uint8_t {
     value,    ///< A value of the tape, without its computation. The field `value` identifies it.
@@ -46,8 +50,8 @@ struct Term {
   /// For a call of a random op, the key of its site. Different draws are therefore different terms.
   std::uint64_t draws = 0;
   Attributes attributes = {};  ///< The attributes of `op`.
-  std::string text = {};
-  ValueType type = {};  ///< The type of the value that the term describes.
+  const std::string& text = no_text;
+  const ValueType& type;  ///< The type of the value that the term describes.
 };
 
 /// Returns a hash of the values of attributes. Equal attributes have equal hashes.
@@ -66,6 +70,10 @@ std::string with_letters_in_order(std::string equation);
 /// functions do not check the given types.
 class TermTable {
  public:
+  TermTable() = default;
+  TermTable(TermTable&&) = default;
+  TermTable& operator=(TermTable&&) = default;  // terms refer to the table, so it cannot be copied
+
   const Term& operator[](TermId id) const {
     return blocks_[static_cast<std::size_t>(id) / together][static_cast<std::size_t>(id) % together];
   }
@@ -106,22 +114,30 @@ class TermTable {
   Term::Part split(TermId id);
 
  private:
-  TermId intern(Term term);
+  TermId intern(Term&& term);
+  const std::string& stored(std::string text) { return *texts_.insert(std::move(text)).first; }
+  const ValueType& stored(const ValueType& type) { return *types_.insert(type).first; }
   TermId product_of(double number, Term::Parts parts, const ValueType& type);
   TermId without_broadcast(TermId a, TermId other, const ValueType& type) const;
 
-  static constexpr std::size_t together = 16;  // terms per block; blocks do not move in memory
+  static constexpr std::size_t together = 64;  // terms per block; blocks do not move in memory
 
   struct Place {
     std::uint32_t hash = 0;
     TermId term = -1;
   };
+  struct TypeHash {
+    std::size_t operator()(const ValueType& type) const;
+  };
+  Place& place_of(const Term& term, std::uint32_t hash);
   void make_room();
 
   std::vector<std::vector<Term>> blocks_;
   std::size_t size_ = 0;
-  std::vector<Place> places_;  // a hash table with open addressing; its size is a power of 2
+  std::vector<Place> places_;  // a hash table; its size is a power of 2
   std::vector<const Op*> ops_;
+  std::unordered_set<std::string> texts_;
+  std::unordered_set<ValueType, TypeHash> types_;
 };
 #ifndef XTAPE_NO_OLD_NAMES
 using Terms [[deprecated("write TermTable")]] = TermTable;

@@ -11,8 +11,13 @@ namespace {
 /// may use the term. No node after the sum may read the other term, because adding in place would then need a copy of
 /// the other term.
 std::vector<std::int32_t> absorbed_terms(const Program& program) {
-  const Users users(program);
+  struct Reads {
+    std::int32_t count = 0, last = -1;  // how often nodes read a value, and the position of the last of them
+  };
+  ValueTable<Reads> reads(program.tape, {});
   const std::vector<std::int32_t> positions = program.positions();
+  for (const std::int32_t index : program.order)
+    for (const ValueId& id : program.node(index).inputs) reads[id] = {reads[id].count + 1, positions[index]};
   std::vector<bool> requested(program.tape.size(), false);
   for (const ValueId& id : program.outputs) requested[id.node] = true;
   std::vector<std::int32_t> terms(program.tape.size(), -1);
@@ -22,10 +27,9 @@ std::vector<std::int32_t> absorbed_terms(const Program& program) {
     const bool second_is_last = positions[sum.inputs[1].node] >= positions[sum.inputs[0].node];
     const ValueId last = sum.inputs[second_is_last ? 1 : 0], first = sum.inputs[second_is_last ? 0 : 1];
     const Node& term = program.node(last.node);
-    const auto readers = users.of(first);
     const bool one_type = program.type(last) == sum.outputs[0] && program.type(first) == sum.outputs[0];
-    if (one_type && first != last && positions[readers.back()] <= positions[index] && term.op->accumulate &&
-        term.outputs.size() == 1 && users.of(last).size() == 1 && !requested[last.node] &&
+    if (one_type && first != last && reads[first].last <= positions[index] && term.op->accumulate &&
+        term.outputs.size() == 1 && reads[last].count == 1 && !requested[last.node] &&
         program.regions[last.node] == program.regions[index])
       terms[index] = last.node;
   }

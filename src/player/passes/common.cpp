@@ -51,33 +51,32 @@ bool equal_calls(const Node& a, const Node& b) {
   return a.op != &constant_op() || equal_constants(a.storage, b.storage);
 }
 
-/// Returns whether a node is a view with the layout of its input, which is output 0 of another node. An example is a
-/// reshape to the same shape.
+/// Returns whether a node is a view with the layout of its input, such as a reshape to the same shape.
 bool changes_nothing(const Program& program, const Node& node) {
-  if (!node.op->is_view() || node.inputs[0].output != 0 || node.outputs[0] != program.type(node.inputs[0]))
-    return false;
+  if (!node.op->is_view() || node.outputs[0] != program.type(node.inputs[0])) return false;
   const Layout dense = Layout::dense(node.outputs[0].shape);
   const std::optional<Layout> seen = node.op->lowering.view(call_of(program, node), dense);
   return seen && seen->strides == dense.strides && seen->offset == 0;
 }
+}  // namespace
 
-/// Returns for each node the first node with the same outputs, or the node itself if there is no earlier one.
-std::vector<std::int32_t> first_equals(const Program& program) {
-  std::vector<std::int32_t> first(program.tape.size());
+void common_pass(Program& program) {
+  Rewriter rewriter(program);
   // A hash table of the nodes that are kept. `chains` contains the first node of each chain. `next` contains for each
   // node the next node of its chain.
   std::vector<std::int32_t> chains(std::bit_ceil(program.order.size() + 1), -1), next(program.tape.size());
   std::vector<std::uint64_t> hashes(program.tape.size());
-  const auto now = [&](ValueId id) { return ValueId{first[id.node], id.output}; };
   const auto region_of = [&](std::int32_t index) {
     return program.node(index).op == &constant_op() ? 0 : program.regions[index];
   };
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
-    first[index] = index;
-    if (!may_repeat(node)) continue;
+    if (!may_repeat(node)) {
+      rewriter.keep(index);
+      continue;
+    }
     if (changes_nothing(program, node)) {
-      first[index] = first[node.inputs[0].node];
+      rewriter.replace({index, 0}, rewriter.var(node.inputs[0]));
       continue;
     }
     const std::int32_t region = region_of(index);
@@ -85,40 +84,28 @@ std::vector<std::int32_t> first_equals(const Program& program) {
       const Node& twin = program.node(other);
       return region == region_of(other) &&
              std::equal(node.inputs.begin(), node.inputs.end(), twin.inputs.begin(), twin.inputs.end(),
-                        [&](ValueId a, ValueId b) { return now(a) == now(b); }) &&
+                        [&](ValueId own, ValueId kept) { return rewriter.now(own) == kept; }) &&
              equal_calls(node, twin);
     };
     std::uint64_t hash = hash_of(node, region);
-    for (const ValueId& id : node.inputs)
-      mix(hash, (static_cast<std::uint64_t>(now(id).node) << 8) + static_cast<std::uint64_t>(id.output));
+    for (const ValueId& id : node.inputs) {
+      const ValueId now = rewriter.now(id);
+      mix(hash, (static_cast<std::uint64_t>(now.node) << 8) + static_cast<std::uint64_t>(now.output));
+    }
     std::int32_t& chain = chains[(hash ^ (hash >> 32)) & (chains.size() - 1)];
     std::int32_t twin = chain;
     while (twin >= 0 && !(hashes[twin] == hash && same(twin))) twin = next[twin];
     if (twin >= 0) {
-      first[index] = twin;
+      for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k)
+        rewriter.replace({index, k}, program.var({twin, k}));
       continue;
     }
     hashes[index] = hash;
     next[index] = chain;
     chain = index;
+    rewriter.keep(index);
   }
-  return first;
-}
-}  // namespace
-
-void common_pass(Program& program) {
-  const std::vector<std::int32_t> first_equal = first_equals(program);
-  Rewriter rewriter(program);
-  for (const std::int32_t index : program.order) {
-    const std::int32_t first = first_equal[index];
-    if (first == index) {
-      rewriter.keep(index);
-      continue;
-    }
-    for (std::int32_t k = 0; k < static_cast<std::int32_t>(program.node(index).outputs.size()); ++k)
-      rewriter.replace({index, k}, program.var({first, k}));
-  }
-  rewriter.finish();
+  rewriter.finish(true);
 }
 
 }  // namespace xtape

@@ -1,6 +1,6 @@
 // Constant folding. Values that depend only on constants are computed at planning time.
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "passes/passes.hpp"
 
@@ -26,21 +26,6 @@ bool folds(const Program& program, const Node& node, const std::vector<bool>& co
   return true;
 }
 
-/// Returns the folded values that are outputs or that other nodes read.
-std::vector<ValueId> taken_values(const Program& program, const std::vector<bool>& constant) {
-  std::vector<ValueId> values;
-  std::unordered_set<ValueId> seen;
-  const auto take = [&](ValueId id) {
-    if (!constant[id.node] || program.node(id.node).op == &constant_op()) return;
-    if (seen.insert(id).second) values.push_back(id);
-  };
-  for (const std::int32_t index : program.order)
-    if (!constant[index])
-      for (const ValueId& id : program.node(index).inputs) take(id);
-  for (const ValueId& id : program.outputs) take(id);
-  return values;
-}
-
 /// Computes `values` in one play, so that thousands of constants need only one player.
 std::vector<Array> computed(const Program& program, const std::vector<bool>& constant,
                             const std::vector<ValueId>& values) {
@@ -63,29 +48,39 @@ std::vector<Array> computed(const Program& program, const std::vector<bool>& con
 }  // namespace
 
 void fold_pass(Program& program) {
-  std::vector<bool> constant(program.tape.size(), false);
+  std::vector<bool> constant(program.tape.size(), false), taken = constant;
+  std::vector<ValueId> values;  // the folded values that are outputs or that other nodes read
+  std::unordered_map<ValueId, std::size_t> numbers;  // the indices in `values`
+  const auto take = [&](ValueId id) {
+    if (!constant[id.node]) return;
+    taken[id.node] = true;
+    if (program.node(id.node).op == &constant_op()) return;
+    if (numbers.emplace(id, values.size()).second) values.push_back(id);
+  };
   for (const std::int32_t index : program.order) {
     const Node& node = program.node(index);
     constant[index] = node.op == &constant_op() || folds(program, node, constant);
+    if (!constant[index])
+      for (const ValueId& id : node.inputs) take(id);
   }
-  const std::vector<ValueId> values = taken_values(program, constant);
+  for (const ValueId& id : program.outputs) take(id);
   if (values.empty()) return;
-  std::vector<std::vector<std::size_t>> folded(program.tape.size());  // node -> indices in `values`
-  for (std::size_t i = 0; i < values.size(); ++i) folded[values[i].node].push_back(i);
   const std::vector<Array> arrays = computed(program, constant, values);
   Rewriter rewriter(program);
   for (const std::int32_t index : program.order) {
+    if (constant[index] && !taken[index]) continue;
     const Node& node = program.node(index);
     if (!constant[index] || node.op == &constant_op()) {
       rewriter.keep(index);
       continue;
     }
     const auto in_site = rewriter.tape().in_site(node.site);
-    for (const std::size_t k : folded[index])
-      rewriter.replace(values[k], rewriter.tape().constant(arrays[k]));
+    for (std::int32_t k = 0; k < static_cast<std::int32_t>(node.outputs.size()); ++k)
+      if (const auto found = numbers.find({index, k}); found != numbers.end())
+        rewriter.replace(found->first, rewriter.tape().constant(arrays[found->second]));
     rewriter.close(index);
   }
-  rewriter.finish();
+  rewriter.finish(true);
 }
 
 }  // namespace xtape

@@ -19,15 +19,15 @@ class Fuse {
         fusions_(
             ops_of(program.tape),
             {program.tape, std::vector<bool>(program.tape.size(), true), program.outputs, {}, false, &program.regions},
-            near),
-        rewriter_(program) {}
+            near) {}
 
   void run() {
     const auto is_marked = [&](std::int32_t index) { return program_.node(index).fused; };
     if (fusions_.found().empty() && std::none_of(program_.order.begin(), program_.order.end(), is_marked)) return;
     find_twins();
-    for (const std::int32_t index : program_.order) record(index);
-    rewriter_.finish();
+    Rewriter rewriter(program_);
+    for (const std::int32_t index : program_.order) record(rewriter, index);
+    rewriter.finish();
   }
 
   std::vector<Plan::Fusion> notes() {
@@ -88,35 +88,34 @@ class Fuse {
   /// Returns whether `grad` fused a call whose forward pass is not fused.
   bool is_undone(const Node& node) const { return node.fused && node.op->expand && opened_.count(node.site.key) != 0; }
 
-  void record(std::int32_t index) {
+  void record(Rewriter& rewriter, std::int32_t index) {
     const Node& node = program_.node(index);
     const Fusion* fusion = fusions_.at(index);
     const Twin& twin = twins_[index];
     if (fusion != nullptr && applies(*fusion)) {
-      const auto in_site = rewriter_.tape().in_site(node.site);
-      const Vars fused = record_fusion(*fusion, rewriter_.tape(), [&](ValueId id) { return rewriter_.var(id); });
+      const auto in_site = rewriter.tape().in_site(node.site);
+      const Vars fused = record_fusion(*fusion, rewriter.tape(), [&](ValueId id) { return rewriter.var(id); });
       for (const auto& [of_root, of_call] : fusion->outputs)
-        rewriter_.replace({index, of_root}, fused[of_call]);
+        rewriter.replace({index, of_root}, fused[of_call]);
       recorded_.emplace(fusion, fused);
-      rewriter_.close(index);
+      rewriter.close(index);
     } else if (twin.fusion != nullptr && !twin.open && applies(*twin.fusion)) {
       const Vars& fused = recorded_.at(twin.fusion);
       for (std::size_t k = 0; k < node.outputs.size(); ++k)
-        rewriter_.replace({index, static_cast<std::int32_t>(k)}, fused[k]);
+        rewriter.replace({index, static_cast<std::int32_t>(k)}, fused[k]);
     } else if (is_undone(node)) {
-      expand_node(rewriter_, index);
+      expand_node(rewriter, index);
       if (twin.fusion != nullptr)
         for (const auto& [of_root, of_call] : twin.fusion->outputs)
-          rewriter_.replace({index, of_call}, rewriter_.var({twin.fusion->root, of_root}));
+          rewriter.replace({index, of_call}, rewriter.var({twin.fusion->root, of_root}));
     } else {
-      rewriter_.keep(index);
+      rewriter.keep(index);
     }
   }
 
   Program& program_;
   std::optional<Users> users_;  // for rules that compute gradients in the forward pass
   Fusions fusions_;
-  Rewriter rewriter_;
   std::vector<Twin> twins_;
   std::unordered_set<std::uint64_t> opened_;  // keys of the sites whose forward pass is not fused
   std::unordered_set<const Fusion*> with_gradients_;

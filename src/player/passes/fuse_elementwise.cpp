@@ -110,6 +110,7 @@ class Recorder {
     const auto& first = program_.node(given_[0].node).outputs;
     if (given_.size() == 1 && first.size() == 1) return first;
     std::vector<ValueType> types;
+    types.reserve(given_.size());
     for (const ValueId& id : given_) types.push_back(program_.type(id));
     return types;
   }
@@ -237,7 +238,7 @@ void elementwise_pass(Program& program) {
     else if (groups.root(group) == index)
       recorder.record(group);
   }
-  rewriter.finish();
+  rewriter.finish(true);
 }
 
 }  // namespace xtape

@@ -1,7 +1,6 @@
 #include "passes/program.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace xtape {
 
@@ -18,6 +17,8 @@ template <class Place>
 Program in_order(const Program& from, const Place& place) {
   Program to(from.tape);
   to.region_count = from.region_count;
+  to.order.reserve(from.order.size());
+  to.regions.reserve(from.order.size());
   Copier copier(from.tape, to.tape);
   for (const std::int32_t index : from.order) {
     to.order.push_back(place(copier, index));
@@ -55,19 +56,12 @@ void Program::compact() {
 
 Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>& carries) {
   if (outputs.empty() && carries.empty()) throw Error("a player needs at least one output");
-  Program whole(tape);
-  whole.tape = tape;  // shares the nodes of the caller's tape and only reads them
-  whole.order.resize(tape.size());
-  std::iota(whole.order.begin(), whole.order.end(), 0);
-  whole.regions.assign(tape.size(), 0);
-  whole.origins = ValueTable<Origin>(tape, {});
-  for (const std::int32_t index : whole.order)
-    for (Origin& origin : whole.origins.of(index)) origin = {index, node_of(tape, index).op};
+  Program program(tape);
   const auto own = [&](const Var& var) {
     if (var.tape() != tape) throw HandleError("the outputs and carries of a player must belong to its tape");
     return var.id();
   };
-  for (const Var& output : outputs) whole.outputs.push_back(own(output));
+  for (const Var& output : outputs) program.outputs.push_back(own(output));
   for (const Carry& carry : carries) {
     if (carry.input.node().op != &input_op()) throw Error("a carry's first var must be an input of the tape");
     if (carry.input.type() != carry.output.type())
@@ -77,13 +71,27 @@ Program extract(const Tape& tape, const Vars& outputs, const std::vector<Carry>&
       throw ShapeError("the memory of carry '" + carry.input.node().name + "' must be " +
                        to_string(carry.input.type()) + ", got " +
                        to_string(ValueType{carry.memory.dtype(), carry.memory.shape()}));
-    for (const auto& other : whole.carries)
+    for (const auto& other : program.carries)
       if (other.first == own(carry.input)) throw Error("input '" + carry.input.node().name + "' is carried twice");
-    whole.carries.emplace_back(own(carry.input), own(carry.output));
-    whole.outputs.push_back(own(carry.output));
+    program.carries.emplace_back(own(carry.input), own(carry.output));
+    program.outputs.push_back(own(carry.output));
   }
-  prune(whole);
-  return whole.copy();
+  const std::vector<bool> needed = needed_by(tape, program.outputs);
+  program.order.reserve(tape.size());
+  program.origins.all().reserve(tape.size());
+  Copier copier(tape, program.tape);
+  for (std::int32_t index = 0; index < static_cast<std::int32_t>(tape.size()); ++index) {
+    if (!needed[index]) continue;
+    program.order.push_back(copier.copy(index));
+    program.origins.extend(program.tape, {index, node_of(tape, index).op});
+  }
+  program.regions.assign(program.order.size(), 0);
+  for (ValueId& id : program.outputs) id = copier.now(id);
+  for (auto& [input, output] : program.carries) {
+    input = copier.now(input);
+    output = copier.now(output);
+  }
+  return program;
 }
 
 std::string to_string(const Origin& origin) {
@@ -91,17 +99,19 @@ std::string to_string(const Origin& origin) {
 }
 
 Users::Users(const Program& program) : slices_(program.tape, {}) {
+  std::vector<std::pair<Slice*, std::int32_t>> uses;
   for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) ++slices_[input].count;
-  std::size_t end = 0;
-  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.tape.size()); ++i)
-    for (Slice& slice : slices_.of(i)) {
-      slice.end = end;  // initially the beginning; the loop below advances it once per user
-      end += slice.count;
+    for (const ValueId& input : program.node(index).inputs) {
+      ++slices_[input].count;
+      uses.emplace_back(&slices_[input], index);
     }
+  std::uint32_t end = 0;
+  for (Slice& slice : slices_.all()) {
+    slice.end = end;  // initially the beginning; the loop below advances it once per user
+    end += slice.count;
+  }
   users_.resize(end);
-  for (const std::int32_t index : program.order)
-    for (const ValueId& input : program.node(index).inputs) users_[slices_[input].end++] = index;
+  for (const auto& [slice, user] : uses) users_[slice->end++] = user;
 }
 
 Vars Rewriter::vars(std::span<const ValueId> old) const {
@@ -141,14 +151,14 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
   program_.regions.resize(program_.tape.size(), region);
 }
 
-void Rewriter::finish() {
+void Rewriter::finish(bool all_needed) {
   program_.order = std::move(order_);
   for (ValueId& id : program_.outputs) id = now(id);
   for (auto& carry : program_.carries) {
     if (carry.first.node >= 0) carry.first = now(carry.first);
     carry.second = now(carry.second);
   }
-  prune(program_);
+  if (!all_needed) prune(program_);
 }
 
 }  // namespace xtape

@@ -73,7 +73,7 @@ class Users {
 
  private:
   struct Slice {
-    std::size_t end = 0, count = 0;
+    std::uint32_t end = 0, count = 0;
   };
   ValueTable<Slice> slices_;
   std::vector<std::int32_t> users_;
@@ -106,8 +106,8 @@ class Rewriter {
   void close(std::int32_t index) { close(index, program_.regions[index]); }
   /// Like close, but in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
-  /// Ends the pass: drops the nodes that the outputs do not need.
-  void finish();
+  /// Ends the pass: drops the nodes that the outputs do not need. With `all_needed`, there are no such nodes.
+  void finish(bool all_needed = false);
 
  private:
   void close(std::int32_t index, std::int32_t region);

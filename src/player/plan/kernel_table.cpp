@@ -21,11 +21,10 @@ bool is_single(const Op& op, const Tape* body) {
   return false;
 }
 
+/// Adds the shapes, because few calls differ only in their strides.
 void mix_layouts(std::uint64_t& hash, const std::vector<Layout>& layouts) {
-  for (const Layout& layout : layouts) {
+  for (const Layout& layout : layouts)
     for (const std::int64_t size : layout.shape) mix(hash, static_cast<std::uint64_t>(size));
-    for (const std::int64_t stride : layout.strides) mix(hash, static_cast<std::uint64_t>(stride));
-  }
 }
 
 std::uint64_t hash_of(const Op& op, const Attributes& attributes, const Tape* body, const std::vector<Layout>& in,

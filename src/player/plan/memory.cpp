@@ -127,80 +127,97 @@ std::shared_ptr<Arena> make_arena() {
 }
 
 namespace {
-/// The gaps between buffers in use, by size and by offset.
+/// The gaps between buffers in use, by size and by end.
 class Gaps {
  public:
   std::size_t take(std::size_t bytes) {
-    const auto fit = by_size_.lower_bound({bytes, 0});
-    if (fit != by_size_.end()) {
-      const auto [size, offset] = *fit;
-      remove(offset, size);
-      if (size > bytes) insert(offset + bytes, size - bytes);
-      return offset;
+    if (const auto fit = by_size_.lower_bound({bytes, 0}); fit != by_size_.end()) {
+      const auto [size, begin] = *fit;
+      by_size_.erase(fit);
+      if (size == bytes)
+        by_end_.erase(begin + size);
+      else
+        insert(begin + bytes, by_end_.find(begin + size));
+      return begin;
     }
-    std::size_t offset = total_;  // no gap is large enough: extend the end, including a gap before it
-    if (!by_offset_.empty()) {
-      const auto [last, size] = *by_offset_.rbegin();
-      if (last + size == total_) {
-        remove(last, size);
-        offset = last;
-      }
+    std::size_t begin = total_;  // no gap is large enough: extend the end, including a gap before it
+    if (const auto last = by_end_.find(total_); last != by_end_.end()) {
+      begin = last->second;
+      remove(last);
     }
-    if (__builtin_add_overflow(offset, bytes, &total_)) total_ = std::numeric_limits<std::size_t>::max();
-    return offset;
+    if (__builtin_add_overflow(begin, bytes, &total_)) total_ = std::numeric_limits<std::size_t>::max();
+    return begin;
   }
 
-  void give_back(std::size_t offset, std::size_t bytes) {
-    const auto next = by_offset_.lower_bound(offset);
-    if (next != by_offset_.end() && offset + bytes == next->first) {
-      const std::size_t size = next->second;
-      remove(next->first, size);
-      bytes += size;
+  void give_back(std::size_t begin, std::size_t bytes) {
+    const std::size_t end = begin + bytes;
+    auto next = by_end_.lower_bound(begin);
+    if (next != by_end_.end() && next->first == begin) {
+      begin = next->second;
+      next = remove(next);
     }
-    const auto after = by_offset_.lower_bound(offset);
-    if (after != by_offset_.begin()) {
-      const auto [before, size] = *std::prev(after);
-      if (before + size == offset) {
-        remove(before, size);
-        offset = before;
-        bytes += size;
-      }
-    }
-    insert(offset, bytes);
+    if (next != by_end_.end() && next->second == end)
+      by_size_.erase({next->first - end, end});
+    else
+      next = by_end_.emplace_hint(next, end, begin);
+    insert(begin, next);
   }
 
   std::size_t total() const { return total_; }
 
  private:
-  void insert(std::size_t offset, std::size_t bytes) {
-    by_offset_.emplace(offset, bytes);
-    by_size_.emplace(bytes, offset);
+  using ByEnd = std::pmr::map<std::size_t, std::size_t>;
+
+  /// Lets the gap at `place` begin at `begin`.
+  void insert(std::size_t begin, ByEnd::iterator place) {
+    place->second = begin;
+    by_size_.emplace(place->first - begin, begin);
   }
-  void remove(std::size_t offset, std::size_t bytes) {
-    by_offset_.erase(offset);
-    by_size_.erase({bytes, offset});
+  ByEnd::iterator remove(ByEnd::iterator gap) {
+    by_size_.erase({gap->first - gap->second, gap->second});
+    return by_end_.erase(gap);
   }
 
   // reuses the memory of entries of the two sets below, because a plan adds and removes an entry for each buffer
   std::pmr::unsynchronized_pool_resource entries_;
-  std::pmr::map<std::size_t, std::size_t> by_offset_{&entries_};
-  std::pmr::set<std::pair<std::size_t, std::size_t>> by_size_{&entries_};  // (bytes, offset)
+  ByEnd by_end_{&entries_};                                                // end -> begin
+  std::pmr::set<std::pair<std::size_t, std::size_t>> by_size_{&entries_};  // (bytes, begin)
   std::size_t total_ = 0;
 };
+
+/// Sorts indices of lifetimes by a step of each, stably.
+void sort_by(int Lifetime::*step, const std::vector<Lifetime>& lifetimes, std::vector<std::size_t>& order) {
+  std::vector<std::size_t> places;  // per step: the place of its next lifetime
+  for (const Lifetime& lifetime : lifetimes) {
+    const auto after = static_cast<std::size_t>(lifetime.*step) + 1;
+    if (places.size() <= after) places.resize(after + 1, 0);
+    ++places[after];
+  }
+  std::partial_sum(places.begin(), places.end(), places.begin());
+  std::vector<std::size_t> sorted(order.size());
+  for (const std::size_t i : order) sorted[places[static_cast<std::size_t>(lifetimes[i].*step)]++] = i;
+  order = std::move(sorted);
+}
+
 /// Places buffers in order of their first step, each in the smallest gap that holds it (best fit).
 Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
   Offsets offsets;
   offsets.of.assign(lifetimes.size(), 0);
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (lifetimes[a].first != lifetimes[b].first) return lifetimes[a].first < lifetimes[b].first;
-    return lifetimes[a].bytes > lifetimes[b].bytes;
-  });
+  const auto is_before = [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes != lifetimes[b].bytes ? lifetimes[a].bytes > lifetimes[b].bytes : a < b;
+  };
+  sort_by(&Lifetime::first, lifetimes, order);
+  for (auto begin = order.begin(); begin != order.end();) {
+    const int step = lifetimes[*begin].first;
+    const auto end = std::find_if(begin, order.end(), [&](std::size_t i) { return lifetimes[i].first != step; });
+    std::sort(begin, end, is_before);
+    begin = end;
+  }
   Gaps gaps;
   std::vector<std::size_t> ending = order;  // by last step; buffers with the same last step in the order of placement
-  std::stable_sort(ending.begin(), ending.end(),
-                   [&](std::size_t a, std::size_t b) { return lifetimes[a].last < lifetimes[b].last; });
+  sort_by(&Lifetime::last, lifetimes, ending);
   auto ended = ending.begin();
   for (std::size_t i : order) {
     // A buffer never ends before it is placed, so all buffers that have ended are placed.

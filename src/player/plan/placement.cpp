@@ -181,9 +181,9 @@ void Placements::place_view_input(std::int32_t index) {
   const Node& node = program_.node(index);
   const ValueId input = node.inputs[0];
   const ValueId output{index, 0};
+  if (!of(output) && !requested(output) && !copied_view_[index]) return;
   const OpCall call = call_of(program_, node);
   if (!of(output)) {
-    if (!requested(output) && !copied_view_[index]) return;
     const std::optional<Layout> dense = node.op->lowering.unview(call, Layout::dense(node.outputs[0].shape));
     if (!dense || !takes_place(input, *dense) || !takes_parts(input, *dense)) return;
     make(output);

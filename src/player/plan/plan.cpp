@@ -67,6 +67,7 @@ class Planner {
         external_(external),
         places_(program_, options.passes, external) {
     result_.in_place = options.passes.in_place;
+    result_.steps.reserve(program_.tape.size());
     if (options.digests) result_.layouts = ValueTable<Layout>(program_.tape, {});
   }
 
