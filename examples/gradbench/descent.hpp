@@ -8,8 +8,8 @@ namespace gradbench {
 using Objective = std::function<Var(const Var&)>;  ///< Maps x [n] to a number.
 using Gradient = std::function<Var(const Objective&, const Var&)>;
 
-/// The gradients in reverse and forward mode. Both differentiate with respect to a copy of x, so no other argument of f
-/// depends on it.
+/// The gradients in reverse and forward mode. Both differentiate with respect to a view of x that only the argument of
+/// f reads. If f also uses x in another way, the gradient does not pass through this use.
 inline Var reverse(const Objective& f, const Var& x) {
   const Var at = reshape(x, x.shape());
   return grad(f(at), at);

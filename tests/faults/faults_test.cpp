@@ -215,3 +215,19 @@ TEST_CASE("the same for a resumed run whose metrics are ahead, and while later c
       trainings, fs::path(undisturbed).parent_path().string(),
       [&] { Run::resume(trainings.run(), {}, CheckpointChoice::parse("3")).train(with_warnings()); }, undisturbed);
 }
+
+TEST_CASE("without memory for a folder's list, or for a folder, the error is the one about memory") {
+  const tiny::Directory in;
+  const std::string folder = in / "runs";
+  fs::create_directories(folder);
+  const auto error_of = [&](const auto& work) {
+    const Ended ended = in_child(folder, Fault::no_memory, 0, work);
+    CHECK(ended.code == 1);
+    return ended.error;
+  };
+  const std::string listing = error_of([&] { names_in(folder); });
+  CHECK(listing.rfind("out of memory: cannot list '" + folder + "', and ", 0) == 0);
+  CHECK(listing.find(" left") != std::string::npos);
+  const std::string making = error_of([&] { make_folder(folder + "/run"); });
+  CHECK(making.rfind("out of memory: cannot make '" + folder + "/run', and ", 0) == 0);
+}

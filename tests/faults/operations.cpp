@@ -66,6 +66,8 @@ int next(const char* name, const char* path, bool needs_room, const Half& half) 
       return needs_room ? ENOSPC : 0;
     case Fault::io_error:
       return EIO;
+    case Fault::no_memory:
+      return ENOMEM;
   }
   return 0;
 }

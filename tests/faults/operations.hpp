@@ -10,7 +10,8 @@ enum class Fault : char {
   none,
   kill,      ///< The process dies before the operation; half of a write is done.
   no_space,  ///< From this operation on, those that need disk space fail with ENOSPC; half of a write is done.
-  io_error   ///< The operation fails with EIO.
+  io_error,  ///< The operation fails with EIO.
+  no_memory  ///< The operation fails with ENOMEM.
 };
 
 struct Operation {

@@ -2,11 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <string>
 
 #include "error_of.hpp"
+#include "same_bits.hpp"
 #include "source_root.hpp"
 #include "xtape/xtape.hpp"
 
@@ -14,12 +14,6 @@ using namespace xtape;
 using test::error_of;
 
 namespace {
-bool same_bits(const ArrayView& a, const ArrayView& b) {
-  const Array first(a), second(b);
-  return first.dtype() == second.dtype() && first.shape() == second.shape() &&
-         std::memcmp(first.data(), second.data(), first.bytes()) == 0;
-}
-
 /// Numbers that are neither small integers nor symmetric.
 Array numbers(const Shape& shape) {
   Array made(Dtype::float32, shape);

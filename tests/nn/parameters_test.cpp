@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "error_of.hpp"
+#include "same_bits.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
@@ -14,12 +14,6 @@
 
 using namespace xtape;
 using test::error_of;
-
-namespace {
-bool same_bits(const Array& a, const Array& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
-}
-}  // namespace
 
 TEST_CASE("a parameter is made once, and drawn by the seed and its name alone") {
   Tape tape;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "play.hpp"
+#include "same_bits.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/xtensor.hpp"
 
@@ -34,9 +35,6 @@ double correlation(const Array& a, const Array& b) {
   return product / static_cast<double>(a.count()) * 12;
 }
 
-bool same_bits(const Array& a, const Array& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
-}
 constexpr std::int64_t n = 200000;
 }  // namespace
 

@@ -10,18 +10,13 @@
 #include <vector>
 
 #include "recurrences.hpp"
+#include "same_bits.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 
 using namespace xtape;
 
 namespace {
-bool same_bits(const ArrayView& a, const ArrayView& b) {
-  const Array x(a), y(b);
-  if (x.dtype() != y.dtype() || x.shape() != y.shape()) return false;
-  return std::memcmp(x.data(), y.data(), static_cast<std::size_t>(count_of(x.shape())) * size_of(x.dtype())) == 0;
-}
-
 /// Everything of which the steps of small loops consist. x [n], h [n], s [], m [2, n].
 std::pair<Vars, Vars> all_kinds(const Vars& x, const Vars& state, const Var& m) {
   const Var &h = state[0], &s = state[1];

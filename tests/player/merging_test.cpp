@@ -14,8 +14,8 @@
 using namespace xtape;
 
 namespace {
-/// x -> x_3 with x_(t+1) = x_t * rate + c, without leaving the body's captures equal vars: rate and c are recorded
-/// anew.
+/// Applies x -> x * rate + c three times. Each call records the constants rate and c again, so two calls capture
+/// different vars with equal values.
 Var repeated(const Var& x, const Literal& c, double rate = 0.5) {
   Tape tape = x.tape();
   const Var shift = tape.constant(c, Dtype::float64), factor = tape.constant(rate, Dtype::float64);

@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <random>
 #include <string>
 
+#include "same_bits.hpp"
 #include "xtape/xtape.hpp"
 
 using namespace xtape;
@@ -27,10 +27,6 @@ Array played(const Var& var, const PlayerOptions& options = {}) {
   Player player(var.tape(), {var}, options);
   player.play();
   return Array(player.view(var));
-}
-
-bool same_bits(const Array& a, const Array& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
 }
 
 /// The steps of the plan, by op.

@@ -17,11 +17,10 @@ namespace xtape {
 /// The number of a term within its TermTable. Equal terms have the same number.
 using TermId = std::int32_t;
 
-inline const std::string no_text;
-
 /// The computation of a value in canonical form. Only TermTable makes terms, and stores equal texts and types once. Two
 /// terms are equal if all fields are equal.
 struct Term {
+  static inline const std::string no_text = {};
   enum class Kind : std::uint8_t {
     value,    ///< A value of the tape, without its computation. The field `value` identifies it.
     number,   ///< The literal `number`.

@@ -105,7 +105,7 @@ void common_pass(Program& program) {
     chain = index;
     rewriter.keep(index);
   }
-  rewriter.finish(true);
+  rewriter.finish_without_pruning();
 }
 
 }  // namespace xtape

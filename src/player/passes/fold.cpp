@@ -80,7 +80,7 @@ void fold_pass(Program& program) {
         rewriter.replace(found->first, rewriter.tape().constant(arrays[found->second]));
     rewriter.close(index);
   }
-  rewriter.finish(true);
+  rewriter.finish_without_pruning();
 }
 
 }  // namespace xtape

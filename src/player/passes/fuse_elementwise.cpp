@@ -238,7 +238,7 @@ void elementwise_pass(Program& program) {
     else if (groups.root(group) == index)
       recorder.record(group);
   }
-  rewriter.finish(true);
+  rewriter.finish_without_pruning();
 }
 
 }  // namespace xtape

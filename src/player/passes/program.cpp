@@ -151,14 +151,18 @@ void Rewriter::close(std::int32_t index, std::int32_t region) {
   program_.regions.resize(program_.tape.size(), region);
 }
 
-void Rewriter::finish(bool all_needed) {
+void Rewriter::finish_without_pruning() {
   program_.order = std::move(order_);
   for (ValueId& id : program_.outputs) id = now(id);
   for (auto& carry : program_.carries) {
     if (carry.first.node >= 0) carry.first = now(carry.first);
     carry.second = now(carry.second);
   }
-  if (!all_needed) prune(program_);
+}
+
+void Rewriter::finish() {
+  finish_without_pruning();
+  prune(program_);
 }
 
 }  // namespace xtape

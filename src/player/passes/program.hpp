@@ -106,8 +106,10 @@ class Rewriter {
   void close(std::int32_t index) { close(index, program_.regions[index]); }
   /// Like close, but in a new region, for nodes that come from a body.
   void close_in_new_region(std::int32_t index) { close(index, program_.region_count++); }
-  /// Ends the pass: drops the nodes that the outputs do not need. With `all_needed`, there are no such nodes.
-  void finish(bool all_needed = false);
+  /// Ends the pass: drops the nodes that the outputs do not need.
+  void finish();
+  /// Ends a pass that leaves no node which the outputs do not need.
+  void finish_without_pruning();
 
  private:
   void close(std::int32_t index, std::int32_t region);

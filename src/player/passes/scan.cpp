@@ -1,6 +1,7 @@
 // Drops outputs of scans that nothing reads, and inputs that the body can do without. Finds which zeros in the outputs
 // are read.
 #include <algorithm>
+#include <unordered_map>
 
 #include "passes/passes.hpp"
 #include "plan/placement.hpp"
@@ -8,36 +9,43 @@
 namespace xtape {
 
 namespace {
-constexpr std::size_t small_constant =
-    1024;  // bytes; larger ones stay inputs, which a scan can prepare before its steps
+constexpr std::size_t small_constant = 1024;  // bytes; a scan can prepare larger operands before its steps
 
-/// Returns the same call with only those stacked outputs for which `used` is true. Inputs that are the same at each
-/// step become constants of the body if they are small constants, and one input if they are one value. Equal calls in
-/// the body then have equal inputs.
+/// Records the inputs of a scan on its new body, and adds the values of those that stay inputs to `kept`. An input that
+/// is the same at each step becomes a constant of the body if it is a small constant. Several such inputs of one value
+/// become one. Equal calls in the body then have equal inputs.
+Vars inputs_of(const Rewriter& rewriter, const Node& node, const Stepping& form, Tape body, ValueIds& kept) {
+  const std::size_t first_alike = form.sequences() + static_cast<std::size_t>(form.states);
+  const std::vector<ValueId> old = node.body->inputs();
+  std::unordered_map<ValueId, Var> alike;  // what stands for the values that are the same at each step
+  Vars inputs;
+  for (std::size_t k = 0; k < old.size(); ++k) {
+    const ValueId value = rewriter.now(node.inputs[k]);
+    const bool is_alike = k >= first_alike;
+    if (const auto known = alike.find(value); is_alike && known != alike.end()) {
+      inputs.push_back(known->second);
+      continue;
+    }
+    const Node& source = rewriter.program().node(value.node);
+    if (is_alike && source.op == &constant_op() && source.storage.bytes() <= small_constant) {
+      inputs.push_back(body.constant(source.storage));
+    } else {
+      const ValueType& type = node.body->type(old[k]);
+      inputs.push_back(body.input(node.body->node(old[k].node).name, type.shape, type.dtype));
+      kept.push_back(value);
+    }
+    if (is_alike) alike.emplace(value, inputs.back());
+  }
+  return inputs;
+}
+
+/// Returns the same call with only the inputs that inputs_of() keeps, and with only those stacked outputs for which
+/// `used` is true.
 Node narrowed(const Rewriter& rewriter, const Node& node, Stepping form, const std::vector<bool>& used) {
-  const Tape& body = *node.body;
-  auto kept = std::make_shared<Tape>(body.blank());
+  auto kept = std::make_shared<Tape>(node.body->blank());
   Node fresh = node;
   fresh.inputs = {};
-  const std::size_t first_alike = form.sequences() + static_cast<std::size_t>(form.states);
-  std::vector<std::pair<ValueId, Var>> alike;  // values outside, and what stands for them in the body
-  const auto input_for = [&](std::size_t k) {
-    const ValueId inside = body.inputs()[k], outside = rewriter.now(node.inputs[k]);
-    const auto known =
-        std::find_if(alike.begin(), alike.end(), [&](const auto& each) { return each.first == outside; });
-    if (k >= first_alike && known != alike.end()) return known->second;
-    const Node& source = rewriter.program().node(outside.node);
-    const bool constant = k >= first_alike && source.op == &constant_op() && source.storage.bytes() <= small_constant;
-    const ValueType& type = body.type(inside);
-    if (!constant) fresh.inputs.push_back(outside);
-    const Var var =
-        constant ? kept->constant(source.storage) : kept->input(body.node(inside.node).name, type.shape, type.dtype);
-    if (k >= first_alike) alike.emplace_back(outside, var);
-    return var;
-  };
-  Vars inputs;
-  for (std::size_t k = 0; k < node.inputs.size(); ++k) inputs.push_back(input_for(k));
-  const Vars results = inline_body(*kept, body, inputs);
+  const Vars results = inline_body(*kept, *node.body, inputs_of(rewriter, node, form, *kept, fresh.inputs));
   std::vector<ValueType> types;
   const std::vector<std::int64_t> axes = std::move(form.output_axes);
   form.output_axes.clear();

@@ -17,6 +17,6 @@ struct BodyLoop {
 };
 
 /// Returns the loops of a body in the order of its nodes.
-std::vector<BodyLoop> loops_of(const Tape& body);
+std::vector<BodyLoop> body_loops(const Tape& body);
 
 }  // namespace xtape

@@ -14,6 +14,7 @@
 #include <numeric>
 #include <set>
 
+#include "ceiling.hpp"
 #include "plan/recompute.hpp"
 
 namespace xtape {
@@ -23,10 +24,6 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 std::size_t page() {
   return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
 }
 }  // namespace
 
@@ -39,7 +36,7 @@ std::size_t resident_bytes() {
 std::size_t resident_bytes(const void* begin, std::size_t bytes) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin) / page() * page();
   const std::size_t all = reinterpret_cast<std::uintptr_t>(begin) + bytes - first;
-  std::vector<unsigned char> of_page(rounded_up(all, page()) / page());
+  std::vector<unsigned char> of_page(round_up(all, page()) / page());
   if (bytes == 0 || mincore(reinterpret_cast<void*>(first), all, of_page.data()) != 0) return bytes;
   const auto here = std::count_if(of_page.begin(), of_page.end(), [](unsigned char each) { return (each & 1) != 0; });
   return std::min(bytes, static_cast<std::size_t>(here) * page());
@@ -76,11 +73,11 @@ std::optional<std::size_t> bytes_in(const std::string& text) {
 /// Returns whether the reservation succeeded.
 bool Arena::reserve(std::size_t bytes) {
   const std::size_t alignment = bytes < huge_page ? page() : huge_page;
-  const std::size_t wanted = rounded_up(bytes, alignment) + alignment;
+  const std::size_t wanted = round_up(bytes, alignment) + alignment;
   void* memory = mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   const std::size_t address = reinterpret_cast<std::size_t>(memory);
-  const std::size_t lead = rounded_up(address, alignment) - address;
+  const std::size_t lead = round_up(address, alignment) - address;
   if (lead > 0) munmap(memory, lead);
   base_ = static_cast<std::byte*>(memory) + lead;
   reserved_ = wanted - lead;
@@ -104,7 +101,7 @@ Arena::~Arena() {
 void Arena::grow(std::size_t bytes) {
   if (base_ == nullptr) reserve_for(bytes);
   if (bytes <= usable_) return;
-  const std::size_t wanted = bytes > reserved_ ? bytes : rounded_up(bytes, page());
+  const std::size_t wanted = bytes > reserved_ ? bytes : round_up(bytes, page());
   if (wanted > reserved_ || mprotect(base_, wanted, PROT_READ | PROT_WRITE) != 0)
     throw OutOfMemory("out of memory: cannot grow an arena to " + bytes_text(bytes) +
                       ", address space is reserved for " + bytes_text(reserved_) + ", and " + memory_left_text());
@@ -222,8 +219,8 @@ Offsets best_fit(const std::vector<Lifetime>& lifetimes, bool reuse) {
   for (std::size_t i : order) {
     // A buffer never ends before it is placed, so all buffers that have ended are placed.
     for (; reuse && lifetimes[*ended].last < lifetimes[i].first; ++ended)
-      if (lifetimes[*ended].bytes > 0) gaps.give_back(offsets.of[*ended], rounded_up(lifetimes[*ended].bytes, 64));
-    if (lifetimes[i].bytes > 0) offsets.of[i] = gaps.take(rounded_up(lifetimes[i].bytes, 64));
+      if (lifetimes[*ended].bytes > 0) gaps.give_back(offsets.of[*ended], round_up(lifetimes[*ended].bytes, 64));
+    if (lifetimes[i].bytes > 0) offsets.of[i] = gaps.take(round_up(lifetimes[i].bytes, 64));
   }
   offsets.total = gaps.total();
   return offsets;
@@ -293,7 +290,7 @@ Offsets placed_in_order(const std::vector<Lifetime>& lifetimes, const std::vecto
   offsets.of.assign(lifetimes.size(), 0);
   Shelves shelves;
   for (const std::size_t i : order) {
-    const std::size_t bytes = rounded_up(lifetimes[i].bytes, 64);
+    const std::size_t bytes = round_up(lifetimes[i].bytes, 64);
     if (bytes == 0) continue;
     offsets.of[i] = shelves.place(bytes, {lifetimes[i].first, lifetimes[i].last});
     offsets.total = std::max(offsets.total, offsets.of[i] + bytes);
@@ -308,7 +305,7 @@ std::size_t most_alive(const std::vector<Lifetime>& lifetimes) {
   for (const Lifetime& lifetime : lifetimes) last = std::max(last, lifetime.last);
   std::vector<std::int64_t> changes(static_cast<std::size_t>(last) + 2, 0);  // per step
   for (const Lifetime& lifetime : lifetimes) {
-    const auto bytes = static_cast<std::int64_t>(rounded_up(lifetime.bytes, 64));
+    const auto bytes = static_cast<std::int64_t>(round_up(lifetime.bytes, 64));
     changes[lifetime.first] += bytes;
     changes[static_cast<std::size_t>(lifetime.last) + 1] -= bytes;
   }
@@ -334,7 +331,7 @@ Offsets assign_offsets(const std::vector<Lifetime>& lifetimes, bool reuse, std::
   for (int tries = 0; tries < most_tries && count * count * (tries + 1) < most_pairs && best.total > least; ++tries) {
     Offsets offsets = placed_in_order(lifetimes, order);
     const auto ends_last = [&](std::size_t i) {
-      return offsets.of[i] + rounded_up(lifetimes[i].bytes, 64) == offsets.total;
+      return offsets.of[i] + round_up(lifetimes[i].bytes, 64) == offsets.total;
     };
     const auto top = std::find_if(order.begin(), order.end(), ends_last);
     if (top == order.end() || top == order.begin()) break;

@@ -199,7 +199,7 @@ void place_externals(const Tape& body, std::vector<BodyLoop>& loops, SlotPool& p
 }
 
 void place_members(const KernelCall& call, const Tape& body, SlotPool& pool, TiledProgram& program) {
-  std::vector<BodyLoop> loops = loops_of(body);
+  std::vector<BodyLoop> loops = body_loops(body);
   place_externals(body, loops, pool, program);
   // Values in slots have numbers from `first_slot` on. The numbers of results follow the numbers of slots. The numbers
   // of results are therefore known only at the end, when the number of slots is known.
