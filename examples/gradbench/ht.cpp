@@ -68,14 +68,13 @@ Var transforms(Input& in, const json& model, const Var& theta) {
 struct Surface {
   /// Points [point, k] are linear in the vertices [vertex, k].
   Var points(const Var& vertices) const {
-    if (us.empty()) return take(vertices, corners[0], 0);
-    const Var u = us.at(all, Slice(0, 1)), v = us.at(all, Slice(1));
-    return u * take(vertices, corners[0], 0) + v * take(vertices, corners[1], 0) +
-           (1 - u - v) * take(vertices, corners[2], 0);
+    if (us.empty()) return take(vertices, corners);
+    const Var rest = 1 - us.at(all, Slice(0, 1)) - us.at(all, Slice(1));
+    return embedding_bag(corners, vertices, concat({us, rest}, 1));
   }
-  Var skin;      // [4 bone, vertex], for the vertices that points correspond to
-  Vars corners;  // each [point]
-  Var us;        // [point, 2], or empty
+  Var skin;     // [4 bone, vertex], for the vertices that points correspond to
+  Var corners;  // [point] or [point, 3]
+  Var us;       // [point, 2], or empty
 };
 
 Surface surface_of(Input& in, const json& data, const Var& us) {
@@ -86,13 +85,14 @@ Surface surface_of(Input& in, const json& data, const Var& us) {
   const auto number = [&](int vertex) {
     return used.emplace(vertex, static_cast<std::int32_t>(used.size())).first->second;
   };
-  for (std::size_t corner = 0; corner < (us.empty() ? 1 : 3); ++corner) {
-    std::vector<std::int32_t> vertices;
-    for (const int seen : data.at("correspondences"))
-      vertices.push_back(
-          number(us.empty() ? seen : model.at("triangles")[static_cast<std::size_t>(seen)][corner].get<int>()));
-    surface.corners.push_back(in.tape.constant(vertices));
-  }
+  std::vector<std::int32_t> corners;
+  for (const int seen : data.at("correspondences"))
+    if (us.empty())
+      corners.push_back(number(seen));
+    else
+      for (const int vertex : model.at("triangles")[static_cast<std::size_t>(seen)]) corners.push_back(number(vertex));
+  surface.corners = in.tape.constant(corners);
+  if (!us.empty()) surface.corners = reshape(surface.corners, {-1, 3});
   const std::int64_t bones = static_cast<std::int64_t>(model.at("parents").size()),
                      count = static_cast<std::int64_t>(used.size());
   Array skin(Dtype::float64, {bones, 4, count});

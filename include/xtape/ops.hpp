@@ -290,6 +290,13 @@ Var diagonal(const Argument& x, std::int64_t axis1, std::int64_t axis2);
 /// Slices of x along `axis`. The shape of the indices replaces the axis. With axis 0, y[i…] = x[indices[i…]], an
 /// embedding lookup.
 Var take(const Argument& x, const Var& indices, std::int64_t axis = 0);
+/// The sums or means of bags of rows, like torch.nn.functional.embedding_bag. With indices [b, k] and `mode` "sum",
+/// y[b] is the sum over k of weight[indices[b, k]]. `mode` is "sum" or "mean". Indices may have more axes; the last
+/// axis is the axis of k.
+Var embedding_bag(const Argument& indices, const Var& weight, const std::string& mode = "mean");
+/// The weighted sums of bags of rows. With indices [b, k], y[b] is the sum over k of per_sample_weights[b, k] *
+/// weight[indices[b, k]]. `per_sample_weights` has the shape of `indices`.
+Var embedding_bag(const Argument& indices, const Var& weight, const Var& per_sample_weights);
 /// Gathers elements like torch.gather. If x has three axes and `axis` is 1, then y[a, b, c] = x[a, indices[a, b, c],
 /// c]. `indices` has x's sizes except along `axis`.
 Var gather(const Argument& x, std::int64_t axis, const Var& indices);

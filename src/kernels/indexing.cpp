@@ -200,11 +200,74 @@ Kernel make_adding(const char* op, bool by_slice, const KernelForm& form) {
         });
   });
 }
+
+/// Indices of either dtype.
+struct Indices {
+  const void* data = nullptr;
+  bool wide = false;  // whether they are int64
+  std::int64_t operator[](std::int64_t i) const {
+    return wide ? static_cast<const std::int64_t*>(data)[i] : static_cast<const std::int32_t*>(data)[i];
+  }
+};
+
+/// Bags of `picked` rows each. The rows have `inner` elements.
+struct Bags {
+  std::int64_t count = 1, picked = 1, inner = 1;
+};
+
+/// to[i] is the sum of factors[k] * x[indices[k], i] over the rows k in [first, last), in this order. Without factors,
+/// each factor is `share`.
+template <class T, class Length>
+void add_rows(const T* x, const Indices& indices, const T* factors, T share, std::int64_t first, std::int64_t last,
+              Length length, T* to) {
+  std::fill_n(to, static_cast<std::size_t>(length), T{0});
+  for (std::int64_t k = first; k < last; ++k) {
+    const T* from = x + indices[k] * length;
+    const T factor = factors != nullptr ? factors[k] : share;
+#pragma omp simd
+    for (std::int64_t i = 0; i < length; ++i) to[i] += factor * from[i];
+  }
+}
+
+/// out[b] is the sum of the rows of bag b.
+template <class T>
+void add_bags(const T* x, const Indices& indices, const T* factors, T share, T* out, const Bags& bags, int threads) {
+  const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, bags.picked * bags.inner) + 1;
+  parallel_for(threads, bags.count, grain, [=](std::int64_t begin, std::int64_t finish) {
+    const auto add_all = [&](auto length) {
+      for (std::int64_t b = begin; b < finish; ++b)
+        add_rows(x, indices, factors, share, b * bags.picked, (b + 1) * bags.picked, length, out + b * length);
+    };
+    if (bags.inner == 3) return add_all(std::integral_constant<std::int64_t, 3>{});  // positions in space
+    add_all(bags.inner);
+  });
+}
+
+Kernel make_embedding_bag(const KernelForm& form) {
+  const Shape &indices = form.shape(0), &weight = form.shape(1);
+  const std::int64_t all = count_of(indices), size = weight[0];
+  const bool wide = form.dtype(0) == Dtype::int64, has_factors = form.inputs.size() > 2;
+  Bags bags;
+  bags.picked = indices.back();
+  for (std::size_t i = 0; i + 1 < indices.size(); ++i) bags.count *= indices[i];
+  for (std::size_t i = 1; i < weight.size(); ++i) bags.inner *= weight[i];
+  const std::int64_t shares = form.get<std::string>("mode") == "mean" ? std::max<std::int64_t>(1, bags.picked) : 1;
+  return with_floating(form.dtype(1), [&](auto scalar) {
+    using T = decltype(scalar);
+    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
+      with_index(wide ? Dtype::int64 : Dtype::int32,
+                 [&](auto index) { require_in_range("embedding_bag", in<decltype(index)>(arguments, 0), all, size); });
+      add_bags(in<T>(arguments, 1), {arguments.in[0], wide}, in<T>(arguments, 2, has_factors),
+               T{1} / static_cast<T>(shares), out<T>(arguments, 0), bags, threads);
+    }};
+  });
+}
 }  // namespace
 
 KernelList list_indexing() {
   return {{"take", make_take},
           {"gather", make_gather},
+          {"embedding_bag", make_embedding_bag},
           {"index_add", [](const KernelForm& form) { return make_adding("index_add", true, form); }},
           {"scatter_add", [](const KernelForm& form) { return make_adding("scatter_add", false, form); }}};
 }

@@ -34,6 +34,21 @@ Drawn take(Drawer& d) {
   return Draft{{from->x, from->indices}, {{"axis", from->axis}}};
 }
 
+Drawn embedding_bag(Drawer& d) {
+  const Ref weight = d.floating(1);
+  if (rank_of(d, weight) == 0) return std::nullopt;
+  Shape bags = d.any_shape();
+  bags.push_back(d.size());
+  Shape rows = bags;
+  for (std::size_t i = 1; i < d.shape(weight).size(); ++i) rows.push_back(d.shape(weight)[i]);
+  if (count_of(rows) > d.most_elements()) return std::nullopt;
+  const auto indices = d.indices(bags, d.shape(weight)[0]);
+  if (!indices) return std::nullopt;
+  if (d.random.one_in(2))
+    return Draft{{*indices, weight, d.fitting(ValueType{d.type(weight).dtype, bags})}, {{"mode", std::string("sum")}}};
+  return Draft{{*indices, weight}, {{"mode", std::string(d.random.pick({"sum", "mean"}))}}};
+}
+
 Drawn elements(Drawer& d) {
   const auto from = indexed(d, d.any(), true);
   if (!from) return std::nullopt;
@@ -221,6 +236,7 @@ Drawn cache(Drawer& d) {
 Hints hints_of_indexing() {
   return {
       {"take", {take, true}},
+      {"embedding_bag", {embedding_bag}},
       {"gather", {elements, true}},
       {"take_along_axis", {elements, true}},
       {"index_select", {index_select, true}},

@@ -190,5 +190,12 @@ for shape, axis in PLACED:
     for dtype, kind in [("int64", torch.int64), ("float32", torch.float32)]:
         value("iota", [], lambda: spread(torch.arange(shape[axis]), axis, shape).to(kind),
               {"shape": list(shape), "axis": axis, "dtype": dtype})
+for bags, n, width in [((2, 3), 4, 5), ((3, 2), 2, 1), ((1, 1), 3, 2), ((4, 1), 1, 3), ((3, 4), 5, 2), ((2, 2), 3, 7),
+                       ((5, 2), 4, 3)]:
+    for mode in ("sum", "mean"):
+        add("embedding_bag", [whole(n, *bags), real(n, width)], lambda i, w: F.embedding_bag(i, w, mode=mode),
+            {"mode": mode})
+    add("embedding_bag", [whole(n, *bags), real(n, width), real(*bags)],
+        lambda i, w, f: (w[i] * f[:, :, None]).sum(1), {"mode": "sum"})
 
 finish(__file__)
