@@ -74,12 +74,15 @@ struct And {
   }
 };
 
-/// Combines `lines` lines of `width` adjacent elements sequentially, lane by lane, in `partial`. The compiler keeps
-/// this local array in registers.
+/// Combines at least one line of `width` adjacent elements with the next ones, lane by lane, in `partial`. The compiler
+/// keeps this local array in registers.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline void in_line(const In* in, std::int64_t lines, Out (&partial)[width], Combine combine) {
-  std::fill(partial, partial + width, Combine::template start<Out>());
-  for (std::int64_t i = 0; i < lines; ++i) {
+#pragma omp simd
+  for (std::int64_t lane = 0; lane < width; ++lane)
+    partial[lane] = combine(Combine::template start<Out>(), static_cast<Out>(in[lane]));
+#pragma GCC unroll 1
+  for (std::int64_t i = 1; i < lines; ++i) {
 #pragma omp simd
     for (std::int64_t lane = 0; lane < width; ++lane)
       partial[lane] = combine(partial[lane], static_cast<Out>(in[i * width + lane]));
@@ -89,16 +92,14 @@ template <std::int64_t width, class In, class Out, class Combine>
 /// Like in_line for many lines. Combines lines in blocks, and blocks in a balanced tree.
 template <std::int64_t width, class In, class Out, class Combine>
 void in_blocks(const In* in, std::int64_t lines, Out (&result)[width], Combine combine) {
-  alignas(64) Out second[width];
-  const std::int64_t first = std::min(lines, round_up(lines / 2, in_line_lanes));
-  if (lines <= 2 * in_line_lanes) {
+  if (lines <= in_line_lanes) {
     alignas(64) Out one[width];
-    in_line(in, first, one, combine);
-    in_line(in + first * width, lines - first, second, combine);
-#pragma omp simd
-    for (std::int64_t lane = 0; lane < width; ++lane) result[lane] = combine(one[lane], second[lane]);
+    in_line(in, lines, one, combine);
+    std::copy(one, one + width, result);
     return;
   }
+  alignas(64) Out second[width];
+  const std::int64_t first = round_up(lines / 2, in_line_lanes);
   in_blocks(in, first, result, combine);
   in_blocks(in + first * width, lines - first, second, combine);
 #pragma omp simd
@@ -121,7 +122,7 @@ template <std::int64_t width, class In, class Out, class Combine>
 inline Out reduce_by_lanes(const In* row, std::int64_t size, Combine combine) {
   const std::int64_t lines = size / width;
   alignas(64) Out partial[width];
-  if (lines <= in_line_lanes) {
+  if (lines <= in_line_lanes || !std::is_same_v<Combine, Add>) {  // only sums round
     in_line(row, lines, partial, combine);
     return joined(partial, row + lines * width, size - lines * width, combine);
   }
@@ -165,28 +166,51 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
   for (std::int64_t j = 0; j < columns; ++j) out[j] = combine(out[j], second[j]);
 }
 
+/// Reduces `count` rows of `size` contiguous elements. Compiled once for all callers, because its code is large.
+template <class In, class Out, class Combine>
+[[gnu::noinline, gnu::noclone]] void reduce_rows(const In* in, std::int64_t count, std::int64_t size, Out* out,
+                                                 Combine combine) {
+  for (std::int64_t row = 0; row < count; ++row) out[row] = reduce_row<In, Out>(in + row * size, size, combine);
+}
+
+/// Reduces the units [begin, finish) of reduce_chunks. A unit is at most `strip` columns of a chunk.
+template <class In, class Out, class Combine>
+void reduce_units(const In* in, Middle extent, std::int64_t chunk, std::int64_t chunks, Out* out, Combine combine,
+                  std::int64_t begin, std::int64_t finish) {
+  const auto [outer, size, inner] = extent;
+  if (inner == 1 && chunks == 1) return reduce_rows(in + begin * size, finish - begin, size, out + begin, combine);
+  const std::int64_t strips = ceiling(inner, strip);
+  // The loop counts strips and chunks, because a division takes longer than few elements.
+  std::int64_t column = begin % strips * strip, row = begin / strips % chunks * chunk;
+  in += begin / strips / chunks * size * inner;
+  out += begin / strips * inner;
+  for (std::int64_t unit = begin; unit < finish; ++unit) {
+    const In* from = in + row * inner + column;
+    const std::int64_t rows = std::min(chunk, size - row);
+    if (inner == 1)
+      reduce_rows(from, 1, rows, out, combine);
+    else
+      reduce_columns(from, rows, inner, std::min(strip, inner - column), out + column, combine);
+    column += strip;
+    if (column < inner) continue;
+    column = 0;
+    out += inner;
+    row += chunk;
+    if (row < size) continue;
+    row = 0;
+    in += size * inner;
+  }
+}
+
 /// Reduces each chunk of the middle of `in` separately to out[outer, chunks, inner].
 template <class In, class Out, class Combine>
-void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks, Out* out, int threads,
-                   Combine combine) {
-  const auto [outer, size, inner] = extent;
-  const std::int64_t strips = inner == 1 ? 1 : ceiling(inner, strip);
-  const std::int64_t work = std::min(chunk, size) * std::min(inner, strip) + 1;
+[[gnu::noinline]] void reduce_chunks(const In* in, const Middle& extent, std::int64_t chunk, std::int64_t chunks,
+                                     Out* out, int threads, Combine combine) {
+  const std::int64_t work = std::min(chunk, extent.size) * std::min(extent.inner, strip) + 1;
   const std::int64_t grain = std::max<std::int64_t>(1, (std::int64_t{1} << 14) / work);
-  parallel_for(threads, outer * chunks * strips, grain,
-               [&, size = size, inner = inner](std::int64_t begin, std::int64_t finish) {
-                 for (std::int64_t unit = begin; unit < finish; ++unit) {
-                   const std::int64_t column = unit % strips * strip;
-                   const std::int64_t row = unit / strips % chunks * chunk;
-                   const std::int64_t slab = unit / strips / chunks;
-                   const In* from = in + (slab * size + row) * inner + column;
-                   Out* to = out + (unit / strips) * inner + column;
-                   const std::int64_t rows = std::min(chunk, size - row);
-                   if (inner == 1)
-                     *to = reduce_row<In, Out>(from, rows, combine);
-                   else
-                     reduce_columns(from, rows, inner, std::min(strip, inner - column), to, combine);
-                 }
+  parallel_for(threads, extent.outer * chunks * ceiling(extent.inner, strip), grain,
+               [&](std::int64_t begin, std::int64_t finish) {
+                 reduce_units(in, extent, chunk, chunks, out, combine, begin, finish);
                });
 }
 
