@@ -60,6 +60,21 @@ struct AllLanes {
   void store(T* to, const Batch& batch) const { batch.store_unaligned(to); }
 };
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/// Returns the mask of the first `count` lanes of T.
+template <class T>
+__m256i mask_of_first(std::int64_t count) {
+  constexpr std::size_t lanes = 32 / sizeof(T);
+  using Word = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
+  static constexpr std::array<Word, 2 * lanes> words = [] {
+    std::array<Word, 2 * lanes> ones_then_zeros{};
+    for (std::size_t i = 0; i < lanes; ++i) ones_then_zeros[i] = -1;
+    return ones_then_zeros;
+  }();
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words.data() + (lanes - static_cast<std::size_t>(count))));
+}
+#endif
+
 /// Loads and stores the first `count` lanes of a register, at the end of a row. The other lanes are set to `fill` and
 /// are not stored.
 template <class T>
@@ -73,6 +88,12 @@ struct FirstLanes {
       return _mm512_mask_loadu_ps(Batch(fill), static_cast<__mmask16>(mask), from);
     if constexpr (std::is_same_v<T, double>)
       return _mm512_mask_loadu_pd(Batch(fill), static_cast<__mmask8>(mask), from);
+#elif defined(__AVX2__)
+    const __m256i mask = mask_of_first<T>(count);
+    if constexpr (std::is_same_v<T, float>)
+      return _mm256_blendv_ps(Batch(fill), _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
+    if constexpr (std::is_same_v<T, double>)
+      return _mm256_blendv_pd(Batch(fill), _mm256_maskload_pd(from, mask), _mm256_castsi256_pd(mask));
 #endif
     std::array<T, Batch::size> lanes;
     lanes.fill(fill);
@@ -90,6 +111,9 @@ struct FirstLanes {
     const auto mask = static_cast<std::uint32_t>((1u << count) - 1);
     if constexpr (std::is_same_v<T, float>) return _mm512_mask_storeu_ps(to, static_cast<__mmask16>(mask), batch);
     if constexpr (std::is_same_v<T, double>) return _mm512_mask_storeu_pd(to, static_cast<__mmask8>(mask), batch);
+#elif defined(__AVX2__)
+    if constexpr (std::is_same_v<T, float>) return _mm256_maskstore_ps(to, mask_of_first<T>(count), batch);
+    if constexpr (std::is_same_v<T, double>) return _mm256_maskstore_pd(to, mask_of_first<T>(count), batch);
 #endif
     std::array<T, Batch::size> lanes;
     batch.store_unaligned(lanes.data());
