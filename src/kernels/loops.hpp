@@ -55,8 +55,11 @@ struct Loops {
   /// For each array, the offset of the element with flat index `flat` over the first `axes` axes.
   std::array<std::int64_t, N> offsets(std::int64_t flat, std::size_t axes) const {
     std::array<std::int64_t, N> result{};
-    for (std::size_t i = axes; i-- > 0; flat /= sizes[i])
-      for (std::size_t k = 0; k < N; ++k) result[k] += flat % sizes[i] * strides[k][i];
+    for (std::size_t i = axes; i-- > 0;) {
+      const std::int64_t rest = i > 0 ? flat / sizes[i] : 0;  // divisions take time
+      for (std::size_t k = 0; k < N; ++k) result[k] += (flat - rest * sizes[i]) * strides[k][i];
+      flat = rest;
+    }
     return result;
   }
 };

@@ -5,6 +5,7 @@
 #include "products/product_loops.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <type_traits>
 
 #include "ceiling.hpp"
@@ -27,13 +28,15 @@ constexpr std::int64_t long_sum =
 template <std::int64_t lanes, class T>
 [[gnu::always_inline]] inline T dot_by_lanes(const T* x, std::int64_t x_step, const T* y, std::int64_t y_step,
                                              std::int64_t count) {
-  T chains[lanes] = {};
+  T chains[lanes];
   std::int64_t i = 0;
-  if (x_step == 1 && y_step == 1) {
-    for (; i + lanes <= count; i += lanes)
+  if (x_step == 1 && y_step == 1 && count >= lanes) {
+    for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] = T{} + x[lane] * y[lane];
+    for (i = lanes; i + lanes <= count; i += lanes)
       for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[i + lane] * y[i + lane];
     for (std::int64_t lane = 0; lane < count - i; ++lane) chains[lane] += x[i + lane] * y[i + lane];
   } else {
+    std::fill_n(chains, lanes, T{});
     for (; i + lanes <= count; i += lanes)
       for (std::int64_t lane = 0; lane < lanes; ++lane) chains[lane] += x[(i + lane) * x_step] * y[(i + lane) * y_step];
     for (std::int64_t lane = 0; i < count; ++i, ++lane) chains[lane] += x[i * x_step] * y[i * y_step];
@@ -71,6 +74,12 @@ void add_products(T* total, const T* a, std::int64_t a_step, std::int64_t a_next
     for (std::int64_t j = 0; j < count; ++j) total[j] += x(k, j) * y(k, j);
 }
 
+/// Returns whether a loop over axis `i` of the result reads adjacent elements, or one element, of each operand.
+bool is_plain(const Loops<3>& free, std::size_t i) {
+  const auto plain = [&](std::size_t k) { return free.strides[k][i] == 0 || free.strides[k][i] == 1; };
+  return plain(0) && plain(1);
+}
+
 /// Computes many results at once: all sums for a range of the innermost free axis.
 template <class T>
 std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan& plan) {
@@ -79,21 +88,29 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
   const std::int64_t chunks = ceiling(length, chunk);
   const std::int64_t terms = plan.sums.sizes.back();
   const std::int64_t sums = plan.sums.count() / terms;
-  const std::int64_t tasks = plan.free.count() / length * chunks;
+  const std::int64_t rows = plan.free.count() / length, tasks = rows * chunks;
   const std::int64_t cost = std::min(length, chunk) * terms * sums;
   const std::int64_t a_step = plan.free.strides[0][last], b_step = plan.free.strides[1][last];
   const auto add = a_step == 0 && b_step == 1   ? add_products<T, true, true>
                    : a_step == 1 && b_step == 1 ? add_products<T, false, true>
                                                 : add_products<T, false, false>;
+  const std::int64_t run = last > 0 ? plan.free.sizes[last - 1] : 1;  // rows whose offsets follow by addition
   return [=](const T* a, const T* b, T* c, void*) {
     parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, product_grain / cost),
                  [&](std::int64_t begin, std::int64_t finish) {
                    const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
                    const std::int64_t c_step = plan.free.strides[2][last];
+                   std::array<std::int64_t, 3> at{};
                    for (std::int64_t task = begin; task < finish; ++task) {
-                     auto at = plan.free.offsets(task / chunks, last);
-                     const std::int64_t first = task % chunks * chunk;
-                     for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
+                     // The same elements of all rows come first, because rows with strides share cache lines.
+                     const std::int64_t row = task % rows, first = task / rows * chunk;
+                     if (task == begin || row % run == 0) {
+                       at = plan.free.offsets(row, last);
+                       for (std::size_t i = 0; i < 3; ++i)
+                         at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
+                     } else {
+                       for (std::size_t i = 0; i < 3; ++i) at[i] += plan.free.strides[i][last - 1];
+                     }
                      const std::int64_t count = std::min(chunk, length - first);
                      T total[chunk], block[chunk];
                      std::fill(total, total + count, T{});
@@ -167,22 +184,24 @@ std::function<void(const T*, const T*, T*, void*)> one_by_one(const LoopsPlan& p
   };
 }
 
+/// Estimates the nanoseconds per result if the innermost loop of side_by_side runs over axis `i` of the result.
+double side_by_side_cost(const LoopsPlan& plan, std::size_t i) {
+  constexpr double a_task = 20, a_plain_term = 0.1, a_strided_term = 1, a_strided_result = 0.05;
+  constexpr std::int64_t longest_stride = 32;  // a longer stride takes no longer
+  const auto length = static_cast<double>(std::min(chunk, plan.free.sizes[i]));
+  const auto terms = static_cast<double>(plan.sums.count());
+  const auto stride = static_cast<double>(std::min(longest_stride, std::abs(plan.free.strides[2][i]) - 1));
+  return a_task / length + terms * (is_plain(plan.free, i) ? a_plain_term : a_strided_term) + stride * a_strided_result;
+}
+
 /// Whether side_by_side is faster than one_by_one.
 bool runs_side_by_side(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
   const bool vectors = plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
-  const bool plain = plan.free.strides[0][last] <= 1 && plan.free.strides[1][last] <= 1 &&
-                     plan.free.strides[0][last] >= 0 && plan.free.strides[1][last] >= 0;
+  const bool plain = is_plain(plan.free, last);
   const std::int64_t length = plan.free.sizes[last], terms = plan.sums.sizes.back();
   if (plain == vectors) return length >= terms;
-  return plain ? length >= 4 || terms < 16 : terms < 8;
-}
-
-/// Returns a score for the speed of the innermost loop if this loop runs over axis `i` of the result.
-int fitness(const Loops<3>& free, std::size_t i) {
-  int points = free.sizes[i] >= 8 ? 8 : 0;
-  for (std::size_t k = 0; k < 2; ++k) points += free.strides[k][i] == 1 || free.strides[k][i] == 0 ? 4 : 0;
-  return points + (free.strides[2][i] == 1 ? 3 : 0);
+  return plain ? length >= 4 || terms < 16 : terms <= 16;
 }
 }  // namespace
 
@@ -193,7 +212,7 @@ void arrange(LoopsPlan& plan) {
   if (plan.free.rank() == 0) plan.free.add(1, {0, 0, 0});
   std::size_t best = plan.free.rank() - 1;
   for (std::size_t i = plan.free.rank(); i-- > 0;)
-    if (fitness(plan.free, i) > fitness(plan.free, best)) best = i;
+    if (side_by_side_cost(plan, i) < side_by_side_cost(plan, best)) best = i;
   for (std::size_t i = best; i + 1 < plan.free.rank(); ++i) plan.free.swap(i, i + 1);
   plan.sums.merge();
   plan.sums.sort_by(0);
@@ -207,7 +226,7 @@ double loops_cost(const LoopsPlan& plan) {
   const std::size_t last = plan.free.rank() - 1;
   const double work = static_cast<double>(plan.free.count()) * static_cast<double>(plan.sums.count());
   const auto inner = static_cast<double>(runs_side_by_side(plan) ? plan.free.sizes[last] : plan.sums.sizes.back());
-  const bool fast = runs_side_by_side(plan) ? fitness(plan.free, last) >= 16
+  const bool fast = runs_side_by_side(plan) ? is_plain(plan.free, last)
                                             : plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
   return 100 + work * (fast ? 0.1 : 1.0) * (1 + 24 / inner);
 }

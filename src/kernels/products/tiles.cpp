@@ -305,8 +305,9 @@ template <class F>
 bool tiles_suit(const GemmPlan& given) {
   if (!has_tiles) return false;
   const GemmPlan plan = with_columns_running(given);
-  constexpr std::int64_t one_register = xsimd::batch<float>::size;  // columns; BLAS is faster for so few
-  return plan.m >= 4 && plan.n > one_register && plan.k >= 8;
+  // For fewer rows or columns, BLAS is faster, also because packing columns that are not adjacent takes time.
+  constexpr std::int64_t few = 4, one_register = xsimd::batch<float>::size;
+  return plan.m >= few && plan.n >= (plan.n_strides[1] == 1 ? few : one_register) && plan.k >= 8;
 }
 
 template <class T>
