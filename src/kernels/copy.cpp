@@ -1,14 +1,14 @@
-#include "compact.hpp"
-
 #include "copy.hpp"
 
 #include <cstring>
 
 #include "ceiling.hpp"
+#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "loops.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
+#include "with_length.hpp"
 
 namespace xtape {
 
@@ -63,9 +63,14 @@ std::function<void(const void*, void*)> tiled(const Loops<2>& loops, std::int64_
   };
 }
 
-/// Calls row(from offset, to offset, length) for pieces of the innermost axis, distributed over threads.
-template <class Row>
-void for_rows(const Loops<2>& loops, int threads, const Row& row) {
+/// A sequence of rows: pieces of the innermost axis. Consecutive rows are `from_row` and `to_row` elements apart.
+struct Rows {
+  std::int64_t from, to, from_row, to_row, count, length;
+};
+
+/// Calls copy(rows) for sequences of rows, distributed over threads.
+template <class Copy>
+void for_rows(const Loops<2>& loops, int threads, const Copy& copy) {
   const std::size_t outer_rank = loops.rank() - 1;
   const std::int64_t length = loops.sizes[outer_rank];
   const std::int64_t chunk = std::min(length, grain_elements);
@@ -81,18 +86,19 @@ void for_rows(const Loops<2>& loops, int threads, const Row& row) {
   parallel_for(threads, count, std::max<std::int64_t>(1, grain_elements / chunk),
                [&](std::int64_t begin, std::int64_t finish) {
                  for (std::int64_t k = begin; k < finish;) {
-                   auto [from, to] = loops.offsets(k / chunks, outer_rank);
+                   const auto [from, to] = loops.offsets(k / chunks, outer_rank);
                    const std::int64_t start = k % chunks * chunk;
                    const std::int64_t end = std::min(finish, k + rows - k % rows);
-                   for (; k < end; ++k, from += from_row, to += to_row)
-                     row(from + start * from_step, to + start * to_step, std::min(chunk, length - start));
+                   copy(Rows{from + start * from_step, to + start * to_step, from_row, to_row, end - k,
+                             std::min(chunk, length - start)});
+                   k = end;
                  }
                });
 }
 
-/// Copies a contiguous row. Short rows are common. For short rows, a call of memcpy takes longer than a loop.
-template <class Word>
-void copy_row(const Word* from, Word* to, std::int64_t length) {
+/// Copies a contiguous row. For short rows, which are common, a call of memcpy takes longer than a loop.
+template <class Word, class Length>
+void copy_row(const Word* from, Word* to, Length length) {
   constexpr std::int64_t few = 32, step = 32 / sizeof(Word);
   if (length > few) {
     std::memcpy(to, from, static_cast<std::size_t>(length) * sizeof(Word));
@@ -110,16 +116,21 @@ std::function<void(const void*, void*)> by_rows(const Loops<2>& loops, std::int6
     const Word* from = static_cast<const Word*>(in) + from_offset;
     Word* to = static_cast<Word*>(out) + to_offset;
     const std::int64_t from_step = loops.strides[0].back(), to_step = loops.strides[1].back();
-    for_rows(loops, threads, [&](std::int64_t from_start, std::int64_t to_start, std::int64_t length) {
-      const Word* x = from + from_start;
-      Word* y = to + to_start;
-      if (from_step == 1 && to_step == 1) {
-        copy_row(x, y, length);
-      } else if (from_step == 0 && to_step == 1) {
-        std::fill(y, y + length, *x);
-      } else {
-        for (std::int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
-      }
+    for_rows(loops, threads, [&](const Rows& rows) {
+      const auto each = [&](const auto& copy) {
+        const Word* x = from + rows.from;
+        Word* y = to + rows.to;
+        for (std::int64_t row = 0; row < rows.count; ++row, x += rows.from_row, y += rows.to_row) copy(x, y);
+      };
+      const std::int64_t length = rows.length;
+      if (from_step == 1 && to_step == 1)
+        with_length(length, [&](auto words) { each([&](const Word* x, Word* y) { copy_row(x, y, words); }); });
+      else if (from_step == 0 && to_step == 1)
+        each([=](const Word* x, Word* y) { std::fill(y, y + length, *x); });
+      else
+        each([=](const Word* x, Word* y) {
+          for (std::int64_t i = 0; i < length; ++i) y[i * to_step] = x[i * from_step];
+        });
     });
   };
 }

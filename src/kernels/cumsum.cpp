@@ -50,11 +50,15 @@ Kernel make_cumsum(const KernelForm& form) {
       const std::int64_t step = reverse ? -inner : inner;
       const std::int64_t start = reverse ? (size - 1) * inner : 0;
       parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
+        std::int64_t column = begin % inner, slab = begin / inner * size * inner + start;
         for (std::int64_t unit = begin; unit < finish; ++unit) {
-          const std::int64_t first = unit / inner * size * inner + unit % inner + start;
+          const std::int64_t first = slab + column;
           LongSum<Out> sum;
           for (std::int64_t i = 0; i < size; ++i)
             to[first + i * step] = sum.add(static_cast<Out>(from[first + i * step]));
+          if (++column < inner) continue;
+          column = 0;
+          slab += size * inner;
         }
       });
     }};

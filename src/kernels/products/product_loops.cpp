@@ -223,12 +223,11 @@ void arrange(LoopsPlan& plan) {
 }
 
 double loops_cost(const LoopsPlan& plan) {
-  const std::size_t last = plan.free.rank() - 1;
-  const double work = static_cast<double>(plan.free.count()) * static_cast<double>(plan.sums.count());
-  const auto inner = static_cast<double>(runs_side_by_side(plan) ? plan.free.sizes[last] : plan.sums.sizes.back());
-  const bool fast = runs_side_by_side(plan) ? is_plain(plan.free, last)
-                                            : plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
-  return 100 + work * (fast ? 0.1 : 1.0) * (1 + 24 / inner);
+  constexpr double a_call = 100;
+  const auto results = static_cast<double>(plan.free.count()), terms = static_cast<double>(plan.sums.count());
+  if (runs_side_by_side(plan)) return a_call + results * side_by_side_cost(plan, plan.free.rank() - 1);
+  const bool fast = plan.sums.strides[0].back() == 1 && plan.sums.strides[1].back() == 1;
+  return a_call + results * terms * (fast ? 0.1 : 1.0) * (1 + 24 / static_cast<double>(plan.sums.sizes.back()));
 }
 
 std::size_t loops_scratch_bytes(const LoopsPlan& plan, std::size_t element_bytes) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
+
+#include "with_length.hpp"
 
 namespace xtape {
 
@@ -28,18 +29,6 @@ void copy_runs(const Word* from, std::int64_t step, std::int64_t stride, std::in
       std::copy_n(from, static_cast<std::size_t>(length), to);
     else
       std::fill_n(to, static_cast<std::size_t>(length), *from);
-}
-
-/// Like copy_runs. The compiler unrolls the copies of runs of constant length.
-template <class Word>
-void copy_any_runs(const Word* from, std::int64_t step, std::int64_t stride, std::int64_t runs, std::int64_t length,
-                   Word* to) {
-  const auto copy = [&](auto constant) { copy_runs(from, step, stride, runs, constant, to); };
-  if (length == 1) return copy(std::integral_constant<std::int64_t, 1>{});
-  if (length == 2) return copy(std::integral_constant<std::int64_t, 2>{});
-  if (length == 3) return copy(std::integral_constant<std::int64_t, 3>{});
-  if (length == 4) return copy(std::integral_constant<std::int64_t, 4>{});
-  copy(length);
 }
 }  // namespace
 
@@ -104,7 +93,7 @@ const void* OperandTiles::tile(const void* data, std::int64_t first, std::int64_
       const bool whole = within == 0 && left >= run_;
       const std::int64_t runs = whole ? std::min(left / run_, rows - row % rows) : 1;
       const std::int64_t length = whole ? run_ : std::min(left, run_ - within);
-      copy_any_runs(run, step, stride, runs, length, to);
+      with_length(length, [&](auto words) { copy_runs(run, step, stride, runs, words, to); });
       to += runs * length;
       left -= runs * length;
       row += runs;
