@@ -47,10 +47,29 @@ std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
   return best;
 }
 
-/// The index of the largest of `size` contiguous elements.
+constexpr std::int64_t together = 8;  // short rows
+constexpr std::int64_t many = 32;     // elements of a row
+
+/// Like largest_of_few for `together` rows, which are `row` elements apart. The processor compares them at the same
+/// time, whereas the comparisons of one row wait for each other.
 template <class T>
-std::int64_t largest_of(const T* x, std::int64_t size) {
-  if (size < 32) return largest_of_few(x, size, 1);
+void largest_of_each(const T* x, std::int64_t row, std::int64_t size, std::int64_t step, std::int64_t* best) {
+  T most[together];
+  std::int64_t places[together] = {};
+  for (std::int64_t r = 0; r < together; ++r) most[r] = x[r * row];
+  for (std::int64_t i = 1; i < size; ++i)
+    for (std::int64_t r = 0; r < together; ++r) {
+      const T each = x[r * row + i * step];
+      const bool more = greater(each, most[r]);
+      places[r] = more ? i : places[r];
+      most[r] = more ? each : most[r];
+    }
+  std::copy_n(places, together, best);
+}
+
+/// The index of the largest of many contiguous elements.
+template <class T>
+std::int64_t largest_of_many(const T* x, std::int64_t size) {
   T most = x[0], unordered = 0;
 #pragma omp simd reduction(max : most) reduction(+ : unordered)
   for (std::int64_t i = 0; i < size; ++i) {
@@ -72,9 +91,17 @@ Kernel make_argmax(const KernelForm& form) {
       const std::int64_t size = extent.size, inner = extent.inner;
       const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / size);
       parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
-        for (std::int64_t unit = begin; unit < finish; ++unit) {
-          const T* column = from + unit / inner * size * inner + unit % inner;
-          best_of[unit] = inner == 1 ? largest_of(column, size) : largest_of_few(column, size, inner);
+        for (std::int64_t unit = begin; unit < finish;) {
+          const std::int64_t column = unit % inner;
+          const T* first = from + unit / inner * size * inner + column;
+          if (inner == 1 && size >= many) {
+            best_of[unit++] = largest_of_many(first, size);
+          } else if (unit + together <= finish && (inner == 1 || column + together <= inner)) {
+            largest_of_each(first, inner == 1 ? size : 1, size, inner, best_of + unit);
+            unit += together;
+          } else {
+            best_of[unit++] = largest_of_few(first, size, inner);
+          }
         }
       });
     }};

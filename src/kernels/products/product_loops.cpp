@@ -94,50 +94,52 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
   const auto add = a_step == 0 && b_step == 1   ? add_products<T, true, true>
                    : a_step == 1 && b_step == 1 ? add_products<T, false, true>
                                                 : add_products<T, false, false>;
-  const std::int64_t run = last > 0 ? plan.free.sizes[last - 1] : 1;  // rows whose offsets follow by addition
+  // In a run of rows, each offset follows from the previous offset by an addition.
+  const std::int64_t run = last > 0 ? plan.free.sizes[last - 1] : 1;
+  std::array<std::int64_t, 3> next_row{};
+  for (std::size_t i = 0; i < 3 && last > 0; ++i) next_row[i] = plan.free.strides[i][last - 1];
   return [=](const T* a, const T* b, T* c, void*) {
+    const auto compute = [&](const std::array<std::int64_t, 3>& at, std::int64_t count) {
+      const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
+      const std::int64_t c_step = plan.free.strides[2][last];
+      T total[chunk], block[chunk];
+      std::fill(total, total + count, T{});
+      for (std::int64_t s = 0; s < sums; ++s) {
+        const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank() - 1);
+        const T* x = a + at[0] + sum_a;
+        const T* y = b + at[1] + sum_b;
+        for (std::int64_t k = 0; k < terms; k += sum_block) {
+          const std::int64_t here = std::min(sum_block, terms - k);
+          if (terms <= sum_block) {
+            add(total, x, a_step, a_next, y, b_step, b_next, here, count);
+            continue;
+          }
+          std::fill(block, block + count, T{});
+          add(block, x + k * a_next, a_step, a_next, y + k * b_next, b_step, b_next, here, count);
+          for (std::int64_t j = 0; j < count; ++j) total[j] += block[j];
+        }
+      }
+      T* z = c + at[2];
+      if (plan.accumulate && c_step == 1)
+        for (std::int64_t j = 0; j < count; ++j) z[j] += total[j];
+      else if (plan.accumulate)
+        for (std::int64_t j = 0; j < count; ++j) z[j * c_step] += total[j];
+      else if (c_step == 1)
+        std::copy_n(total, count, z);
+      else
+        for (std::int64_t j = 0; j < count; ++j) z[j * c_step] = total[j];
+    };
     parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, product_grain / cost),
                  [&](std::int64_t begin, std::int64_t finish) {
-                   const std::int64_t a_next = plan.sums.strides[0].back(), b_next = plan.sums.strides[1].back();
-                   const std::int64_t c_step = plan.free.strides[2][last];
-                   std::array<std::int64_t, 3> at{};
-                   for (std::int64_t task = begin; task < finish; ++task) {
+                   for (std::int64_t task = begin; task < finish;) {
                      // The same elements of all rows come first, because rows with strides share cache lines.
                      const std::int64_t row = task % rows, first = task / rows * chunk;
-                     if (task == begin || row % run == 0) {
-                       at = plan.free.offsets(row, last);
-                       for (std::size_t i = 0; i < 3; ++i)
-                         at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
-                     } else {
-                       for (std::size_t i = 0; i < 3; ++i) at[i] += plan.free.strides[i][last - 1];
+                     auto at = plan.free.offsets(row, last);
+                     for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.free.strides[i][last];
+                     for (const std::int64_t end = std::min(finish, task + run - row % run); task < end; ++task) {
+                       compute(at, std::min(chunk, length - first));
+                       for (std::size_t i = 0; i < 3; ++i) at[i] += next_row[i];
                      }
-                     const std::int64_t count = std::min(chunk, length - first);
-                     T total[chunk], block[chunk];
-                     std::fill(total, total + count, T{});
-                     for (std::int64_t s = 0; s < sums; ++s) {
-                       const auto [sum_a, sum_b] = plan.sums.offsets(s, plan.sums.rank() - 1);
-                       const T* x = a + at[0] + sum_a;
-                       const T* y = b + at[1] + sum_b;
-                       for (std::int64_t k = 0; k < terms; k += sum_block) {
-                         const std::int64_t here = std::min(sum_block, terms - k);
-                         if (terms <= sum_block) {
-                           add(total, x, a_step, a_next, y, b_step, b_next, here, count);
-                           continue;
-                         }
-                         std::fill(block, block + count, T{});
-                         add(block, x + k * a_next, a_step, a_next, y + k * b_next, b_step, b_next, here, count);
-                         for (std::int64_t j = 0; j < count; ++j) total[j] += block[j];
-                       }
-                     }
-                     T* z = c + at[2];
-                     if (plan.accumulate && c_step == 1)
-                       for (std::int64_t j = 0; j < count; ++j) z[j] += total[j];
-                     else if (plan.accumulate)
-                       for (std::int64_t j = 0; j < count; ++j) z[j * c_step] += total[j];
-                     else if (c_step == 1)
-                       std::copy_n(total, count, z);
-                     else
-                       for (std::int64_t j = 0; j < count; ++j) z[j * c_step] = total[j];
                    }
                  });
   };
