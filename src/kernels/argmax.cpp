@@ -47,8 +47,8 @@ std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
   return best;
 }
 
-constexpr std::int64_t together = 8;  // short rows
-constexpr std::int64_t many = 32;     // elements of a row
+constexpr std::int64_t together = 8;  // rows that largest_of_each compares
+constexpr std::int64_t many = 32;     // rows of at least this many elements use SIMD along the row
 
 /// Like largest_of_few for `together` rows, which are `row` elements apart. The processor compares them at the same
 /// time, whereas the comparisons of one row wait for each other.

@@ -1,11 +1,11 @@
 // Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
-#include "compact.hpp"
-
 #include <cstring>
 
+#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
+#include "with_length.hpp"
 
 namespace xtape {
 
@@ -135,16 +135,17 @@ void add_elements(T* out, const Index* indices, const T* part, const Picking& pi
   });
 }
 
-/// Throws Error if an index is outside [0, size).
+/// Throws Error if an index is outside [0, size), where `size` is the size of the input `of` along the axis.
 template <class Index>
-void require_in_range(const char* op, const Index* indices, std::int64_t count, std::int64_t size) {
+void require_in_range(const char* op, const Index* indices, std::int64_t count, const char* of, std::int64_t size) {
   bool wrong = false;
 #pragma omp simd reduction(|| : wrong)
   for (std::int64_t i = 0; i < count; ++i) wrong = wrong || indices[i] < 0 || indices[i] >= size;
   for (std::int64_t i = 0; wrong && i < count; ++i)
     if (indices[i] < 0 || indices[i] >= size)
       throw Error(std::string(op) + ": index " + std::to_string(indices[i]) + " (at flat position " +
-                  std::to_string(i) + ") is out of range: x has size " + std::to_string(size) + " along the axis");
+                  std::to_string(i) + ") is out of range: " + of + " has size " + std::to_string(size) +
+                  " along the axis");
 }
 
 /// The kernel of an op with indices as input 1. Checks the indices and calls run(arguments, indices, picking, threads).
@@ -161,7 +162,7 @@ Kernel picking_kernel(const char* op, bool by_slice, const KernelForm& form, con
     using Index = decltype(index);
     return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
       const auto* indices = in<Index>(arguments, 1);
-      require_in_range(op, indices, count, picking.axis);
+      require_in_range(op, indices, count, "x", picking.axis);
       run(arguments, indices, picking, threads);
     }};
   });
@@ -238,15 +239,14 @@ void add_bags(const T* x, const Indices& indices, const T* factors, T share, T* 
       for (std::int64_t b = begin; b < finish; ++b)
         add_rows(x, indices, factors, share, b * bags.picked, (b + 1) * bags.picked, length, out + b * length);
     };
-    if (bags.inner == 3) return add_all(std::integral_constant<std::int64_t, 3>{});  // positions in space
-    add_all(bags.inner);
+    with_length(bags.inner, add_all);
   });
 }
 
 Kernel make_embedding_bag(const KernelForm& form) {
   const Shape &indices = form.shape(0), &weight = form.shape(1);
   const std::int64_t all = count_of(indices), size = weight[0];
-  const bool wide = form.dtype(0) == Dtype::int64, has_factors = form.inputs.size() > 2;
+  const bool has_factors = form.inputs.size() > 2;
   Bags bags;
   bags.picked = indices.back();
   for (std::size_t i = 0; i + 1 < indices.size(); ++i) bags.count *= indices[i];
@@ -254,10 +254,11 @@ Kernel make_embedding_bag(const KernelForm& form) {
   const std::int64_t shares = form.get<std::string>("mode") == "mean" ? std::max<std::int64_t>(1, bags.picked) : 1;
   return with_floating(form.dtype(1), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[=, threads = form.threads](const KernelArguments& arguments) {
-      with_index(wide ? Dtype::int64 : Dtype::int32,
-                 [&](auto index) { require_in_range("embedding_bag", in<decltype(index)>(arguments, 0), all, size); });
-      add_bags(in<T>(arguments, 1), {arguments.in[0], wide}, in<T>(arguments, 2, has_factors),
+    return Kernel{[=, threads = form.threads, dtype = form.dtype(0)](const KernelArguments& arguments) {
+      with_index(dtype, [&](auto index) {
+        require_in_range("embedding_bag", in<decltype(index)>(arguments, 0), all, "weight", size);
+      });
+      add_bags(in<T>(arguments, 1), {arguments.in[0], dtype == Dtype::int64}, in<T>(arguments, 2, has_factors),
                T{1} / static_cast<T>(shares), out<T>(arguments, 0), bags, threads);
     }};
   });

@@ -56,7 +56,7 @@ struct Loops {
   std::array<std::int64_t, N> offsets(std::int64_t flat, std::size_t axes) const {
     std::array<std::int64_t, N> result{};
     for (std::size_t i = axes; i-- > 0;) {
-      const std::int64_t rest = i > 0 ? flat / sizes[i] : 0;  // divisions take time
+      const std::int64_t rest = i > 0 ? flat / sizes[i] : 0;  // axis 0 needs no division, which is slow
       for (std::size_t k = 0; k < N; ++k) result[k] += (flat - rest * sizes[i]) * strides[k][i];
       flat = rest;
     }

@@ -74,8 +74,8 @@ struct And {
   }
 };
 
-/// Combines at least one line of `width` adjacent elements with the next ones, lane by lane, in `partial`. The compiler
-/// keeps this local array in registers.
+/// Combines `lines` lines (at least one) of `width` adjacent elements sequentially, lane by lane, in `partial`. The
+/// compiler keeps this local array in registers.
 template <std::int64_t width, class In, class Out, class Combine>
 [[gnu::always_inline]] inline void in_line(const In* in, std::int64_t lines, Out (&partial)[width], Combine combine) {
 #pragma omp simd
@@ -180,7 +180,7 @@ void reduce_units(const In* in, Middle extent, std::int64_t chunk, std::int64_t 
   const auto [outer, size, inner] = extent;
   if (inner == 1 && chunks == 1) return reduce_rows(in + begin * size, finish - begin, size, out + begin, combine);
   const std::int64_t strips = ceiling(inner, strip);
-  // The loop counts strips and chunks, because a division takes longer than few elements.
+  // The loop counts strips and chunks, because a division takes longer than reducing few elements.
   std::int64_t column = begin % strips * strip, row = begin / strips % chunks * chunk;
   in += begin / strips / chunks * size * inner;
   out += begin / strips * inner;

@@ -21,7 +21,7 @@ std::vector<ValueType> embedding_bag_shape(const OpCall& call) {
     throw ShapeError("indices of shape " + to_string(call.shape(0)) + " and weight of shape " +
                      to_string(call.shape(1)) + " must have at least one axis each");
   if (call.inputs.size() > 2) {
-    if (mode != "sum") throw Error("per_sample_weights need mode 'sum', not '" + mode + "'");
+    if (mode != "sum") throw Error("mode '" + mode + "' accepts no per_sample_weights: use 'sum'");
     if (call.shape(2) != call.shape(0))
       throw ShapeError("per_sample_weights of shape " + to_string(call.shape(2)) +
                        " must have the shape of the indices, " + to_string(call.shape(0)));
@@ -56,11 +56,11 @@ Vars embedding_bag_tangent(const TangentCall& call) {
   return {tangent};
 }
 
-/// All bags of a batch read the same table.
+/// Bags of all examples read one table. If each example has its own table, vmap maps the expansion.
 Vars batch_embedding_bag(const BatchCall& call) {
   if (call.mapped[1]) return {};
-  Vars inputs = call.all_whole();
-  inputs[1] = call.inputs[1];
+  Vars inputs = {call.whole(0), call.inputs[1]};
+  if (call.inputs.size() > 2) inputs.push_back(call.whole(2));
   return record_call(call.tape, call.op, inputs, call.attributes());
 }
 
@@ -69,20 +69,19 @@ const Op& embedding_bag_op() {
       .name = "embedding_bag",
       .doc = R"(The sum or the mean of rows of `weight`, as torch.nn.functional.embedding_bag. With indices [b, k] and
            mode "sum", y[b] is the sum over k of per_sample_weights[b, k] * weight[indices[b, k]]. The last axis of the
-           indices is always the axis of k. Without per_sample_weights, all weights are 1. The mean of no rows is 0.
+           indices is always the axis of k. Without per_sample_weights, each row counts once. The mean of no rows is 0.
            Indices outside [0, size) are an error when played.)",
       .inputs = {{"indices", Accept::integer},
                  {"weight", Accept::floating},
                  {"per_sample_weights", Accept::floating, Arity::optional}},
-      .attributes = {{"mode", AttributeType::text, R"("sum" or "mean". Per_sample_weights need "sum".)",
+      .attributes = {{"mode", AttributeType::text, R"("sum" or "mean". Only "sum" accepts per_sample_weights.)",
                       std::string("mean")}},
       .shape = embedding_bag_shape,
       .tangent = embedding_bag_tangent,
       .batch = batch_embedding_bag,
       .expand = expand_embedding_bag,
       .lowering = {.kernel = kernel_by_name, .flops = [](const OpCall& call) {
-                     const Shape& indices = call.shape(0);
-                     const double rows = indices.back() == 0 ? 0 : static_cast<double>(indices.back());
+                     const auto rows = static_cast<double>(call.shape(0).back());
                      return 2 * rows * static_cast<double>(count_of(call.outputs[0].shape));
                    }}};
   return entry;
@@ -98,22 +97,6 @@ Var embedding_bag(const Argument& indices, const Var& weight, const Var& per_sam
 
 void list_embedding_bag(OpTable& table) {
   table.add(embedding_bag_op());
-  const auto weighted = [](const char* equation) {
-    return [equation](const ExpandCall& call) {
-      return Vars{einsum(equation, {call.inputs[2], take(call.inputs[1], call.inputs[0])})};
-    };
-  };
-  const ValueType row{Dtype::float64, {5, 4}};
-  table.add({.name = "embedding_bag",
-             .op = &embedding_bag_op(),
-             .inputs = {{Dtype::int64, {3, 2}}, row, {Dtype::float64, {3, 2}}},
-             .attributes = {{"mode", std::string("sum")}},
-             .pattern = weighted("bk,bkd->bd")});
-  table.add({.name = "embedding_bag",
-             .op = &embedding_bag_op(),
-             .inputs = {{Dtype::int64, {6, 3, 2}}, row, {Dtype::float64, {6, 3, 2}}},
-             .attributes = {{"mode", std::string("sum")}},
-             .pattern = weighted("bck,bckd->bcd")});
 }
 
 }  // namespace xtape

@@ -24,6 +24,24 @@ TEST_CASE("op argmax: the first of equal elements, the first NaN, golden values,
   CHECK_THROWS_AS(argmax(tape.input("mask", {2}, Dtype::boolean)), DtypeError);
 }
 
+TEST_CASE("op argmax: many short rows and columns, with ties, zeros of both signs and NaN") {
+  const float choices[] = {-1, 0, -0.0f, 1, 1, nan_value};
+  for (const std::size_t rows : {7, 8, 17, 70})
+    for (const std::size_t size : {1, 2, 5, 31, 32, 40}) {
+      xt::xarray<float> x = xt::xarray<float>::from_shape({rows, size});
+      xt::xarray<std::int64_t> wanted = xt::zeros<std::int64_t>({rows});
+      for (std::size_t i = 0; i < x.size(); ++i) x.data()[i] = choices[(i * 7919 + i / 5) % (i % 3 == 0 ? 6 : 5)];
+      for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t i = 1; i < size; ++i) {
+          const float best = x(r, static_cast<std::size_t>(wanted(r))), each = x(r, i);
+          if (best == best && (each > best || each != each)) wanted(r) = static_cast<std::int64_t>(i);
+        }
+      const xt::xarray<float> turned = xt::transpose(x);
+      CHECK(played_on<float>([](const Vars& v) { return argmax(v[0]); }, {x}).to<std::int64_t>() == wanted);
+      CHECK(played_on<float>([](const Vars& v) { return argmax(v[0], 0); }, {turned}).to<std::int64_t>() == wanted);
+    }
+}
+
 TEST_CASE("op top_k: descending order, ties keep their order, gradients, golden values, refusals") {
   check_golden("ops_pointwise.json", "top_k");
   Tape tape;

@@ -23,6 +23,33 @@ TEST_CASE("op cumsum: int32 and bool are summed as int64, as by sum") {
   CHECK(counts.to<std::int64_t>() == xt::xarray<std::int64_t>{2, 1, 1});
 }
 
+TEST_CASE("op cumsum: along a middle axis, for one and for several threads") {
+  constexpr std::int64_t outer = 5, size = 7, inner = 2500;
+  Array numbers(Dtype::int64, {outer, size, inner});
+  for (std::int64_t i = 0; i < numbers.count(); ++i) numbers.as<std::int64_t>()[i] = i * 7919 % 1009 - 500;
+  for (const bool reverse : {false, true})
+    for (const int threads : {1, 2, 3}) {
+      Tape tape;
+      const Var y = cumsum(tape.parameter("x", numbers), 1, reverse);
+      Player player(tape, {y}, {.threads = threads});
+      player.play();
+      const xt::xarray<std::int64_t> found = player.tensor<std::int64_t>(y);
+      bool right = true;
+      for (std::int64_t o = 0; o < outer; ++o)
+        for (std::int64_t i = 0; i < inner; ++i) {
+          std::int64_t sum = 0;
+          for (std::int64_t k = 0; k < size; ++k) {
+            const std::int64_t at = (o * size + (reverse ? size - 1 - k : k)) * inner + i;
+            sum += numbers.as<std::int64_t>()[at];
+            right = right && found.data()[at] == sum;
+          }
+        }
+      CHECK(right);
+    }
+  const xt::xarray<float> none = xt::xarray<float>::from_shape({3, 0});
+  CHECK(played_on<float>([](const Vars& x) { return cumsum(x[0], 0); }, {none}).shape() == Shape{3, 0});
+}
+
 TEST_CASE("op cumsum: long sums keep their precision, infinities stay, refusals") {
   const std::int64_t n = 1000000;
   Array tenths(Dtype::float32, {n});

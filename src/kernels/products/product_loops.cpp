@@ -132,7 +132,8 @@ std::function<void(const T*, const T*, T*, void*)> side_by_side(const LoopsPlan&
     parallel_for(plan.threads, tasks, std::max<std::int64_t>(1, product_grain / cost),
                  [&](std::int64_t begin, std::int64_t finish) {
                    for (std::int64_t task = begin; task < finish;) {
-                     // The same elements of all rows come first, because rows with strides share cache lines.
+                     // Consecutive tasks compute the same chunk of different rows. Rows whose elements have a stride
+                     // share cache lines.
                      const std::int64_t row = task % rows, first = task / rows * chunk;
                      auto at = plan.free.offsets(row, last);
                      for (std::size_t i = 0; i < 3; ++i) at[i] += plan.offsets[i] + first * plan.free.strides[i][last];

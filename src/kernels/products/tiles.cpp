@@ -305,7 +305,7 @@ template <class F>
 bool tiles_suit(const GemmPlan& given) {
   if (!has_tiles) return false;
   const GemmPlan plan = with_columns_running(given);
-  // For fewer rows or columns, BLAS is faster, also because packing columns that are not adjacent takes time.
+  // For fewer rows or columns, BLAS is faster. Columns that are not adjacent must be packed, so they need a register.
   constexpr std::int64_t few = 4, one_register = xsimd::batch<float>::size;
   return plan.m >= few && plan.n >= (plan.n_strides[1] == 1 ? few : one_register) && plan.k >= 8;
 }
