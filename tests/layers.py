@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that no file includes a header of a higher layer.
+"""Checks that no file includes a header of a higher layer, and that compact.hpp, whose pragma concerns all code after
+it, is the first include of a file.
 
 usage: layers.py SOURCE_ROOT
 
@@ -49,7 +50,10 @@ def order():
 def wrong(path, text, layer, sees, owners):
     """The includes of a file that its layer may not have."""
     found = []
-    for name in INCLUDE.findall(text):
+    names = INCLUDE.findall(text)
+    if "compact.hpp" in names[1:]:
+        found.append(f"{path} includes other files before compact.hpp")
+    for name in names:
         if ".." in name.split("/"):
             found.append(f"{path} goes around by '..': {name}")
         # The directory of the file comes first, as it does for the compiler.

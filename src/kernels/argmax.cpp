@@ -12,6 +12,9 @@
 namespace xtape {
 
 namespace {
+constexpr std::int64_t together = 8;  // short rows, or columns, that are compared at the same time
+constexpr std::int64_t many = 32;     // rows of at least this many elements use SIMD along the row
+
 template <class T>
 bool greater(T a, T b) {
   return a > b || (a != a && b == b);
@@ -33,38 +36,22 @@ std::int64_t first_of(const T* x, std::int64_t size, const Is& is_it) {
   return i;
 }
 
-/// The index of the largest of `size` elements with stride `step`.
-template <class T>
-std::int64_t largest_of_few(const T* x, std::int64_t size, std::int64_t step) {
-  std::int64_t best = 0;
-  T most = x[0];
-  for (std::int64_t i = 1; i < size; ++i) {
-    const T each = x[i * step];
-    const bool more = greater(each, most);
-    best = more ? i : best;  // branch-free, because no processor could predict the branch
-    most = more ? each : most;
-  }
-  return best;
-}
-
-constexpr std::int64_t together = 8;  // rows that largest_of_each compares
-constexpr std::int64_t many = 32;     // rows of at least this many elements use SIMD along the row
-
-/// Like largest_of_few for `together` rows, which are `row` elements apart. The processor compares them at the same
-/// time, whereas the comparisons of one row wait for each other.
-template <class T>
-void largest_of_each(const T* x, std::int64_t row, std::int64_t size, std::int64_t step, std::int64_t* best) {
-  T most[together];
-  std::int64_t places[together] = {};
-  for (std::int64_t r = 0; r < together; ++r) most[r] = x[r * row];
+/// For each of `rows` rows, finds the index of the largest of `size` elements. Rows are `row` elements apart, and
+/// elements are `step` elements apart. The comparisons of one row wait for each other, so several rows at a time are
+/// faster.
+template <std::int64_t rows, class T>
+void largest_of_few(const T* x, std::int64_t row, std::int64_t size, std::int64_t step, std::int64_t* best) {
+  T most[rows];
+  std::int64_t places[rows] = {};
+  for (std::int64_t r = 0; r < rows; ++r) most[r] = x[r * row];
   for (std::int64_t i = 1; i < size; ++i)
-    for (std::int64_t r = 0; r < together; ++r) {
+    for (std::int64_t r = 0; r < rows; ++r) {
       const T each = x[r * row + i * step];
       const bool more = greater(each, most[r]);
-      places[r] = more ? i : places[r];
+      places[r] = more ? i : places[r];  // branch-free, because no processor could predict the branch
       most[r] = more ? each : most[r];
     }
-  std::copy_n(places, together, best);
+  std::copy_n(places, rows, best);
 }
 
 /// The index of the largest of many contiguous elements.
@@ -91,16 +78,17 @@ Kernel make_argmax(const KernelForm& form) {
       const std::int64_t size = extent.size, inner = extent.inner;
       const std::int64_t grain = std::max<std::int64_t>(1, (1 << 14) / size);
       parallel_for(threads, extent.outer * inner, grain, [=](std::int64_t begin, std::int64_t finish) {
+        const std::int64_t row = inner == 1 ? size : 1;
         for (std::int64_t unit = begin; unit < finish;) {
           const std::int64_t column = unit % inner;
           const T* first = from + unit / inner * size * inner + column;
           if (inner == 1 && size >= many) {
             best_of[unit++] = largest_of_many(first, size);
           } else if (unit + together <= finish && (inner == 1 || column + together <= inner)) {
-            largest_of_each(first, inner == 1 ? size : 1, size, inner, best_of + unit);
+            largest_of_few<together>(first, row, size, inner, best_of + unit);
             unit += together;
           } else {
-            best_of[unit++] = largest_of_few(first, size, inner);
+            largest_of_few<1>(first, row, size, inner, best_of + unit++);
           }
         }
       });

@@ -1,9 +1,10 @@
+#include "compact.hpp"
+
 #include "copy.hpp"
 
 #include <cstring>
 
 #include "ceiling.hpp"
-#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "loops.hpp"
 #include "scalar.hpp"
@@ -123,6 +124,7 @@ std::function<void(const void*, void*)> by_rows(const Loops<2>& loops, std::int6
         for (std::int64_t row = 0; row < rows.count; ++row, x += rows.from_row, y += rows.to_row) copy(x, y);
       };
       const std::int64_t length = rows.length;
+      // Copies of strides stay in registers. The compiler must read captured references again after each store.
       if (from_step == 1 && to_step == 1)
         with_length(length, [&](auto words) { each([&](const Word* x, Word* y) { copy_row(x, y, words); }); });
       else if (from_step == 0 && to_step == 1)

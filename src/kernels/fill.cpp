@@ -1,7 +1,8 @@
 // Fills dense arrays with constants and indices.
+#include "compact.hpp"
+
 #include <algorithm>
 
-#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"

@@ -1,7 +1,8 @@
 // Gathers and scatter-adds slices or elements by an array of indices. All arrays are dense.
+#include "compact.hpp"
+
 #include <cstring>
 
-#include "compact.hpp"
 #include "kernel_form.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
@@ -235,11 +236,10 @@ template <class T>
 void add_bags(const T* x, const Indices& indices, const T* factors, T share, T* out, const Bags& bags, int threads) {
   const std::int64_t grain = elements_a_thread / std::max<std::int64_t>(1, bags.picked * bags.inner) + 1;
   parallel_for(threads, bags.count, grain, [=](std::int64_t begin, std::int64_t finish) {
-    const auto add_all = [&](auto length) {
+    with_length(bags.inner, [&](auto length) {
       for (std::int64_t b = begin; b < finish; ++b)
         add_rows(x, indices, factors, share, b * bags.picked, (b + 1) * bags.picked, length, out + b * length);
-    };
-    with_length(bags.inner, add_all);
+    });
   });
 }
 
