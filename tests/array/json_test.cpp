@@ -266,7 +266,7 @@ TEST_CASE("an output file that is a symbolic link or a pipe stays one") {
 
   const std::string pipe = folder + "/pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   const auto piped = [&] {
     std::string bytes(100, '\0');
     bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(0, read(reader, bytes.data(), bytes.size()))));

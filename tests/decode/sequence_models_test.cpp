@@ -17,7 +17,7 @@ namespace {
 const std::vector<Tokens> source_rows = {{3, 12, 5, 9}, {6, 11}, {12, 3, 3, 10, 7, 7, 8}, {4, 4, 11}};
 
 Model loaded(const Variant& variant) {
-  Model model = test::load(variant);
+  Model model = test::load_variant(variant);
   model.set_player_options(64, {});
   return model;
 }

@@ -15,21 +15,21 @@ using test::transformer::Example;
 using test::transformer::Values;
 
 namespace {
-using Numbers = std::vector<double>;
+using List = std::vector<double>;
 
-Numbers operator+(Numbers a, const Numbers& b) {
+List operator+(List a, const List& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += b.at(i);
   return a;
 }
-Numbers joined(Numbers a, const Numbers& b) {
+List joined(List a, const List& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
 }
-Numbers part(const Numbers& a, std::size_t which, std::size_t size) {
+List part(const List& a, std::size_t which, std::size_t size) {
   const auto begin = a.begin() + static_cast<std::ptrdiff_t>(which * size);
   return {begin, begin + static_cast<std::ptrdiff_t>(size)};
 }
-Numbers each(Numbers a, double (*function)(double)) {
+List each(List a, double (*function)(double)) {
   for (double& x : a) x = function(x);
   return a;
 }
@@ -42,7 +42,7 @@ double tanh_of(double x) {
 
 /// What the decoder gives for one sentence.
 struct Said {
-  std::vector<Numbers> logits, weights;
+  std::vector<List> logits, weights;
 };
 
 /// One sentence at a time, from the weights of a model.
@@ -54,10 +54,10 @@ class ByHand {
   Said said(const std::vector<std::int64_t>& source, const std::vector<std::int64_t>& tokens, unsigned forced) const {
     const bool both_ways = model_.hyper().integer("directions") == 2, samples = !has("decoder.embedding.weight");
     const std::string decoder = samples ? "sampling.decoder." : "decoder.";
-    std::vector<Numbers> memory = encoded("encoder.forward", source);
-    Numbers h = memory.back();
+    std::vector<List> memory = encoded("encoder.forward", source);
+    List h = memory.back();
     if (both_ways) {
-      std::vector<Numbers> back = encoded("encoder.backward", {source.rbegin(), source.rend()});
+      std::vector<List> back = encoded("encoder.backward", {source.rbegin(), source.rend()});
       h = joined(h, back.back());
       for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = joined(memory[i], back[memory.size() - 1 - i]);
     }
@@ -67,25 +67,25 @@ class ByHand {
     std::int64_t last = tokens.at(0);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       // weights = softmax(score, axis=1); context = sum(weights * EO, axis=1)
-      Numbers weights;
+      List weights;
       double total = 0;
-      for (const Numbers& state : memory) {
+      for (const List& state : memory) {
         weights.push_back(std::exp(score(decoder, state, h)));
         total += weights.back();
       }
-      Numbers context(memory[0].size());
+      List context(memory[0].size());
       for (std::size_t i = 0; i < memory.size(); ++i) {
         weights[i] /= total;
         for (std::size_t k = 0; k < context.size(); ++k) context[k] += weights[i] * memory[i][k];
       }
       // merged = concat(embedding, context), whose matrix is two that stand side by side
-      const Numbers embedded = row(decoder + "embedding", (forced >> t & 1) == 1 ? tokens[t] : last);
+      const List embedded = row(decoder + "embedding", (forced >> t & 1) == 1 ? tokens[t] : last);
       h = gru(full(decoder + "step.cell.input", embedded) + full(decoder + "step.context", context), h,
               decoder + "step.cell");
       const bool deep = model_.hyper().flag("deep_output");
       result.logits.push_back(full(decoder + "output", deep ? joined(joined(h, context), embedded) : h));
       result.weights.push_back(weights);
-      const Numbers& logits = result.logits.back();
+      const List& logits = result.logits.back();
       last = std::max_element(logits.begin(), logits.end()) - logits.begin();
     }
     return result;
@@ -93,44 +93,44 @@ class ByHand {
 
  private:
   /// How well a state of the memory fits that of the decoder.
-  double score(const std::string& decoder, const Numbers& memory, const Numbers& h) const {
+  double score(const std::string& decoder, const List& memory, const List& h) const {
     const std::string& kind = model_.hyper().text("attention");
     if (kind == "additive")  // FC(tanh(FC(EO) + FC(H)))
       return full(decoder + "step.score", each(full("key", memory) + full(decoder + "step.query", h), tanh_of)).at(0);
-    const Numbers key = kind == "general" ? full("key", memory) : memory;
+    const List key = kind == "general" ? full("key", memory) : memory;
     return std::inner_product(h.begin(), h.end(), key.begin(), 0.0);
   }
   bool has(const std::string& name) const { return model_.weights().find(name) != nullptr; }
 
-  Numbers row(const std::string& name, std::int64_t index) const {
+  List row(const std::string& name, std::int64_t index) const {
     const Array& table = model_.weights().at(name + ".weight");
     const double* begin = table.as<double>() + index * table.shape()[1];
     return {begin, begin + table.shape()[1]};
   }
   /// A fully connected layer.
-  Numbers full(const std::string& name, const Numbers& x) const {
-    Numbers y;
+  List full(const std::string& name, const List& x) const {
+    List y;
     for (std::int64_t i = 0; i < model_.weights().at(name + ".weight").shape()[0]; ++i) {
-      const Numbers weights = row(name, i);
+      const List weights = row(name, i);
       double sum = has(name + ".bias") ? model_.weights().at(name + ".bias").as<double>()[i] : 0;
       for (std::size_t k = 0; k < x.size(); ++k) sum += weights.at(k) * x[k];
       y.push_back(sum);
     }
     return y;
   }
-  Numbers gru(const Numbers& x, const Numbers& h, const std::string& name) const {
-    const Numbers recurrent = full(name + ".recurrent", h);
+  List gru(const List& x, const List& h, const std::string& name) const {
+    const List recurrent = full(name + ".recurrent", h);
     const std::size_t units = h.size();
-    const Numbers r = each(part(x, 0, units) + part(recurrent, 0, units), sigmoid_of);
-    const Numbers z = each(part(x, 1, units) + part(recurrent, 1, units), sigmoid_of);
-    Numbers next;
+    const List r = each(part(x, 0, units) + part(recurrent, 0, units), sigmoid_of);
+    const List z = each(part(x, 1, units) + part(recurrent, 1, units), sigmoid_of);
+    List next;
     for (std::size_t i = 0; i < units; ++i)
       next.push_back(z[i] * h[i] + (1 - z[i]) * std::tanh(x[2 * units + i] + r[i] * recurrent[2 * units + i]));
     return next;
   }
-  std::vector<Numbers> encoded(const std::string& name, const std::vector<std::int64_t>& source) const {
-    std::vector<Numbers> states;
-    Numbers h(static_cast<std::size_t>(model_.hyper().integer("units")));
+  std::vector<List> encoded(const std::string& name, const std::vector<std::int64_t>& source) const {
+    std::vector<List> states;
+    List h(static_cast<std::size_t>(model_.hyper().integer("units")));
     for (const std::int64_t token : source)
       states.push_back(h = gru(full(name + ".input", row("embedding", token)), h, name));
     return states;
@@ -172,7 +172,7 @@ TEST_CASE("gru_attention: logits and attention weights are those of loops over n
       for (const char* bridge : {"false", "true"}) {
         if (*directions == '2' && *bridge == 'f') continue;  // the states would not fit
         for (const char* forcing : {"1.0", "0.5"}) {
-          const Model model = test::load(
+          const Model model = test::load_variant(
               {"gru_attention",
                {{"directions", directions}, {"deep_output", deep}, {"bridge", bridge}, {"teacher_forcing", forcing}}});
           CAPTURE(directions);
@@ -200,7 +200,7 @@ TEST_CASE("gru_attention: dot and general attention are those of loops over numb
       if (*directions == '2' && *attention == 'd') continue;  // the states would not fit
       CAPTURE(directions);
       CAPTURE(attention);
-      const Model model = test::load({"gru_attention", {{"directions", directions}, {"attention", attention}}});
+      const Model model = test::load_variant({"gru_attention", {{"directions", directions}, {"attention", attention}}});
       CHECK(model.weights().has("key.bias") == false);
       CHECK(model.weights().has("key.weight") == (*attention == 'g'));
       const Values found = logits(model);
@@ -209,8 +209,8 @@ TEST_CASE("gru_attention: dot and general attention are those of loops over numb
 }
 
 TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as with all of it") {
-  const Model forced = test::load({"gru_attention", {}});
-  const Model sampling = test::load({"gru_attention", {{"teacher_forcing", "0.5"}}});
+  const Model forced = test::load_variant({"gru_attention", {}});
+  const Model sampling = test::load_variant({"gru_attention", {{"teacher_forcing", "0.5"}}});
   REQUIRE(forced.weights().size() == sampling.weights().size());
   for (const Store::Entry& entry : forced.weights()) {
     const std::string decoder = "decoder.";
@@ -227,7 +227,7 @@ TEST_CASE("gru_attention: with any teacher forcing, eval is given the target, as
 
 TEST_CASE("gru_attention: without teacher forcing, training reads what the decoder itself finds most likely") {
   for (const char* deep : {"false", "true"}) {
-    const Model model = test::load({"gru_attention", {{"deep_output", deep}, {"teacher_forcing", "0.0"}}});
+    const Model model = test::load_variant({"gru_attention", {{"deep_output", deep}, {"teacher_forcing", "0.0"}}});
     const Values own = logits(model, Mode::train);
     for (std::size_t b = 0; b < 2; ++b) CHECK(difference(own, b, said(model, b, only_first)) < 1e-13);
     CHECK_FALSE(test::same(own, logits(model)));
@@ -235,7 +235,7 @@ TEST_CASE("gru_attention: without teacher forcing, training reads what the decod
 }
 
 TEST_CASE("gru_attention: with some teacher forcing, training gives each token or not, by its probability") {
-  const Model model = test::load({"gru_attention", {{"units", "7"}, {"teacher_forcing", "0.75"}}});
+  const Model model = test::load_variant({"gru_attention", {{"units", "7"}, {"teacher_forcing", "0.75"}}});
   const Example batch;
   Tape tape(Mode::train);
   const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"s", 5}, {"t", 4}});
@@ -261,7 +261,7 @@ TEST_CASE("gru_attention: with some teacher forcing, training gives each token o
 
 TEST_CASE("gru_attention: what does not fit together is refused") {
   const auto refusal = [](const std::string& name, const std::string& value) {
-    return test::error_of([&] { logits(test::load({"gru_attention", {{"bridge", "false"}, {name, value}}})); });
+    return test::error_of([&] { logits(test::load_variant({"gru_attention", {{"bridge", "false"}, {name, value}}})); });
   };
   const auto holds = [](const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;

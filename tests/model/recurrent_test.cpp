@@ -17,7 +17,7 @@ using Lengths = xt::xtensor<std::int64_t, 1>;
 namespace {
 /// A layer of 3 inputs and 4 units, and one in reverse: from x, states and lengths to ys and the last states. The
 /// LSTM's two stand side by side.
-const std::string definition = R"json({
+const std::string layers = R"json({
   "xtape": 2,
   "name": "layers",
   "use": ["blocks/recurrent.json"],
@@ -82,7 +82,7 @@ const std::vector<std::string> kinds = {"of_rnn", "of_gru", "of_gru_reset_before
 Model made(const std::string& kind) {
   ModelOptions options = test::in_float64();
   options.hyper = {{"kind", kind}};
-  Model model = Model::parse(definition, options, source_root() + "/models/layers.json");
+  Model model = Model::parse(layers, options, source_root() + "/models/layers.json");
   for (const Store::Entry& entry : model.weights()) {
     Array weight(entry.value);
     const std::string back = "backward.";
@@ -97,14 +97,14 @@ Model made(const std::string& kind) {
   return model;
 }
 
-Values filled(const std::vector<std::size_t>& shape, double scale) {
+Values sines(const std::vector<std::size_t>& shape, double scale) {
   Values values = Values::from_shape(shape);
   for (std::size_t i = 0; i < values.size(); ++i) values.flat(i) = std::sin(scale * static_cast<double>(i + 1));
   return values;
 }
 
 Values first_states(const std::string& kind) {
-  return filled({2, kind == "of_lstm" ? 8UL : 4UL}, 2.1);
+  return sines({2, kind == "of_lstm" ? 8UL : 4UL}, 2.1);
 }
 
 /// x [2, steps, 3].
@@ -131,7 +131,7 @@ TEST_CASE("recurrent layers: in reverse is flipped, also where rows are padded")
     CAPTURE(kind);
     const Model model = made(kind);
     for (const Lengths& lengths : {Lengths{5, 5}, Lengths{2, 4}}) {
-      const Values x = filled({2, 5, 3}, 0.7);
+      const Values x = sines({2, 5, 3}, 0.7);
       const auto reversed = play(model, "backward_layer", x, first_states(kind), lengths);
       const auto flipped = play(model, "flipped", x, first_states(kind), lengths);
       CHECK(same(reversed[0], flipped[0]));
@@ -145,7 +145,7 @@ TEST_CASE("recurrent layers: step by step, each from the states of the one befor
   for (const std::string& kind : kinds) {
     CAPTURE(kind);
     const Model model = made(kind);
-    const Values x = filled({2, 5, 3}, 0.7);
+    const Values x = sines({2, 5, 3}, 0.7);
     const auto whole = play(model, "of_all", x, first_states(kind), {});
     Values states = first_states(kind);
     for (std::size_t t = 0; t < 5; ++t) {
@@ -161,7 +161,7 @@ TEST_CASE("recurrent layers: what pads a row is not read, and leaves its states 
   for (const std::string& kind : kinds) {
     CAPTURE(kind);
     const Model model = made(kind);
-    const Values x = filled({2, 5, 3}, 0.7);
+    const Values x = sines({2, 5, 3}, 0.7);
     Values other = x;
     for (std::size_t t = 3; t < 5; ++t)
       for (std::size_t k = 0; k < 3; ++k) other(1, t, k) = 9;
@@ -189,7 +189,7 @@ TEST_CASE("recurrent layers: gradients through twenty steps are those of finite 
       for (const auto& result : model.record(tape, "backward_layer", inputs)) results.push_back(result.value);
       return results;
     };
-    const GradcheckReport report = gradcheck(layer, {filled({2, 20, 3}, 0.7), first_states(kind)});
+    const GradcheckReport report = gradcheck(layer, {sines({2, 20, 3}, 0.7), first_states(kind)});
     CHECK_MESSAGE(report.passed, report.message);
   }
 }

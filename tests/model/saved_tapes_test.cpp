@@ -99,9 +99,9 @@ TEST_CASE("losses in mode train, with dropout and scans; gradients before and af
   std::vector<Case> cases;
   cases.push_back({"gpt2", model_of("gpt2", gpt2), "loss", {{"b", 2}, {"t", 6}}});
   cases.push_back({"transformer", model_of("transformer", transformer), "loss", {{"b", 2}, {"s", 4}, {"t", 5}}});
-  cases.push_back({"lstm_lm", test::load({"lstm_lm", {}}, Dtype::float32), "loss", {{"b", 2}, {"t", 5}}});
+  cases.push_back({"lstm_lm", test::load_variant({"lstm_lm", {}}, Dtype::float32), "loss", {{"b", 2}, {"t", 5}}});
   cases.push_back({"gru_attention",
-                   test::load({"gru_attention", {{"directions", "2"}}}, Dtype::float32),
+                   test::load_variant({"gru_attention", {{"directions", "2"}}}, Dtype::float32),
                    "loss",
                    {{"b", 2}, {"s", 4}, {"t", 5}}});
   for (Case& each : cases) {
@@ -131,7 +131,7 @@ TEST_CASE("losses in mode train, with dropout and scans; gradients before and af
 TEST_CASE("logits in mode predict with a past: caches go on from play to play") {
   for (const test::Variant& variant : test::language_models) {
     CAPTURE(variant.definition);
-    const Model model = test::load(variant, Dtype::float32);
+    const Model model = test::load_variant(variant, Dtype::float32);
     Tape tape(Mode::predict);
     const NamedVars inputs = model.inputs(tape, "logits", {{"b", 2}, {"t", 3}});
     tape.set_past(inputs.at("tokens"), tape.input("past", {2}, Dtype::int64), 16);

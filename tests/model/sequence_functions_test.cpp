@@ -11,7 +11,7 @@
 using namespace xtape;
 using namespace xtape::test::sequences;
 using test::language_models;
-using test::load;
+using test::load_variant;
 using test::translators;
 using test::Variant;
 using test::transformer::first;
@@ -20,7 +20,7 @@ using test::transformer::sentences;
 TEST_CASE("log_probabilities are the log-softmax of the logits of the targets shifted to the right") {
   for (const Variant& variant : {translators[4], language_models[0]}) {
     CAPTURE(variant.definition);
-    const Model model = load(variant);
+    const Model model = load_variant(variant);
     Given batch;
     batch.targets = sentences({3, 4}, 4, 7);
     const Values found = play(model, "log_probabilities", batch)[0];
@@ -38,7 +38,7 @@ TEST_CASE("log_probabilities are the log-softmax of the logits of the targets sh
 }
 
 TEST_CASE("lstm_lm: two windows, one continuing the other, are one") {
-  const Model model = load(language_models[2]);
+  const Model model = load_variant(language_models[2]);
   const Given batch;
   const std::vector<Values> whole = play(model, "continued", batch);
   Given window = batch;
@@ -73,7 +73,7 @@ TEST_CASE("sequence models: the losses, smoothed and plain, and the accuracy, by
       CAPTURE(variant.definition);
       variant.hyper.insert(variant.hyper.end(),
                            {{"label_smoothing", "0.3"}, {"smoothing_excludes", excludes ? "0" : "-1"}});
-      const Model model = load(variant);
+      const Model model = load_variant(variant);
       Given batch;
       const Values found = logits(model, batch);
       batch.targets(0, 1) = std::max_element(&found(0, 1, 0), &found(0, 1, 0) + 11) - &found(0, 1, 0);  // one is right
@@ -92,7 +92,7 @@ TEST_CASE("sequence models: the losses, smoothed and plain, and the accuracy, by
 TEST_CASE("sequence models: attention weights sum to 1, and are 0 where something is hidden") {
   for (const Variant& variant : {translators[1], translators[3], translators[4], language_models[0]}) {
     CAPTURE(variant.definition);
-    const Values found = play(load(variant), "attention", Given())[0];
+    const Values found = play(load_variant(variant), "attention", Given())[0];
     const bool translates = variant.definition != "transformer_lm";
     const std::size_t heads = variant.definition == "gru_attention" ? 1 : 2, keys = translates ? 5 : 4;
     CHECK(found.shape() == Values::shape_type{translates ? 1UL : 2UL, 2, heads, 4, keys});
@@ -110,7 +110,7 @@ TEST_CASE("sequence models: attention weights sum to 1, and are 0 where somethin
 
 TEST_CASE("transformer_lm: more tokens than max_positions are refused") {
   const auto refusal = [](const char* most) {
-    return test::error_of([&] { logits(load({"transformer_lm", {{"max_positions", most}}}), Given()); });
+    return test::error_of([&] { logits(load_variant({"transformer_lm", {{"max_positions", most}}}), Given()); });
   };
   CHECK(refusal("4").empty());
   CHECK(refusal("3").find("more tokens than max_positions") != std::string::npos);

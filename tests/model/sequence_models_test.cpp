@@ -11,7 +11,7 @@
 
 using namespace xtape;
 using namespace xtape::test::sequences;
-using test::load;
+using test::load_variant;
 using test::translators;
 using test::translators_and_language_models;
 using test::Variant;
@@ -45,7 +45,7 @@ class Loss {
 };
 
 /// The mean loss, then its gradients by all weights, drawn at `step`.
-std::vector<Values> gradients(const Model& model, const Passes& passes, Mode mode, std::uint64_t step = 2) {
+std::vector<Values> gradients_of(const Model& model, const Passes& passes, Mode mode, std::uint64_t step = 2) {
   const Given batch;
   Tape tape(mode);
   const NamedVars inputs = model.inputs(tape, "loss", sizes(model, "loss", batch));
@@ -102,17 +102,18 @@ TEST_CASE("sequence models: optimised playing agrees with the reference") {
   for (const Variant& variant : translators_and_language_models())
     for (const Mode mode : {Mode::eval, Mode::train}) {
       CAPTURE(variant.definition);
-      const Model precise = load(with_dropout(variant)), narrow = load(with_dropout(variant), Dtype::float32);
-      const std::vector<Values> expected = gradients(precise, Passes::reference(), mode);
-      check_close(gradients(precise, Passes(), mode), expected, 1e-12);
-      if (mode == Mode::train) check_close(gradients(narrow, Passes(), mode), expected, 5e-5);
+      const Model precise = load_variant(with_dropout(variant)),
+                  narrow = load_variant(with_dropout(variant), Dtype::float32);
+      const std::vector<Values> expected = gradients_of(precise, Passes::reference(), mode);
+      check_close(gradients_of(precise, Passes(), mode), expected, 1e-12);
+      if (mode == Mode::train) check_close(gradients_of(narrow, Passes(), mode), expected, 5e-5);
     }
 }
 
 TEST_CASE("sequence models: gradients are those of finite differences") {
   for (const Variant& variant : translators_and_language_models()) {
-    const Model model = load(variant);
-    const std::vector<Values> exact = gradients(model, Passes(), Mode::eval);
+    const Model model = load_variant(variant);
+    const std::vector<Values> exact = gradients_of(model, Passes(), Mode::eval);
     Loss loss(model);
     CHECK(loss.at(0) == doctest::Approx(exact[0]()).epsilon(1e-13));
     const auto& entries = model.weights();
@@ -135,7 +136,7 @@ TEST_CASE("sequence models: gradients are those of finite differences") {
 TEST_CASE("sequence models: a later token changes nothing before it, an earlier one does; nor does padding behind") {
   for (const Variant& variant : translators_and_language_models()) {
     CAPTURE(variant.definition);
-    const Model model = load(variant);
+    const Model model = load_variant(variant);
     Given batch;
     const Values before = logits(model, batch);
     batch.tokens(1, 2) = 1 + batch.tokens(1, 2) % 10;
@@ -167,7 +168,7 @@ TEST_CASE("sequence models: a later token changes nothing before it, an earlier 
 TEST_CASE("sequence models: a row of a batch comes out as it does alone") {
   for (const Variant& variant : translators_and_language_models()) {
     CAPTURE(variant.definition);
-    const Model model = load(variant);
+    const Model model = load_variant(variant);
     const Given batch;
     Given alone;
     alone.source = first(row(batch.source, 1), 3);
@@ -179,7 +180,7 @@ TEST_CASE("sequence models: a row of a batch comes out as it does alone") {
 TEST_CASE("sequence models: every token of the source matters at every place, and padding alone gives finite logits") {
   for (const Variant& variant : translators) {
     CAPTURE(variant.definition);
-    const Model model = load(variant);
+    const Model model = load_variant(variant);
     const Values before = logits(model, Given());
     for (std::size_t place = 0; place < 5; ++place) {
       Given batch;
@@ -200,8 +201,8 @@ TEST_CASE("sequence models: every token of the source matters at every place, an
 TEST_CASE("sequence models: dropout is for training alone, and drawn by the step") {
   for (const Variant& variant : translators_and_language_models()) {
     CAPTURE(variant.definition);
-    const Model model = load(with_dropout(variant));
-    Loss train(model, Mode::train), eval(model), without(load(variant));
+    const Model model = load_variant(with_dropout(variant));
+    Loss train(model, Mode::train), eval(model), without(load_variant(variant));
     const double first_step = train.at(1);
     CHECK(std::abs(first_step - train.at(2)) > 1e-6);
     CHECK(std::abs(first_step - eval.at(1)) > 1e-6);

@@ -11,15 +11,15 @@ using namespace xtape;
 
 namespace {
 
-xt::xarray<double> numbers(const std::vector<std::size_t>& shape, double phase) {
+xt::xarray<double> waves(const std::vector<std::size_t>& shape, double phase) {
   xt::xarray<double> x = xt::xarray<double>::from_shape(shape);
   std::size_t i = 0;
   for (double& each : x) each = 1.3 * std::sin(1.7 * static_cast<double>(i++) + phase);
   return x;
 }
 
-const xt::xarray<double> emissions = numbers({3, 4, 3}, 0.4), transitions = numbers({3, 3}, 1.1),
-                         start = numbers({3}, 2.3), end = numbers({3}, 3.7);
+const xt::xarray<double> emissions = waves({3, 4, 3}, 0.4), transitions = waves({3, 3}, 1.1), start = waves({3}, 2.3),
+                         end = waves({3}, 3.7);
 const xt::xarray<std::int64_t> tags{{0, 2, 1, 1}, {2, 0, -5, 9}, {1, 1, 0, 2}};
 const xt::xarray<bool> mask{{true, true, true, true}, {true, true, false, false}, {false, true, false, true}};
 const std::vector<xt::xarray<double>> arguments{emissions, transitions, start, end};
@@ -63,7 +63,7 @@ TEST_CASE("op crf_log_partition: values, gradients, marginal probabilities, any 
   const auto marginals = fast(sum(grad(sum(total), {x})[0], {-1})).to<double>();
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t k = 0; k < 4; ++k) CHECK(close(marginals(i, k), mask(i, k) ? 1 : 0, 1e-13));
-  const Var along = tape.parameter("d", ArrayView(numbers({3, 4, 3}, 0.9)));
+  const Var along = tape.parameter("d", ArrayView(waves({3, 4, 3}, 0.9)));
   CHECK(close(fast(sum(jvp({total}, {x}, {along})[0])).as<double>()[0],
               fast(sum(grad(sum(total), {x})[0] * along)).as<double>()[0], 1e-13));
   // Forbidden transitions: with those to other tags, each tag stays.

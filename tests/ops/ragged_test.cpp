@@ -1,12 +1,10 @@
-#include <limits>
-
+#include "constants.hpp"
 #include "error_of.hpp"
 #include "indexed.hpp"
 
 using namespace xtape;
 
 namespace {
-const double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 /// The first row of each group, and the end of the last one.
 Integers starts_of(const Integers& sizes) {

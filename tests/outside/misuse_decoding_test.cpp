@@ -2,11 +2,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::Row;
-using misuse::small_model;
-using misuse::with;
 
+namespace misuse::decoding {
 namespace {
 const std::string translating = R"json({
   "xtape": 2, "name": "pairs",
@@ -184,9 +181,10 @@ std::vector<Row> rows_of_decoding(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of generation is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_decoding);
+  check_rows<World>(rows_of_decoding);
 }
 
 TEST_CASE("the table has every function of generation that can be misused") {
-  misuse::check_complete<World>(rows_of_decoding, {"predict.hpp", "decode.hpp"}, {"name_of"}, 20);
+  check_complete<World>(rows_of_decoding, {"predict.hpp", "decode.hpp"}, {"name_of"}, 20);
 }
+}  // namespace misuse::decoding

@@ -3,10 +3,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::moved_from;
-using misuse::Row;
 
+namespace misuse::images {
 namespace {
 struct World {
   test::Folder folder;
@@ -97,13 +95,14 @@ std::vector<Row> rows_of_images(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of images is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_images);
+  check_rows<World>(rows_of_images);
 }
 
 TEST_CASE("the table has every function of images that can be misused") {
-  misuse::check_complete<World>(
+  check_complete<World>(
       rows_of_images, {"images.hpp"},
       {"ImageShape::pixels", "Images::size", "to_string", "ImageBatches::rows", "ImageBatches::columns",
        "ImageBatches::blank", "ImageBatches::epoch_batches", "ImageBatches::validation_batches"},
       12);
 }
+}  // namespace misuse::images

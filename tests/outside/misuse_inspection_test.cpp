@@ -3,9 +3,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::Row;
 
+namespace misuse::inspection {
 namespace {
 struct World {
   test::Folder folder;
@@ -161,11 +160,12 @@ std::vector<Row> rows_of_inspection(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of inspection is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_inspection);
+  check_rows<World>(rows_of_inspection);
 }
 
 TEST_CASE("the table has every function of inspection that can be misused") {
-  misuse::check_complete<World>(
+  check_complete<World>(
       rows_of_inspection, {"inspect.hpp"},
       {"Range::finite", "Range::all_finite", "Range::magnitude", "to_string", "NodeError::added"}, 20);
 }
+}  // namespace misuse::inspection

@@ -2,8 +2,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::Row;
 
+namespace misuse::layers {
 namespace {
 struct World {
   Tape tape, other;
@@ -142,13 +142,13 @@ std::vector<Row> rows_of_all(World& w) {
 }  // namespace
 
 TEST_CASE("parameters and layers refuse what they cannot do") {
-  misuse::check_rows<World>(rows_of_parameters);
+  check_rows<World>(rows_of_parameters);
 }
 TEST_CASE("layers refuse what they cannot do") {
-  misuse::check_rows<World>(rows_of_layers);
+  check_rows<World>(rows_of_layers);
 }
 TEST_CASE("every function of parameters and layers is in the table, or takes any value") {
-  misuse::check_complete<World>(rows_of_all, {"init.hpp", "parameters.hpp", "nn.hpp"},
+  check_complete<World>(rows_of_all, {"init.hpp", "parameters.hpp", "nn.hpp"},
                                 {"zeros",
                                  "ones",
                                  "constant",
@@ -174,3 +174,4 @@ TEST_CASE("every function of parameters and layers is in the table, or takes any
                                  "Parameters::updates"},
                                 30);
 }
+}  // namespace misuse::layers

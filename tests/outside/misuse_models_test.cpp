@@ -5,12 +5,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::moved_from;
-using misuse::Row;
-using misuse::small_model;
-using misuse::with;
 
+namespace misuse::models {
 namespace {
 struct World {
   test::Folder folder;
@@ -267,10 +263,11 @@ std::vector<Row> rows_of_all(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of files and models is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_all);
+  check_rows<World>(rows_of_all);
 }
 
 TEST_CASE("the table has every function of files and models that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"safetensors.hpp", "model.hpp", "hugging_face.hpp"},
+  check_complete<World>(rows_of_all, {"safetensors.hpp", "model.hpp", "hugging_face.hpp"},
                                 {"Hyper::has", "Hyper::items", "Hyper::set", "to_string", "models_directory"}, 40);
 }
+}  // namespace misuse::models

@@ -4,10 +4,8 @@
 #include <cmath>
 
 using namespace xtape;
-using misuse::gone;
-using misuse::moved_from;
-using misuse::Row;
 
+namespace misuse::tapes {
 namespace {
 /// What the calls are made with.
 struct World {
@@ -391,11 +389,11 @@ std::vector<Row> rows_of_all(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of arrays, tapes and players is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_all);
+  check_rows<World>(rows_of_all);
 }
 
 TEST_CASE("the table has every function of tapes, vars and players that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"attributes.hpp", "tape.hpp", "player.hpp", "compiled.hpp"},
+  check_complete<World>(rows_of_all, {"attributes.hpp", "tape.hpp", "player.hpp", "compiled.hpp"},
                                 {"ArrayOrNumber::view",
                                  "ArraysOrNumbers::list",
                                  "Tape::mode",
@@ -486,3 +484,4 @@ TEST_CASE("plays without a step count on; a step, or set_step, draws again") {
   second.play();
   CHECK(second.value<float>(y) == drawn[0]);
 }
+}  // namespace misuse::tapes

@@ -5,10 +5,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::moved_from;
-using misuse::Row;
 
+namespace misuse::texts {
 namespace {
 /// A vocabulary of all bytes, as GPT-2 writes them, and no merges.
 const std::string byte_pairs = [] {
@@ -431,11 +429,11 @@ std::vector<Row> rows_of_all(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of tokenizers, texts and batches is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_all);
+  check_rows<World>(rows_of_all);
 }
 
 TEST_CASE("the table has every function of tokenizers, texts and batches that can be misused") {
-  misuse::check_complete<World>(rows_of_all,
+  check_complete<World>(rows_of_all,
                                 {"tokenizers.hpp", "text.hpp", "csv.hpp", "array_batches.hpp", "minibatches.hpp"},
                                 {"Tokenizer::size",
                                  "Tokenizer::encode",
@@ -478,3 +476,4 @@ TEST_CASE("the table has every function of tokenizers, texts and batches that ca
                                  "RowBatches::validation_batches"},
                                 60);
 }
+}  // namespace misuse::texts

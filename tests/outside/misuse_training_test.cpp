@@ -3,11 +3,8 @@
 #include "misuse.hpp"
 
 using namespace xtape;
-using misuse::gone;
-using misuse::Row;
-using misuse::small_model;
-using misuse::with;
 
+namespace misuse::training {
 namespace {
 const std::string recipe = R"json({
   "xtape": 1, "name": "small", "definition": "small.json",
@@ -298,10 +295,11 @@ std::vector<Row> rows_of_all(World& w) {
 }  // namespace
 
 TEST_CASE("misuse of training is an Error, or works as the table says") {
-  misuse::check_rows<World>(rows_of_all);
+  check_rows<World>(rows_of_all);
 }
 
 TEST_CASE("the table has every function of training that can be misused") {
-  misuse::check_complete<World>(rows_of_all, {"optim.hpp", "step.hpp", "trainer.hpp", "recipe.hpp", "train.hpp"},
+  check_complete<World>(rows_of_all, {"optim.hpp", "step.hpp", "trainer.hpp", "recipe.hpp", "train.hpp"},
                                 {"Objective::results", "Objective::function"}, 40);
 }
+}  // namespace misuse::training

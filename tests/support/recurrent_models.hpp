@@ -44,7 +44,7 @@ inline std::vector<Variant> translators_and_language_models() {
 
 /// Loads the variant. Its biases and norms are moved away from their initial values, so that each of them affects the
 /// result.
-inline Model load(const Variant& variant, Dtype dtype = Dtype::float64) {
+inline Model load_variant(const Variant& variant, Dtype dtype = Dtype::float64) {
   ModelOptions options;
   options.dtype = dtype;
   options.seed = 3;
