@@ -35,7 +35,7 @@ struct FrozenSetup {
   Store start;
 };
 
-TrainerOptions options_of(const Patterns& frozen, const Patterns& trainable = {}) {
+TrainerOptions options_freezing(const Patterns& frozen, const Patterns& trainable = {}) {
   TrainerOptions options;
   options.optimizer.weight_decay = 0.1;
   options.schedule.rate = 0.05;
@@ -76,7 +76,7 @@ std::string with_stopped_table() {
 TEST_CASE("frozen weights do not change; 'trainable' names the weights that are not frozen") {
   for (const std::int64_t accumulate : {1, 2}) {
     FrozenSetup frozen, trainable;
-    TrainerOptions options = options_of({"here.*", "out.weight"});
+    TrainerOptions options = options_freezing({"here.*", "out.weight"});
     options.accumulate = accumulate;
     Trainer first(frozen.model, frozen.batches, options);
     options.frozen = {};
@@ -93,17 +93,17 @@ TEST_CASE("frozen weights do not count in the norm of gradients") {
   double squares = 0;
   for (const char* name : {"here.weight", "before.weight", "out.weight"}) {
     FrozenSetup setup;
-    const double norm = Trainer(setup.model, setup.batches, options_of({}, {name})).update().norm;
+    const double norm = Trainer(setup.model, setup.batches, options_freezing({}, {name})).update().norm;
     CHECK(norm > 0);
     squares += norm * norm;
   }
   FrozenSetup setup;
-  CHECK(Trainer(setup.model, setup.batches, options_of({})).update().norm == doctest::Approx(std::sqrt(squares)));
+  CHECK(Trainer(setup.model, setup.batches, options_freezing({})).update().norm == doctest::Approx(std::sqrt(squares)));
 }
 
 TEST_CASE("weights are trained in the same way whether others are frozen or not") {
   FrozenSetup all, some;
-  TrainerOptions options = options_of({});
+  TrainerOptions options = options_freezing({});
   options.clip = 0;
   Trainer(all.model, all.batches, options).update();
   options.frozen = {"here.weight"};
@@ -118,7 +118,7 @@ TEST_CASE("weights are trained in the same way whether others are frozen or not"
 TEST_CASE("nothing is computed for frozen weights alone") {
   const auto ops = [](const Patterns& frozen) {
     FrozenSetup setup;
-    const Trainer trainer(setup.model, setup.batches, options_of(frozen));
+    const Trainer trainer(setup.model, setup.batches, options_freezing(frozen));
     Patterns names;
     for (const Plan::Step& step : trainer.plan().steps) names.push_back(step.op);
     return names;
@@ -135,11 +135,11 @@ TEST_CASE("nothing is computed for frozen weights alone") {
 TEST_CASE("a trainer with frozen weights has no moments for them, and continues with the same bits") {
   const tiny::Directory directory;
   FrozenSetup straight, other;
-  Trainer first(straight.model, straight.batches, options_of({"here.*"}));
+  Trainer first(straight.model, straight.batches, options_freezing({"here.*"}));
   for (int i = 0; i < 3; ++i) first.update();
   first.save(directory / "checkpoint");
   for (int i = 0; i < 3; ++i) first.update();
-  Trainer second(other.model, other.batches, options_of({"here.*"}));
+  Trainer second(other.model, other.batches, options_freezing({"here.*"}));
   second.load(directory / "checkpoint");
   for (int i = 0; i < 3; ++i) second.update();
   CHECK(same_weights(straight.model, other.model));
@@ -148,7 +148,7 @@ TEST_CASE("a trainer with frozen weights has no moments for them, and continues 
   CHECK(state.find("first.here.weight") == nullptr);
   CHECK(state.find("second.out.weight") != nullptr);
   FrozenSetup whole;  // newly trained weights have no moments to continue from
-  CHECK_THROWS_WITH_AS(Trainer(whole.model, whole.batches, options_of({})).load(directory / "checkpoint"),
+  CHECK_THROWS_WITH_AS(Trainer(whole.model, whole.batches, options_freezing({})).load(directory / "checkpoint"),
                        doctest::Contains("does not hold 'first.here.weight'"), FileError);
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
   for (const Kind kind : {Kind::adamw, Kind::adam, Kind::sgd})
     for (const std::int64_t accumulate : {1, 2}) {
       FrozenSetup setup(with_stopped_table());
-      TrainerOptions options = options_of({});
+      TrainerOptions options = options_freezing({});
       options.optimizer.kind = kind;
       options.optimizer.momentum = 0.9;
       options.accumulate = accumulate;
@@ -166,7 +166,7 @@ TEST_CASE("no optimiser changes a weight without a gradient, as in PyTorch") {
       CHECK(setup.changed() == Patterns{"before.weight", "out.weight"});
     }
   FrozenSetup setup(with_stopped_table());
-  CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_of({}, {"here.*"})),
+  CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options_freezing({}, {"here.*"})),
                        "function 'loss' of model 'tiny' does not depend on any trained weight", DefinitionError);
 }
 
@@ -175,14 +175,14 @@ TEST_CASE("patterns that match no weight, or every weight, are errors") {
   const auto refused = [&](const TrainerOptions& options, const char* message) {
     CHECK_THROWS_WITH_AS(Trainer(setup.model, setup.batches, options), message, Error);
   };
-  refused(options_of({"here.wieght"}),
+  refused(options_freezing({"here.wieght"}),
           "'frozen': no weight of model 'tiny' matches 'here.wieght'; did you mean 'here.weight'?");
-  refused(options_of({}, {"*.wight"}),
+  refused(options_freezing({}, {"*.wight"}),
           "'trainable': no weight of model 'tiny' matches '*.wight'; did you mean '*.weight'?");
-  refused(options_of({"encoder.layers.*"}),
+  refused(options_freezing({"encoder.layers.*"}),
           "'frozen': no weight of model 'tiny' matches 'encoder.layers.*'; its names are like 'here.weight'");
-  refused(options_of({"*"}), "'frozen' matches every weight of model 'tiny': none is left to train");
-  refused(options_of({"here.*"}, {"out.*"}), "'frozen' and 'trainable' exclude each other: give one of them");
+  refused(options_freezing({"*"}), "'frozen' matches every weight of model 'tiny': none is left to train");
+  refused(options_freezing({"here.*"}, {"out.*"}), "'frozen' and 'trainable' exclude each other: give one of them");
 }
 
 TEST_CASE("recipes name frozen weights") {
