@@ -56,7 +56,7 @@ libraries=$(cd "$(dirname "$pc")/.." && pwd)
 export PKG_CONFIG_PATH=$(dirname "$pc") LD_LIBRARY_PATH="$libraries"
 ask() { pkg-config "$@" "${package:-xtape}"; }
 XTAPE_MODELS=$(ask --variable=models)
-export XTAPE_MODELS OMP_NUM_THREADS=1 CXXFLAGS=--param=ggc-min-heapsize=524288  # compiles faster, as in meson.build
+export XTAPE_MODELS OMP_NUM_THREADS=1 CXXFLAGS=--param=ggc-min-heapsize=1048576  # compiles faster, as in meson.build
 
 data_program() { # data_program NAME SOURCE…: builds and runs it without the library
   local name=$1

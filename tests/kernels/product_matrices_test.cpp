@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "matrices.hpp"
-#include "matrix_unit.hpp"
+#include "needs_instructions.hpp"
 #include "products/amx.hpp"
 #include "products/product.hpp"
 #include "products/product_amx.hpp"

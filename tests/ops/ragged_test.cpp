@@ -5,7 +5,6 @@
 using namespace xtape;
 
 namespace {
-
 /// The first row of each group, and the end of the last one.
 Integers starts_of(const Integers& sizes) {
   Integers starts{0};

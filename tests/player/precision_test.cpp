@@ -6,16 +6,12 @@
 #include <random>
 
 #include "instruction_set.hpp"
-#include "needs.hpp"
+#include "needs_instructions.hpp"
 #include "xtape/xtape.hpp"
 
 using namespace xtape;
 
 namespace {
-Needs needs_bfloat16() {
-  return {instruction_set() >= InstructionSet::avx512_bf16, "a processor with AVX512-BF16"};
-}
-
 Array normal_values(const Shape& shape, unsigned seed, Dtype dtype = Dtype::float32) {
   Array array(dtype, shape);
   std::mt19937 bits(seed);

@@ -1,4 +1,4 @@
-/// For cases about the matrix unit and about products of bfloat16.
+/// Conditions of cases that need an instruction set.
 #pragma once
 
 #include "instruction_set.hpp"
@@ -6,8 +6,8 @@
 
 namespace xtape {
 
-// doctest calls these functions before `main`, which skips the suite on a processor without the kernels' instruction
-// set. The functions therefore call no code of the kernels.
+// doctest calls these functions before `main`. Only `main` skips a suite whose kernels this processor cannot run, so
+// these functions must not call kernels.
 
 inline Needs needs_matrix_unit() {
   return {instruction_set() >= InstructionSet::amx, "a processor with a matrix unit (AMX)"};
