@@ -51,21 +51,22 @@ class Tiles {
     if (by_columns()) {
       const std::int64_t most = std::max<std::int64_t>(1, panels * plan.outer.count() / most_tasks);
       columns_ = std::min({few_panels, most, panels});
-      group_bands_ = bands;
       row_groups_ = 1;
+      group_bands_ = bands;
       stays_in_place_ = may_stay && bands > 1 && bands <= bands_in_place && operands_.stays_in_cache();
       return;
     }
-    std::int64_t groups =
-        std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
-    if (groups > 1) groups = groups / 2 * 2;  // an odd number would leave one of two threads idle
-    group_bands_ = ceiling(bands, groups);
-    row_groups_ = ceiling(bands, group_bands_);
-    // Products with few rows are divided along the columns, so that all threads have work.
+    row_groups_ = std::max(std::clamp<std::int64_t>(plan.m / (4 * tile_rows), 1, 16), ceiling(plan.m, group_rows));
+    if (row_groups_ > 1) row_groups_ = row_groups_ / 2 * 2;  // an odd number would leave one of two threads idle
     const std::int64_t worth = static_cast<std::int64_t>(static_cast<double>(plan.m) * static_cast<double>(plan.n) *
                                                          static_cast<double>(plan.k) / worth_a_task);
-    const std::int64_t wanted = std::min({worth, most_tasks, stage_panels_}) / (row_groups_ * together());
-    columns_ = ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted));
+    // Products with few rows are divided along the columns, so that all threads have work. If there are enough columns,
+    // they are not divided along the rows, because groups of few bands differ too much in size.
+    const std::int64_t wanted = std::min({worth, most_tasks, stage_panels_});
+    if (plan.m <= group_rows && wanted == most_tasks) row_groups_ = 1;
+    group_bands_ = ceiling(bands, row_groups_);
+    columns_ =
+        ceiling(stage_panels_, std::max(ceiling(stage_panels_, group_panels), wanted / (row_groups_ * together())));
   }
 
   /// Whether b is packed before the runs.
@@ -200,8 +201,9 @@ class Tiles {
     const std::int64_t column_groups = ceiling(stage.panels, columns_), bands = operands_.bands().count;
     const std::int64_t left = group % column_groups * columns_;
     BlockTask piece{};
-    piece.first_band = group / column_groups * group_bands_;
-    piece.end_band = std::min(bands, piece.first_band + group_bands_);
+    const std::int64_t rows = group / column_groups;
+    piece.first_band = bands * rows / row_groups_;
+    piece.end_band = bands * (rows + 1) / row_groups_;
     piece.first_panel = stage.first_panel + left;
     piece.panels = std::min(stage.panels - left, columns_);
     for (std::int64_t i = 0; i < stage.blocks; ++i) {
@@ -278,7 +280,7 @@ class Tiles {
   GemmPlan plan_;
   TileOperands<F> operands_;
   std::int64_t stage_blocks_, stage_panels_;
-  std::int64_t group_bands_ = 0, row_groups_ = 0;  ///< Bands per group; groups.
+  std::int64_t row_groups_ = 0, group_bands_ = 0;  ///< Groups of bands; the number of bands in the largest group.
   std::int64_t columns_ = 0;                       ///< Panels per group.
   bool stays_in_place_ = false;  ///< Whether tiles of all bands read columns in place.
 };
