@@ -149,7 +149,8 @@ class TileOperands {
   static constexpr std::int64_t rather_far = 256;    // like `far`, with AVX2, if packed rows serve many columns
   static constexpr std::int64_t many_columns = 128;  // the smallest number that counts as many
   static constexpr std::int64_t lines_together = 16;  // lines per task if an operand is packed line by line
-  static constexpr std::int64_t packed_bands = 8;     // bands per task if an operand is packed in bands
+  // bands per task, about 100 rows, if an operand is packed in bands
+  static constexpr std::int64_t packed_bands = many_registers ? 8 : 16;
 
   /// The distance of an element from the first element in the gathered layout. `offset` is the element's offset in the
   /// virtual packed copy. The axes of lines, terms, products and sums differ, so their distances add up.
