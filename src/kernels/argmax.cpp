@@ -3,6 +3,7 @@
 #include "compact.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernel_form.hpp"
 #include "middle.hpp"
@@ -64,6 +65,12 @@ std::int64_t largest_of_many(const T* x, std::int64_t size) {
     unordered += x[i] == x[i] ? T{0} : T{1};
   }
   if (unordered != 0) return first_of(x, size, [](T element) { return element != element; });
+  // OpenMP may begin the maximum at the lowest finite number, which is larger than -infinity.
+  if (most <= std::numeric_limits<T>::lowest()) {
+    std::int64_t best = 0;
+    largest_of_few<1>(x, 0, size, 1, &best);
+    return best;
+  }
   return first_of(x, size, [most](T element) { return element == most; });
 }
 

@@ -168,8 +168,11 @@ void reduce_columns(const In* in, std::int64_t size, std::int64_t step, std::int
 
 /// Reduces `count` rows of `size` contiguous elements. Compiled once for all callers, because its code is large.
 template <class In, class Out, class Combine>
-[[gnu::noinline, gnu::noclone]] void reduce_rows(const In* in, std::int64_t count, std::int64_t size, Out* out,
-                                                 Combine combine) {
+#ifndef __clang__
+[[gnu::noclone]]
+#endif
+[[gnu::noinline]] void
+reduce_rows(const In* in, std::int64_t count, std::int64_t size, Out* out, Combine combine) {
   for (std::int64_t row = 0; row < count; ++row) out[row] = reduce_row<In, Out>(in + row * size, size, combine);
 }
 

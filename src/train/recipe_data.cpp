@@ -134,8 +134,9 @@ void tags_data(Section& section, Data& data) {
     data.columns.clear();
     read_columns(section.section("columns"), data);
     for (const auto& [kind, name] : {std::pair(Column::Kind::text, "text"), {Column::Kind::tags, "tags"}})
-      if (std::ranges::count_if(data.columns,
-                                [&](const Column& each) { return !each.name.empty() && each.kind == kind; }) != 1)
+      if (std::ranges::count_if(data.columns, [wanted = kind](const Column& each) {
+            return !each.name.empty() && each.kind == wanted;
+          }) != 1)
         section.fail("columns", std::string("must have one column \"") + name + "\"");
   }
   data.table.columns = data.columns.size();

@@ -132,7 +132,7 @@ TEST_CASE("decoders in folders: written again in the words that they came in") {
       return config;
     };
     nlohmann::json expected = config_in(decoder.folder()), found = config_in(to.path());
-    for (const auto& [key, value] : expected.items()) CHECK_MESSAGE(found[key] == value, key);
+    for (const auto& item : expected.items()) CHECK_MESSAGE(found[item.key()] == item.value(), item.key());
     const Store read = load_arrays(decoder.folder() + "/model.safetensors"),
                 written = load_arrays(to / "model.safetensors");
     CHECK(written.size() == read.size());

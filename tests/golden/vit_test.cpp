@@ -121,8 +121,9 @@ TEST_CASE("ViT in a folder: a config with num_labels instead of names of labels"
 TEST_CASE("ViT in a folder: images are prepared as its preprocessor_config.json says") {
   const Store prepared = test::golden("vit/prepared.safetensors");
   REQUIRE(prepared.size() == 13);
-  for (const auto& [name, pixels] : prepared) {
-    CAPTURE(name);
+  for (const Store::Entry& entry : prepared) {
+    const auto& [name, pixels] = entry;
+    CAPTURE(entry.name);
     const std::size_t dot = name.find('.');
     const ImagePreparation preparation =
         read_image_preparation(source_root() + "/tests/golden/vit/" + name.substr(0, dot));
@@ -137,7 +138,7 @@ TEST_CASE("ViT in a folder: images are prepared as its preprocessor_config.json 
 }
 
 TEST_CASE("ViT in a folder: sizes that the weights do not have, and attention that the definition does not have") {
-  for (const auto& [key, value, error] :
+  for (const auto& each :
        {std::tuple<const char*, nlohmann::json, const char*>{"image_size", 32, "embeddings.position_embeddings"},
         {"num_channels", 1, "embeddings.projection.weight"},
         {"patch_size", 4, "embeddings.position_embeddings"},
@@ -147,7 +148,8 @@ TEST_CASE("ViT in a folder: sizes that the weights do not have, and attention th
         {"hidden_act", "quick_gelu", "'hidden_act' is \"quick_gelu\"; the definition supports"},
         {"patch_size", 0, "0"},
         {"image_size", "large", "unknown name 'large'"}}) {
-    CAPTURE(key);
+    const auto& [key, value, error] = each;
+    CAPTURE(std::get<0>(each));
     const Folder copy(vit_folder);
     changed_vit(copy, key, value);
     const auto play = [&] {

@@ -74,8 +74,9 @@ TEST_CASE("the pattern of common functions is exact") {
       {"integers", cast(cast(x + 2, Dtype::int64), Dtype::float64) * slice(x, {2}, {3})},
       {"checkpoint", checkpoint([](const Vars& in) { return Vars{sin(slice(in[0], {1}, {4}))}; }, {x})[0]},
   };
-  for (const auto& [name, y] : of_x) {
-    CAPTURE(name);
+  for (const auto& each : of_x) {
+    CAPTURE(each.first);
+    const Var& y = each.second;
     CHECK(places_in(jacobian_sparsity(y, x)) == nonzeros(y, x));
   }
   // Which operand this chooses depends on the point, and the pattern has both.
@@ -95,8 +96,9 @@ TEST_CASE("the pattern of common functions is exact") {
       {"einsum", einsum("ij,ik->ijk", m, m)},
       {"scattered", scatter_add(m, 0, each, square(m))},
   };
-  for (const auto& [name, y] : of_m) {
-    CAPTURE(name);
+  for (const auto& each : of_m) {
+    CAPTURE(each.first);
+    const Var& y = each.second;
     CHECK(places_in(jacobian_sparsity(y, m)) == nonzeros(y, m));
   }
   // The largest element is one of its row; the pattern has all.

@@ -98,7 +98,7 @@ Port port_of(const std::string& definition, const Hyper& hyper, const std::strin
   for (const Store::Entry& weight : model.weights()) {
     Array array(weight.value);
     const Array& theirs = *reference.find(weight.name);
-    array.assign(weight.name == transposed_weight ? transposed(theirs) : theirs);
+    array.assign(weight.name == transposed_weight ? transposed(theirs) : Array(theirs));
   }
   Tape tape(Mode::train);
   const NamedVars fed = model.inputs(tape, "loss", {{"b", 2}, {"t", 6}});

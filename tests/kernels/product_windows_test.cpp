@@ -15,7 +15,8 @@ TEST_CASE("tiles gather sliding windows without a copy") {
     std::int64_t images, channels, step;
   };
   // Columns of a register that lie next to each other, or not; one block of terms, or two; each product a task, or not.
-  for (const auto& [images, channels, step] : {Windows{1, 5, 1}, {1, 5, 2}, {2, 100, 1}, {17, 5, 1}, {17, 5, 2}}) {
+  for (const Windows& each : {Windows{1, 5, 1}, {1, 5, 2}, {2, 100, 1}, {17, 5, 1}, {17, 5, 2}}) {
+    const std::int64_t images = each.images, channels = each.channels, step = each.step;
     CAPTURE(images);
     CAPTURE(channels);
     CAPTURE(step);
@@ -68,7 +69,8 @@ TEST_CASE("images: products with sliding windows, and with the terms of their gr
                              {40, 5, 1, true, ProductWay::tiles},
                              {10, 16, 1, true, ProductWay::dots},
                              {16, 32, 1, true, ProductWay::dots}}) {
-    const auto [outputs, width, step, gradient, way] = each;
+    const std::int64_t outputs = each.outputs, width = each.width, step = each.step;
+    const bool gradient = each.gradient;
     CAPTURE(outputs);
     CAPTURE(width);
     CAPTURE(step);
@@ -105,7 +107,7 @@ TEST_CASE("images: products with sliding windows, and with the terms of their gr
     planned.run(a.data(), b.data(), c.data(), scratch.data());
     CHECK(c == expected);
     if (amx::available() || instruction_set() < InstructionSet::avx2) continue;  // other ways
-    CHECK(planned.way == way);
+    CHECK(planned.way == each.way);
     CHECK(planned.packed == 0);
   }
 }

@@ -78,10 +78,10 @@ TEST_CASE("adapters: features that are not supported are refused by key and line
       {"init_lora_weights", "pissa_niter_16"},
       {"init_lora_weights", "olora"},
       {"init_lora_weights", "OLoRA"}};
-  for (const auto& [key, value] : values) {
-    CAPTURE(key);
+  for (const auto& each : values) {
+    CAPTURE(each.first);
     const ChangedAdapters changed;
-    CHECK(changed.complaint_of(key, value).find(value.dump()) != std::string::npos);
+    CHECK(changed.complaint_of(each.first, each.second).find(each.second.dump()) != std::string::npos);
   }
 }
 
@@ -299,8 +299,8 @@ TEST_CASE("mappings of adapters: what they may say") {
       {R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}, "weights": {"lora_A": "a"}})", "lora_B"},
       {R"({"hyper": {"r": "rank", "lora_alpha": "alpha"}})", "weights"},
       {R"("hugging_face/lora.json")", "an object belongs here"}};
-  for (const auto& [entry, message] : wrong)
-    CHECK_MESSAGE(adapter(entry).find(message) != std::string::npos, adapter(entry));
+  for (const auto& each : wrong)
+    CHECK_MESSAGE(adapter(each.first).find(each.second) != std::string::npos, adapter(each.first));
   CHECK(said(R"({"change": {}, "model_type": "own"})").find("model_type") != std::string::npos);
   CHECK(said(R"({"change": "hugging_face/none.json"})").find("none.json") != std::string::npos);
   CHECK(said(R"({"change": {}})", "").find("there is no mapping to change: no file that this one extends has any") !=

@@ -92,8 +92,9 @@ TEST_CASE("every op is written and read back, or is one of those that ONNX canno
   int kept = 0, others = 0;
   // The float32 inputs of the samples also as other dtypes, where the op takes them.
   for (const Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::float16, Dtype::int64, Dtype::int32, Dtype::boolean})
-    for (const auto& [name, op] : builtin_ops().ops()) {
-      CAPTURE(name);
+    for (const auto& entry : builtin_ops().ops()) {
+      const auto& [name, op] = entry;
+      CAPTURE(entry.first);
       CAPTURE(name_of(dtype));
       const bool first = dtype == Dtype::float32;
       const op_samples::Sample sample = op_samples::sample_of(*op);
@@ -253,8 +254,9 @@ TEST_CASE("a file with open sizes computes shapes, ranges and bounds from the sh
          options.axis = 1;
          return scan(step, {x}, {zeros(x.tape(), {b})}, options).outputs[0];
        }}};
-  for (const auto& [name, compute] : cases) {
-    CAPTURE(name);
+  for (const auto& each : cases) {
+    const auto& [name, compute] = each;
+    CAPTURE(each.first);
     const OnnxRecord record = recording(compute);
     save_onnx(folder.path("open_" + name), {"b", "t"}, record);
     CHECK(open_onnx(folder.path("open_" + name)).inputs()[0].names == std::vector<std::string>{"b", "t"});

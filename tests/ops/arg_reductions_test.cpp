@@ -42,6 +42,16 @@ TEST_CASE("op argmax: many short rows and columns, with ties, zeros of both sign
     }
 }
 
+TEST_CASE("op argmax: long rows of the lowest numbers and of -infinity") {
+  const float infinity = std::numeric_limits<float>::infinity(), lowest = std::numeric_limits<float>::lowest();
+  xt::xarray<float> x = xt::xarray<float>::from_shape({3, 80});
+  x.fill(-infinity);
+  x(1, 7) = x(1, 70) = lowest;
+  x(2, 79) = nan_value;
+  CHECK(played_on<float>([](const Vars& v) { return argmax(v[0]); }, {x}).to<std::int64_t>() ==
+        xt::xarray<std::int64_t>{0, 7, 79});
+}
+
 TEST_CASE("op top_k: descending order, ties keep their order, gradients, golden values, refusals") {
   check_golden("ops_pointwise.json", "top_k");
   Tape tape;

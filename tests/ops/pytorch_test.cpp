@@ -66,7 +66,8 @@ TEST_CASE("each op has 20 cases of PyTorch, or a reason why not") {
                                                    {"stop_gradient", ours},
                                                    {"watch", ours}};
   const std::map<std::string, int> counts = count_golden();
-  for (const auto& [name, op] : builtin_ops().ops()) {
+  for (const auto& entry : builtin_ops().ops()) {
+    const std::string& name = entry.first;
     INFO(name);
     const auto found = counts.find(name);
     const bool enough = found != counts.end() && found->second >= 20;

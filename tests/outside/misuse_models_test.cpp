@@ -125,7 +125,7 @@ std::vector<Row> rows_of_files(World& w) {
 }
 
 std::vector<Row> rows_of_models(World& w) {
-  const auto moved = [&w] {
+  const auto moved = [] {
     Model model = Model::parse(small_model);
     const Model taken(std::move(model));
     return model;
@@ -154,7 +154,7 @@ std::vector<Row> rows_of_models(World& w) {
       {"Model::parse", "no dtype for weights", "int32",
        [] { Model::parse(small_model, with(&ModelOptions::weights, Dtype::int32)); }},
       {"Model::parse", "no steps", "steps",
-       [&w] {
+       [] {
          Model m = Model::parse(small_model, with(&ModelOptions::max_steps, -1));
          m.player("logits", Mode::eval, {{"b", 1}, {"t", 1}});
        }},

@@ -182,8 +182,8 @@ std::vector<Row> rows_of_texts(World& w) {
     const TextBatches taken = std::move(batches);
     return batches;
   };
-  const auto with_blank = [&w](const auto& fill) {
-    return [&w, fill] {
+  const auto with_blank = [](const auto& fill) {
+    return [fill] {
       BatchArrays other = {{"tokens", Array(Dtype::int64, {1, 1})}};
       fill(other);
       CHECK(other.at("targets").shape() == Shape({2, 3}));

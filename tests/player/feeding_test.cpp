@@ -136,7 +136,7 @@ TEST_CASE("constants and assignments are short") {
   CHECK(evaluate(tape.constant({1, 2, 3}))(2) == 3);
   CHECK(tape.constant({1, 2, 3}).dtype() == Dtype::int64);
   CHECK(tape.constant({true, false}).dtype() == Dtype::boolean);
-  CHECK_THROWS_AS(Tape(Dtype::int32), DtypeError);
+  CHECK_THROWS_AS(Tape{Dtype::int32}, DtypeError);
 
   const Var x = tape.constant({1.0, 2.0, 3.0});
   Var y = x;

@@ -104,9 +104,10 @@ TEST_CASE("few elements: each op gives the bits that it gives among many") {
   const std::vector<double> values = {-1,     0.5, 2,    -0.0, 0,    infinity, -infinity, std::nan(""),
                                       1e-310, 3,   -2.5, 7,    1e30, 0.1,      -1.0 / 3,  40};
   const std::int64_t size = static_cast<std::int64_t>(values.size()), times = 300;
-  for (const auto& [name, op] : ops)
+  for (const auto& each : ops)
     for (const Dtype dtype : {Dtype::float64, Dtype::float32}) {
-      CAPTURE(name);
+      const auto& op = each.second;
+      CAPTURE(each.first);
       CAPTURE(name_of(dtype));
       Array many(Dtype::float64, {times, size}), others(Dtype::float64, {times, size});
       for (std::int64_t i = 0; i < times * size; ++i) {
@@ -130,7 +131,7 @@ TEST_CASE("few elements: each op gives the bits that it gives among many") {
       const Array whole(player.view(all));
       const std::size_t bytes = size_of(whole.dtype());
       for (std::size_t i = 0; i < places.size(); ++i) {
-        const auto [row, count] = places[i];
+        const std::int64_t row = places[i].first, count = places[i].second;
         const Array part(player.view(parts[i + 1]));
         const auto* expected =
             static_cast<const std::byte*>(whole.data()) + static_cast<std::size_t>(row * size + size - count) * bytes;

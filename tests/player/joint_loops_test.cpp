@@ -70,10 +70,11 @@ TEST_CASE("joint loops: a product and a sum have the bits of two loops") {
          for (int i = 0; i < 5; ++i) y = (i % 2 == 0 ? y - x[3] * y : x[0] * y + tanh(y)) * x[4] - y * x[1];
          return Vars{y};
        }}};
-  for (const auto& [name, f] : functions)
+  for (const auto& each : functions)
     for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::bfloat16})
       for (const std::int64_t n : {0, 1, 2, 3, 4, 5, 16, 17, 700, 40000}) {
-        CAPTURE(name);
+        const Function& f = each.second;
+        CAPTURE(each.first);
         CAPTURE(name_of(dtype));
         CAPTURE(n);
         const std::vector<Array> truth = played(f, dtype, n, Passes::unfused());

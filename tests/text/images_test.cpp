@@ -580,7 +580,7 @@ TEST_CASE("images: errors of preprocessor_config.json") {
   const Folder folder;
   CHECK_HAS(error_of([&] { read_image_preparation(folder.path()); }),
             folder.path() + " has no preprocessor_config.json, which says how images are prepared; for images of 224");
-  for (const auto& [text, part] : {
+  for (const auto& each : {
            std::pair(R"([])", "line 1: an object belongs here"),
            {R"({"crop_pct": 0.9})", "'crop_pct' is a way of preparing images that is not supported; supported are"},
            {R"({"do_pad": true})", "'do_pad' is a way of preparing images"},
@@ -617,10 +617,10 @@ TEST_CASE("images: errors of preprocessor_config.json") {
            {R"({"image_processor_type": "CLIPImageProcessor", "resample": 3, "size": 224})", "has no one meaning"},
            {R"({"size": 3)", "line 1"},
        }) {
-    const std::string file = folder.write(preparation_file, text);
+    const std::string file = folder.write(preparation_file, each.first);
     const std::string error = error_of([&] { read_image_preparation(folder.path()); });
-    CAPTURE(text);
-    CHECK_HAS(error, part);
+    CAPTURE(each.first);
+    CHECK_HAS(error, each.second);
     CHECK_HAS(error, file);
   }
 }

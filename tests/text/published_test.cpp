@@ -193,7 +193,9 @@ TEST_CASE("unsupported settings in a tokenizer.json are errors with the line") {
 TEST_CASE("tokenizers of every kind: tokens, texts and pairs of Hugging Face's tokenizers") {
   const auto words = json_in(golden + "tokenizers/words.json");
   CHECK(words.size() == 7);
-  for (const auto& [kind, expected] : words.items()) {
+  for (const auto& item : words.items()) {
+    const std::string kind = item.key();
+    const auto& expected = item.value();
     CAPTURE(kind);
     const PublishedTokenizer tokenizer(read_text(golden + "tokenizers/" + kind + ".json"));
     for (const auto& each : expected["rows"]) {

@@ -51,7 +51,7 @@ void classify_lines(Model& model, const std::vector<std::string>& labels, const 
       }
     }
     const Array padded = token_array(texts, padding, length_unit);
-    const Array rows = padded.shape()[1] > most ? token_array(texts, padding) : padded;
+    const Array rows = padded.shape()[1] > most ? token_array(texts, padding) : Array(padded);
     const Array logits = model.play("logits", {{input, rows}})[0].value;
     print_labels(logits, rows.shape()[0], labels);
   }
