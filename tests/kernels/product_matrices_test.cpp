@@ -87,6 +87,10 @@ TEST_CASE("products in tiles agree with plain loops, whatever the sizes, the lay
     check_matrices<float>(make_tiles<float>, 1030, 20, 600, 1, 1, flips, false);
     check_matrices<double>(make_tiles<double>, 1100, 40, 30, 2, 2, flips, true);
   }
+  for (unsigned flips = 0; flips < 4; ++flips) {  // few rows by many prepared columns, which the tasks divide
+    check_matrices<float>(make_tiles<float>, 120, 520, 280, 1, 1, flips, true);
+    check_matrices<double>(make_tiles<double>, 64, 300, 470, 1, 1, flips, false);
+  }
   check_matrices<float>(make_tiles<float>, 1030, 4200, 20, 1, 1, 2, false);  // in more than one stage
   check_matrices<float>(make_tiles<float>, 5000, 20, 300, 1, 1, 1, false);   // terms of a that are far apart
   for (const std::int64_t batch : {1, 2, 18}) {                              // … and rather far, for many columns
