@@ -68,7 +68,7 @@ class Compiled {
 
   /// `function` takes one to eight vars, or Vars, and returns a Var or Vars. It is called once for each plan, with
   /// inputs of a new tape. The tape has the mode, default dtype and ops of `like`. Carries of `options` are not
-  /// supported.
+  /// supported. Throws Error if the function is empty.
   template <class F, class = std::enable_if_t<!std::is_same<std::decay_t<F>, Compiled>::value>>
   explicit Compiled(F function, const PlayerOptions& options = {}, const Tape& like = Tape())
       : Compiled(Recorded{}, function_of(std::move(function)), options, like) {}
@@ -87,9 +87,11 @@ class Compiled {
   void set_step(std::uint64_t random_step);
   void clear();  ///< Forgets all plans. Copies keep the plans that they have played.
 
-  /// Converts a function of one to eight vars, or of Vars, to a function of Vars.
+  /// Converts a function of one to eight vars, or of Vars, to a function of Vars. Throws Error if it is empty: a null
+  /// pointer, or a std::function without a target.
   template <std::size_t n = 1, class F>
   static Function function_of(F function) {
+    if constexpr (std::is_constructible<F, std::nullptr_t>::value) check_given(static_cast<bool>(function));
     if constexpr (std::is_invocable<F&, const Vars&>::value) {
       return [function = std::move(function)](const Vars& x) mutable { return listed(function(x)); };
     } else {
@@ -113,6 +115,7 @@ class Compiled {
   }
   static Vars listed(Var result) { return {std::move(result)}; }
   static Vars listed(Vars results) { return results; }
+  static void check_given(bool given);
   static void check_count(std::size_t given, std::size_t wanted);
 
   template <std::size_t n, class F, std::size_t... i>

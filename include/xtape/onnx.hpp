@@ -121,7 +121,7 @@ using OnnxRecord = std::function<SavedTape(const NamedSizes& sizes)>;
 ///
 /// Errors of the other save_onnx and of `record` propagate. Throws Error with the size and the node if the graph
 /// depends on a size in another way. Throws Error if there are no or more than 4 dynamic dimensions, a name occurs
-/// twice, or options.inputs is not empty.
+/// twice, `record` is empty, or options.inputs is not empty.
 void save_onnx(const std::string& path, const std::vector<std::string>& open, const OnnxRecord& record,
                const OnnxSaveOptions& options = {});
 

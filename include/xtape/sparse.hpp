@@ -43,7 +43,7 @@ SparsityPattern hessian_sparsity(const Var& output, const Var& input, Caller cal
 /// the columns of a colour then contains all their elements (Curtis, Powell and Reid, 1974, On the estimation of sparse
 /// Jacobian matrices). The algorithm is greedy, and starts with the columns that have the most elements. The three
 /// colourings throw ShapeError if the pattern's shape does not have two sizes, and Error if an element is outside the
-/// shape or given twice.
+/// shape or given twice, or if the memory left is too small for tables of this many rows and columns.
 std::vector<std::int64_t> colour_columns(const SparsityPattern& pattern);
 /// Returns a colour for each row, in the same way.
 std::vector<std::int64_t> colour_rows(const SparsityPattern& pattern);

@@ -53,8 +53,8 @@ struct Node {
   SharedList<ValueType> outputs;  ///< The type of each output.
   Attributes attributes;
   Site site;
-  bool fused = false;  ///< Whether `grad` or `scan` recorded the node for a fusion rule.
-  bool early = false;  ///< Whether `jvp` recorded the node. Players run it as soon as its inputs are available.
+  bool fused = false;        ///< Whether `grad` or `scan` recorded the node for a fusion rule.
+  bool early = false;        ///< Whether `jvp` recorded the node. Players run it as soon as its inputs are available.
   std::uint32_t serial = 0;  ///< Unique on its tape. A var with a different serial is stale.
   /// The enclosed nodes of an op that repeats, recomputes or fuses nodes (scan, checkpoint).
   std::shared_ptr<const Tape> body;
@@ -105,7 +105,8 @@ class Var {
   /// Indexes the var, with one index per axis in order: x.at(0), x.at(all, -1), x.at("...", Slice(1, 3)). Axes without
   /// an index stay whole. Recorded as `slice` and `reshape`. Throws ShapeError if an index is out of range or there are
   /// more indices than axes.
-  Var at(const Index& a, const Index& b = {}, const Index& c = {}, const Index& d = {}, Caller caller = Caller::here()) const;
+  Var at(const Index& a, const Index& b = {}, const Index& c = {}, const Index& d = {},
+         Caller caller = Caller::here()) const;
   /// The same for any number of indices.
   Var at(std::initializer_list<Index> indices, Caller caller = Caller::here()) const;
 
@@ -211,7 +212,7 @@ class Tape {
   /// outlive the tape and its players.
   const OpTable* ops() const;
   void set_ops(const OpTable& table);  ///< The table must contain all ops of the tape, if the tape is to be saved.
-  std::size_t size() const;  ///< The number of nodes.
+  std::size_t size() const;            ///< The number of nodes.
   // These functions throw HandleError if there is no such node or value. References are valid as long as the node is on
   // the tape.
   const Node& node(std::size_t index) const;
@@ -357,12 +358,18 @@ Vars apply(const Op& op, const std::vector<Operand>& operands, const Attributes&
            Caller caller = Caller::here());
 Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes = {},
            Caller caller = Caller::here());
-/// The same for operands that are all vars, such as the inputs of an op's rule.
-template <class List, class = std::enable_if_t<std::is_same<std::decay_t<List>, Vars>::value>>
-Vars apply(const Op& op, List&& operands, const Attributes& attributes = {}, Caller caller = Caller::here()) {
+/// The same for operands in a vector of Vars or Operands, such as the inputs of an op's rule. A template, because a
+/// vector brings std::apply into the overload resolution, which would otherwise match better.
+template <class AnyOp, class List,
+          class = std::enable_if_t<std::is_same<std::remove_const_t<AnyOp>, Op>::value &&
+                                   (std::is_same<std::decay_t<List>, Vars>::value ||
+                                    std::is_same<std::decay_t<List>, std::vector<Operand>>::value)>>
+Vars apply(AnyOp& op, List&& operands, const Attributes& attributes = {}, Caller caller = Caller::here()) {
   std::vector<Operand> list;
-  for (const Var& each : operands) list.emplace_back(each, caller);
-  return apply(op, list, attributes, caller);
+  list.reserve(operands.size());
+  for (const auto& each : operands) list.emplace_back(each, caller);
+  const Op& called = op;
+  return apply(called, static_cast<const std::vector<Operand>&>(list), attributes, caller);
 }
 
 /// Calls `function` on `inputs` and encloses the recorded nodes as the body of one node. Returns the results of this

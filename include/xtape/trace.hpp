@@ -14,7 +14,8 @@ namespace xtape {
 /// record while another thread calls any other function of the trace.
 class Trace {
  public:
-  explicit Trace(std::size_t capacity = std::size_t{1} << 18);  ///< The number of events, of 40 bytes each.
+  /// `capacity` is the number of events, of 40 bytes each. Throws Error if the memory left is too small for them.
+  explicit Trace(std::size_t capacity = std::size_t{1} << 18);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace();

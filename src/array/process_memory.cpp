@@ -137,4 +137,10 @@ void require_memory_left(std::size_t bytes, const std::string& what) {
   throw OutOfMemory("out of memory: " + what + " takes " + bytes_text(bytes) + ", and " + memory_left_text());
 }
 
+void require_memory_left(std::size_t count, std::size_t each, const std::string& what) {
+  std::size_t bytes = 0;
+  if (__builtin_mul_overflow(count, each, &bytes)) bytes = std::numeric_limits<std::size_t>::max();
+  require_memory_left(bytes, what);
+}
+
 }  // namespace xtape

@@ -46,5 +46,8 @@ class OutOfMemory : public Error {
 /// Throws OutOfMemory "out of memory: WHAT takes 3.00 GiB, and 1.20 GiB are left (…)" if `bytes` exceeds the remaining
 /// memory. Queries the system only for large sizes.
 void require_memory_left(std::size_t bytes, const std::string& what);
+/// The same for `count` elements of `each` bytes. Use it before a table whose length the caller chooses: a vector that
+/// is too long throws std::length_error.
+void require_memory_left(std::size_t count, std::size_t each, const std::string& what);
 
 }  // namespace xtape

@@ -122,6 +122,7 @@ void save_onnx(const std::string& path, const NamedVars& outputs, const OnnxSave
 void save_onnx(const std::string& path, const std::vector<std::string>& open, const OnnxRecord& record,
                const OnnxSaveOptions& options) {
   with_path(path, [&] {
+    if (!record) throw Error("the function that records the computation is empty");
     if (!options.inputs.empty()) throw Error("with open sizes, the inputs of the file are those that `record` returns");
     onnx::OpenGraph graph = onnx::with_open_sizes(open, [&](const NamedSizes& sizes) {
       const SavedTape recorded = record(sizes);

@@ -215,8 +215,7 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
   return outputs;
 }
 
-Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes,
-           Caller caller) {
+Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const Attributes& attributes, Caller caller) {
   const Caller place = place_of(operands, caller);
   return naming(op, operands, place, [&] {
     for (const Operand& operand : operands)
@@ -228,6 +227,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
     Rollback rollback(tape);
     const Vars inputs = promoted(tape, op, operands);
     Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
+    if (outputs.empty()) throw Error("its function `record` returns no var: an op has at least one result");
     if (op.results != 0) outputs.resize(std::min(outputs.size(), op.results));
     rollback.keep();
     return outputs;

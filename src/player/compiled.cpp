@@ -24,6 +24,10 @@ ArrayView ArrayOrNumber::view(Dtype real) const {
   return array_of({*number_}, dtype, {});
 }
 
+void Compiled::check_given(bool given) {
+  if (!given) throw Error("the function to record is empty: give a function of vars, which returns a Var or Vars");
+}
+
 void Compiled::check_count(std::size_t given, std::size_t wanted) {
   if (given != wanted)
     throw Error("the compiled function takes " + std::to_string(wanted) + " arrays, not " + std::to_string(given));

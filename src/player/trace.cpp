@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "process_memory.hpp"
 #include "traced_plan.hpp"
 
 namespace xtape {
@@ -48,7 +49,10 @@ std::vector<std::size_t> alive(const PlannedProgram& planned) {
 }  // namespace
 
 struct Trace::Data {
-  explicit Data(std::size_t capacity) : recorded(capacity) {}
+  explicit Data(std::size_t capacity) {
+    require_memory_left(capacity, sizeof(Event), "a trace of " + std::to_string(capacity) + " events");
+    recorded.resize(capacity);
+  }
 
   void add(const Event& event) {
     const std::size_t place = next.fetch_add(1, std::memory_order_relaxed);

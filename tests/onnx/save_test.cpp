@@ -283,6 +283,7 @@ TEST_CASE("open sizes that a file cannot have are errors, which name the size an
   };
   CHECK(refusal({"b", "t"}, recording(deep)).find("' depends on the size b in") != std::string::npos);
   const auto same = [](const Var& x, std::int64_t, std::int64_t) { return tanh(x); };
+  CHECK(refusal({"b"}, {}) == "the function that records the computation is empty");
   CHECK(refusal({}, recording(same)) == "a file has 1 to 4 open sizes, got 0");
   CHECK(refusal({"a", "b", "c", "d", "e"}, recording(same)) == "a file has 1 to 4 open sizes, got 5");
   CHECK(refusal({"t", "t"}, recording(same)) == "two open sizes are named 't'");

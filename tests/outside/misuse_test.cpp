@@ -36,17 +36,33 @@ Node node_of(const Op& op, std::vector<ValueId> inputs, std::vector<ValueType> o
   return node;
 }
 
-/// An op whose lowering gives functions that are empty.
-Op empty_op(bool tile) {
+Op own_op(const std::string& name) {
   Op op;
-  op.name = tile ? "no_tile" : "no_kernel";
+  op.name = name;
   op.doc = "Nothing.";
   op.inputs = {{"x", Accept::floating}};
   op.shape = [](const OpCall& call) { return std::vector<ValueType>{call.inputs[0]}; };
+  return op;
+}
+
+/// An op whose lowering gives functions that are empty.
+Op empty_op(bool tile) {
+  Op op = own_op(tile ? "no_tile" : "no_kernel");
   if (tile)
     op.lowering.tile = [](const KernelCall&) { return TileFunction(); };
   else
     op.lowering.kernel = [](const KernelCall&) { return Kernel(); };
+  return op;
+}
+
+/// An op whose kernel does nothing, after `change`.
+Op changed_op(const std::function<void(Kernel&)>& change) {
+  Op op = own_op("changed");
+  op.lowering.kernel = [change](const KernelCall&) {
+    Kernel kernel{[](const KernelArguments&) {}};
+    change(kernel);
+    return kernel;
+  };
   return op;
 }
 
@@ -287,6 +303,23 @@ std::vector<Row> rows_of_players(World& w) {
        [&w] { Player(w.tape, apply(no_kernel, {w.x})); }},
       {"Player::Player", "an empty tile function", "no_tile: its lowering gives an empty tile function",
        [&w] { Player(w.tape, apply(no_tile, {w.x})); }},
+      {"Player::Player", "a kernel that prepares without fixed inputs",
+       "changed: its lowering gives a kernel that prepares",
+       [&w] {
+         static const Op prepares = changed_op([](Kernel& kernel) { kernel.prepare = kernel.run; });
+         Player(w.tape, apply(prepares, {w.x}));
+       }},
+      {"Player::Player", "scratch beyond all memory",
+       "changed: its lowering gives a kernel that needs 18446744073709551615",
+       [&w] {
+         static const Op greedy = changed_op([](Kernel& kernel) { kernel.scratch_bytes = SIZE_MAX; });
+         Player(w.tape, apply(greedy, {w.x}));
+       }},
+      {"Player::Player", "prepared data beyond all memory", "changed: its lowering gives a kernel that needs",
+       [&w] {
+         static const Op greedy = changed_op([](Kernel& kernel) { kernel.prepared_bytes = SIZE_MAX; });
+         Player(w.tape, apply(greedy, {w.x}));
+       }},
       {"Player::Player", "two carries in one memory", "is also that of",
        [&w] {
          const Var a = w.tape.input("a", {3}), b = w.tape.input("b", {3});
@@ -296,7 +329,8 @@ std::vector<Row> rows_of_players(World& w) {
        }},
       {"compile", "nothing to play", "at least one output", [&w] { compile(w.tape, {}); }},
       {"compile", "foreign", "", [&w] { CHECK_THROWS_AS(compile(w.tape, {w.foreign}), HandleError); }},
-      {"compile", "a tape that has ended", "", [] {
+      {"compile", "a tape that has ended", "",
+       [] {
          std::optional<Player> player;
          Var y;
          {
@@ -394,52 +428,52 @@ TEST_CASE("misuse of arrays, tapes and players is an Error, or works as the tabl
 
 TEST_CASE("the table has every function of tapes, vars and players that can be misused") {
   check_complete<World>(rows_of_all, {"attributes.hpp", "tape.hpp", "player.hpp", "compiled.hpp"},
-                                {"ArrayOrNumber::view",
-                                 "ArraysOrNumbers::list",
-                                 "Tape::mode",
-                                 "Tape::default_dtype",
-                                 "Tape::ops",
-                                 "Tape::set_ops",
-                                 "Tape::capacity",
-                                 "Tape::states",
-                                 "Tape::to_dot",
-                                 "Tape::blank",
-                                 "Tape::out_of_call",
-                                 "Tape::in_fused_call",
-                                 "Tape::results",
-                                 "Var::empty",
-                                 "Compiled::step",
-                                 "Compiled::set_step",
-                                 "Compiled::clear",
-                                 "Executable::plan",
-                                 "Executable::threads",
-                                 "Executable::tape",
-                                 "Executable::outputs",
-                                 "Executable::options",
-                                 "Compiled::function_of",
-                                 "Var::bool",
-                                 "Var::shape",
-                                 "Var::dtype",
-                                 "Var::rank",
-                                 "Argument::caller",
-                                 "Operand::caller",
-                                 "Operand::is_literal",
-                                 "Operand::literal",
-                                 "Operand::var",
-                                 "Attributes::find",
-                                 "Attributes::items",
-                                 "Attributes::set",
-                                 "attribute_of",
-                                 "name_of",
-                                 "to_string",
-                                 "MemoryError::least",
-                                 "Passes::reference",
-                                 "Passes::unfused",
-                                 "Plan::peak_bytes",
-                                 "make_arena",
-                                 "make_packed_weights",
-                                 "repack"},
-                                50);
+                        {"ArrayOrNumber::view",
+                         "ArraysOrNumbers::list",
+                         "Tape::mode",
+                         "Tape::default_dtype",
+                         "Tape::ops",
+                         "Tape::set_ops",
+                         "Tape::capacity",
+                         "Tape::states",
+                         "Tape::to_dot",
+                         "Tape::blank",
+                         "Tape::out_of_call",
+                         "Tape::in_fused_call",
+                         "Tape::results",
+                         "Var::empty",
+                         "Compiled::step",
+                         "Compiled::set_step",
+                         "Compiled::clear",
+                         "Executable::plan",
+                         "Executable::threads",
+                         "Executable::tape",
+                         "Executable::outputs",
+                         "Executable::options",
+                         "Compiled::function_of",
+                         "Var::bool",
+                         "Var::shape",
+                         "Var::dtype",
+                         "Var::rank",
+                         "Argument::caller",
+                         "Operand::caller",
+                         "Operand::is_literal",
+                         "Operand::literal",
+                         "Operand::var",
+                         "Attributes::find",
+                         "Attributes::items",
+                         "Attributes::set",
+                         "attribute_of",
+                         "name_of",
+                         "to_string",
+                         "MemoryError::least",
+                         "Passes::reference",
+                         "Passes::unfused",
+                         "Plan::peak_bytes",
+                         "make_arena",
+                         "make_packed_weights",
+                         "repack"},
+                        50);
 }
 
 TEST_CASE("temporaries move into feeds and lists of named arrays") {

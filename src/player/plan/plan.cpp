@@ -111,8 +111,7 @@ class Planner {
     const bool held = kind == BufferKind::parameter || kind == BufferKind::constant;
     Array given;
     if (held) given = node.storage;
-    if (kind == BufferKind::carry)
-      given = options_.carries[carry - program_.carries.begin()].memory;
+    if (kind == BufferKind::carry) given = options_.carries[carry - program_.carries.begin()].memory;
     if (!given) require_memory(node, type, memory_limit_);
     places_.memory.back() = std::move(given);
     if (kind == BufferKind::input) result_.inputs.push_back({node.name, buffer, type});
@@ -251,6 +250,17 @@ class Planner {
     add_step(std::move(step), in_, out_);
   }
 
+  /// Throws Error if a lowering made a kernel that cannot run.
+  static void check_kernel(const Kernel& kernel, const KernelCall& call, const std::string& op) {
+    if (!kernel.run) throw Error(op + ": its lowering gives a kernel without a function");
+    if (kernel.prepare && std::ranges::find(call.fixed, true) == call.fixed.end())
+      throw Error(op + ": its lowering gives a kernel that prepares data, but no input is fixed (KernelCall::fixed)");
+    constexpr std::size_t most = std::size_t{1} << 62;
+    for (const std::size_t bytes : {kernel.scratch_bytes, kernel.prepared_bytes})
+      if (bytes > most)
+        throw Error(op + ": its lowering gives a kernel that needs " + std::to_string(bytes) + " bytes of memory");
+  }
+
   /// Creates the kernel of `call_`. Equal calls share the kernel.
   SharedKernel make_shared_kernel(std::int32_t index, const Node& node) {
     KernelCall call = call_.kernel_call();
@@ -258,10 +268,10 @@ class Planner {
     call.seed = options_.seed;
     call.precision = options_.precision;
     Cost cost = cost_of(call);
-    Kernel kernel = runs_in_tiles(*node.op)  ? make_elementwise(call)
+    Kernel kernel = runs_in_tiles(*node.op)   ? make_elementwise(call)
                     : node.op->lowering.steps ? make_stepped(call, options_, zeros_of(index), cost)
                                               : make_kernel(call, node.site);
-    if (!kernel.run) throw Error(node.op->name + ": its lowering gives a kernel without a function");
+    check_kernel(kernel, call, node.op->name);
     const SharedKernel shared{std::make_shared<const Kernel>(std::move(kernel)), cost};
     made_.add(call, shared);
     return shared;

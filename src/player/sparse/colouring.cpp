@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "process_memory.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {
@@ -146,6 +147,10 @@ void check_pattern(const SparsityPattern& pattern, const std::string& what) {
         pattern.columns[i] >= pattern.shape[1])
       throw Error(what + ": element " + at(pattern, i) + " of the pattern is outside of its shape " +
                   to_string(pattern.shape));
+  // The largest tables of the colourings have a few numbers for each row and each column.
+  for (const std::int64_t count : pattern.shape)
+    require_memory_left(static_cast<std::size_t>(count), 4 * sizeof(std::int64_t),
+                        what + ": a pattern of shape " + to_string(pattern.shape));
   const Adjacency rows(pattern.rows, pattern.columns, pattern.shape[0]);
   std::vector<std::int64_t> last(static_cast<std::size_t>(pattern.shape[1]), -1);
   for (std::int64_t row = 0; row < rows.count(); ++row)
