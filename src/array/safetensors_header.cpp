@@ -70,10 +70,11 @@ class Header {
     const Json& offsets = entry["data_offsets"];
     Described result;
     result.name = name;
-    result.stored = dtype.is_string() ? stored_type(dtype.get<std::string>()) : nullptr;
+    if (!dtype.is_string()) fail(where + "has a dtype that is not a string");
+    result.stored = stored_type(dtype.get<std::string>());
     if (result.stored == nullptr)
-      fail(where + "has the dtype " + dtype.dump() +
-           ", which xtape does not support");
+      throw FileError("'" + path_ + "': array '" + name + "' has the dtype " + dtype.dump() +
+                      ", which xtape does not support: convert it to one of " + stored_names());
     if (!shape.is_array() || shape.size() > Shape::max_rank || !std::ranges::all_of(shape, is_count))
       fail(where + "has a shape that is not a list of at most 10 sizes");
     if (!offsets.is_array() || offsets.size() != 2 || !is_count(offsets[0]) || !is_count(offsets[1]))
@@ -175,8 +176,8 @@ std::string header_of(const std::vector<ArrayFile::Entry>& entries, const std::v
     for (const ArrayFile::Entry& entry : entries) {
       const std::uint64_t end = offset + static_cast<std::uint64_t>(checked_bytes(entry.dtype, entry.shape));
       const std::vector<std::int64_t> shape(entry.shape.begin(), entry.shape.end());
-      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.dtype)) + R"(","shape":)" +
-                          Json(shape).dump() + R"(,"data_offsets":)" + Json({offset, end}).dump() + "}");
+      add(entry.name, R"({"dtype":")" + std::string(stored_name(entry.dtype)) + R"(","shape":)" + Json(shape).dump() +
+                          R"(,"data_offsets":)" + Json({offset, end}).dump() + "}");
       offset = end;
     }
   } catch (const Json::exception&) {

@@ -44,6 +44,12 @@ const Stored* stored_type(const std::string& name) {
   return found == types().end() ? nullptr : &found->second;
 }
 
+std::string stored_names() {
+  std::string names;
+  for (const auto& type : types()) names += (names.empty() ? "" : ", ") + type.first;
+  return names;
+}
+
 Conversion widening(Dtype from, Dtype to) {
   const auto of_half = [to](auto half) -> Conversion {
     using From = decltype(half);

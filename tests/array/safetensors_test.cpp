@@ -180,8 +180,16 @@ TEST_CASE("an inconsistent file is refused with the reason") {
             .starts_with("its header, line 1, column 6: a value belongs here after the key \"a\", but the text ends"));
   CHECK(refused(file_of("[1, 2]", "")) == "its header is not a JSON object");
   CHECK(refused(file_of(R"({"a": 3})", "")) == "array 'a' has no dtype, shape and data_offsets");
-  CHECK(refused(file_of(one("\"F8\"", "[1]", "[0,1]"), four)) ==
-        "array 'a' has the dtype \"F8\", which xtape does not support");
+  for (const std::string dtype : {"F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F6_E2M3", "C64", "U64", "Ü", "\\u001b"}) {
+    CAPTURE(dtype);
+    const std::string said = refused(file_of(one("\"" + dtype + "\"", "[1]", "[0,1]"), four));
+    CHECK(said.ends_with(
+        "': array 'a' has the dtype \"" + dtype +
+        "\", which xtape does not support: convert it to one of BF16, BOOL, F16, F32, F64, I16, I32, I64, "
+        "I8, U16, U32, U8"));
+    CHECK(said.find("whole") == std::string::npos);
+  }
+  CHECK(refused(file_of(one("8", "[1]", "[0,1]"), four)).ends_with("array 'a' has a dtype that is not a string"));
   CHECK(refused(file_of(one("\"F32\"", "[-1]", "[0,4]"), four)) ==
         "array 'a' has a shape that is not a list of at most 10 sizes");
   CHECK(refused(file_of(one("\"F32\"", "[1,1,1,1,1,1,1,1,1,1,1]", "[0,4]"), four)) ==
