@@ -7,6 +7,12 @@
 
 namespace xtape {
 
+/// The byte-order mark of UTF-8. Readers of text skip it at the beginning of a file.
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+/// Returns "UTF-16" or "UTF-32" if the text begins with the byte-order mark of this encoding, otherwise nullptr.
+const char* other_encoding(std::string_view text);
+
 /// Returns the number of bytes of the character that begins at byte `at`, or 0 if no valid character begins there.
 std::size_t character_length(std::string_view text, std::size_t at);
 

@@ -7,7 +7,9 @@
 #include <unordered_map>
 
 #include "caret.hpp"
+#include "characters.hpp"
 #include "json_text.hpp"
+#include "process_memory.hpp"
 
 namespace xtape {
 
@@ -18,17 +20,18 @@ class JsonReader {
   JsonReader(JsonText& json, JsonNumbers numbers) : json_(json), text_(json.text_), numbers_(numbers) {}
 
   void run() {
-    const std::size_t first = text_.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0;
+    const std::size_t first = text_.starts_with(byte_order_mark) ? byte_order_mark.size() : 0;
     find_lines(first);
     if (text_.size() >> 32 != 0)
       json_.fail(json_.file_ + ": the text is too long: JSON text must be smaller than 4 GiB");
     if (text_.find_first_not_of(" \t\r\n", first) == std::string::npos)
       json_.fail(json_.file_ + ": the text is empty: JSON text must contain a value");
-    if (text_.compare(0, 2, "\xFF\xFE") == 0 || text_.compare(0, 2, "\xFE\xFF") == 0)
-      json_.fail_at(0, "this is UTF-16: JSON text must be UTF-8");
+    if (const char* other = other_encoding(text_))
+      json_.fail_at(0, std::string("this is ") + other + ": JSON text must be UTF-8");
     // The parser would interpret a NUL as the end of the text.
     if (const std::size_t nul = text_.find('\0'); nul != std::string::npos)
       json_.fail_at(nul, "a NUL byte is not allowed in JSON text");
+    check_memory();
     if (numbers_ == JsonNumbers::any) hide_infinities();
     Json::sax_parse(Bytes(this, first), Bytes(this, text_.size()), this);
     note_places();
@@ -87,6 +90,17 @@ class JsonReader {
   }
 
  private:
+  void check_memory() const {
+    constexpr std::size_t value_bytes = 128;  // about the size of a value with its key, besides the text
+    const auto precedes_value = [](char each) { return each == ',' || each == '[' || each == '{'; };
+    try {
+      require_memory_left(value_bytes * static_cast<std::size_t>(std::ranges::count_if(text_, precedes_value)),
+                          "its content");
+    } catch (const OutOfMemory& error) {
+      json_.fail(json_.file_ + ": " + error.what());
+    }
+  }
+
   struct Level {
     Json value;
     std::string key;  // the key of the next entry
@@ -248,8 +262,7 @@ class JsonReader {
     const auto parsing = [&](const char* context) {
       return what.find(std::string("while parsing ") + context) != std::string::npos;
     };
-    if (levels_.empty())
-      return begins_.empty() ? "a value belongs here" : "nothing may follow the end of the value";
+    if (levels_.empty()) return begins_.empty() ? "a value belongs here" : "nothing may follow the end of the value";
     const Level& level = levels_.back();
     const bool first = level.value.empty();
     const std::string named = "\"" + (parsing("object - ") ? last_key(level) : level.key) + "\"";

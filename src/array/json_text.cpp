@@ -74,7 +74,13 @@ void hide_infinities(Json& value) {
 std::string indented(const Json& value) {
   Json hidden = value;
   hide_infinities(hidden);
-  std::string text = hidden.dump(2) + "\n";
+  std::string text;
+  try {
+    text = hidden.dump(2) + "\n";
+  } catch (const Json::exception&) {
+    throw Error("JSON text must be UTF-8, but a text in it is not: " +
+                hidden.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
   constexpr std::string_view begin = "\"\\u0001";
   for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos;) {
     text.erase(text.find('"', at + 1), 1);

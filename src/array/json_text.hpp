@@ -67,7 +67,7 @@ class JsonText {
 };
 
 /// Returns the text of a value, indented and with a line feed at its end. Numbers that are not finite are spelt as in
-/// JsonNumbers::any.
+/// JsonNumbers::any. Throws Error if a text in the value is not UTF-8.
 std::string indented(const Json& value);
 
 /// A value inside a text. The node keeps the text alive. If the value has another type, every accessor throws an error

@@ -10,6 +10,7 @@
 
 #include "characters.hpp"
 #include "files.hpp"
+#include "process_memory.hpp"
 #include "stored_types.hpp"
 #include "xtape/error.hpp"
 #include "xtape/npy.hpp"
@@ -182,6 +183,7 @@ Array read_npy(const NpyBytes& bytes, const std::string& where) {
   if (left != static_cast<std::uint64_t>(wanted))
     fail("its elements of shape " + to_string(header.shape) + " take " + std::to_string(wanted) + " bytes, but " +
          std::to_string(left) + " follow the header");
+  require_memory_left(static_cast<std::size_t>(checked_bytes(header.stored->dtype, header.shape)), "'" + where + "'");
   Array array(header.stored->dtype, header.shape);
   auto* const to = static_cast<std::byte*>(array.data());
   if (header.stored->convert == nullptr) {

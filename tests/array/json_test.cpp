@@ -73,6 +73,8 @@ TEST_CASE("a byte-order mark in front of JSON is skipped") {
   CHECK(error_of("\xEF\xBB\xBF") == "a.json: the text is empty: JSON text must contain a value");
   CHECK(error_of(std::string("\xFF\xFE{\0}\0", 6))
             .find("a.json, line 1, column 1: this is UTF-16: JSON text must be UTF-8") == 0);
+  CHECK_THROWS_WITH_AS(indented(Json{{"a", {"b", "c\xE9"}}}),
+                       "JSON text must be UTF-8, but a text in it is not: {\"a\":[\"b\",\"c\uFFFD\"]}", Error);
 }
 
 TEST_CASE("an empty JSON text is reported as empty") {

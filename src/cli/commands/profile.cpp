@@ -155,7 +155,8 @@ void print_json(const TrainingProfile& profile, const std::vector<Row>& rows, bo
     if (!fusion.miss.empty()) json["rules"].back()["miss"] = fusion.miss;
   }
   if (!prediction.is_null()) json["expected"] = prediction;
-  std::cout << json.dump(2) << '\n';
+  // A file's name need not be UTF-8.
+  std::cout << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
 void write_trace(const Trace& trace, const std::string& path) {
