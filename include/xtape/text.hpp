@@ -27,13 +27,13 @@ struct ReadOptions {
   std::int64_t max_line = 0;  ///< The most bytes of a line, without its end. 0: no limit.
 };
 
-/// Returns the contents of a file. Throws FileError with the path and the reason if the file cannot be read, a line is
-/// too long, or the text is larger than the available memory.
+/// Returns the text of a file, plain or compressed by gzip, without a byte-order mark at its beginning. Throws
+/// FileError with the path and the reason if the file cannot be read, begins with the byte-order mark of UTF-16 or
+/// UTF-32, has a line that is too long, or is larger than the available memory. Throws FileError if a compressed file
+/// is truncated, damaged, or both larger than 64 MiB and more than 200 times its compressed size.
 std::string read_text(const std::string& path, const ReadOptions& options = {});
 
-/// Returns the lines of a file, plain or compressed by gzip, without their ends (LF or CR LF). Errors are those of
-/// read_text. Throws FileError if a compressed file is truncated, damaged, or both larger than 64 MiB and more than 200
-/// times its compressed size.
+/// Returns the lines of read_text, without their ends (LF or CR LF).
 std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options = {});
 
 /// Reports slow inputs. Later calls of read_text and read_lines call `tell` while they read a file that is not a
@@ -180,7 +180,7 @@ struct DataRows {
 };
 
 struct RowBatchesOptions {
-  std::int64_t rows = 64;   ///< Rows per batch, if tokens is 0.
+  std::int64_t rows = 64;  ///< Rows per batch, if tokens is 0.
   /// If not 0, a batch has as many rows as fit into this many tokens per column, at least one.
   std::int64_t tokens = 0;
   std::int64_t bucket = 2;  ///< Lengths are rounded up to multiples of this number, which limits the number of shapes.
@@ -227,11 +227,12 @@ using TableTexts = std::vector<std::vector<std::string>>;
 struct TableOptions {
   std::size_t columns = 2;      ///< Fields per line.
   bool more = false;            ///< Whether lines may have more fields, which are ignored.
-  char delimiter = '\t';        ///< The separator of fields. Unless it is a tab, fields may be quoted as in CSV.
+  char delimiter = '\t';        ///< The separator of fields. Unless it is a tab, fields may be quoted as in read_csv.
   std::int64_t skip_lines = 0;  ///< The number of lines to skip at the beginning, such as a header.
   ReadOptions reading = {};
 };
-/// Reads a file with one row per line, plain or compressed by gzip. Throws FileError, with the line if a line is wrong.
+/// Reads a file of rows, plain or compressed by gzip, as described at read_csv: blank lines are no rows. Throws
+/// FileError, with the line if a line is wrong.
 TableTexts read_table(const std::string& path, const TableOptions& options = {});
 
 /// Sentences with labelled words.
@@ -248,9 +249,10 @@ SentenceTexts read_sentences(const std::string& path, const TableOptions& option
 struct PairTexts {
   std::vector<std::string> source;
   std::vector<std::string> target;
+  std::vector<std::size_t> lines = {};  ///< The line of each pair in the file. Empty for pairs from two files.
 };
-/// Reads a file of lines source<TAB>target. Further fields are ignored. Throws FileError with the line if a line has no
-/// tab.
+/// Reads a file of lines source<TAB>target. Further fields are ignored, and blank lines are no pairs. Throws FileError
+/// with the line if a line has no tab.
 PairTexts read_pairs(const std::string& path, const ReadOptions& options = {});
 /// Reads two files. Throws FileError if a file cannot be read, Error if the numbers of lines differ.
 PairTexts read_pairs(const std::string& source, const std::string& target, const ReadOptions& options = {});
@@ -284,8 +286,8 @@ struct ColumnTexts {
   Column column;
   /// One text per row. For several numbers per row, points to `width` lists.
   const std::vector<std::string>* texts = nullptr;
-  const Tokenizer* tokenizer = nullptr;              ///< For texts, targets and tags.
-  std::string prompt_end = "";  ///< For targets: see split_prompt. If empty, the target has no given prompt.
+  const Tokenizer* tokenizer = nullptr;  ///< For texts, targets and tags.
+  std::string prompt_end = "";           ///< For targets: see split_prompt. If empty, the target has no given prompt.
   const std::vector<std::string>* labels = nullptr;  ///< For labels and tags: the sorted names.
 };
 /// Converts texts to rows. Omits a row if a text is empty or has more than `max_length` tokens between start and end.

@@ -8,17 +8,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "characters.hpp"
 #include "commands.hpp"
+#include "utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {
-
-namespace {
-void add(std::vector<std::string>& lines, std::string line) {
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  lines.push_back(std::move(line));
-}
-}  // namespace
 
 void add_max_line(CLI::App& command, std::int64_t& max_line) {
   max_line = usual_max_line;
@@ -27,9 +22,20 @@ void add_max_line(CLI::App& command, std::int64_t& max_line) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void require_readable(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (access(file.c_str(), R_OK) != 0) throw WrongInput("cannot read " + file + ": " + std::strerror(errno));
+}
+
 InputLines::InputLines(const std::string& path, std::int64_t max_line)
     : name_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), max_line_(max_line) {
   if (file_ < 0) throw WrongInput("cannot read " + path + ": " + std::strerror(errno));
+  char first[2] = {};
+  if (pread(file_, first, sizeof first, 0) == 2 && first[0] == '\x1F' && first[1] == '\x8B') {  // gzip
+    pending_ = read_text(path);
+    if (!pending_.empty() && pending_.back() != '\n') pending_ += '\n';
+    ended_ = true;
+  }
 }
 
 InputLines::~InputLines() {
@@ -57,6 +63,15 @@ bool InputLines::is_too_long(std::size_t length, bool first) const {
                    " bytes or more, and --max-line allows " + std::to_string(max_line_) + " (0: any number)");
 }
 
+/// Adds the next line of the input.
+void InputLines::add(std::vector<std::string>& lines, std::string line) {
+  if (taken_ == 0 && line.starts_with("\x1F\x8B"))
+    throw WrongInput(name_ + " is compressed by gzip: give the file's name, or unpack it with gunzip");
+  if (taken_++ == 0) drop_byte_order_mark(line, name_);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  lines.push_back(std::move(line));
+}
+
 /// Moves whole lines from pending_ to `lines`. Returns true if no more lines may be added.
 bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
   constexpr std::size_t most_bytes = std::size_t{16} << 20;  // limit for all lines of a call except the last one
@@ -67,7 +82,6 @@ bool InputLines::take(std::vector<std::string>& lines, std::size_t most) {
     if (is_too_long(std::min(end, pending_.size()) - at_, lines.empty())) return true;
     if (end == std::string::npos) break;
     bytes += end - at_;
-    ++taken_;
     add(lines, pending_.substr(at_, end - at_));
     at_ = end + 1;
   }
@@ -91,6 +105,7 @@ std::vector<std::string> InputLines::next(std::size_t most) {
       continue;
     }
     ended_ = true;
+    if (taken_ == 0 && pending_ == byte_order_mark) pending_.clear();
     if (!pending_.empty() && pending_.find('\n') == std::string::npos) {
       add(lines, pending_);
       pending_.clear();

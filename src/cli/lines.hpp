@@ -11,23 +11,28 @@ namespace xtape::cli {
 /// Adds --max-line, which limits the lines of the command's input.
 void add_max_line(CLI::App& command, std::int64_t& max_line);
 
+/// Throws WrongInput if a file does not exist or cannot be read. Commands call it before they open a model.
+void require_readable(const std::vector<std::string>& files);
+
 class InputLines {
  public:
   /// `max_line` is the maximum number of bytes of a line. 0 means no limit.
   explicit InputLines(std::int64_t max_line) : max_line_(max_line) {}
-  /// Reads the lines of a file. Throws WrongInput if the file cannot be opened.
+  /// Reads the lines of a file, plain or compressed by gzip. Throws WrongInput if the file cannot be opened.
   InputLines(const std::string& path, std::int64_t max_line);
   ~InputLines();
   InputLines(const InputLines&) = delete;
   InputLines& operator=(const InputLines&) = delete;
   /// Waits for a line. Then returns the lines that are available without waiting, at most `most`, and fewer if they are
   /// very long. Returns no lines at the end of the input. The last line needs no line end. "\r\n" also ends a line.
+  /// A byte-order mark at the beginning of the input is skipped.
   /// Throws Interrupted if Ctrl-C arrives during the wait. Throws WrongInput if a line is too long, after the lines
   /// before it have been returned.
   std::vector<std::string> next(std::size_t most);
 
  private:
   bool is_too_long(std::size_t length, bool first) const;
+  void add(std::vector<std::string>& lines, std::string line);
   bool take(std::vector<std::string>& lines, std::size_t most);
   bool ready_within(int milliseconds) const;
   void wait() const;

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "convert.hpp"
-#include "csv_lines.hpp"
+#include "csv_rows.hpp"
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "npz.hpp"
@@ -120,11 +120,10 @@ ArrayRows read_array_rows(const std::string& path, const std::vector<ArrayInput>
   return rows;
 }
 
-ArrayRows array_rows_of_lines(const std::string& path, std::vector<std::string> lines, std::size_t skipped,
-                              const std::vector<ArrayInput>& inputs, const CsvOptions& options) {
-  return rows_of_csv(path, inputs, options, [&](const CsvOptions& with_labels) {
-    return table_of_lines(path, std::move(lines), skipped, with_labels);
-  });
+ArrayRows array_rows_of_fields(const std::string& path, const std::vector<FieldRow>& rows,
+                               const std::vector<ArrayInput>& inputs, const CsvOptions& options) {
+  return rows_of_csv(path, inputs, options,
+                     [&](const CsvOptions& with_labels) { return table_of_rows(path, rows, with_labels); });
 }
 
 }  // namespace xtape

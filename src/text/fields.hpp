@@ -1,21 +1,79 @@
-/// Splits lines of tables into fields, and reads numbers from fields.
+/// Rows of fields in the lines of a file, and the numbers in fields. All readers of tables use these functions.
 #pragma once
 
+#include <cstddef>
+#include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "xtape/text.hpp"
 
 namespace xtape {
 
 /// Quotes a field for messages. Shows at most 100 bytes.
 std::string shown(const std::string& text);
 
-/// Returns the first `most` fields of a line. If there are more fields, the rest of the line is one additional element.
-/// Fields may be quoted as in CSV (RFC 4180, without line ends in fields), except if the delimiter is a tab. Throws
-/// Error if a quotation mark is not closed.
+/// Returns the text without the spaces and tabs at its ends.
+std::string trimmed(const std::string& text);
+
+/// The fields of a row, and the first and the last line of the row in its file.
+struct FieldRow {
+  std::size_t line = 0, last = 0;
+  std::vector<std::string> fields;
+};
+
+/// Returns text that names the lines of a row that goes over several lines, and "" for other rows.
+std::string span_of(const FieldRow& row);
+
+/// Splits the lines of a file into rows of fields. A field may be quoted as in RFC 4180, except if the delimiter is a
+/// tab: a quotation mark at the beginning of a field opens it, "" is a quotation mark inside it, and a row goes on over
+/// the line breaks inside it. Blank lines are no rows. A line is blank if it has spaces alone, or spaces and tabs if
+/// the delimiter is not a tab.
+class FieldReader {
+ public:
+  static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+  /// `path` is the file's name in errors. A row with more than `most` fields gets one additional field with the rest of
+  /// the line. With `blank_rows`, a blank line is a row of one field. Throws Error if the delimiter is a quotation mark
+  /// or a line end.
+  FieldReader(std::string path, char delimiter, std::size_t most = all, bool blank_rows = false);
+  void skip(std::size_t lines) { line_ += lines; }  ///< Passes over the next lines.
+  /// Takes the next line. Returns the row that it ends, or nothing if the line is blank or ends inside a quoted field.
+  std::optional<FieldRow> add(std::string_view line);
+  /// Throws FileError if the last line ended inside a quoted field.
+  void finish() const;
+
+ private:
+  std::string path_;
+  char delimiter_;
+  std::size_t most_;
+  bool blank_rows_;
+  std::size_t line_ = 0, quoted_ = 0;  // the numbers of the current line, and of the line of the last opening mark
+  bool inside_ = false;                // whether the next line begins inside a quoted field
+  std::string field_;
+  FieldRow row_;
+};
+
+/// Returns the fields of a single line, as FieldReader does. Throws Error if a quotation mark is not closed.
 std::vector<std::string> fields_of(const std::string& line, char delimiter, std::size_t most);
 
-/// Returns the number in a field as T (float or double). Ignores spaces around the number. Throws Error if the field is
-/// not a finite number.
+/// Rows of a file by column: columns[column][row]. `lines` has the number of the first line of each row.
+struct RowTexts {
+  TableTexts columns;
+  std::vector<std::size_t> lines;
+};
+/// Like read_table.
+RowTexts read_rows(const std::string& path, const TableOptions& options);
+
+/// Throws Error if the text of a label is not UTF-8, is blank or has a line break.
+void check_label(const std::string& text);
+
+/// Returns whether a field stands for a missing value: an empty field, or one of the words of CsvOptions::missing.
+bool is_missing(const std::string& field);
+
+/// Returns the decimal number in a field as T (float or double). Ignores spaces and tabs around the number. A number
+/// that is too small for T is 0. Throws Error if the field is not a finite number.
 template <class T>
 T number_of(const std::string& text);
 

@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "each_line.hpp"
 #include "input_watch.hpp"
 #include "process_memory.hpp"
+#include "utf8.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 
@@ -85,64 +90,102 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 17;
 constexpr std::size_t most_unpacked_times = 200;
 constexpr std::size_t unpacked_in_any_case = std::size_t{64} << 20;
 
-/// Returns the contents of the file. Unpacks them if they are compressed with gzip.
-std::string read_compressed(const std::string& path, const ReadOptions& options) {
-  Incoming text(path, options);
-  errno = 0;
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (!file) fail(path, std::strerror(errno != 0 ? errno : ENOMEM));
-  gzbuffer(file.get(), static_cast<unsigned>(piece_bytes));
-  std::vector<char> piece(piece_bytes);
-  int count = 0;
-  while ((count = gzread(file.get(), piece.data(), static_cast<unsigned>(piece.size()))) > 0) {
-    text.add(piece.data(), static_cast<std::size_t>(count));
-    if (gzdirect(file.get()) != 0) continue;  // not compressed, possibly a pipe, which has no offset
-    const auto packed = static_cast<std::size_t>(std::max<z_off_t>(0, gzoffset(file.get())));
-    if (text.size() > unpacked_in_any_case && text.size() / most_unpacked_times > packed)
-      fail(path, "its first " + std::to_string(packed) + " bytes unpack to " + std::to_string(text.size()) + ", over " +
-                     std::to_string(most_unpacked_times) + " times as much, too much for a text");
-  }
-  // If the file ends too early, gzread returns the data that it has. Only gzerror reports the error.
-  int state = Z_OK;
-  const std::string reason = gzerror(file.get(), &state);
-  if (state == Z_ERRNO) fail(path, std::strerror(errno));
-  if (state == Z_BUF_ERROR) fail(path, "the compressed file is cut off");
-  if (state != Z_OK) fail(path, "the compressed file is damaged (" + reason + ")");
-  // zlib reads a file without gzip's signature as plain text. This includes a .gz file that is cut off within the
-  // signature.
-  if (gzdirect(file.get()) != 0 && path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0)
-    fail(path, "it is not compressed by gzip, as its name says");
-  return text.take();
-}
+constexpr std::string_view gzip_mark = "\x1F\x8B";
 
+/// Unpacks a file that is compressed with gzip, piece by piece. The file may have several members, one after the other.
+class Gzip {
+ public:
+  explicit Gzip(const std::string& path) : path_(path), unpacked_(piece_bytes) {
+    constexpr int with_header = 15 + 16;
+    if (inflateInit2(&stream_, with_header) != Z_OK) throw std::bad_alloc();
+  }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() { inflateEnd(&stream_); }
+
+  void unpack(char* packed, std::size_t count, Incoming& text) {
+    packed_ += count;
+    stream_.next_in = reinterpret_cast<Bytef*>(packed);
+    stream_.avail_in = static_cast<uInt>(count);
+    while (stream_.avail_in > 0) {
+      if (ended_ && *stream_.next_in != static_cast<Bytef>(gzip_mark[0])) return;  // padding after the last member
+      if (std::exchange(ended_, false)) inflateReset(&stream_);
+      do {
+        stream_.next_out = reinterpret_cast<Bytef*>(unpacked_.data());
+        stream_.avail_out = static_cast<uInt>(unpacked_.size());
+        const int state = inflate(&stream_, Z_NO_FLUSH);
+        if (state == Z_MEM_ERROR) throw std::bad_alloc();
+        if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR)
+          fail(path_,
+               std::string("the compressed file is damaged (") + (stream_.msg ? stream_.msg : "no reason") + ")");
+        ended_ = state == Z_STREAM_END;
+        text.add(unpacked_.data(), unpacked_.size() - stream_.avail_out);
+        check_size(text.size());
+      } while (!ended_ && stream_.avail_out == 0);
+    }
+  }
+
+  void finish() const {
+    if (!ended_) fail(path_, "the compressed file is cut off");
+  }
+
+ private:
+  void check_size(std::size_t unpacked) const {
+    if (unpacked > unpacked_in_any_case && unpacked / most_unpacked_times > packed_)
+      fail(path_, "its first " + std::to_string(packed_) + " bytes unpack to " + std::to_string(unpacked) + ", over " +
+                      std::to_string(most_unpacked_times) + " times as much, too much for a text");
+  }
+
+  const std::string& path_;
+  std::vector<char> unpacked_;
+  z_stream stream_ = {};
+  std::size_t packed_ = 0;  // the number of bytes so far
+  bool ended_ = false;      // whether a member has just ended
+};
+
+struct File {
+  explicit File(const std::string& path) : number(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (number >= 0) close(number);
+  }
+  int number;
+};
 }  // namespace
 
 std::string read_text(const std::string& path, const ReadOptions& options) {
-  Incoming text(path, options);
-  struct File {
-    explicit File(const std::string& path) : number(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    ~File() {
-      if (number >= 0) close(number);
-    }
-    int number;
-  } const file(path);
+  Incoming incoming(path, options);
+  const File file(path);
   struct stat status {};
   if (file.number < 0 || fstat(file.number, &status) != 0) fail(path, std::strerror(errno));
-  if (S_ISREG(status.st_mode)) text.expect(static_cast<std::size_t>(status.st_size));
+  if (S_ISREG(status.st_mode)) incoming.expect(static_cast<std::size_t>(status.st_size));
   std::vector<char> piece(piece_bytes);
-  for (;;) {
-    const ssize_t count = read(file.number, piece.data(), piece.size());
+  std::size_t held = 0;  // the number of bytes in `piece`
+  std::optional<Gzip> gzip;
+  for (bool begun = false, ended = false; !ended;) {
+    const ssize_t count = read(file.number, piece.data() + held, piece.size() - held);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, std::strerror(errno));
-    if (count == 0) return text.take();
-    text.add(piece.data(), static_cast<std::size_t>(count));
+    held += static_cast<std::size_t>(count);
+    ended = count == 0;
+    if (!begun && !ended && held < gzip_mark.size()) continue;
+    if (!std::exchange(begun, true) && std::string_view(piece.data(), held).starts_with(gzip_mark)) gzip.emplace(path);
+    if (gzip)
+      gzip->unpack(piece.data(), held, incoming);
+    else
+      incoming.add(piece.data(), held);
+    held = 0;
   }
+  if (gzip) gzip->finish();
+  if (!gzip && path.ends_with(".gz")) fail(path, "it is not compressed by gzip, as its name says");
+  std::string text = incoming.take();
+  drop_byte_order_mark(text, path);
+  return text;
 }
 
 std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options) {
-  const std::string text = read_compressed(path, options);
+  const std::string text = read_text(path, options);
   const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
   require_memory(path, "a copy of its lines", text.size() + count * sizeof(std::string));
   std::vector<std::string> lines;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "durable.hpp"
+#include "fields.hpp"
 #include "files.hpp"
 #include "npz.hpp"
 #include "process_memory.hpp"
@@ -22,6 +23,10 @@ void check_sides(const ImageShape& shape, const std::string& path) {
   if (shape.height < 1 || shape.width < 1 || shape.height > most_side || shape.width > most_side)
     fail_image(path, "an image has 1 to " + std::to_string(most_side) + " pixels in each direction, not " +
                          std::to_string(shape.height) + " x " + std::to_string(shape.width));
+  if (shape.height * shape.width > most_pixels)
+    fail_image(path, "an image has at most " + std::to_string(most_pixels) + " pixels, not " +
+                         std::to_string(shape.height) + " x " + std::to_string(shape.width) + " = " +
+                         std::to_string(shape.height * shape.width));
 }
 
 void check_pixels(const Images& images) {
@@ -153,6 +158,11 @@ Images read_folder(const std::string& folder, std::int64_t channels, const Image
   for (const std::string& name : sorted_names(folder)) {
     const std::string inside = path_in(folder, name);
     if (!is_folder(inside)) continue;
+    try {
+      check_label(name);
+    } catch (const Error& error) {
+      fail_image(inside, std::string("the folder's name is a label: ") + error.what());
+    }
     std::vector<std::string> names = sorted_names(inside);
     names.erase(std::remove_if(names.begin(), names.end(), [](const auto& each) { return !is_image_name(each); }),
                 names.end());

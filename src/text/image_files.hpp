@@ -10,6 +10,9 @@
 namespace xtape {
 
 inline constexpr std::int64_t most_side = 1 << 16;  ///< The maximum number of pixels of an image in each direction.
+/// The maximum number of pixels of an image, which Pillow also accepts. A PNG file of a few megabytes could otherwise
+/// fill the memory.
+inline constexpr std::int64_t most_pixels = 178'956'970;
 
 /// Pixels in the order of files: row by row, with the channels of a pixel together.
 struct Interleaved {
@@ -19,7 +22,7 @@ struct Interleaved {
 
 /// Throws a FileError about an image.
 [[noreturn]] void fail_image(const std::string& path, const std::string& message);
-/// Throws FileError if a side is 0 or above `most_side`.
+/// Throws FileError if a side is 0 or above `most_side`, or if the image has more than `most_pixels` pixels.
 void check_sides(const ImageShape& shape, const std::string& path);
 /// Throws Error if the pixels are not a whole number of images of the shape.
 void check_pixels(const Images& images);

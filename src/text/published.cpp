@@ -7,6 +7,8 @@
 
 #include "bert.hpp"
 #include "durable.hpp"
+#include "files.hpp"
+#include "utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -90,7 +92,7 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
     const std::string path = folder + "/" + name;
     if (!path_exists(path)) continue;
     return of_file(path, [&] {
-      const SentencePieceTokenizer plain(read_text(path));
+      const SentencePieceTokenizer plain(read_file(path));
       PublishedTokens published = tokens_of(words, plain, target);
       if (published.pad < 0) published.pad = plain.pad();
       if (published.end < 0) published.end = plain.end();
@@ -106,7 +108,7 @@ std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool t
   if (path_exists(path)) {
     text = read_text(path);
   } else if (path = folder + "/vocab.txt"; path_exists(path)) {
-    text = bert_json(read_lines(path), words.tokenizer);
+    text = bert_json(read_utf8_lines(path), words.tokenizer);
   } else {
     return nullptr;
   }

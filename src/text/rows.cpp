@@ -5,7 +5,6 @@
 #include "fields.hpp"
 #include "process_memory.hpp"
 #include "sentences.hpp"
-#include "utf8.hpp"
 #include "words.hpp"
 #include "xtape/text.hpp"
 
@@ -31,8 +30,7 @@ Cell target_cell(const ColumnTexts& column, const std::string& text) {
 }
 
 Cell label_cell(const std::vector<std::string>& labels, const std::string& text) {
-  check_utf8(text);
-  if (text.find_first_not_of(" \t") == std::string::npos) throw Error("the label is empty");
+  check_label(text);
   const auto found = std::lower_bound(labels.begin(), labels.end(), text);
   if (found == labels.end() || *found != text)
     throw Error(shown(text) + " is not one of the " + std::to_string(labels.size()) + " labels of the training split");

@@ -1,4 +1,6 @@
-// Reads files of rows, one per line, and splits the rows into fields.
+// Reads files of rows of texts.
+#include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "fields.hpp"
@@ -20,37 +22,42 @@ std::vector<std::string> lines_of_table(const std::string& path, const TableOpti
   return read_lines(path, options.reading);
 }
 
-/// Returns the fields of a line, as split by `fields`. Throws FileError if their number is not the number of columns.
-template <class Splitter>
-std::vector<std::string> fields_at(const std::string& path, std::size_t line, const TableOptions& options,
-                                   const Splitter& split) {
-  std::vector<std::string> fields;
-  try {
-    fields = split();
-  } catch (const Error& error) {
-    fail(path, line, error.what());
-  }
-  if (fields.size() < options.columns || (fields.size() > options.columns && !options.more)) {
-    const std::string parted = options.delimiter == '\t'  ? "tabs"
-                               : options.delimiter == ' ' ? "spaces or tabs"
-                                                          : std::string("'") + options.delimiter + "'";
-    fail(path, line,
+std::string parted_by(char delimiter) {
+  return delimiter == '\t' ? "tabs" : std::string("'") + delimiter + "'";
+}
+
+/// Throws FileError if the number of fields is not the number of columns.
+void check_count(const std::string& path, const FieldRow& row, const TableOptions& options, const std::string& parted) {
+  const std::size_t count = row.fields.size();
+  if (count < options.columns || (count > options.columns && !options.more))
+    fail(path, row.line,
          "a row must have " + std::to_string(options.columns) + " fields separated by " + parted + ", got " +
-             (fields.size() > options.columns ? "more" : std::to_string(fields.size())));
-  }
-  return fields;
+             (count > options.columns ? "more" : std::to_string(count)) + span_of(row));
 }
 }  // namespace
 
-TableTexts read_table(const std::string& path, const TableOptions& options) {
+RowTexts read_rows(const std::string& path, const TableOptions& options) {
   const std::vector<std::string> lines = lines_of_table(path, options);
-  TableTexts table(options.columns);
-  for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
-    std::vector<std::string> fields =
-        fields_at(path, i + 1, options, [&] { return fields_of(lines[i], options.delimiter, options.columns); });
-    for (std::size_t column = 0; column < options.columns; ++column) table[column].push_back(std::move(fields[column]));
+  const auto skipped = std::min(lines.size(), static_cast<std::size_t>(options.skip_lines));
+  FieldReader reader(path, options.delimiter, options.columns);
+  reader.skip(skipped);
+  const std::string parted = parted_by(options.delimiter);
+  RowTexts made;
+  made.columns.resize(options.columns);
+  for (std::size_t i = skipped; i < lines.size(); ++i) {
+    std::optional<FieldRow> row = reader.add(lines[i]);
+    if (!row) continue;
+    check_count(path, *row, options, parted);
+    made.lines.push_back(row->line);
+    for (std::size_t column = 0; column < options.columns; ++column)
+      made.columns[column].push_back(std::move(row->fields[column]));
   }
-  return table;
+  reader.finish();
+  return made;
+}
+
+TableTexts read_table(const std::string& path, const TableOptions& options) {
+  return read_rows(path, options).columns;
 }
 
 std::vector<std::string> fields_of_word(const std::string& line, char delimiter, std::size_t most) {
@@ -75,17 +82,23 @@ SentenceTexts read_sentences(const std::string& path, const TableOptions& option
   const std::vector<std::string> lines = lines_of_table(path, options);
   SentenceTexts made;
   made.columns.resize(options.columns);
+  const std::string parted = options.delimiter == ' ' ? "spaces or tabs" : parted_by(options.delimiter);
   bool inside = false;  // whether the current line is inside a sentence
   for (auto i = static_cast<std::size_t>(options.skip_lines); i < lines.size(); ++i) {
     if (ends_sentence(lines[i], options.delimiter)) {
       inside = false;
       continue;
     }
-    const std::vector<std::string> fields =
-        fields_at(path, i + 1, options, [&] { return fields_of_word(lines[i], options.delimiter, options.columns); });
+    FieldRow row{i + 1, i + 1, {}};
+    try {
+      row.fields = fields_of_word(lines[i], options.delimiter, options.columns);
+    } catch (const Error& error) {
+      fail(path, i + 1, error.what());
+    }
+    check_count(path, row, options, parted);
     if (!inside) made.lines.push_back(i + 1);
     for (std::size_t column = 0; column < options.columns; ++column) {
-      const std::string& field = fields[column];
+      const std::string& field = row.fields[column];
       try {
         check_word(field);
       } catch (const Error& error) {
@@ -102,8 +115,8 @@ SentenceTexts read_sentences(const std::string& path, const TableOptions& option
 }
 
 PairTexts read_pairs(const std::string& path, const ReadOptions& options) {
-  TableTexts table = read_table(path, {.columns = 2, .more = true, .reading = options});
-  return {std::move(table[0]), std::move(table[1])};
+  RowTexts rows = read_rows(path, {.columns = 2, .more = true, .reading = options});
+  return {std::move(rows.columns[0]), std::move(rows.columns[1]), std::move(rows.lines)};
 }
 
 PairTexts read_pairs(const std::string& source, const std::string& target, const ReadOptions& options) {

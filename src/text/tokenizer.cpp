@@ -7,7 +7,7 @@
 #include "json_text.hpp"
 #include "published.hpp"
 #include "special_tokens.hpp"
-#include "xtape/text.hpp"
+#include "xtape/tokenizers.hpp"
 
 namespace xtape {
 
@@ -53,7 +53,7 @@ std::unique_ptr<Tokenizer> word_tokenizer(const JsonNode& json) {
 /// Returns the contents of `file`, which belongs to the tokenizer saved at `path`. Throws FileError if the file does
 /// not have the checksum `crc32`.
 std::string saved_file(const std::string& file, const JsonNode& crc32, const std::string& path) {
-  std::string bytes = read_text(file);
+  std::string bytes = read_file(file);
   if (crc32.json() != crc32_of(bytes)) throw FileError(file + " is not the file that was saved with " + path);
   return bytes;
 }
@@ -133,7 +133,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
   const std::vector<TokenizerFile> files = tokenizer.files(stem_of(path));
   for (const TokenizerFile& file : files) {
     const std::string to = beside(path, file.name);
-    if (!path_exists(path) && path_exists(to) && read_text(to) != file.bytes)
+    if (!path_exists(path) && path_exists(to) && read_file(to) != file.bytes)
       throw FileError(to + " belongs to another tokenizer: " + path + " needs a directory of its own");
   }
   for (const TokenizerFile& file : files) write_file(beside(path, file.name), file.bytes);

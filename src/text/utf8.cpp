@@ -20,6 +20,37 @@ void check_utf8(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) next_character(text, at);
 }
 
+std::string error_not_utf8(const std::string& path, const std::string& text) {
+  std::size_t line = 1, begin = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text, at);
+    if (length == 0)
+      return path + ", line " + std::to_string(line) + ": the text is not UTF-8 at byte " + std::to_string(at - begin);
+    if (text[at] == '\n') ++line, begin = at + 1;
+    at += length;
+  }
+  return "";
+}
+
+std::vector<std::string> read_utf8_lines(const std::string& path, const ReadOptions& options) {
+  std::vector<std::string> lines = read_lines(path, options);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    try {
+      check_utf8(lines[i]);
+    } catch (const Error& error) {
+      throw FileError(path + ", line " + std::to_string(i + 1) + ": " + error.what());
+    }
+  }
+  return lines;
+}
+
+void drop_byte_order_mark(std::string& text, const std::string& path) {
+  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
+  if (const char* other = other_encoding(text))
+    throw FileError("cannot read " + path + ": it is " + other +
+                    ", as its byte-order mark says: convert it to UTF-8 (iconv -f " + other + " -t UTF-8)");
+}
+
 void append_character(std::string& text, char32_t character) {
   const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
   if (character < 0x80) {

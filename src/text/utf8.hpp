@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "characters.hpp"
+#include "xtape/text.hpp"
 
 namespace xtape {
 
@@ -18,6 +20,15 @@ char32_t next_character(const std::string& text, std::size_t& at);
 
 /// Throws the Error of next_character if the text is not UTF-8.
 void check_utf8(const std::string& text);
+
+/// Returns an error that names the first line of a file's text that is not UTF-8, or "" if the text is UTF-8.
+std::string error_not_utf8(const std::string& path, const std::string& text);
+/// Like read_lines. Throws FileError with the line if a line is not UTF-8.
+std::vector<std::string> read_utf8_lines(const std::string& path, const ReadOptions& options = {});
+
+/// Removes a byte-order mark from the beginning of a file's text. Throws FileError if the mark is that of UTF-16 or
+/// UTF-32. `path` names the file.
+void drop_byte_order_mark(std::string& text, const std::string& path);
 
 /// Appends the character as UTF-8.
 void append_character(std::string& text, char32_t character);

@@ -24,7 +24,7 @@ std::string text_in_run(const Recipe& recipe, const Batches& batches, const std:
   if (recipe.data.has_images()) write_preparation(recipe.data, json["data"]);
   for (const ArrayInput& input : inputs)  // lists the columns of "*", because later tables may have others
     if (input.list) json["data"]["inputs"][input.name] = input.columns;
-  return json.dump(2) + "\n";
+  return indented(json);
 }
 
 [[noreturn]] void exists(const std::string& directory) {

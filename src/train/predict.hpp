@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fields.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::train {
@@ -29,11 +30,12 @@ class RowPredictor {
 
   /// Returns whether the functions read `input`, which is the name of a column of a table or of an input of arrays.
   bool reads(const std::string& input) const;
-  /// Returns rows from lines of a table with the columns of the training data. Targets may be missing. For arrays,
-  /// `lines` begins with the header if the recipe has one. `skipped` is the number of lines of the file between the
-  /// header and the other lines. Blank lines are ignored. Throws Error if a line is wrong. The message names `file` and
-  /// the line number.
-  BatchArrays rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const;
+  /// Returns a reader of the rows of a table with the columns of the training data. `first` is the first line, from
+  /// which the character between fields is found for arrays. A blank line is a row if the model reads one text.
+  FieldReader reader(const std::string& file, const std::string& first) const;
+  /// Returns the arrays of rows of such a reader. Targets may be missing. For arrays, the rows begin with the header if
+  /// the recipe has one. Throws Error if a row is wrong. The message names `file` and the line number.
+  BatchArrays rows(const std::string& file, const std::vector<FieldRow>& rows) const;
   /// Returns rows of a table with a text and a label, where each line is the text. Throws Error for a run on other
   /// data.
   BatchArrays text_rows(const std::string& file, const std::vector<std::string>& lines, std::size_t skipped) const;
@@ -49,9 +51,10 @@ class RowPredictor {
   // int64 [b, t]: the result of the function `tags`, or the indices of the largest logits
   Array tags_of(const Array& tokens) const;
   std::vector<Column> columns() const;  // the columns of a table that the model reads
-  BatchArrays field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
-                         std::size_t skipped) const;
-  BatchArrays table_rows(const std::string& file, const std::vector<std::string>& lines, std::size_t skipped) const;
+  std::vector<bool> taken() const;      // for each field of a complete row of a table: whether the model reads it
+  char separator(const std::string& first) const;
+  BatchArrays field_rows(const std::string& file, const std::vector<FieldRow>& rows) const;
+  BatchArrays table_rows(const std::string& file, const std::vector<FieldRow>& rows) const;
   void add_labels(const Array& logits, std::int64_t rows, Predictions& made) const;
   void add_numbers(const Store& results, std::int64_t rows, Predictions& made) const;
   std::vector<std::string> target_names() const;

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "csv_lines.hpp"
-#include "fields.hpp"
+#include "csv_rows.hpp"
 #include "joined.hpp"
 #include "predict.hpp"
 #include "sentences.hpp"
@@ -27,17 +26,24 @@ std::vector<ArrayInput> RowPredictor::wanted() const {
   return wanted;
 }
 
-BatchArrays RowPredictor::rows(const std::string& file, std::vector<std::string> lines, std::size_t skipped) const {
+char RowPredictor::separator(const std::string& first) const {
   const Recipe::Data& data = run_.recipe().data;
-  if (data.kind == "table") return table_rows(file, lines, skipped);
-  CsvOptions csv = data.csv;
+  if (data.kind == "table") return data.table.delimiter;
   // Other tables may have a different separator than the training data.
-  const std::string header = lines.empty() ? "" : lines[0];
-  if (header.find('\t') != std::string::npos)
-    csv.separator = '\t';
-  else if (csv.separator == '\t' && header.find(',') != std::string::npos)
-    csv.separator = ',';
-  return array_rows_of_lines(file, std::move(lines), skipped, wanted(), csv).arrays;
+  if (first.find('\t') != std::string::npos) return '\t';
+  return data.csv.separator == '\t' && first.find(',') != std::string::npos ? ',' : data.csv.separator;
+}
+
+FieldReader RowPredictor::reader(const std::string& file, const std::string& first) const {
+  if (run_.recipe().data.kind != "table") return {file, separator(first)};
+  const std::vector<bool> fields = taken();
+  const std::vector<Column> read = columns();
+  return {file, separator(first), fields.size(), read.size() == 1 && read[0].kind == Column::Kind::text};
+}
+
+BatchArrays RowPredictor::rows(const std::string& file, const std::vector<FieldRow>& rows) const {
+  const Recipe::Data& data = run_.recipe().data;
+  return data.kind == "table" ? table_rows(file, rows) : array_rows_of_fields(file, rows, wanted(), data.csv).arrays;
 }
 
 BatchArrays RowPredictor::rows(const std::string& file) const {
@@ -58,35 +64,31 @@ std::vector<Column> RowPredictor::columns() const {
   return columns;
 }
 
-BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<std::string>& lines,
-                                     std::size_t skipped) const {
-  const Recipe::Data& data = run_.recipe().data;
-  std::vector<bool> taken;  // per field of a complete line: whether the model reads it
-  for (const Column& column : data.columns)
+std::vector<bool> RowPredictor::taken() const {
+  std::vector<bool> taken;
+  for (const Column& column : run_.recipe().data.columns)
     taken.insert(taken.end(), fields_in(column), !column.name.empty() && reads(column.name));
-  const auto some = static_cast<std::size_t>(std::ranges::count(taken, true));
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t row = 0; row < lines.size(); ++row) {
-    const std::string place = file + ", line " + std::to_string(skipped + row + 1) + ": ";
-    std::vector<std::string> fields;
-    try {
-      fields = fields_of(lines[row], data.table.delimiter, taken.size());
-    } catch (const Error& error) {
-      throw Error(place + error.what());
-    }
-    if (fields.size() != taken.size() && fields.size() != some)
-      throw Error(place + "a row must have " + std::to_string(taken.size()) + " fields, or without targets " +
-                  std::to_string(some) + ", got " +
-                  (fields.size() > taken.size() ? "more" : std::to_string(fields.size())));
-    std::vector<std::string>& read = rows.emplace_back();
-    for (std::size_t i = 0; i < fields.size(); ++i)
-      if (fields.size() == some || taken[i]) read.push_back(fields[i]);
-  }
-  return field_rows(file, rows, skipped);
+  return taken;
 }
 
-std::vector<std::vector<std::string>> RowPredictor::tags(
-    const std::vector<std::vector<std::string>>& sentences) const {
+BatchArrays RowPredictor::table_rows(const std::string& file, const std::vector<FieldRow>& rows) const {
+  const std::vector<bool> taken = this->taken();
+  const auto some = static_cast<std::size_t>(std::ranges::count(taken, true));
+  std::vector<FieldRow> read;
+  for (const FieldRow& row : rows) {
+    const std::size_t count = row.fields.size();
+    if (count != taken.size() && count != some)
+      throw Error(file + ", line " + std::to_string(row.line) + ": a row must have " + std::to_string(taken.size()) +
+                  " fields, or without targets " + std::to_string(some) + ", got " +
+                  (count > taken.size() ? "more" : std::to_string(count)) + span_of(row));
+    FieldRow& kept = read.emplace_back(FieldRow{row.line, row.last, {}});
+    for (std::size_t i = 0; i < count; ++i)
+      if (count == some || taken[i]) kept.fields.push_back(row.fields[i]);
+  }
+  return field_rows(file, read);
+}
+
+std::vector<std::vector<std::string>> RowPredictor::tags(const std::vector<std::vector<std::string>>& sentences) const {
   if (sentences.empty()) return {};
   const Tokenizer& tokenizer = run_.tokenizer();
   std::vector<Tokens> texts;
@@ -133,32 +135,34 @@ Array RowPredictor::tags_of(const Array& tokens) const {
 }
 
 BatchArrays RowPredictor::text_rows(const std::string& file, const std::vector<std::string>& lines,
-                                    std::size_t skipped) const {
+                                    std::size_t line) const {
   const std::vector<Column> read = columns();
   if (read.size() != 1 || read[0].kind != Column::Kind::text || !logits_)
     throw Error(run_.directory() + " is not a run on a table with one text and one label per row: use xtape predict");
-  std::vector<std::vector<std::string>> rows;
-  for (const std::string& line : lines) rows.push_back({line});
-  return field_rows(file, rows, skipped);
+  std::vector<FieldRow> rows;
+  for (const std::string& text : lines) {
+    ++line;
+    rows.push_back({line, line, {text}});
+  }
+  return field_rows(file, rows);
 }
 
-BatchArrays RowPredictor::field_rows(const std::string& file, const std::vector<std::vector<std::string>>& rows,
-                                     std::size_t skipped) const {
+BatchArrays RowPredictor::field_rows(const std::string& file, const std::vector<FieldRow>& rows) const {
   BatchArrays batch;
   std::size_t first = 0;
   for (const Column& column : columns()) {
     const std::size_t width = fields_in(column);
     std::vector<Tokens> texts;
     std::vector<float> numbers;
-    for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (const FieldRow& row : rows) {
       try {
         if (column.kind == Column::Kind::text)
-          texts.push_back(source_of(run_.tokenizer(), rows[row][first]));
+          texts.push_back(source_of(run_.tokenizer(), row.fields[first]));
         else
-          for (std::size_t i = 0; i < width; ++i) numbers.push_back(number_of<float>(rows[row][first + i]));
+          for (std::size_t i = 0; i < width; ++i) numbers.push_back(number_of<float>(row.fields[first + i]));
       } catch (const Error& error) {
         const bool is_text = column.kind == Column::Kind::text;
-        throw Error(file + ", line " + std::to_string(skipped + row + 1) + ": " +
+        throw Error(file + ", line " + std::to_string(row.line) + ": " +
                     (is_text ? "" : "column '" + column.name + "': ") + error.what());
       }
     }

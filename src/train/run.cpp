@@ -1,5 +1,6 @@
 // Creates, opens and resumes runs.
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "agreement.hpp"
@@ -9,6 +10,7 @@
 #include "run_agreement.hpp"
 #include "run_model.hpp"
 #include "run_state.hpp"
+#include "utf8.hpp"
 
 namespace xtape {
 
@@ -95,6 +97,8 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
       if (std::ranges::count(files, train::standard_input) > 0)
         throw Error("only a single process can read its data from a pipe");
   if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
+  if (!error_not_utf8("", std::filesystem::absolute(directory).string()).empty())
+    throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
   train::Texts texts(recipe);
   train::check_agreement(group, texts);
   std::unique_ptr<Batches> batches;

@@ -6,10 +6,13 @@
 #include "batch_shards.hpp"
 #include "checksum.hpp"
 #include "durable.hpp"
+#include "fields.hpp"
 #include "files.hpp"
 #include "joined.hpp"
 #include "json_text.hpp"
 #include "process_memory.hpp"
+#include "published.hpp"
+#include "utf8.hpp"
 #include "words.hpp"
 
 namespace xtape::train {
@@ -105,9 +108,9 @@ std::shared_ptr<const Tokenizer> make_tokenizer(const Recipe& recipe, const std:
   if (settings.kind == "gpt2") return std::make_shared<Gpt2Tokenizer>(settings.vocab, settings.merges, settings.gpt2);
   if (settings.kind == "words")
     return std::make_shared<WordTokenizer>(
-        settings.vocabulary.empty()
-            ? WordTokenizer(lines, settings.words)
-            : WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words));
+        settings.vocabulary.empty() ? WordTokenizer(lines, settings.words) : of_file(settings.vocabulary, [&] {
+          return WordTokenizer::with_vocabulary(read_lines(settings.vocabulary, recipe.data.reading), settings.words);
+        }));
   return std::make_shared<CharacterTokenizer>(lines, settings.unknown, recipe.data.has_rows());
 }
 }  // namespace
@@ -138,19 +141,28 @@ Texts::Split Texts::read(const Recipe::Data& data, const Recipe::Data::Files& fi
 
 void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split) {
   const std::size_t before = split.size();
-  Part part = {files, 0, 1, {}};
+  Part part = {files};
   if (data.has_images()) split.images = read_images(files[0], data.channels, data.resize);
   if (data.has_arrays()) split.arrays = read_array_rows(files[0], data.inputs, data.csv);
   if (data.kind == "text") {
     std::string text = read_text(files[0], data.reading);
+    if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(files[0], text);
     if (!split.text.empty() && split.text.back() != '\n') split.text += '\n';  // keeps the words of two files apart
     split.text = split.text.empty() ? std::move(text) : split.text + text;
   }
-  if (data.kind == "documents")
-    append({split_documents(read_text(files[0], data.reading), data.separator)}, split.columns);
+  if (data.kind == "documents") {
+    const std::string text = read_text(files[0], data.reading);
+    if (split.not_utf8.empty()) split.not_utf8 = error_not_utf8(files[0], text);
+    append({split_documents(text, data.separator)}, split.columns);
+  }
   if (data.kind == "table") {
-    append(read_table(files[0], data.table), split.columns);
-    part.first += static_cast<std::size_t>(data.table.skip_lines);
+    RowTexts rows = read_rows(files[0], data.table);
+    for_each_column(data, [&](const Column& column, std::size_t field) {
+      if (column.kind == Column::Kind::label)
+        for (std::string& label : rows.columns[field]) label = trimmed(label);
+    });
+    append(std::move(rows.columns), split.columns);
+    part.lines = std::move(rows.lines);
   }
   if (data.kind == "tags") {
     SentenceTexts sentences = read_sentences(files[0], data.table);
@@ -161,6 +173,7 @@ void Texts::read_part(const Recipe::Data& data, const std::vector<std::string>& 
     PairTexts pairs =
         files.size() == 1 ? read_pairs(files[0], data.reading) : read_pairs(files[0], files[1], data.reading);
     append({std::move(pairs.source), std::move(pairs.target)}, split.columns);
+    part.lines = std::move(pairs.lines);
   }
   part.rows = split.size() - before;
   split.parts.push_back(std::move(part));
@@ -183,7 +196,7 @@ std::uint64_t Texts::checksum() const {
 }
 
 void Texts::split(const Recipe::Data& data) {
-  validation_ = {"", {}, {}, {}, training_.parts, 0};
+  validation_ = {"", {}, {}, {}, training_.parts, 0, training_.not_utf8};
   if (!data.has_rows()) {
     TextSplit texts = split_text(training_.text, data.split);
     training_.text = std::move(texts.training);
@@ -230,6 +243,7 @@ Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
   if (recipe.data.has_images()) return {nullptr, nullptr, training_.images.names};
   if (recipe.data.has_arrays()) return {nullptr, nullptr, training_.arrays.labels};
   const TokenizerSettings& settings = recipe.tokenizer;
+  if (settings.kind != "saved" && settings.kind != "gpt2") check_utf8_texts(recipe.data);
   if (recipe.data.has_pairs() && settings.kind == "saved" && is_folder(settings.path))
     return {load_tokenizer(settings.path), load_target_tokenizer(settings.path), {}};
   Tokenizers made;
@@ -248,6 +262,35 @@ Tokenizers Texts::make_tokenizers(const Recipe& recipe) const {
   return made;
 }
 
+void Texts::check_utf8_texts(const Recipe::Data& data) const {
+  if (!training_.not_utf8.empty()) throw Error(training_.not_utf8);
+  const TextPlace place = places(data, training_);
+  const auto check = [&](std::size_t column) {
+    for (std::size_t row = 0; row < training_.columns[column].size(); ++row) {
+      try {
+        check_utf8(training_.columns[column][row]);
+      } catch (const Error& error) {
+        throw Error(place(row, column) + ": " + error.what());
+      }
+    }
+  };
+  if (data.has_pairs())
+    for (std::size_t i = 0; i < training_.columns.size(); ++i) check(i);
+  for_each_column(data, [&](const Column& column, std::size_t field) {
+    if (column.kind == Column::Kind::text) check(field);
+  });
+}
+
+TextPlace Texts::places(const Recipe::Data& data, const Split& split) {
+  const char* unit = data.kind == "documents" ? ", text " : data.kind == "tags" ? ", sentence from line " : ", line ";
+  return [parts = split.parts, skipped = split.skipped, unit](std::size_t row, std::size_t column) {
+    auto part = parts.begin();
+    for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
+    return part->files[std::min(column, part->files.size() - 1)] + unit +
+           std::to_string(part->lines.empty() ? row + 1 : part->lines[row]);
+  };
+}
+
 DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers,
                      std::int64_t max_length) const {
   const Recipe::Data& data = recipe.data;
@@ -263,14 +306,7 @@ DataRows Texts::rows(const Recipe& recipe, const Split& split, const Tokenizers&
     const Tokenizer* tokenizer = of_words ? tokenizers.target.get() : nullptr;
     columns.push_back({column, &split.columns[field], tokenizer, "", &tokenizers.labels});
   });
-  const char* unit = data.kind == "documents" ? ", text " : data.kind == "tags" ? ", sentence from line " : ", line ";
-  const auto place = [parts = split.parts, skipped = split.skipped, unit](std::size_t row, std::size_t column) {
-    auto part = parts.begin();
-    for (row += skipped; row >= part->rows && part + 1 != parts.end(); ++part) row -= part->rows;
-    return part->files[std::min(column, part->files.size() - 1)] + unit +
-           std::to_string(part->lines.empty() ? part->first + row : part->lines[row]);
-  };
-  return rows_of(columns, max_length, place);
+  return rows_of(columns, max_length, places(data, split));
 }
 
 std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& tokenizers, bool on_test) const {
@@ -281,7 +317,15 @@ std::unique_ptr<Batches> Texts::batches(const Recipe& recipe, const Tokenizers& 
                         "a token for each byte of " + named(recipe.data.training));
     const TextBatchesOptions options = {recipe.batch_size, recipe.data.block_size, recipe.trainer.seed,
                                         recipe.data.consecutive};
-    return std::make_unique<TextBatches>(tokenizer.encode(training_.text), tokenizer.encode(other.text), options);
+    const auto encoded = [&](const Split& split) {
+      try {
+        return tokenizer.encode(split.text);
+      } catch (const Error& error) {
+        if (!split.not_utf8.empty()) throw Error(split.not_utf8);
+        throw Error(joined(split.parts, [](const Part& part) { return part.files[0]; }) + ": " + error.what());
+      }
+    };
+    return std::make_unique<TextBatches>(encoded(training_), encoded(other), options);
   }
   if (recipe.data.has_images())
     return std::make_unique<ImageBatches>(
@@ -319,7 +363,7 @@ RowBatchesOptions row_options(const Recipe& recipe) {
 }
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& directory) {
-  if (!tokenizers.labels.empty()) write_file(directory + labels_file, Json(tokenizers.labels).dump(2) + "\n");
+  if (!tokenizers.labels.empty()) write_file(directory + labels_file, indented(tokenizers.labels));
   if (!tokenizers.target) return;
   if (tokenizers.source == tokenizers.target) {
     save_tokenizer(*tokenizers.target, directory + "/tokenizer.json");

@@ -40,8 +40,7 @@ class Texts {
   struct Part {
     std::vector<std::string> files;
     std::size_t rows = 0;
-    std::size_t first = 1;                // the number of the first row in the files
-    std::vector<std::size_t> lines = {};  // the line numbers of all rows, if the rows are not on consecutive lines
+    std::vector<std::size_t> lines = {};  // the line numbers of all rows; if empty, row i is text i + 1 or line i + 1
   };
   /// A split: a single text, or rows of texts by column.
   struct Split {
@@ -52,12 +51,17 @@ class Texts {
     std::size_t size() const { return columns.empty() ? images.size() + arrays.size() : columns[0].size(); }
     std::vector<Part> parts;  // in order
     std::size_t skipped = 0;  // number of first rows of the parts; they belong to another split
+    std::string not_utf8;     // for texts and documents: an error that names the first line that is not UTF-8, or ""
   };
   static Split read(const Recipe::Data& data, const Recipe::Data::Files& files);
   static void read_part(const Recipe::Data& data, const std::vector<std::string>& files, Split& split);
   /// Moves the last rows of the training split, or the end of its text, to the validation split.
   void split(const Recipe::Data& data);
+  /// Returns the file and line of a text of a split's column.
+  static TextPlace places(const Recipe::Data& data, const Split& split);
   DataRows rows(const Recipe& recipe, const Split& split, const Tokenizers& tokenizers, std::int64_t max_length) const;
+  /// Throws Error with the place of the first text of the training split that is not UTF-8.
+  void check_utf8_texts(const Recipe::Data& data) const;
   const Split& evaluated(const Recipe::Data& data, bool on_test) const;
   std::vector<std::string> lines_for(const Recipe& recipe, bool source) const;
   Split training_, validation_, test_;

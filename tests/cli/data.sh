@@ -132,6 +132,63 @@ holds "rows before them are predicted" [ "$(wc -l <out)" = 129 ]
 expect 2 "" "standard input has no column 'b'" predict fitted <<<$'a\n1'
 expect 2 "" "standard input has no column" predict fitted <<<'1,2'
 expect 0 "^rows 6$" "" eval fitted
+
+# Files are read and checked before a model's weights are made.
+before() { # before FILE: the error about --in FILE, if the program then has taken less than 200 MB
+  python3 - "$xtape" "$1" <<'PROGRAM'
+import resource, subprocess, sys
+made = subprocess.run([sys.argv[1], "run", "gpt2", "logits", "--in", sys.argv[2]], capture_output=True, text=True)
+if resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 200000: print(made.stderr)
+PROGRAM
+}
+holds "a file that is missing is reported at once" grep -q "cannot read 'none.safetensors'" <(before none.safetensors)
+holds "a file with other arrays is reported at once" grep -q "has no array 'tokens'" <(before rows.safetensors)
+printf '\xef\xbb\xbf21=\n12=\n2\xff=\n' >prompts.txt
+expect 2 "" "^xtape: prompts.txt, line 3: the text is not UTF-8 at byte 1" generate sorted --prompts prompts.txt --tokens 3
+expect 2 "" "^xtape: prompts.txt, line 3: the text is not UTF-8 at byte 1" bleu prompts.txt prompts.txt
+expect 2 "" "^xtape: prompts.txt, line 3: the text is not UTF-8 at byte 1" eval sorted --text prompts.txt
+sed -i 3d prompts.txt
+expect 0 "^21=12$" "" generate sorted --prompts prompts.txt --tokens 9
+
+# One meaning of rows and numbers: byte-order marks, quotes, blank lines, plus signs, tabs, underflow; plain, in a pipe or compressed.
+mark=$'\xef\xbb\xbf'
+printf '%s"a","no\nte",b\n\n+3,"x\n""y""\n",4.\n  \n" 4\t",z,1e-400\n\n' "$mark" >quoted.csv
+expect 0 "^y$" "" predict fitted quoted.csv
+holds "rows over several lines are rows" cmp -s whole out
+gzip -k quoted.csv
+expect 0 "^y$" "" predict fitted quoted.csv.gz
+holds "rows of a compressed table are rows" cmp -s whole out
+"$xtape" predict fitted <quoted.csv >out 2>err
+holds "rows of the standard input are rows" cmp -s whole out
+(echo a,b,c; for _ in $(seq 200); do printf '3,4,"x\n\n"\n'; done) | "$xtape" predict fitted >out 2>err
+holds "rows over several lines are whole in parts" [ "$(wc -l <out)" = 201 -a ! -s err ]
+expect 2 "" "the standard input is compressed by gzip: give the file's name" predict fitted <quoted.csv.gz
+expect 2 "^y$" "standard input, line 3: a quotation mark is not closed" predict fitted <<<$'a,b\n1,2\n3,"4\n5,6'
+expect 2 "" "line 2: column 'b': '1_0' is not a finite number: write a decimal number" predict fitted <<<$'a,b\n1,1_0'
+expect 2 "" "cannot read the standard input: it is UTF-16" predict fitted < <(printf '\xff\xfea\0,\0b\0\n\0')
+expect 2 "" "cannot read nowhere.csv: No such file" predict fitted nowhere.csv
+expect 2 "" "cannot read nowhere.csv: No such file" predict nowhere nowhere.csv
+for n in $(seq 20); do printf '%s,"a\n""b",%s\n\n' "+$n" "$((2 * n))"; done | sed "1s/^/$mark/" | gzip >marked.csv.gz
+expect 0 "^marked: step [0-9]+ " "step" train "$recipes/regression.json" --out marked --set data.arrays=marked.csv.gz --set data.header=false \
+  --set 'data.inputs={"x": [0], "y": [2]}' --set epochs=1 --set schedule.warmup=0
+printf '\xef\xbb\xbfGerman\tein hund\n\nEnglish\ta dog\n\n' >marked.tsv
+cat marked.tsv labelled.tsv | grep -v "a label alone" >all.tsv
+expect 0 "^marked_labels: step" "^2 labels: English, German$" train "$recipes/classify_texts.json" --out marked_labels \
+  --set data.table=all.tsv --set epochs=1 --set batch.size=8
+expect 0 "^(German|English)	" "" classify classes < <(printf '\xef\xbb\xbfein haus\n')
+holds "a byte-order mark is no text" [ "$(cat out)" = "$("$xtape" classify classes <<<'ein haus')" ]
+holds "a mark alone is no line" [ -z "$(printf '\xef\xbb\xbf' | "$xtape" classify classes)" ]
+printf '%s' "$mark" | cat - tags.txt >marked_tags.txt
+expect 0 "^marked_tags: step" "labels: N, O, V$" train "$recipes/tag_words.json" --out marked_tags --set data.tags=marked_tags.txt \
+  --set epochs=1 --set batch.size=8
+holds "a byte-order mark is no part of a word" [ "$(grep -c $'\xef\xbb\xbf' marked_tags/tokenizer.json)" = 0 ]
+printf 'a,b\xbb,y\n' >latin.csv
+for n in $(seq 40); do echo "$n,2,3"; done >>latin.csv
+expect 2 "" "latin.csv, line 1: the name of column 2, 'b.xBB': the text is not UTF-8 at byte 1" train "$recipes/regression.json" \
+  --out none --set data.arrays=latin.csv
+printf '\n\nw\xe9\n' >words.txt
+expect 2 "" "words.txt: line 1 of the vocabulary: there is no word" train "$recipes/tag_words.json" --out none --set data.tags=tags.txt \
+  --set 'tokenizer={"kind": "words", "vocabulary": "words.txt"}'
 expect 0 "^early: step 10 " "ended early .patience 1.: no evaluation after step 5 was better; --checkpoint best has its weights" \
   train "$recipes/regression.json" --out early --set data.arrays=numbers.csv --set patience=1 --set evaluate_every=5 \
   --set schedule.kind=constant --set schedule.rate=0 --set schedule.warmup=0 --set hyper.normalised=false

@@ -97,6 +97,7 @@ holds "a label and its probability for each line" [ "$(grep -cE $'^(bad|fair|goo
 holds "padding changes no label and no probability" same "$(sed -n 3p together)" "$(echo "a stitch" | "$xtape" classify bert)"
 holds "a line may have as many tokens as there are positions" [ "$(printf '%.0sa' {1..38} | "$xtape" classify bert | wc -l)" = 1 ]
 expect 2 "" "line 2: [0-9]+ tokens, and the model reads at most 40" classify bert < <(echo a; printf '%.0sq ' {1..60})
+touch picture.png
 expect 2 "" "bert has a model that classifies texts: it reads lines" classify bert picture.png
 expect 2 "" "--checkpoint needs a run: bert is a model folder" classify bert --checkpoint best
 expect 2 "" "tiny has no model that classifies texts or images" classify "$folders/tiny"

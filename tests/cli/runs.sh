@@ -177,7 +177,7 @@ holds "GPT-2's files are in the run" [ -s bytes/tokenizer.json -a -s bytes/vocab
 expect 0 "^the räin, at 8$" "" tokenize bytes --detokenize <numbers
 expect 0 "^the rain" "" generate bytes --prompt "the rain" --tokens 5
 mv bytes/merges.txt away
-expect 2 "" "bytes/merges.txt: No such file" tokenize bytes --detokenize <numbers
+expect 2 "" "bytes/merges.txt': No such file" tokenize bytes --detokenize <numbers
 rm words.txt
 expect 0 "^the rain" "" generate text --prompt "the rain" --tokens 40
 expect 2 "" "No such file" eval text

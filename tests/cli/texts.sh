@@ -50,7 +50,7 @@ holds "the folder gives the same as the run" cmp -s whole out
 expect 0 "^perplexity [0-9.]+" "" eval folder --text text.txt --context 8 --stride 8
 
 expect 2 "" "there is no prompt" generate run --tokens 1
-expect 2 "" "prompt 2 is empty" generate run --tokens 1 --prompt a --prompt ""
+expect 2 "" "prompt 2: the prompt is empty" generate run --tokens 1 --prompt a --prompt ""
 expect 2 "" "No such file" generate run --tokens 1 --prompts missing.txt
 expect 2 "" "--stop: must not be empty" generate run --tokens 1 --prompt a --stop ""
 expect 2 "" "missing.txt" eval run --text missing.txt

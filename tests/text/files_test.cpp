@@ -1,3 +1,5 @@
+#include "files.hpp"
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -11,6 +13,7 @@
 
 #include "needs.hpp"
 #include "temporary_file.hpp"
+#include "xtape/csv.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 
@@ -26,7 +29,7 @@ std::string compressed(const std::string& text) {
   gzFile out = gzopen(file.path().c_str(), "wb");
   REQUIRE(gzwrite(out, text.data(), static_cast<unsigned>(text.size())) == static_cast<int>(text.size()));
   REQUIRE(gzclose(out) == Z_OK);
-  return read_text(file.path());
+  return read_file(file.path());
 }
 
 Lines lines_of(const std::string& name, const std::string& bytes) {
@@ -66,6 +69,45 @@ TEST_CASE("a compressed file gives the lines of the plain one, with any file nam
   CHECK(lines_of("lines", compressed(text)) == plain);
   CHECK(lines_of("two.gz", compressed("a\nb") + compressed("c\nd\n")) == Lines{"a", "bc", "d"});
   CHECK(lines_of("empty.gz", compressed("")).empty());
+}
+
+TEST_CASE("a byte-order mark at the beginning of a text is skipped, and UTF-16 is an error") {
+  const std::string mark = "\xEF\xBB\xBF";
+  CHECK(read_text(TemporaryFile("mark.txt", mark + "a\n" + mark + "b").path()) == "a\n" + mark + "b");
+  CHECK(lines_of("mark.txt", mark + "a\r\n" + mark + "b") == Lines{"a", mark + "b"});
+  CHECK(lines_of("mark.txt", mark).empty());
+  CHECK(lines_of("mark.gz", compressed(mark + "a\nb")) == Lines{"a", "b"});
+  CHECK(lines_of("two.gz", compressed(mark) + compressed(mark + "a")) == Lines{mark + "a"});
+  CHECK(lines_of("mark.txt", "\xEF\xBB") == Lines{"\xEF\xBB"});
+  const std::vector<std::pair<std::string, std::string>> others = {{{"\xFF\xFE\0\0a\0\0\0", 8}, "UTF-32"},
+                                                                   {{"\0\0\xFE\xFF\0\0\0a", 8}, "UTF-32"},
+                                                                   {{"\xFF\xFE"
+                                                                     "a\0",
+                                                                     4},
+                                                                    "UTF-16"},
+                                                                   {{"\xFE\xFF\0a", 4}, "UTF-16"},
+                                                                   {"\xFF\xFE", "UTF-16"}};
+  for (const auto& [text, encoding] : others) {
+    const std::string expected = ": it is " + encoding + ", as its byte-order mark says: convert it to UTF-8";
+    for (const std::string& bytes : {text, compressed(text)}) {
+      const TemporaryFile file("other.txt", bytes);
+      CHECK_THROWS_WITH_AS(read_text(file.path()), doctest::Contains(("cannot read " + file.path() + expected).c_str()),
+                           FileError);
+      CHECK_THROWS_WITH_AS(read_csv(file.path()), doctest::Contains(expected.c_str()), FileError);
+      CHECK_THROWS_WITH_AS(read_pairs(file.path()), doctest::Contains(expected.c_str()), FileError);
+    }
+  }
+}
+
+TEST_CASE("a compressed text may have padding at its end, and read_text unpacks it") {
+  CHECK(read_text(TemporaryFile("text.gz", compressed("a\r\nb")).path()) == "a\r\nb");
+  CHECK(lines_of("padded.gz", compressed("a\n") + std::string(512, '\0')) == Lines{"a"});
+  CHECK(lines_of("followed.gz", compressed("a\n") + "text") == Lines{"a"});
+  CHECK(lines_of("empty_member.gz", compressed("") + compressed("a\n") + compressed("")) == Lines{"a"});
+  CHECK_THROWS_WITH_AS(lines_of("second.gz", compressed("a\n") + compressed("b\n").substr(0, 15)),
+                       doctest::Contains("the compressed file is cut off"), FileError);
+  CHECK_THROWS_WITH_AS(lines_of("second.gz", compressed("a\n") + "\x1F\x8B other"), doctest::Contains("is damaged"),
+                       FileError);
 }
 
 TEST_CASE("a compressed file that is cut off or damaged at any byte is an error") {

@@ -218,7 +218,7 @@ TEST_CASE("GPT-2's tokenizer is saved and loaded with its two files, and loaded 
   CHECK_THROWS_WITH_AS(load_tokenizer(path), doctest::Contains("merges.txt is not the file that was saved with"),
                        FileError);
   std::filesystem::remove(merges);
-  CHECK_THROWS_WITH_AS(load_tokenizer(path), doctest::Contains("merges.txt: No such file"), FileError);
+  CHECK_THROWS_WITH_AS(load_tokenizer(path), doctest::Contains("merges.txt': No such file"), FileError);
   CHECK_THROWS_WITH_AS(load_tokenizer(directory.string()), doctest::Contains("merges.txt: No such file"), FileError);
   std::filesystem::remove_all(directory);
 }

@@ -110,7 +110,9 @@ TEST_CASE("images: errors of single files") {
   };
   CHECK_HAS(error("short.pgm", "P5 2 3 255\nabc"), "has 3 bytes of the 6 of its pixels: the file is cut off");
   CHECK_HAS(error("text.ppm", "P3 1 1 255 1 2 3"), "a PNM image of kind P3: only P5 and P6");
-  CHECK_HAS(error("vast.pgm", "P5 65536 65536 255 ab"), "the file is cut off");
+  CHECK_HAS(error("vast.pgm", "P5 65536 65536 255 ab"), "at most 178956970 pixels, not 65536 x 65536 = 4294967296");
+  CHECK_HAS(error("large.pgm", "P5 13377 13377 255 ab"), "the file is cut off");
+  CHECK_HAS(error("larger.ppm", "P6 13378 13377 255 ab"), "at most 178956970 pixels, not 13377 x 13378 = 178957506");
   CHECK_HAS(error("deep.pgm", "P5 1 1 65535 ab"), "must be bytes, but the largest is 65535");
   CHECK_HAS(error("none.pgm", "P5 0 1 255 ab"), "an image has 1 to 65536 pixels in each direction, not 1 x 0");
   CHECK_HAS(error("huge.pgm", "P5 99999999999999999999 1 255"), "not 1 x 100000000000000000");
@@ -162,6 +164,14 @@ TEST_CASE("images: a folder has a folder for each label, and mixes them") {
   CHECK_HAS(error_of([&] { read_images(folder / "pets", 1); }), "nobody has no images; its name would be a label");
   Images rest = {{1, 1, 1}, {7}, {0}, {"0"}, {"digits.safetensors"}, 11};
   CHECK(rest.place(0) == "digits.safetensors, image 12");
+}
+
+TEST_CASE("images: the name of a folder is a label, so it is UTF-8") {
+  const Folder folder;
+  fs::create_directories(folder / "na\xEFve");
+  folder.write("na\xEFve/a.pgm", "P5 1 1 255 a");
+  CHECK_HAS(error_of([&] { read_images(folder.path()); }),
+            "the folder's name is a label: the text is not UTF-8 at byte 2");
 }
 
 TEST_CASE("images: a safetensors file") {
@@ -440,7 +450,9 @@ TEST_CASE("images: errors of PNG files") {
     CHECK_HAS(error(whole.substr(0, size)), "a.png: not a PNG");
   CHECK_HAS(error(png_of(0, 2, 8, 0, "")), "a.png: not a PNG image that can be read");
   CHECK_HAS(error(png_of(70000, 1, 8, 0, "")), "1 to 65536 pixels in each direction, not 1 x 70000");
-  CHECK_HAS(error(png_of(60000, 60000, 8, 2, "")), "the PNG image is cut off");
+  CHECK_HAS(error(png_of(13377, 13377, 8, 2, "")), "the PNG image is cut off");
+  CHECK_HAS(error(png_of(13378, 13377, 1, 0, std::string(1 << 20, '\0'))),
+            "at most 178956970 pixels, not 13377 x 13378");
   CHECK_HAS(error(png_of(3, 2, 7, 0, std::string(8, '\0'))), "not a PNG image that can be read");
   CHECK_HAS(error(png_of(3, 2, 8, 0, std::string(4, '\0'))), "not a PNG image that can be read");
   CHECK_HAS(error(png_of(1, 1, 8, 3, std::string(2, '\0'))), "not a PNG image that can be read");  // no palette

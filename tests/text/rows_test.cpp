@@ -62,11 +62,13 @@ TEST_CASE("rows of texts, labels and numbers follow their columns") {
   const TextPlace place = [](std::size_t row, std::size_t column) {
     return "row " + std::to_string(row) + ", column " + std::to_string(column);
   };
-  CHECK_THROWS_WITH_AS(rows_of(columns, 0, place), "row 1, column 1: column 'x': 'x' is not a finite number", Error);
-  for (const char* wrong : {"", " ", "1 2", "1,5", "nan", "inf", "1e99", "0x10"}) {
+  CHECK_THROWS_WITH_AS(rows_of(columns, 0, place),
+                       doctest::Contains("row 1, column 1: column 'x': 'x' is not a finite number"), Error);
+  for (const std::string wrong : {"", " ", "1 2", "1,5", "nan", "inf", "1e99", "0x10"}) {
     const TableTexts bad = {{"1", wrong, "3"}};
+    const bool missing = wrong.empty() || wrong == " " || wrong == "nan";
     CHECK_THROWS_WITH_AS(rows_of({{{"x", Column::Kind::number}, bad.data()}}, 0, place),
-                         doctest::Contains("is not a finite number"), Error);
+                         doctest::Contains(missing ? "the value is missing" : "is not a finite number"), Error);
   }
   const TableTexts right = {{"1", "2", " -2.5e0 "}, {"0", "0", "7"}};
   std::vector<ColumnTexts> others = columns;
@@ -80,5 +82,6 @@ TEST_CASE("rows of texts, labels and numbers follow their columns") {
   const std::vector<std::string> unknown = {"no", "maybe", "yes"};
   others[2].texts = &unknown;
   CHECK_THROWS_WITH_AS(rows_of(others, 0, place),
-                       "row 1, column 2: column 'label': 'maybe' is not one of the 2 labels of the training split", Error);
+                       "row 1, column 2: column 'label': 'maybe' is not one of the 2 labels of the training split",
+                       Error);
 }

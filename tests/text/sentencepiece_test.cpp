@@ -112,8 +112,16 @@ TEST_CASE("texts that cannot be trained on are errors") {
 }
 
 TEST_CASE("lines without text do not reach sentencepiece, which would abort the program") {
-  const Strings nothing[] = {{}, {""}, {" ", "   "}, {"\t\t"}, {"\x01\x02\x7F"}, {std::string(10, '\0')},
-                             {"\u200B\u200B"}, {"\u2581"}, {"\uFFFD"}, {"\uFEFF", "\u3000"}};
+  const Strings nothing[] = {{},
+                             {""},
+                             {" ", "   "},
+                             {"\t\t"},
+                             {"\x01\x02\x7F"},
+                             {std::string(10, '\0')},
+                             {"\u200B\u200B"},
+                             {"\u2581"},
+                             {"\uFFFD"},
+                             {"\uFEFF", "\u3000"}};
   for (const Strings& texts : nothing)
     for (const char* model : {"unigram", "bpe"})
       CHECK_THROWS_WITH_AS(SentencePieceTokenizer(texts, {model, 20}),
@@ -176,5 +184,5 @@ TEST_CASE("a sentencepiece tokenizer is saved and loaded with its model file") {
   beside.write(trained("bpe", 99).model());
   refused(" is not the file that was saved with");
   std::filesystem::remove(beside.path());
-  refused(": No such file");
+  refused("': No such file");
 }

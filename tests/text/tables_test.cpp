@@ -40,3 +40,25 @@ TEST_CASE("every line of a table has the same number of fields, which can be quo
   CHECK(read_table(file(folder, "\"a\t1\n"))[0] == Strings{"\"a"});  // quotation marks have no meaning with tabs
   CHECK(read_table(file(folder, ""), commas)[0].empty());
 }
+
+TEST_CASE("blank lines are no rows, and quoted fields may have line breaks") {
+  const test::Folder folder;
+  const PairTexts pairs = read_pairs(file(folder, "\xEF\xBB\xBF\n a\tb\r\n\r\n  \n\t\n\"c\td\n\n\n"));
+  CHECK(pairs.source == Strings{" a", "", "\"c"});
+  CHECK(pairs.target == Strings{"b", "", "d"});
+  CHECK(pairs.lines == std::vector<std::size_t>{2, 5, 6});
+  const TableOptions commas = {.columns = 2, .delimiter = ',', .skip_lines = 1};
+  CHECK(read_table(file(folder, "x,y\n\n\"a\n\n,\"\"b\",1\n \t\nc,2\n\n"), commas) ==
+        TableTexts{{"a\n\n,\"b", "c"}, {"1", "2"}});
+  CHECK_THROWS_WITH_AS(read_table(file(folder, "x,y\na,\"b\nc,d\n"), commas),
+                       doctest::Contains("line 2: a quotation mark is not closed"), FileError);
+  CHECK_THROWS_WITH_AS(read_table(file(folder, "x,y\na,1\n\"b\nc\n"), commas),
+                       doctest::Contains("line 3: a quotation mark is not closed"), FileError);
+  CHECK_THROWS_WITH_AS(
+      read_table(file(folder, "x,y\n\"a\n\nb\"\n"), commas),
+      doctest::Contains("line 2: a row must have 2 fields separated by ',', got 1 (with a quoted field, the "
+                        "row goes on to line 4)"),
+      FileError);
+  CHECK_THROWS_WITH_AS(read_table(file(folder, "a\n"), {.columns = 1, .delimiter = '\n'}),
+                       doctest::Contains("cannot be a quotation mark or a line end"), Error);
+}

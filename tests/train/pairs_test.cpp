@@ -102,6 +102,22 @@ TEST_CASE("epochs end with an evaluation and a checkpoint") {
   CHECK(fs::exists(directory / "run/source_tokenizer.json"));
 }
 
+TEST_CASE("a text of pairs that is not UTF-8 is an error with its file and line") {
+  const tiny::Directory directory;
+  for (const std::string kind : {"words", "character"}) {
+    CAPTURE(kind);
+    const Recipe recipe = pairs_recipe(directory, {{"tokenizer.kind", kind}});
+    directory.write("training.tsv", "eins\tone\n\nzwei\tt\xE9o\n");
+    CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"),
+                         (directory / "training.tsv" + ", line 3: the text is not UTF-8 at byte 1").c_str(), Error);
+    directory.write("training.tsv", "eins\tone\nzwei\ttwo\n");
+    directory.write("validation.tsv", "\n\n\xFF\tone\n");
+    CHECK_THROWS_WITH_AS(Run::create(recipe, directory / "run"),
+                         doctest::Contains((directory / "validation.tsv" + ", line 3: the text is not UTF-8").c_str()),
+                         Error);
+  }
+}
+
 TEST_CASE("a run on pairs that is stopped in an epoch and continued gives the same bits") {
   const tiny::Directory directory;
   const Recipe recipe = pairs_recipe(directory, {{"checkpoint_every", "3"}});

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "joined.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
 
@@ -88,10 +89,38 @@ TEST_CASE("errors in a table name its file and line") {
   CHECK(complaint({{"data.header", "true"}}, "German\tx\tein\nDutch\tx\teen\n")
             .find("valid.tsv, line 2: column 'label': 'Dutch'") != std::string::npos);
   CHECK(complaint({{"data.columns", R"({"label": "label", "x": "number", "tokens": "text"})"}}) ==
-        directory / "texts.tsv" + ", line 1: column 'x': 'number 0' is not a finite number");
+        directory / "texts.tsv" +
+            ", line 1: column 'x': 'number 0' is not a finite number: write a decimal number such as 12, -0.5 or 1e-3");
   CHECK(complaint({{"data.columns", R"({"label": "label", "note": "skip", "words": "text"})"}})
             .find("takes an input 'tokens', but the arrays given are label, words") != std::string::npos);
   CHECK(!std::filesystem::exists(directory / "run"));
+}
+
+TEST_CASE("labels have no spaces around them, blank lines are no rows, and errors name the line of a row") {
+  const tiny::Directory directory;
+  const Recipe recipe = classifier(directory, {{"data.table", directory / "spaced.csv"}, {"data.delimiter", ","}});
+  std::string text = "\xEF\xBB\xBF\n";
+  for (const char* each :
+       {"German,\"n\n\",ein", " German,n,hund", "English\t,n,\"a\n\"\"dog\"\"\"", "\"English\",n,the"})
+    text += std::string(each) + "\n\n";
+  const auto made = [&](const std::string& valid) -> std::string {
+    directory.write("spaced.csv", text);
+    directory.write("valid.tsv", valid);
+    directory.write("test.tsv", "German,x,ein\n");
+    std::filesystem::remove_all(directory / "run");
+    try {
+      return joined(Run::create(recipe, directory / "run").labels());
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  CHECK(made("German ,x,ein\n\n") == "English, German");
+  CHECK(made("\nGerman,x,\"a\nb\"\n\nDutch,x,c\n") ==
+        directory / "valid.tsv" + ", line 5: column 'label': 'Dutch' is not one of the 2 labels of the training split");
+  CHECK(made("\"Ger\nman\",x,a\n") ==
+        directory / "valid.tsv" + ", line 1: column 'label': the label 'Ger\\nman' has a line break");
+  text += "German,n,\"b\n\xE9\"\n";
+  CHECK(made("German,x,ein\n") == directory / "spaced.csv" + ", line 12: the text is not UTF-8 at byte 2");
 }
 
 TEST_CASE("invalid columns are errors with the key") {

@@ -1,12 +1,9 @@
 /// xtape bleu: computes the BLEU score of a translation.
 #include "xtape/bleu.hpp"
 
-#include <cstdio>
-#include <iostream>
-#include <memory>
-
 #include "commands.hpp"
 #include "lines.hpp"
+#include "utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {
@@ -47,8 +44,8 @@ void add_bleu(CLI::App& program) {
   add_max_line(*command, arguments->reading.max_line);
   command->callback([arguments] {
     print(as_wrong_input([&] {
-      return corpus_bleu(read_lines(arguments->hypotheses, arguments->reading),
-                         read_lines(arguments->references, arguments->reading), arguments->options);
+      return corpus_bleu(read_utf8_lines(arguments->hypotheses, arguments->reading),
+                         read_utf8_lines(arguments->references, arguments->reading), arguments->options);
     }));
   });
 }

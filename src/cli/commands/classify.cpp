@@ -107,6 +107,7 @@ void classify_run(const ClassifyArguments& arguments) {
 
 void classify_any(const ClassifyArguments& arguments) {
   std::cout.precision(4);
+  require_readable(arguments.images);
   const auto folder = as_wrong_input([&] { return model_folder(arguments.run); });
   if (!folder) return classify_run(arguments);
   catch_interrupt();

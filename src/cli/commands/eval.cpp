@@ -8,6 +8,7 @@
 #include "opened_model.hpp"
 #include "ranks.hpp"
 #include "run_options.hpp"
+#include "utf8.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {
@@ -30,6 +31,16 @@ struct EvalArguments {
   RankArguments ranks;
 };
 
+/// Returns the tokens of the text of a file. Errors name the file.
+Tokens encoded(const Tokenizer& tokenizer, const std::string& text, const std::string& path) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const Error& error) {
+    const std::string not_utf8 = error_not_utf8(path, text);
+    throw WrongInput(not_utf8.empty() ? path + ": " + error.what() : not_utf8);
+  }
+}
+
 /// Evaluates on a text of any length in windows.
 void evaluate_on_text(const EvalArguments& arguments) {
   const std::shared_ptr<Communicator> communicator = ranks(arguments.ranks);
@@ -38,8 +49,10 @@ void evaluate_on_text(const EvalArguments& arguments) {
   TextWindows windows;
   windows.context = arguments.context > 0 ? arguments.context : opened.context();
   windows.stride = arguments.stride > 0 ? arguments.stride : std::max<std::int64_t>(1, windows.context / 2);
-  const TextEvaluation found = as_wrong_input(
-      [&] { return xtape::evaluate_text(opened.model(), opened.tokenizer().encode(text), windows, communicator); });
+  const TextEvaluation found = as_wrong_input([&] {
+    return xtape::evaluate_text(opened.model(), encoded(opened.tokenizer(), text, arguments.text), windows,
+                                communicator);
+  });
   if (!is_first_rank()) return;
   const double bits = found.loss * static_cast<double>(found.tokens) / std::log(2.0);
   std::cout.precision(6);
@@ -51,6 +64,11 @@ void evaluate(const EvalArguments& arguments) {
   if (!arguments.text.empty()) {
     evaluate_on_text(arguments);
     return;
+  }
+  std::vector<std::string> sources, targets;
+  if (!arguments.source.empty()) {
+    sources = read_utf8_lines(arguments.source, arguments.reading);
+    targets = read_utf8_lines(arguments.target, arguments.reading);
   }
   Run run = as_wrong_input([&] {
     std::vector<Setting> settings = parse_settings(arguments.set);
@@ -64,9 +82,9 @@ void evaluate(const EvalArguments& arguments) {
     if (arguments.source.empty()) opened.batches();
     return opened;
   });
-  const Evaluation evaluation = arguments.source.empty() ? run.evaluate(arguments.test) : as_wrong_input([&] {
-    return run.evaluate(read_lines(arguments.source, arguments.reading), read_lines(arguments.target, arguments.reading));
-  });
+  const Evaluation evaluation = arguments.source.empty()
+                                    ? run.evaluate(arguments.test)
+                                    : as_wrong_input([&] { return run.evaluate(sources, targets); });
   if (!is_first_rank()) return;
   std::cout.precision(6);
   std::cout << "step " << evaluation.step << "\nvalidation_loss " << evaluation.loss << '\n'

@@ -50,18 +50,24 @@ struct Timings {
   }
 };
 
-/// Encodes the prompts. Throws WrongInput, before anything is generated, if a prompt is empty or cannot be encoded.
-std::vector<Tokens> encoded(const std::vector<std::string>& prompts, const OpenedModel& opened) {
-  return as_wrong_input([&] {
-    std::vector<Tokens> encoded;
-    for (std::size_t i = 0; i < prompts.size(); ++i) {
+/// Encodes the prompts, of which the last `from_file` are the lines of the file. Throws WrongInput, before anything is
+/// generated, if a prompt is empty or cannot be encoded.
+std::vector<Tokens> encoded(const GenerateArguments& arguments, std::size_t from_file, const OpenedModel& opened) {
+  const std::vector<std::string>& prompts = arguments.prompts;
+  const std::size_t given = prompts.size() - from_file;
+  std::vector<Tokens> encoded;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    try {
       encoded.push_back(opened.prompt(prompts[i]));
-      if (encoded.back().empty())
-        throw WrongInput((prompts.size() == 1 ? "the prompt" : "prompt " + std::to_string(i + 1)) +
-                         " is empty: there is nothing to continue");
+      if (encoded.back().empty()) throw Error("the prompt is empty: there is nothing to continue");
+    } catch (const Error& error) {
+      const std::string place = i >= given ? arguments.prompts_file + ", line " + std::to_string(i - given + 1) + ": "
+                                : prompts.size() > 1 ? "prompt " + std::to_string(i + 1) + ": "
+                                                     : "";
+      throw WrongInput(place + error.what());
     }
-    return encoded;
-  });
+  }
+  return encoded;
 }
 
 void end_line(const std::string& text) {
@@ -112,15 +118,15 @@ void print_many(OpenedModel& opened, const std::vector<std::string>& prompts, co
 }
 
 void generate_texts(GenerateArguments arguments) {
+  std::vector<std::string> lines;
   if (!arguments.prompts_file.empty())
-    for (const std::string& line :
-         as_wrong_input([&] { return read_lines(arguments.prompts_file, arguments.reading); }))
-      arguments.prompts.push_back(line);
+    lines = as_wrong_input([&] { return read_lines(arguments.prompts_file, arguments.reading); });
+  arguments.prompts.insert(arguments.prompts.end(), lines.begin(), lines.end());
   if (arguments.prompts.empty()) throw WrongInput("there is no prompt: use --prompt TEXT or --prompts FILE");
   OpenedModel opened(Use::texts, arguments.source, arguments.checkpoint, arguments.inference);
   Timings timings;
   timings.opened = milliseconds_since(program_start);
-  const std::vector<Tokens> tokens = encoded(arguments.prompts, opened);
+  const std::vector<Tokens> tokens = encoded(arguments, lines.size(), opened);
   arguments.options.context = opened.context();
   arguments.options.end_token = opened.end_token();
   catch_interrupt();

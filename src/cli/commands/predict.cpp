@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "batch_shards.hpp"
@@ -23,26 +24,35 @@ struct PredictArguments {
   std::vector<std::string> files;
 };
 
-/// Reads lines in parts. For arrays, each part begins with the header.
-void predict_lines(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
-                   const std::string& file, PredictionPrinter& printer) {
-  const bool header = data.has_arrays() ? data.csv.header : data.table.skip_lines > 0;
-  std::vector<std::string> first;
-  std::size_t before = 0;  // number of lines between the first line and the next lines to read
-  if (header) {
-    first = lines.next(1);
-    while (!first.empty() && data.has_arrays() && is_blank(first[0])) first = lines.next(1);
-    if (first.empty()) throw WrongInput(file + " has no lines");
+/// Reads rows in parts. For arrays, each part begins with the header.
+void predict_rows(const train::RowPredictor& predictor, const Recipe::Data& data, InputLines& lines,
+                  const std::string& file, PredictionPrinter& printer) {
+  const bool arrays = data.has_arrays(), header = arrays ? data.csv.header : data.table.skip_lines > 0;
+  const std::size_t heading = arrays && header ? 1 : 0;  // the rows with which a part begins
+  std::size_t passed = 0;                                // the lines before the first row
+  std::vector<std::string> read = lines.next(header ? 1 : rows_at_once);
+  for (; heading > 0 && !read.empty() && is_blank(read[0]); read = lines.next(1)) ++passed;
+  if (read.empty() && header) throw WrongInput(file + " has no lines");
+  if (read.empty()) return;
+  FieldReader reader = as_wrong_input([&] { return predictor.reader(file, read[0]); });
+  if (header && !arrays) {
+    ++passed;
+    read = lines.next(rows_at_once);
   }
-  if (data.has_arrays() && header)
-    as_wrong_input([&] { return predictor.rows(file, first, 0); });  // rejects a wrong header
-  if (!data.has_arrays()) before = first.size(), first.clear();
-  for (std::vector<std::string> read; !(read = lines.next(rows_at_once)).empty(); before += read.size()) {
-    std::vector<std::string> part = first;
-    part.insert(part.end(), read.begin(), read.end());
-    if (data.has_arrays() && std::ranges::all_of(read, is_blank)) continue;
-    printer.print(as_wrong_input([&] { return predictor.rows(file, part, before); }));
+  reader.skip(passed);
+  std::vector<FieldRow> part;
+  for (bool checked = heading == 0; !read.empty(); read = lines.next(rows_at_once)) {
+    for (const std::string& line : read)
+      if (std::optional<FieldRow> row = reader.add(line)) part.push_back(std::move(*row));
+    if (part.size() > heading) {
+      printer.print(as_wrong_input([&] { return predictor.rows(file, part); }));
+      part.resize(heading);
+    } else if (!checked && !part.empty()) {
+      as_wrong_input([&] { return predictor.rows(file, part); });  // rejects a wrong header before waiting for rows
+      checked = true;
+    }
   }
+  reader.finish();
 }
 
 /// Returns the word of a line of a sentence. The line may lack the other fields.
@@ -107,6 +117,7 @@ void predict_arrays(const train::RowPredictor& predictor, const std::string& fil
 }
 
 void predict(const PredictArguments& arguments) {
+  require_readable(arguments.files);
   Run run = open_run(arguments.run, arguments.checkpoint);
   catch_interrupt();
   const train::RowPredictor predictor = as_wrong_input([&] { return train::RowPredictor(run); });
@@ -121,7 +132,7 @@ void predict(const PredictArguments& arguments) {
     throw WrongInput(arguments.run + " is a run on arrays without names of columns: give a file of arrays");
   const auto predict_from = [&](InputLines& lines) {
     if (data.kind == "tags") return predict_tags(predictor, data, lines, file);
-    predict_lines(predictor, data, lines, file, printer);
+    predict_rows(predictor, data, lines, file, printer);
   };
   if (arguments.files.empty()) {
     InputLines lines(arguments.max_line);
@@ -139,10 +150,11 @@ void add_predict(CLI::App& program) {
       "Predict for the rows of a table, for words or images, with a run's model: a line of numbers or labels for each");
   const auto arguments = std::make_shared<PredictArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
-  command->add_option("FILE", arguments->files,
-                      "A table with the columns of the training data, which may lack the targets (default: the "
-                      "standard input); for a run on tags: words, with blank lines between sentences; a file of arrays; for "
-                      "a run on images: PNG or PNM files");
+  command->add_option(
+      "FILE", arguments->files,
+      "A table with the columns of the training data, which may lack the targets (default: the "
+      "standard input); for a run on tags: words, with blank lines between sentences; a file of arrays; for "
+      "a run on images: PNG or PNM files");
   add_checkpoint(*command, arguments->checkpoint);
   add_max_line(*command, arguments->max_line);
   command->callback([arguments] { predict(*arguments); });
