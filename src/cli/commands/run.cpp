@@ -5,6 +5,7 @@
 
 #include "digests.hpp"
 #include "nearest.hpp"
+#include "opened_model.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
 #include "visit.hpp"
@@ -37,11 +38,17 @@ Work prepared(const CLI::App& command, const RunArguments& arguments) {
     throw WrongInput("a definition needs a FUNCTION to play");
   }
   Work work;
-  work.recorded = recorded_tape(command, options, false, [&](const Model& model, Tape& tape) {
+  const auto read_inputs = [&](const Model& model) {
     std::vector<Wanted> wanted;
     for (const FunctionInput& input : model.signature(options.function).inputs)
       wanted.push_back({input.name, input.dtype});
     work.arrays = arrays_for(wanted, arguments.in);
+  };
+  // Reports a wrong file before the weights are made. A folder's weights are read from files, and its warnings printed.
+  const bool early = !from_file && !model_folder(options.definition.definition);
+  if (early) read_inputs(load_model(options.definition, false));
+  work.recorded = recorded_tape(command, options, false, [&](const Model& model, Tape& tape) {
+    if (!early) read_inputs(model);
     NamedVars inputs;
     for (const auto& [name, array] : work.arrays) inputs.add(name, tape.input(name, array.shape(), array.dtype()));
     return inputs;
