@@ -269,7 +269,7 @@ Var shift_right(const Argument& x, std::int64_t axis = 1, const Literal& value =
 
 // Products of numbers, not bool. --------------------------------------------------------------------------------------
 /// The sum of products of the operands over all axes that the result lacks: "bi,io->bo", or with names "b query d, b
-/// key d -> b query key". '...' stands for the leading axes without letters. Only these axes broadcast. A letter that
+/// key d -> b query key". '...' stands for the leading axes without letters. Axes of size 1 broadcast. A letter that
 /// occurs twice in an operand means its diagonal. Without '->', the result has the letters that occur once, in
 /// alphabetical order. Integers wrap. einsum multiplies more than two operands in pairs, starting with the cheapest
 /// pair.
@@ -298,13 +298,13 @@ Var embedding_bag(const Argument& indices, const Var& weight, const std::string&
 /// weight[indices[b, k]]. `per_sample_weights` has the shape of `indices`.
 Var embedding_bag(const Argument& indices, const Var& weight, const Var& per_sample_weights);
 /// Gathers elements like torch.gather. If x has three axes and `axis` is 1, then y[a, b, c] = x[a, indices[a, b, c],
-/// c]. `indices` has x's sizes except along `axis`.
+/// c]. Except along `axis`, no axis of `indices` may be longer than that of x.
 Var gather(const Argument& x, std::int64_t axis, const Var& indices);
 /// x with the slices of `part` added at the indices. This is the adjoint of take. `part` has the shape of take's
 /// result. Slices of equal indices add up, in their order. Accepts numbers only.
 Var index_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 /// x with the elements of `part` added at the indices. This is the adjoint of gather. `part` has the shape of
-/// `indices`.
+/// `indices`. Except along `axis`, no axis of `indices` may be longer than that of x.
 Var scatter_add(const Argument& x, std::int64_t axis, const Var& indices, const Var& part);
 // The argument order before version 0.2. Version 0.3 removes these functions.
 [[deprecated("write gather(x, axis, indices)")]] inline Var gather(const Argument& x, const Var& indices,

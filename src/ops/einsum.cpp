@@ -72,8 +72,7 @@ struct LabelledVar {
 };
 
 /// Takes diagonals along repeated labels, and drops axes of size 1 that broadcast.
-LabelledVar simplified(const Var& var, const std::string& letters, const Equation& equation,
-                       const std::vector<std::int64_t>& sizes) {
+LabelledVar simplified(const Var& var, const std::string& letters, const std::vector<std::int64_t>& sizes) {
   LabelledVar factor{var, letters};
   for (std::size_t i = 0; i < factor.letters.size(); ++i) {
     const std::size_t other = factor.letters.find(factor.letters[i], i + 1);
@@ -89,7 +88,7 @@ LabelledVar simplified(const Var& var, const std::string& letters, const Equatio
   std::string kept;
   for (std::size_t i = 0; i < factor.letters.size(); ++i) {
     const char letter = factor.letters[i];
-    if (contains(equation.ellipsis, letter) && factor.var.shape()[i] != sizes[static_cast<unsigned char>(letter)])
+    if (factor.var.shape()[i] != sizes[static_cast<unsigned char>(letter)])
       broadcast.push_back(static_cast<std::int64_t>(i));
     else
       kept += letter;
@@ -168,14 +167,13 @@ Vars record_einsum(Tape&, const Op&, const Vars& inputs, const Attributes& attri
   std::vector<std::int64_t> sizes;
   try {
     equation = parse_equation(text, shapes);
-    sizes = sizes_of_letters(equation, shapes, text);
+    sizes = sizes_of_letters(equation, shapes, text, true);
   } catch (const ShapeError& error) {
     if (names.empty()) throw;
     throw ShapeError(std::string(error.what()) + "; " + names);
   }
   std::vector<LabelledVar> factors;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    factors.push_back(simplified(inputs[i], equation.operands[i], equation, sizes));
+  for (std::size_t i = 0; i < inputs.size(); ++i) factors.push_back(simplified(inputs[i], equation.operands[i], sizes));
   for (std::size_t i = 0; i < factors.size(); ++i) sum_out(factors[i], needed_besides(factors, i, i, equation.result));
   while (factors.size() > 2) {
     const auto [i, j] = cheapest_pair(factors, equation.result, sizes);
@@ -247,7 +245,7 @@ const Op& einsum_op() {
       .name = "einsum",
       .doc = R"(Sum of products over labelled axes: y[result] is the product of the operands, x1[...] * x2[...] * ...,
            summed over all labels that the result lacks. A label that occurs twice in one operand takes its diagonal.
-           Sizes of 1 broadcast only inside '...'. The result has the dtype of the operands; integers wrap, and bool is
+           Axes of size 1 broadcast. The result has the dtype of the operands; integers wrap, and bool is
            refused. Takes any number of operands and multiplies two at a time, the cheapest pair first. The products are
            matrix products, which read strided operands in place where possible.)",
       .inputs = {{"operands", Accept::value, Arity::many}},

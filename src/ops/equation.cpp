@@ -169,28 +169,27 @@ Equation parse_equation(const std::string& text, const std::vector<Shape>& shape
 }
 
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
-                                           const std::string& text) {
+                                           const std::string& text, bool broadcast) {
   std::vector<std::int64_t> sizes(256, -1);
   for (std::size_t i = 0; i < shapes.size(); ++i)
     for (std::size_t axis = 0; axis < shapes[i].size(); ++axis) {
       const char letter = equation.operands[i][axis];
       std::int64_t& known = sizes[static_cast<unsigned char>(letter)];
       const std::int64_t size = shapes[i][axis];
-      const bool gives_way = contains(equation.ellipsis, letter);
-      if (known == -1 || (gives_way && known == 1)) {
+      if (known == -1 || (broadcast && known == 1)) {
         known = size;
-      } else if (size != known && !(gives_way && size == 1)) {
+      } else if (size != known && !(broadcast && size == 1)) {
         std::string all;
         for (const Shape& shape : shapes) all += (all.empty() ? "" : " and ") + to_string(shape);
-        refuse(text, "axis '" + (gives_way ? std::string(dots) : std::string(1, letter)) + "' has size " +
-                         std::to_string(known) + " and size " + std::to_string(size) + " in operands of shapes " + all);
+        const std::string name = contains(equation.ellipsis, letter) ? dots : std::string(1, letter);
+        refuse(text, "axis '" + name + "' has size " + std::to_string(known) + " and size " + std::to_string(size) +
+                         " in operands of shapes " + all);
       }
     }
   return sizes;
 }
 
-std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis,
-                      std::int64_t result_axis) {
+std::string with_axis(const std::string& equation, std::int64_t a_axis, std::int64_t b_axis, std::int64_t result_axis) {
   const std::size_t comma = equation.find(','), arrow = equation.find("->");
   char added = 'A';  // a letter that the equation does not use
   while (equation.find(added) != std::string::npos) added = added == 'Z' ? 'a' : static_cast<char>(added + 1);

@@ -13,7 +13,7 @@ namespace xtape {
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
-  std::string ellipsis;  ///< The labels of the axes that ellipses cover. Sizes of 1 broadcast only along these axes.
+  std::string ellipsis;  ///< The labels of the axes that ellipses cover.
 };
 
 /// Parses "ij,jk->ik". Axes covered by an ellipsis get unused letters. Without '->', the result follows NumPy: the axes
@@ -32,10 +32,10 @@ struct LabelledEquation {
 LabelledEquation in_labels(const std::string& text);
 
 /// Returns the size of every label of `equation`: 256 entries, indexed by character, with -1 for unused characters.
-/// Sizes of 1 broadcast along axes of an ellipsis. Throws ShapeError if two axes with the same label differ in size.
-/// The error quotes `text`.
+/// Throws ShapeError if two axes with the same label differ in size. The error quotes `text`. With `broadcast`, an axis
+/// of size 1 fits every size.
 std::vector<std::int64_t> sizes_of_letters(const Equation& equation, const std::vector<Shape>& shapes,
-                                           const std::string& text);
+                                           const std::string& text, bool broadcast = false);
 
 /// Returns the equation of a product of two operands with an additional axis at the given indices of the operands and
 /// the result. -1 adds no axis.

@@ -214,6 +214,7 @@ Var lowest(Tape tape, const Shape& shape, Dtype dtype, bool highest) {
   using Wide = std::numeric_limits<std::int64_t>;
   if (is_floating(dtype)) return full(tape, shape, highest ? infinity : -infinity, dtype);
   if (dtype == Dtype::int64) return full(tape, shape, highest ? Wide::max() : Wide::min(), dtype);
+  if (dtype == Dtype::int8) return full(tape, shape, highest ? 127 : -128, dtype);
   return full(tape, shape, highest ? Narrow::max() : Narrow::min(), dtype);
 }
 
@@ -236,8 +237,8 @@ Var combined_at(const Var& x, const Var& indices, const Var& part, const std::st
   if (!mean) return total;
   const Shape counted = axis ? x.shape() : Shape{x.shape()[0]};
   // Uses int64, because float32 cannot count beyond 2^24.
-  Var counts = at.added(full(tape, counted, include_self ? 1 : 0, Dtype::int64),
-                        ones(tape, indices.shape(), Dtype::int64));
+  Var counts =
+      at.added(full(tape, counted, include_self ? 1 : 0, Dtype::int64), ones(tape, indices.shape(), Dtype::int64));
   if (!include_self) counts = maximum(counts, 1);
   counts = cast(with_rank(counts, x.rank()), x.dtype());
   return is_floating(x.dtype()) ? total / counts : floor_divide(total, counts);

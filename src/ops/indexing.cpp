@@ -2,6 +2,7 @@
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "creation.hpp"
+#include "scatter.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -18,6 +19,19 @@ Shape taken_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
   for (std::int64_t size : indices) shape.push_back(size);
   for (std::size_t i = at + 1; i < x.size(); ++i) shape.push_back(x[i]);
   return shape;
+}
+
+/// Records gather or scatter_add on the part of x that the indices reach, because a recorded call needs indices with
+/// the sizes of x.
+Vars record_on_reached(Tape& tape, const Op& op, const Vars& inputs, const Attributes& attributes) {
+  const Var& x = inputs[0];
+  const Shape reached = reached_shape(x.shape(), inputs[1].shape(), attributes.get<std::int64_t>("axis"));
+  if (reached == x.shape()) return record_call(tape, op, inputs, attributes);
+  const std::vector<std::int64_t> from(x.rank(), 0), to(reached.begin(), reached.end());
+  Vars given = inputs;
+  given[0] = slice(x, from, to);
+  const Vars results = record_call(tape, op, given, attributes);
+  return given.size() == 2 ? results : Vars{update_slice(x, results[0], from)};
 }
 
 /// Throws ShapeError if a size of `indices` differs from the size of x, except along the axis.
@@ -118,8 +132,8 @@ const Op& gather_op() {
       .name = "gather",
       .doc =
           R"(The elements of x with the given indices along `axis`, as torch.gather. With axis 1 of three axes, y[a, b,
-           c] = x[a, indices[a, b, c], c]. The indices must have the sizes of x except along the axis. Indices outside
-           [0, size) are an error when played.)",
+           c] = x[a, indices[a, b, c], c]. Except along the axis, no axis of the indices may be longer than that of x.
+           Indices outside [0, size) are an error when played.)",
       .inputs = {{"x", Accept::any}, {"indices", Accept::integer}},
       .attributes = axis_attribute(),
       .shape =
@@ -133,6 +147,7 @@ const Op& gather_op() {
             return Vars{scatter_add(zeros_like(call.inputs[0]), axis, call.inputs[1], call.cotangent()), Var()};
           },
       .batch = batch_along(),
+      .record = record_on_reached,
       .lowering = {.kernel = kernel_by_name, .any_dtype = true, .picks = true}};
   return entry;
 }
@@ -189,7 +204,8 @@ const Op& scatter_add_op() {
     Op op = adjoint_op("scatter_add",
                        "x with the elements of `part` added at the given indices, the adjoint of gather. With axis 1 "
                        "of three axes, y starts as x, and then y[a, indices[a, b, c], c] += part[a, b, c]. For equal "
-                       "indices all elements are added, in order. Indices outside [0, size) are an error when played.");
+                       "indices all elements are added, in order. Except along the axis, no axis of the indices may be "
+                       "longer than that of x. Indices outside [0, size) are an error when played.");
     op.shape = [](const OpCall& call) {
       require_like(call.shape(0), call.shape(1), call.integer("axis"));
       require_part(call.shape(2), call.shape(1));
@@ -201,6 +217,7 @@ const Op& scatter_add_op() {
       return Vars{call.cotangent(), Var(), gather(call.cotangent(), axis, call.inputs[1])};
     };
     op.batch = batch_along();
+    op.record = record_on_reached;
     op.accumulate = instead_of_zeros(scatter_add);
     return op;
   }();

@@ -47,8 +47,7 @@ Vars expand_scatter_nd(const ExpandCall& call) {
 Vars expand_scatter_reduce(const ExpandCall& call) {
   const Var &x = call.inputs[0], &indices = call.inputs[1];
   const auto axis = static_cast<std::int64_t>(normal_axis(integer_of(call, "axis"), x.rank()));
-  Shape reached = indices.shape();
-  reached[static_cast<std::size_t>(axis)] = x.size(axis);
+  const Shape reached = reached_shape(x.shape(), indices.shape(), axis);
   const bool all = reached == x.shape();
   const std::vector<std::int64_t> from(x.rank(), 0), to(reached.begin(), reached.end());
   const Var y = combined_at(all ? x : slice(x, from, to), checked_indices(indices, x.size(axis)), call.inputs[2],
@@ -156,17 +155,23 @@ std::vector<ValueType> scatter_nd_type(const OpCall& call) {
 }
 std::vector<ValueType> scatter_type(const OpCall& call) {
   check_reduce(call);
-  const Shape &x = call.shape(0), &indices = call.shape(1);
-  const std::size_t axis = axis_of(call);
-  bool fits = indices.size() == x.size();
-  for (std::size_t i = 0; fits && i < x.size(); ++i) fits = i == axis || indices[i] <= x[i];
-  if (!fits)
-    throw ShapeError("indices of shape " + to_string(indices) + " must have the axes of x, " + to_string(x) +
-                     ", none longer but axis " + std::to_string(axis));
-  require_shape(call, 2, indices, "that of the indices");
+  reached_shape(call.shape(0), call.shape(1), call.integer("axis"));
+  require_shape(call, 2, call.shape(1), "that of the indices");
   return {call.inputs[0]};
 }
 }  // namespace
+
+Shape reached_shape(const Shape& x, const Shape& indices, std::int64_t axis) {
+  const std::size_t at = normal_axis(axis, x.size());
+  Shape reached = indices;
+  bool fits = indices.size() == x.size();
+  if (fits) reached[at] = x[at];
+  for (std::size_t i = 0; fits && i < x.size(); ++i) fits = reached[i] <= x[i];
+  if (!fits)
+    throw ShapeError("indices of shape " + to_string(indices) + " must have the axes of x, " + to_string(x) +
+                     ", none longer but axis " + std::to_string(at));
+  return reached;
+}
 
 Var take_along_axis(const Argument& x, const Var& indices, std::int64_t axis) {
   return call_op("take_along_axis", {x, indices}, {{"axis", axis}});

@@ -10,6 +10,10 @@
 
 namespace xtape {
 
+/// Returns the shape of the part of x that indices along `axis` reach: their sizes, and the whole axis. Throws
+/// ShapeError if another axis of the indices is longer than that of x.
+Shape reached_shape(const Shape& x, const Shape& indices, std::int64_t axis);
+
 /// Converts integer indices for an axis of `size` elements to checked int64 indices. With `wrap`, indices below 0 count
 /// from the end. Playing throws Error for any other index.
 Var checked_indices(const Var& indices, std::int64_t size, bool wrap = true);

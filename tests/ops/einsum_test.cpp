@@ -86,6 +86,11 @@ const std::vector<Example> examples = {
     {"...,...", "ab,b->ab", {{2, 3}, {3}}},
     {"b...,b...->...", "bxy,by->xy", {{2, 3, 2}, {2, 2}}},
     {"...ii->...i", "aii->ai", {{2, 3, 3}}},
+    {"ij,ij->ij", "ij,ij->ij", {{1, 3}, {2, 3}}},
+    {"ij,jk->ik", "ij,jk->ik", {{2, 3}, {1, 4}}},
+    {"ij,kj->", "ij,kj->", {{2, 1}, {2, 3}}},
+    {"ii,ij,jk->ik", "ii,ij,jk->ik", {{1, 1}, {3, 2}, {1, 4}}},
+    {"ij,ij,i->j", "ij,ij,i->j", {{1, 1}, {2, 1}, {1}}},
     {" i j , j -> i ", "ij,j->i", {{2, 3}, {3}}},
 };
 
@@ -205,9 +210,10 @@ TEST_CASE("op einsum: errors name the mistake") {
   CHECK_THROWS_WITH_AS(einsum("ii->i", a),
                        "einsum: equation 'ii->i': axis 'i' has size 2 and size 3 in operands of shapes (2, 3)",
                        ShapeError);
+  CHECK_THROWS_AS(einsum("ii->i", tape.input("c", {1, 3})), ShapeError);  // only different operands broadcast
   CHECK_THROWS_WITH_AS(einsum("ij,ij->ij", m, m), "einsum: cannot multiply bool arrays: cast them to numbers",
                        DtypeError);
-  CHECK(tape.size() == 3);
+  CHECK(tape.size() == 4);
 }
 
 TEST_CASE("op einsum_add: adds a product to an array") {
