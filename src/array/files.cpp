@@ -15,6 +15,7 @@
 namespace xtape {
 
 OpenFile::OpenFile(const std::string& path) : path_(path) {
+  if (path.find('\0') != std::string::npos) throw FileError("cannot read '" + path + "': it has a zero byte");
   struct stat status {};
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // opening a pipe does not block
   if (file < 0 || fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -85,10 +85,9 @@ class OnnxBlock : public FileBlock {
 
 std::shared_ptr<const FileBlock> block_of(std::string_view bytes, const BlockFile& file, Store weights) {
   const std::filesystem::path place(file.path);
-  const std::string folder = place.parent_path().string();
   return std::make_shared<const OnnxBlock>(
-      data_of(read_model(bytes, folder), place.filename().string(), std::nullopt, std::move(weights)), file.outputs,
-      onnx::without_weights(bytes, folder));
+      data_of(read_model(bytes, file.path), place.filename().string(), std::nullopt, std::move(weights)), file.outputs,
+      onnx::without_weights(bytes, file.path));
 }
 }  // namespace
 

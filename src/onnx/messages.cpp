@@ -5,9 +5,9 @@
 namespace xtape::onnx {
 
 namespace {
-/// The context of a message: the folder of the file, and the number of graphs around the message.
+/// The context of a message: the path of the file, and the number of graphs around the message.
 struct Place {
-  std::string folder;
+  std::string model;
   int depth = 0;
 };
 
@@ -18,7 +18,7 @@ Attribute read_attribute(Message message, const Place& place, std::string& name)
   read_fields(
       message, read_string(1, name), field(single_field(2), [&](Message& field) { attribute.f = field.get_float(); }),
       read_integer(3, attribute.i), read_string(4, attribute.s),
-      field(text_field(5), [&](Message& field) { attribute.t = read_tensor(text_of(field.get_view()), place.folder); }),
+      field(text_field(5), [&](Message& field) { attribute.t = read_tensor(text_of(field.get_view()), place.model); }),
       message_field(6, [&](Message graph) { attribute.g = std::make_shared<const Graph>(read_graph(graph, place)); }),
       list_field<&Message::get_float, &Message::get_packed_float>(
           7, single_field(7), [&](float each) { attribute.floats.push_back(each); }),
@@ -80,17 +80,16 @@ Value read_value(Message message) {
 
 Graph read_graph(Message message, const Place& outside) {
   constexpr int deepest = 32;  // limits the nesting, because the reader is recursive
-  const Place place{outside.folder, outside.depth + 1};
+  const Place place{outside.model, outside.depth + 1};
   if (place.depth > deepest) throw FileError("graphs are nested more than " + std::to_string(deepest) + " deep");
   Graph graph;
-  read_fields(message, message_field(1, [&](Message node) { graph.nodes.push_back(read_node(node, place)); }),
-              field(text_field(5),
-                    [&](Message& field) {
-                      graph.initialisers.push_back(read_tensor(text_of(field.get_view()), place.folder));
-                    }),
-              message_field(11, [&](Message value) { graph.inputs.push_back(read_value(value)); }),
-              message_field(12, [&](Message value) { graph.outputs.push_back(read_value(value)); }),
-              message_field(15, [](Message) { throw FileError("sparse initialisers are not supported"); }));
+  read_fields(
+      message, message_field(1, [&](Message node) { graph.nodes.push_back(read_node(node, place)); }),
+      field(text_field(5),
+            [&](Message& field) { graph.initialisers.push_back(read_tensor(text_of(field.get_view()), place.model)); }),
+      message_field(11, [&](Message value) { graph.inputs.push_back(read_value(value)); }),
+      message_field(12, [&](Message value) { graph.outputs.push_back(read_value(value)); }),
+      message_field(15, [](Message) { throw FileError("sparse initialisers are not supported"); }));
   return graph;
 }
 
@@ -119,10 +118,10 @@ std::string function_key(const std::string& domain, const std::string& name, con
   return (domain.empty() || domain == "ai.onnx" ? "" : domain + ".") + name + (overload.empty() ? "" : ":" + overload);
 }
 
-File read_model(std::string_view bytes, const std::string& folder) {
+File read_model(std::string_view bytes, const std::string& model) {
   return undamaged([&] {
     File file;
-    const Place place{folder};
+    const Place place{model};
     bool graph = false;
     const auto add_function = [&](Message message) {
       LocalFunction function = read_function(message, place);

@@ -107,11 +107,11 @@ struct File {
   Graph graph;
 };
 
-/// Reads a ModelProto. `folder` contains its external data. Throws FileError if the message is damaged or has no graph,
-/// and DtypeError if arrays have types that xtape lacks.
-File read_model(std::string_view bytes, const std::string& folder);
+/// Reads a ModelProto. `model` is the path of its file, beside which its external data lie. Throws FileError if the
+/// message is damaged or has no graph, and DtypeError if arrays have types that xtape lacks.
+File read_model(std::string_view bytes, const std::string& model);
 
 /// Reads a TensorProto. Throws the same errors as read_model.
-Tensor read_tensor(std::string_view bytes, const std::string& folder = "");
+Tensor read_tensor(std::string_view bytes, const std::string& model = "");
 
 }  // namespace xtape::onnx

@@ -197,7 +197,7 @@ OnnxModel open_onnx(const std::string& path, const OnnxOptions& options) {
   try {
     File file = [&] {
       const Array bytes = onnx::file_bytes(path);
-      return onnx::read_model({static_cast<const char*>(bytes.data()), bytes.bytes()}, place.parent_path().string());
+      return onnx::read_model({static_cast<const char*>(bytes.data()), bytes.bytes()}, path);
     }();
     return OnnxModel(std::make_shared<const onnx::ModelData>(
         onnx::data_of(std::move(file), place.filename().string(), options.floats)));

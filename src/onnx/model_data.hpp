@@ -26,7 +26,7 @@ struct ModelData {
 /// Throws Error if the file has operators that xtape lacks, or operators of unsupported versions. The file's floating
 /// initialisers become the weights. `more` contains additional weights that the file may lack.
 ModelData data_of(File file, const std::string& name, const std::optional<Dtype>& floats, Store more = {});
-/// Returns the bytes of a model without its floating initialisers. `folder` contains the external data.
-std::string without_weights(std::string_view bytes, const std::string& folder);
+/// Returns the bytes of a model without its floating initialisers. `path` is that of its file.
+std::string without_weights(std::string_view bytes, const std::string& path);
 
 }  // namespace xtape::onnx

@@ -67,17 +67,34 @@ void read_external(Message message, External& external) {
   if (key == "length") external.length = number_in(value);
 }
 
+/// Returns whether `path` lies inside a folder. Both must be free of symbolic links.
+bool is_inside(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  const std::filesystem::path rest = path.lexically_relative(folder);
+  return !rest.empty() && *rest.begin() != "..";
+}
+
+/// Returns the path of external data of a model. Models must not be able to make the program read files elsewhere, nor
+/// by symbolic links. If the model itself is a link, as in a cache of downloads, its data may be beside its target.
+std::string external_path(const std::string& location, const std::string& model) {
+  namespace fs = std::filesystem;
+  const fs::path relative(location), folder = fs::path(model).parent_path(), path = folder / relative;
+  bool inside = !location.empty() && relative.is_relative() && location.find('\0') == std::string::npos;
+  for (const auto& part : relative) inside = inside && part != "..";
+  std::error_code missing, none;  // that the file is missing is an error of its own
+  const fs::path target = inside ? fs::canonical(path, missing) : fs::path();
+  if (inside && !missing)
+    inside = is_inside(target, fs::canonical(folder.empty() ? "." : folder, none)) ||
+             is_inside(target, fs::canonical(model, none).parent_path());
+  if (!inside) throw FileError("external data '" + location + "' is not in the folder of the model");
+  return path.string();
+}
+
 /// Calls take(file) with the file of external data. The file has `wanted` bytes at the offset.
 template <class Take>
-void open_external(const External& external, std::size_t wanted, const std::string& folder, const Take& take) {
-  const std::filesystem::path location(external.location);
-  // Models must not be able to make the program read files elsewhere.
-  bool inside = !location.empty() && location.is_relative();
-  for (const auto& part : location) inside = inside && part != "..";
-  if (!inside) throw FileError("external data '" + external.location + "' is not in the folder of the model");
+void open_external(const External& external, std::size_t wanted, const std::string& model, const Take& take) {
   if (external.length.value_or(wanted) != wanted)
     throw FileError("external data has " + std::to_string(*external.length) + " bytes, not " + std::to_string(wanted));
-  const OpenFile file((std::filesystem::path(folder) / location).string());
+  const OpenFile file(external_path(external.location, model));
   if (external.offset > file.size() || file.size() - external.offset < wanted)
     throw FileError("'" + external.location + "' ends before the " + std::to_string(wanted) + " bytes at " +
                     std::to_string(external.offset));
@@ -134,7 +151,7 @@ Dtype dtype_of_element(std::int64_t element, const std::string& what) {
   return stored_element(element, what).dtype;
 }
 
-Tensor read_tensor(std::string_view bytes, const std::string& folder) {
+Tensor read_tensor(std::string_view bytes, const std::string& model) {
   return undamaged([&] {
     Tensor tensor;
     Shape shape;
@@ -153,7 +170,7 @@ Tensor read_tensor(std::string_view bytes, const std::string& folder) {
     if (is_external) {
       std::string owned;
       const std::size_t wanted = bytes_of(stored, shape, tensor.name);
-      open_external(external, wanted, folder, [&](const OpenFile& file) {
+      open_external(external, wanted, model, [&](const OpenFile& file) {
         if (stored.convert == nullptr) {
           tensor.array = Array(stored.dtype, shape);
           read_pieces(file, external.offset, tensor.array.data(), wanted);

@@ -1,5 +1,4 @@
 // Writes weights back into the file from which they came.
-#include <filesystem>
 #include <protozero/pbf_writer.hpp>
 
 #include "convert.hpp"
@@ -84,7 +83,7 @@ Element element_in(std::string_view bytes) {
 
 /// Writes an initialiser with its new weight, or unchanged if it has none. External data is read, because the new file
 /// may be in another folder.
-void rewrite_tensor(std::string_view bytes, std::string_view field, const std::string& folder, const Store& weights,
+void rewrite_tensor(std::string_view bytes, std::string_view field, const std::string& path, const Store& weights,
                     Rewritten& to) {
   std::string name;
   for_each_field(bytes, [&](std::uint32_t tag, std::string_view, std::string_view content) {
@@ -95,7 +94,7 @@ void rewrite_tensor(std::string_view bytes, std::string_view field, const std::s
     to.graph += field;
     return;
   }
-  const onnx::Tensor old = onnx::read_tensor(bytes, folder);
+  const onnx::Tensor old = onnx::read_tensor(bytes, path);
   if (onnx::element_of(old.array.dtype()) != old.element)
     throw DtypeError("initialiser '" + name + "' has the element type " +
                      std::to_string(static_cast<std::int32_t>(old.element)) +
@@ -104,7 +103,7 @@ void rewrite_tensor(std::string_view bytes, std::string_view field, const std::s
   to.replaced.insert(name);
 }
 
-Rewritten rewritten(std::string_view bytes, const std::string& folder, const Store& weights) {
+Rewritten rewritten(std::string_view bytes, const std::string& path, const Store& weights) {
   return onnx::undamaged([&] {
     Rewritten to;
     bool has_graph = false;
@@ -117,7 +116,7 @@ Rewritten rewritten(std::string_view bytes, const std::string& folder, const Sto
       has_graph = true;
       for_each_field(content, [&](std::uint32_t inner, std::string_view inner_field, std::string_view tensor) {
         if (inner == text_field(5))
-          rewrite_tensor(tensor, inner_field, folder, weights, to);
+          rewrite_tensor(tensor, inner_field, path, weights, to);
         else
           to.graph += inner_field;
       });
@@ -128,7 +127,7 @@ Rewritten rewritten(std::string_view bytes, const std::string& folder, const Sto
 }
 }  // namespace
 
-std::string onnx::without_weights(std::string_view bytes, const std::string& folder) {
+std::string onnx::without_weights(std::string_view bytes, const std::string& path) {
   return undamaged([&] {
     std::string model, graph;
     protozero::pbf_writer to_graph(graph);
@@ -145,7 +144,7 @@ std::string onnx::without_weights(std::string_view bytes, const std::string& fol
             graph += inner_field;
             return;
           }
-          const Tensor read = read_tensor(tensor, folder);
+          const Tensor read = read_tensor(tensor, path);
           std::string inside = tensor_of({read.name, Array(read.array)}).fields;
           protozero::pbf_writer(inside).add_bytes(9, static_cast<const char*>(read.array.data()), read.array.bytes());
           to_graph.add_message(5, inside);
@@ -162,7 +161,7 @@ void save_onnx_weights(const std::string& path, const std::string& original, con
   const std::string bytes = read_file(original);
   Rewritten file;
   try {
-    file = rewritten(bytes, std::filesystem::path(original).parent_path().string(), weights);
+    file = rewritten(bytes, original, weights);
     std::vector<std::string> missing;
     for (const auto& weight : weights)
       if (file.replaced.count(weight.name) == 0) missing.push_back("'" + weight.name + "'");

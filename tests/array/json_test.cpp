@@ -237,6 +237,7 @@ TEST_CASE("files are read whole; directories and pipes are refused without waiti
   CHECK_THROWS_WITH_AS(read_file(folder), ("cannot read '" + folder + "': it is a directory").c_str(), FileError);
   CHECK_THROWS_WITH_AS(read_file(folder + "/pipe"),
                        ("cannot read '" + folder + "/pipe': it is not a plain file").c_str(), FileError);
+  CHECK_THROWS_AS(read_file(folder + "/file" + std::string(1, '\0') + "x"), FileError);  // not the file before it
   CHECK_THROWS_WITH_AS(read_file(folder + "/none"),
                        ("cannot read '" + folder + "/none': No such file or directory").c_str(), FileError);
   std::filesystem::remove_all(folder);

@@ -234,6 +234,27 @@ TEST_CASE("external data is read from the folder of the model, and from no other
   CHECK(scratch.error(written("../weights", "8", "8")) ==
         "external data '../weights' is not in the folder of the model");
   CHECK(scratch.error(written("/weights", "8", "8")) == "external data '/weights' is not in the folder of the model");
+  CHECK(scratch.error(written(std::string("weights\0x", 9), "8", "8")).find("is not in the folder") !=
+        std::string::npos);
+  CHECK(scratch.error(written("absent", "8", "8")).find("No such file") != std::string::npos);
+
+  // Symbolic links may lead to another place in the folder, but not out of it.
+  namespace fs = std::filesystem;
+  fs::create_directory(scratch.folder + "/inner");
+  fs::create_symlink("../weights", scratch.folder + "/inner/link");
+  CHECK(played<float>(scratch.open(written("inner/link", "8", "8")), {0, 0}) == xt::xarray<float>{2, 3});
+  const Scratch other(".other");
+  fs::rename(scratch.folder + "/weights", other.folder + "/weights");
+  fs::create_symlink(other.folder + "/weights", scratch.folder + "/file");
+  fs::create_directory_symlink(other.folder, scratch.folder + "/folder");
+  for (const std::string path : {"file", "folder/weights", "inner/link"})
+    CHECK(scratch.error(written(path, "8", "8")).find(path == "inner/link" ? "No such file" : "is not in the folder") !=
+          std::string::npos);
+  // In a cache of downloads, the model and its data are links to files of another folder.
+  const std::string linked = scratch.folder + "/linked.onnx";
+  std::ofstream(other.folder + "/blob", std::ios::binary) << written("file", "8", "8");
+  fs::create_symlink(other.folder + "/blob", linked);
+  CHECK(played<float>(open_onnx(linked), {0, 0}) == xt::xarray<float>{2, 3});
 }
 
 TEST_CASE("element types are read as the dtypes that hold them") {

@@ -125,8 +125,11 @@ inline std::string attribute(const std::string& name, const Written& inside) {
 }
 
 struct Scratch {
-  std::string folder = (std::filesystem::temp_directory_path() / ("xtape-onnx-" + std::to_string(getpid()))).string();
-  Scratch() { std::filesystem::create_directory(folder); }
+  std::string folder;
+  explicit Scratch(const std::string& name = "")
+      : folder((std::filesystem::temp_directory_path() / ("xtape-onnx-" + std::to_string(getpid()) + name)).string()) {
+    std::filesystem::create_directory(folder);
+  }
   ~Scratch() { std::filesystem::remove_all(folder); }
   OnnxModel open(const std::string& bytes, const OnnxOptions& options = {}) const {
     std::ofstream(folder + "/model.onnx", std::ios::binary) << bytes;
