@@ -152,15 +152,16 @@ Vars onnx::ModelData::record(Tape tape, const Vars& given, const std::vector<std
     if (given.size() != inputs.size())
       throw Error("the model has " + std::to_string(inputs.size()) + " inputs (" + joined(inputs, &OnnxValue::name) +
                   "), not " + std::to_string(given.size()));
-    onnx::Values known = {{"", Var()}};  // an empty name means no input
+    onnx::Values known = {{"", {}}};  // an empty name means no input
     NamedInputs sizes;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check_input(inputs[i], given[i], with);
       check_names(inputs[i], given[i], sizes);
-      known.emplace(inputs[i].name, given[i]);
+      known.emplace(inputs[i].name, onnx::Typed{given[i], elements.at(inputs[i].name)});
     }
-    for (const auto& [name, var] : weights) known.emplace(name, var);
-    for (const Store::Entry& constant : constants) known.emplace(constant.name, tape.constant(constant.value));
+    for (const auto& [name, var] : weights) known.emplace(name, onnx::Typed{var});
+    for (const Store::Entry& constant : constants)
+      known.emplace(constant.name, onnx::Typed{tape.constant(constant.value), elements.at(constant.name)});
     return onnx::Recording(name, functions, tape).record(nodes, values, with, known, path);
   } catch (Error& error) {
     error.name_location(name);
@@ -178,12 +179,15 @@ onnx::ModelData onnx::data_of(File file, const std::string& name, const std::opt
     Store& store = is_floating(tensor.array.dtype()) ? data.weights : data.constants;
     if (data.constants.has(tensor.name) || data.weights.has(tensor.name))
       throw FileError("there are two initialisers '" + tensor.name + "'");
+    data.elements[tensor.name] = tensor.element;
     store.add(tensor.name, onnx::with_floats(std::move(tensor.array), data.setting));
   }
   // Before version 4 of the format, the inputs include the initialisers.
-  for (const onnx::Value& input : file.graph.inputs)
-    if (!data.weights.has(input.name) && !data.constants.has(input.name))
-      data.inputs.push_back(checked_value(input, data.setting));
+  for (const onnx::Value& input : file.graph.inputs) {
+    if (data.weights.has(input.name) || data.constants.has(input.name)) continue;
+    data.inputs.push_back(checked_value(input, data.setting));
+    data.elements[input.name] = static_cast<onnx::Element>(input.element);
+  }
   for (const onnx::Value& output : file.graph.outputs) data.outputs.push_back(checked_value(output, data.setting));
   data.nodes = std::move(file.graph.nodes);
   data.functions = std::move(file.functions);

@@ -16,6 +16,7 @@ struct ModelData {
   Functions functions;
   std::vector<OnnxValue> inputs, outputs;
   Store weights, constants;
+  std::map<std::string, Element> elements;  // the element types of inputs and constants
 
   /// Like OnnxModel::record. If `with.floats` is set, it is the dtype of all floats. The sites of nodes begin with
   /// `path`.

@@ -8,6 +8,8 @@
 #include "joined.hpp"
 #include "visit.hpp"
 #include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
+#include "xtape/ops/elementwise.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::onnx {
@@ -70,8 +72,50 @@ Var constant_integers(const Tape& tape, const Integers& numbers) {
   return Tape(tape).constant(array);
 }
 
-NodeCall::NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record)
-    : node_(node), setting_(setting), tape_(std::move(tape)), inputs_(std::move(inputs)), record_(std::move(record)) {}
+Var wide(const Var& x) {
+  if (!is_floating(x.dtype())) return cast(x, Dtype::float64);
+  return is_half(x.dtype()) ? cast(x, Dtype::float32) : x;
+}
+
+Vars in_one_dtype(Vars xs) {
+  std::set<Dtype> dtypes;
+  for (const Var& x : xs)
+    if (!x.empty()) dtypes.insert(x.dtype());
+  const Dtype widest = dtypes.count(Dtype::float64) != 0 ? Dtype::float64 : Dtype::float32;
+  for (Var& x : xs)
+    if (dtypes.size() > 1 && !x.empty()) x = cast(x, widest);
+  return xs;
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> range_of(Element element) {
+  if (element == Element::uint8) return std::pair{0, 0xFF};
+  if (element == Element::uint16) return std::pair{0, 0xFFFF};
+  if (element == Element::int16) return std::pair{-0x8000, 0x7FFF};
+  if (element == Element::uint32) return std::pair{std::int64_t{0}, std::int64_t{0xFFFFFFFF}};
+  return std::nullopt;
+}
+
+Var wrapped(const Typed& value) {
+  const auto range = range_of(value.element);
+  if (!range) return value.var;
+  if (range->first == 0) return bitwise_and(value.var, range->second);
+  return bitwise_right_shift(bitwise_left_shift(value.var, 16), 16);
+}
+
+NodeCall::NodeCall(const Node& node, const Setting& setting, Tape tape, const TypedVars& inputs, RecordGraph record)
+    : node_(node), setting_(setting), tape_(std::move(tape)), record_(std::move(record)) {
+  for (const Typed& input : inputs) inputs_.push_back(input.var), elements_.push_back(input.element);
+}
+
+void NodeCall::set_element(std::size_t output, Element element) {
+  given_.resize(std::max(given_.size(), output + 1), Element::none);
+  given_[output] = element;
+}
+
+void NodeCall::set_elements(const Graph& graph, std::size_t from) {
+  for (std::size_t i = from; i < graph.outputs.size(); ++i)
+    set_element(i - from, static_cast<Element>(graph.outputs[i].element));
+}
 
 void NodeCall::fail(const std::string& message) const {
   throw Error(node_.op + ": " + message);
@@ -93,9 +137,8 @@ const Vars& NodeCall::all() {
 }
 
 Array NodeCall::known(const Var& var, const std::string& what) {
-  // limit for a constant in an attribute, because a damaged file may ask for any number
-  constexpr std::int64_t most = 1 << 24;
-  if (count_of(var.shape()) > most) fail(what + " has the shape " + to_string(var.shape()) + ", too many numbers");
+  if (count_of(var.shape()) > most_numbers)
+    fail(what + " has the shape " + to_string(var.shape()) + ", too many numbers");
   std::optional<Array> value = value_of(var);
   if (!value) fail(what + " must be known while recording, but depends on the values of the model's inputs");
   return std::move(*value);
@@ -122,6 +165,9 @@ std::int64_t NodeCall::known_integer(const Var& var, const std::string& what) {
 Integers NodeCall::known_integers(std::size_t i) {
   return numbers_of<std::int64_t>(known(i));
 }
+std::vector<double> NodeCall::known_numbers(std::size_t i) {
+  return numbers_of<double>(known(i));
+}
 std::int64_t NodeCall::known_integer(std::size_t i) {
   return numbers_of<std::int64_t>(known_one(i)).front();
 }
@@ -146,6 +192,12 @@ std::int64_t NodeCall::integer(const std::string& name, std::optional<std::int64
   return *otherwise;
 }
 
+bool NodeCall::flag(const std::string& name, bool otherwise) {
+  const std::int64_t given = integer(name, otherwise ? 1 : 0);
+  if (given != 0 && given != 1) fail("attribute '" + name + "' is " + std::to_string(given) + ", not 0 or 1");
+  return given == 1;
+}
+
 double NodeCall::real(const std::string& name, std::optional<double> otherwise) {
   if (const Attribute* attribute = find(name, Attribute::real)) return attribute->f;
   if (!otherwise) fail("attribute '" + name + "' is missing");
@@ -166,6 +218,7 @@ Integers NodeCall::integers(const std::string& name, const std::optional<Integer
 Array NodeCall::array(const std::string& name) {
   const Attribute* attribute = find(name, Attribute::tensor);
   if (attribute == nullptr) fail("attribute '" + name + "' is missing");
+  set_element(0, attribute->t.element);
   return with_floats(Array(attribute->t.array), setting_);
 }
 
@@ -180,9 +233,13 @@ std::vector<std::string> NodeCall::texts(const std::string& name) {
 }
 
 Vars NodeCall::record(const std::string& name, const Vars& inputs) {
+  return record_(graph(name), inputs);
+}
+
+const Graph& NodeCall::graph(const std::string& name) {
   const Attribute* attribute = find(name, Attribute::graph);
   if (attribute == nullptr || attribute->g == nullptr) fail("attribute '" + name + "' is missing");
-  return record_(*attribute->g, inputs);
+  return *attribute->g;
 }
 
 std::optional<Integers> NodeCall::integers(const std::string& name, std::size_t input) {
@@ -194,7 +251,8 @@ std::optional<Integers> NodeCall::integers(const std::string& name, std::size_t 
 void NodeCall::finish(std::size_t results) const {
   std::vector<std::string> left;
   for (const auto& [name, attribute] : node_.attributes)
-    if (read_attributes_.count(name) == 0) left.push_back("attribute '" + name + "'");
+    // 'consumed_inputs' of versions before 6 allowed a program to reuse memory
+    if (read_attributes_.count(name) == 0 && name != "consumed_inputs") left.push_back("attribute '" + name + "'");
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (has(i) && read_inputs_.count(i) == 0) left.push_back("input " + std::to_string(i));
   for (std::size_t i = results; i < outputs(); ++i)

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "messages.hpp"
@@ -27,6 +28,18 @@ Array with_floats(Array array, const Setting& setting);
 /// Returns the dtype for an element type, with the setting's dtype for floats.
 Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& what);
 
+/// A value, and its element type in the file if xtape holds that in a wider dtype.
+struct Typed {
+  Var var;
+  Element element = Element::none;
+};
+using TypedVars = std::vector<Typed>;
+
+/// The least and the greatest number of an integer type that xtape lacks. Returns nothing for other types.
+std::optional<std::pair<std::int64_t, std::int64_t>> range_of(Element element);
+/// Wraps integers to the range of their type.
+Var wrapped(const Typed& value);
+
 /// Records a graph inside a node with the given inputs and returns its outputs.
 using RecordGraph = std::function<Vars(const Graph& graph, const Vars& inputs)>;
 
@@ -34,7 +47,7 @@ using RecordGraph = std::function<Vars(const Graph& graph, const Vars& inputs)>;
 /// An attribute or input that is not marked is an error, so that nothing is silently ignored.
 class NodeCall {
  public:
-  NodeCall(const Node& node, const Setting& setting, Tape tape, Vars inputs, RecordGraph record);
+  NodeCall(const Node& node, const Setting& setting, Tape tape, const TypedVars& inputs, RecordGraph record);
 
   std::int64_t opset() const { return setting_.opset; }
   const Setting& setting() const { return setting_; }
@@ -52,6 +65,7 @@ class NodeCall {
   const Vars& all();             ///< Throws Error if there are no inputs or one is missing.
   Array known(std::size_t i);    ///< The value of an input. Throws Error if it is not known at record time.
   Integers known_integers(std::size_t i);
+  std::vector<double> known_numbers(std::size_t i);
   // Returns the value of an array of one element. Throws Error if it has more or fewer elements.
   std::int64_t known_integer(std::size_t i);
   double known_number(std::size_t i);
@@ -59,18 +73,26 @@ class NodeCall {
   /// time.
   std::int64_t known_integer(const Var& var, const std::string& what);
 
+  // Element types of the file.
+  Element element(std::size_t i) const { return elements_[i]; }  ///< Of an input that the node has.
+  void set_element(std::size_t output, Element element);
+  void set_elements(const Graph& graph, std::size_t from);  ///< The types of the outputs of a graph, from one on.
+  Element element_of_output(std::size_t i) const { return i < given_.size() ? given_[i] : Element::none; }
+
   // Attributes by name. The functions throw Error if the type is wrong, or if the attribute is missing and has no
   // default.
   bool has(const std::string& name) const { return node_.attributes.count(name) != 0; }
   std::int64_t integer(const std::string& name, std::optional<std::int64_t> otherwise = std::nullopt);
+  bool flag(const std::string& name, bool otherwise);  ///< Throws Error if the integer is neither 0 nor 1.
   double real(const std::string& name, std::optional<double> otherwise = std::nullopt);
   std::string text(const std::string& name, const std::string& otherwise);
   Integers integers(const std::string& name, const std::optional<Integers>& otherwise = std::nullopt);
-  Array array(const std::string& name);
+  Array array(const std::string& name);  ///< The array becomes the first output.
   std::vector<double> reals(const std::string& name);
   std::vector<std::string> texts(const std::string& name);
   /// Records the graph of an attribute.
   Vars record(const std::string& name, const Vars& inputs);
+  const Graph& graph(const std::string& name);
   /// Marks as read an attribute that does not change the result.
   void ignore(const std::string& name) { read_attributes_.insert(name); }
   /// Returns integers that are an attribute in older versions and an input in newer versions. Returns nothing if both
@@ -90,12 +112,22 @@ class NodeCall {
   const Setting& setting_;
   Tape tape_;
   Vars inputs_;
+  std::vector<Element> elements_, given_;  // of the inputs; of the outputs
   RecordGraph record_;
   std::set<std::string> read_attributes_;
   std::set<std::size_t> read_inputs_;
 };
 
+/// The most numbers of a constant that is made while recording, because a damaged file may ask for any number.
+constexpr std::int64_t most_numbers = 1 << 24;
+
 /// Returns integers as a constant of the tape with one axis.
 Var constant_integers(const Tape& tape, const Integers& numbers);
+
+/// Returns x in a dtype for formulas with fractions and squares: half precision as float32, integers and bool as
+/// float64, which is exact up to 2^53.
+Var wide(const Var& x);
+/// Returns floats in a dtype that holds all of them. Empty vars stay empty.
+Vars in_one_dtype(Vars xs);
 
 }  // namespace xtape::onnx

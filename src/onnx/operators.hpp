@@ -11,10 +11,17 @@ namespace xtape::onnx {
 /// Records a call and returns its outputs. Trailing outputs that the node does not name may be missing.
 using Function = Vars (*)(NodeCall& node);
 
+/// For Operator::like: the function determines the dtype of the first output.
+constexpr std::size_t own = static_cast<std::size_t>(-1);
+
 struct Operator {
   const char* name;
   Function function;
+  /// The input whose dtype the first output has. The output is converted if the function returns another dtype.
+  std::size_t like = 0;
+  bool can_leave_range = false;  ///< Whether integers of the first output must be wrapped to the range of their type.
 };
+constexpr bool wraps = true;  ///< For Operator::can_leave_range.
 using Operators = std::vector<Operator>;
 
 // There is one function for each family, in the file of the same name.
@@ -31,8 +38,8 @@ const Operators& recurrent_operators();
 const Operators& resampling_operators();
 const Operators& scattering_operators();
 
-/// Returns the function of an operator, or null if xtape lacks the operator.
-Function find_operator(const std::string& name);
+/// Returns an operator, or null if xtape lacks it.
+const Operator* find_operator(const std::string& name);
 /// Returns all names in alphabetical order.
 std::vector<std::string> operator_names();
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "operators.hpp"
+#include "xtape/ops.hpp"
 
 namespace xtape::onnx {
 
@@ -29,6 +29,12 @@ Node resolved(const Node& node, const NodeAttributes& given) {
 bool refers(const Node& node) {
   return std::ranges::any_of(node.attributes, [](const auto& each) { return !each.second.reference.empty(); });
 }
+
+Vars vars_of(const TypedVars& values) {
+  Vars vars;
+  for (const Typed& value : values) vars.push_back(value.var);
+  return vars;
+}
 }  // namespace
 
 const LocalFunction* called_function(const Functions& functions, const Node& node) {
@@ -39,15 +45,16 @@ const LocalFunction* called_function(const Functions& functions, const Node& nod
 
 Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Setting& setting,
                        Values& values, const std::string& path) {
-  return record(nodes, results, Frame{setting, values, nullptr, path});
+  return vars_of(record(nodes, results, Frame{setting, values, nullptr, path}));
 }
 
-Vars Recording::record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Frame& frame) {
+TypedVars Recording::record(const std::vector<Node>& nodes, const std::vector<std::string>& results,
+                            const Frame& frame) {
   for (const Node& node : nodes) record(node, frame);
-  Vars vars;
+  TypedVars vars;
   for (const std::string& result : results) {
     const auto found = frame.values.find(result);
-    if (found == frame.values.end() || found->second.empty()) throw Error("there is no value '" + result + "'");
+    if (found == frame.values.end() || found->second.var.empty()) throw Error("there is no value '" + result + "'");
     vars.push_back(found->second);
   }
   return vars;
@@ -62,21 +69,15 @@ void Recording::record(const Node& written, const Frame& frame) {
   const Tape::Guard guard = tape_.in_scope(scope, 0);
   try {
     if (++recorded_ > most) throw Error("the model records more than " + std::to_string(most) + " nodes");
-    Vars inputs;
+    TypedVars inputs;
     for (const std::string& input : node.inputs) {
       const auto found = frame.values.find(input);
       if (found == frame.values.end()) throw Error(node.op + ": there is no value '" + input + "' at this node");
       inputs.push_back(found->second);
     }
-    Vars results;
-    if (const LocalFunction* function = called_function(functions_, node)) {
-      results = call(*function, node, inputs, frame);
-    } else {
-      NodeCall call(node, frame.setting, tape_, std::move(inputs),
-                    [&](const Graph& graph, const Vars& given) { return record(graph, given, frame); });
-      results = find_operator(node.op)(call);
-      call.finish(results.size());
-    }
+    const LocalFunction* function = called_function(functions_, node);
+    const TypedVars results =
+        function != nullptr ? call(*function, node, inputs, frame) : call(*find_operator(node.op), node, inputs, frame);
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (!node.outputs[i].empty() && !frame.values.emplace(node.outputs[i], results[i]).second)
         throw Error(node.op + ": there is a value '" + node.outputs[i] + "' already");
@@ -86,32 +87,47 @@ void Recording::record(const Node& written, const Frame& frame) {
   }
 }
 
+TypedVars Recording::call(const Operator& known, const Node& node, const TypedVars& inputs, const Frame& frame) {
+  NodeCall call(node, frame.setting, tape_, inputs,
+                [&](const Graph& graph, const Vars& given) { return record(graph, given, frame); });
+  const Vars vars = known.function(call);
+  call.finish(vars.size());
+  TypedVars results;
+  for (std::size_t i = 0; i < vars.size(); ++i) results.push_back({vars[i], call.element_of_output(i)});
+  if (known.like < inputs.size() && !inputs[known.like].var.empty() && !results.empty())
+    results[0] = {cast(vars[0], inputs[known.like].var.dtype()), inputs[known.like].element};
+  if (known.can_leave_range && !results.empty()) results[0].var = wrapped(results[0]);
+  return results;
+}
+
 /// A graph inside a node can also use the values outside. Its own names hide names outside.
 Vars Recording::record(const Graph& graph, const Vars& given, const Frame& outside) {
   if (given.size() != graph.inputs.size())
     throw Error("the graph inside has " + std::to_string(graph.inputs.size()) + " inputs, not " +
                 std::to_string(given.size()));
   Values values = outside.values;
-  for (std::size_t i = 0; i < given.size(); ++i) values[graph.inputs[i].name] = given[i];
+  for (std::size_t i = 0; i < given.size(); ++i)
+    values[graph.inputs[i].name] = {given[i], static_cast<Element>(graph.inputs[i].element)};
   for (const Tensor& tensor : graph.initialisers)
-    values[tensor.name] = tape_.constant(with_floats(Array(tensor.array), outside.setting));
+    values[tensor.name] = {tape_.constant(with_floats(Array(tensor.array), outside.setting)), tensor.element};
   for (const Node& node : graph.nodes)
     for (const std::string& output : node.outputs) values.erase(output);
-  values[""] = Var();
+  values[""] = {};
   std::vector<std::string> results;
   for (const Value& output : graph.outputs) results.push_back(output.name);
-  return record(graph.nodes, results, Frame{outside.setting, values, outside.attributes, outside.path});
+  return vars_of(record(graph.nodes, results, Frame{outside.setting, values, outside.attributes, outside.path}));
 }
 
 /// The nodes of a function can use only its inputs. Trailing inputs and outputs may be missing.
-Vars Recording::call(const LocalFunction& function, const Node& node, const Vars& inputs, const Frame& outside) {
+TypedVars Recording::call(const LocalFunction& function, const Node& node, const TypedVars& inputs,
+                          const Frame& outside) {
   if (inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
     throw Error(node.op + ": the function has " + std::to_string(function.inputs.size()) + " inputs and " +
                 std::to_string(function.outputs.size()) + " outputs, not " + std::to_string(inputs.size()) + " and " +
                 std::to_string(node.outputs.size()));
-  Values values = {{"", Var()}};
+  Values values = {{"", {}}};
   for (std::size_t i = 0; i < function.inputs.size(); ++i)
-    values[function.inputs[i]] = i < inputs.size() ? inputs[i] : Var();
+    values[function.inputs[i]] = i < inputs.size() ? inputs[i] : Typed{};
   NodeAttributes attributes = node.attributes;
   attributes.insert(function.defaults.begin(), function.defaults.end());
   const Setting setting{function.opset == 0 ? outside.setting.opset : function.opset, outside.setting.floats};

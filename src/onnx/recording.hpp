@@ -7,10 +7,11 @@
 
 #include "messages.hpp"
 #include "node_call.hpp"
+#include "operators.hpp"
 
 namespace xtape::onnx {
 
-using Values = std::map<std::string, Var>;  // by name; an empty name means no input
+using Values = std::map<std::string, Typed>;  // by name; an empty name means no input
 using Functions = std::map<std::string, LocalFunction>;
 
 /// Returns the function that a node calls, or null if the node is an operator.
@@ -36,10 +37,11 @@ class Recording {
     const NodeAttributes* attributes = nullptr;
     std::string path;  // the names of the calls, each followed by a slash
   };
-  Vars record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Frame& frame);
+  TypedVars record(const std::vector<Node>& nodes, const std::vector<std::string>& results, const Frame& frame);
   void record(const Node& node, const Frame& frame);
   Vars record(const Graph& graph, const Vars& given, const Frame& outside);
-  Vars call(const LocalFunction& function, const Node& node, const Vars& inputs, const Frame& outside);
+  TypedVars call(const LocalFunction& function, const Node& node, const TypedVars& inputs, const Frame& outside);
+  TypedVars call(const Operator& known, const Node& node, const TypedVars& inputs, const Frame& frame);
 
   const std::string& file_;
   const Functions& functions_;

@@ -55,6 +55,5 @@ TEST_CASE("loops are recorded as often as they are known to run") {
   };
   CHECK(outputs(2) == std::vector<float>{5, 15});
   CHECK(outputs(9) == std::vector<float>{5, 15, 45});  // the condition of step 2 ends it
-  Tape tape;
-  CHECK_THROWS_AS(model(0).record(tape, {tape.input("x", {1})}), Error);  // nothing says what y is
+  CHECK(outputs(0).empty());
 }

@@ -198,6 +198,9 @@ TEST_CASE("one error lists all operators that are missing; attributes, inputs an
   CHECK(recorded(node("Exp", {"x"}, {"z"})) == "model.onnx: there is no value 'y'");
   CHECK(recorded(node("ReduceSum", {"x"}, {"y"}, {attribute("keepdims", Integers{1})})) ==
         "y (model.onnx, ReduceSum): ReduceSum: attribute 'keepdims' has type 7, not 2");
+  for (const std::int64_t flag : {-1, 2})
+    CHECK(recorded(node("ReduceSum", {"x"}, {"y"}, {attribute("keepdims", flag)})) ==
+          "y (model.onnx, ReduceSum): ReduceSum: attribute 'keepdims' is " + std::to_string(flag) + ", not 0 or 1");
   CHECK(scratch.error(Written{24, {node("Exp", {"x"}, {"y"})}}.bytes()) ==
         "the model uses version 24 of ONNX's operators; xtape reads 1 to 23");
   CHECK(onnx_operators().size() > 100);

@@ -65,7 +65,7 @@ Vars attention(NodeCall& node) {
   if (const double cap = node.real("softcap", 0); cap > 0) scores = tanh(scores / cap) * cap;
   stages.push_back(scores);
   if (node.has(3)) scores = masked(node, scores, node.at(3));
-  if (node.integer("is_causal", 0) != 0) {
+  if (node.flag("is_causal", false)) {
     const Var ones = full(node.tape(), {q.size(2), k.size(2)}, 1, Dtype::boolean);
     scores = masked_fill(scores, triu(ones, past + 1), -infinity);
   }
@@ -98,7 +98,7 @@ Vars rotated(NodeCall& node) {
   if (d < 0 || d > x.size(3) || d % 2 != 0)
     node.fail("rotary_embedding_dim is " + std::to_string(d) + ", not an even number up to " +
               std::to_string(x.size(3)));
-  const bool neighbours = node.integer("interleaved", 0) != 0;
+  const bool neighbours = node.flag("interleaved", false);
   const Var turned = slice(x, {0, 0, 0, 0}, {open_end, open_end, open_end, d});
   const Shape pairs =
       neighbours ? Shape{x.size(0), x.size(1), x.size(2), d / 2, 2} : Shape{x.size(0), x.size(1), x.size(2), 2, d / 2};

@@ -60,9 +60,11 @@ Vars range(NodeCall& node) {
 Vars eye_like(NodeCall& node) {
   const Var& x = node.at(0);
   if (x.rank() != 2) node.fail("the input has the shape " + to_string(x.shape()) + ", but must be a matrix");
-  const std::int64_t float32 = static_cast<std::int64_t>(Element::float32);
+  Element element = node.element(0);
+  if (node.has("dtype")) element = static_cast<Element>(node.integer("dtype"));
+  node.set_element(0, element);
   const Dtype dtype =
-      node.has("dtype") ? dtype_in(node.integer("dtype", float32), node.setting(), "the result") : x.dtype();
+      node.has("dtype") ? dtype_in(static_cast<std::int64_t>(element), node.setting(), "the result") : x.dtype();
   const Var ones = full(node.tape(), x.shape(), 1, dtype);
   const std::int64_t k = node.integer("k", 0);
   return {tril(triu(ones, k), k)};
@@ -74,7 +76,7 @@ Vars window(NodeCall& node) {
   constexpr double factors[][3] = {{0.5, -0.5, 0}, {25.0 / 46, -21.0 / 46, 0}, {0.42, -0.5, 0.08}};
   const std::int64_t size = node.known_integer(0);
   const Dtype dtype = dtype_in(node.integer("output_datatype", 1), node.setting(), "the result");
-  const double length = static_cast<double>(size - (node.integer("periodic", 1) == 0 ? 1 : 0));
+  const double length = static_cast<double>(size - (node.flag("periodic", true) ? 0 : 1));
   const Var angle = cast(iota(node.tape(), {size}), dtype) * (2 * M_PI / length);
   const Var sum = factors[kind][0] + factors[kind][1] * cos(angle);
   return {kind == 2 ? sum + factors[kind][2] * cos(2.0 * angle) : sum};
@@ -83,15 +85,15 @@ Vars window(NodeCall& node) {
 
 const Operators& constant_operators() {
   static const Operators operators = {
-      {"BlackmanWindow", window<2>},
-      {"Constant", constant_of},
-      {"ConstantOfShape", constant_of_shape},
-      {"EyeLike", eye_like},
-      {"HammingWindow", window<1>},
-      {"HannWindow", window<0>},
+      {"BlackmanWindow", window<2>, own},
+      {"Constant", constant_of, own},
+      {"ConstantOfShape", constant_of_shape, own},
+      {"EyeLike", eye_like, own},
+      {"HammingWindow", window<1>, own},
+      {"HannWindow", window<0>, own},
       {"Range", range},
-      {"Shape", sizes},
-      {"Size", count},
+      {"Shape", sizes, own},
+      {"Size", count, own},
   };
   return operators;
 }

@@ -18,7 +18,7 @@ Vars unary(NodeCall& node) {
 /// first operand.
 Var second(NodeCall& node) {
   const Var& b = node.at(1);
-  if (node.opset() >= 7 || node.integer("broadcast", 0) == 0 || !node.has("axis")) return b;
+  if (node.opset() >= 7 || !node.flag("broadcast", false) || !node.has("axis")) return b;
   const std::size_t axis = normal_axis(node.integer("axis"), node.at(0).rank());
   Shape shape = b.shape();
   while (shape.size() + axis < node.at(0).rank()) shape.push_back(1);
@@ -56,14 +56,14 @@ Vars quotient(NodeCall& node) {
 /// The result has the sign of b, or the sign of a with fmod.
 Vars remainder(NodeCall& node) {
   const Var &a = node.at(0), &b = node.at(1);
-  return {node.integer("fmod", 0) == 0 ? mod(a, b) : sign(a) * mod(abs(a), abs(b))};
+  return {node.flag("fmod", false) ? sign(a) * mod(abs(a), abs(b)) : mod(a, b)};
 }
 
-/// The result has the type of the base.
 Vars power(NodeCall& node) {
   const Var base = node.at(0), exponent = second(node);
-  if (is_floating(base.dtype())) return {pow(base, cast(exponent, base.dtype()))};
-  return {cast(pow(base, exponent), base.dtype())};
+  if (!is_floating(base.dtype()) && !is_floating(exponent.dtype())) return {pow(base, exponent)};
+  const Var x = wide(base);
+  return {pow(x, cast(exponent, x.dtype()))};
 }
 
 Vars clipped(NodeCall& node) {
@@ -77,7 +77,7 @@ Vars clipped(NodeCall& node) {
 
 Vars infinite(NodeCall& node) {
   const Var& x = node.at(0);
-  const bool negative = node.integer("detect_negative", 1) != 0, positive = node.integer("detect_positive", 1) != 0;
+  const bool negative = node.flag("detect_negative", true), positive = node.flag("detect_positive", true);
   Var result = isinf(x);
   if (!positive) result = logical_and(result, less(x, 0));
   if (!negative) result = logical_and(result, greater(x, 0));
@@ -85,8 +85,9 @@ Vars infinite(NodeCall& node) {
 }
 
 Vars selu_of(NodeCall& node) {
-  const double alpha = node.real("alpha", 1.67326319217681884765625);
-  return {elu(node.at(0), alpha) * node.real("gamma", 1.05070102214813232421875)};
+  const bool old = node.opset() < 6;  // versions with rounded defaults
+  const double alpha = node.real("alpha", old ? 1.6732 : 1.67326319217681884765625);
+  return {elu(node.at(0), alpha) * node.real("gamma", old ? 1.0507 : 1.05070102214813232421875)};
 }
 
 Vars prelu_of(NodeCall& node) {
@@ -100,31 +101,22 @@ Vars hard_sigmoid(NodeCall& node) {
 }
 
 Vars shrunk(NodeCall& node) {
-  const Var& x = node.at(0);
+  const Var x = wide(node.at(0));
   const double lambd = node.real("lambd", 0.5), bias = node.real("bias", 0);
   return {where(less(x, -lambd), x + bias, where(greater(x, lambd), x - bias, zeros_like(x)))};
 }
 
-/// Only shifts to the right are supported. Shifts to the left would depend on the width of the file's integers, which
-/// xtape does not keep.
 Vars shifted(NodeCall& node) {
-  if (node.text("direction", "") != "RIGHT") node.fail("only shifts to the right are supported");
-  return {bitwise_right_shift(node.at(0), node.at(1))};
-}
-
-/// Wraps integers to the range of `element`, if this type is narrower than the dtype in which xtape holds them.
-Var narrowed(const Var& x, Element element) {
-  if (element == Element::uint8) return bitwise_and(x, 0xFF);
-  if (element == Element::uint16) return bitwise_and(x, 0xFFFF);
-  if (element == Element::int16) return bitwise_right_shift(bitwise_left_shift(x, 16), 16);
-  if (element == Element::uint32) return bitwise_and(x, 0xFFFFFFFF);
-  return x;
+  const std::string direction = node.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") node.fail("direction '" + direction + "' is not LEFT or RIGHT");
+  return {(direction == "LEFT" ? bitwise_left_shift : bitwise_right_shift)(node.at(0), node.at(1))};
 }
 
 Vars converted(NodeCall& node) {
   const std::int64_t element = node.integer("to");
   node.ignore("saturate");  // applies only to 8-bit floats
-  return {narrowed(cast(node.at(0), dtype_in(element, node.setting(), "the result")), static_cast<Element>(element))};
+  node.set_element(0, static_cast<Element>(element));
+  return {cast(node.at(0), dtype_in(element, node.setting(), "the result"))};
 }
 
 /// Before version 13, all axes from `axis` on are merged into one.
@@ -151,22 +143,27 @@ Var hardmax(const Argument& x, std::int64_t axis) {
 
 const Operators& elementwise_operators() {
   static const Operators operators = {
-      {"Abs", unary<abs>},
+      {"Abs", unary<abs>, 0, wraps},
       {"Acos", unary<acos>},
       {"Acosh", unary<acosh>},
-      {"Add", binary<add>},
+      {"Add", binary<add>, 0, wraps},
       {"And", binary<logical_and>},
       {"Asin", unary<asin>},
       {"Asinh", unary<asinh>},
       {"Atan", unary<atan>},
       {"Atanh", unary<atanh>},
-      {"BitShift", shifted},
+      {"BitShift", shifted, 0, wraps},
       {"BitwiseAnd", binary<bitwise_and>},
-      {"BitwiseNot", unary<bitwise_not>},
+      {"BitwiseNot", unary<bitwise_not>, 0, wraps},
       {"BitwiseOr", binary<bitwise_or>},
       {"BitwiseXor", binary<bitwise_xor>},
-      {"Cast", converted},
-      {"CastLike", [](NodeCall& node) -> Vars { return {cast(node.at(0), node.at(1).dtype())}; }},
+      {"Cast", converted, own, wraps},
+      {"CastLike",
+       [](NodeCall& node) -> Vars {
+         node.ignore("saturate");  // applies only to 8-bit floats
+         return {cast(node.at(0), node.at(1).dtype())};
+       },
+       1, wraps},
       {"Ceil", unary<ceil>},
       {"Celu", [](NodeCall& node) -> Vars { return {celu(node.at(0), node.real("alpha", 1))}; }},
       {"Clip", clipped},
@@ -174,22 +171,22 @@ const Operators& elementwise_operators() {
       {"Cosh", unary<cosh>},
       {"Div", quotient},
       {"Elu", [](NodeCall& node) -> Vars { return {elu(node.at(0), node.real("alpha", 1))}; }},
-      {"Equal", binary<equal>},
+      {"Equal", binary<equal>, own},
       {"Erf", unary<erf>},
       {"Exp", unary<exp>},
       {"Floor", unary<floor>},
       {"Gelu", [](NodeCall& node) -> Vars { return {gelu(node.at(0), node.text("approximate", "none"))}; }},
-      {"Greater", binary<greater>},
-      {"GreaterOrEqual", binary<greater_equal>},
+      {"Greater", binary<greater>, own},
+      {"GreaterOrEqual", binary<greater_equal>, own},
       {"HardSigmoid", hard_sigmoid},
       {"HardSwish", unary<hardswish>},
       {"Hardmax", along_axis<hardmax>},
       {"Identity", [](NodeCall& node) -> Vars { return {node.at(0)}; }},
-      {"IsInf", infinite},
-      {"IsNaN", unary<isnan>},
+      {"IsInf", infinite, own},
+      {"IsNaN", unary<isnan>, own},
       {"LeakyRelu", [](NodeCall& node) -> Vars { return {leaky_relu(node.at(0), node.real("alpha", 0.01))}; }},
-      {"Less", binary<less>},
-      {"LessOrEqual", binary<less_equal>},
+      {"Less", binary<less>, own},
+      {"LessOrEqual", binary<less_equal>, own},
       {"Log", unary<log>},
       {"LogSoftmax", along_axis<log_softmax>},
       {"Max", several<maximum>},
@@ -197,12 +194,12 @@ const Operators& elementwise_operators() {
       {"Min", several<minimum>},
       {"Mish", unary<mish>},
       {"Mod", remainder},
-      {"Mul", binary<mul>},
-      {"Neg", unary<neg>},
+      {"Mul", binary<mul>, 0, wraps},
+      {"Neg", unary<neg>, 0, wraps},
       {"Not", unary<logical_not>},
       {"Or", binary<logical_or>},
-      {"PRelu", prelu_of},
-      {"Pow", power},
+      {"PRelu", prelu_of, 0, wraps},
+      {"Pow", power, 0, wraps},
       {"Reciprocal", [](NodeCall& node) -> Vars { return {1.0 / node.at(0)}; }},
       {"Relu",
        [](NodeCall& node) -> Vars {
@@ -210,7 +207,7 @@ const Operators& elementwise_operators() {
        }},
       {"Round", unary<round>},
       {"Selu", selu_of},
-      {"Shrink", shrunk},
+      {"Shrink", shrunk, 0, wraps},
       {"Sigmoid", unary<sigmoid>},
       {"Sign", unary<sign>},
       {"Sin", unary<sin>},
@@ -219,12 +216,12 @@ const Operators& elementwise_operators() {
       {"Softplus", unary<softplus>},
       {"Softsign", unary<softsign>},
       {"Sqrt", unary<sqrt>},
-      {"Sub", binary<sub>},
+      {"Sub", binary<sub>, 0, wraps},
       {"Sum", several<add>},
       {"Tan", unary<tan>},
       {"Tanh", unary<tanh>},
       {"ThresholdedRelu", [](NodeCall& node) -> Vars { return {threshold(node.at(0), node.real("alpha", 1), 0)}; }},
-      {"Where", [](NodeCall& node) -> Vars { return {where(node.at(0), node.at(1), node.at(2))}; }},
+      {"Where", [](NodeCall& node) -> Vars { return {where(node.at(0), node.at(1), node.at(2))}; }, 1},
       {"Xor", binary<logical_xor>},
   };
   return operators;

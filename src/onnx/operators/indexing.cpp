@@ -101,8 +101,8 @@ const Operators& indexing_operators() {
       {"Gather", gathered},
       {"GatherElements", gathered_elements},
       {"NegativeLogLikelihoodLoss", [](NodeCall& node) -> Vars { return {class_loss(node, node.at(0))}; }},
-      {"NonZero", places},
-      {"OneHot", one_hot_of},
+      {"NonZero", places, own},
+      {"OneHot", one_hot_of, 2},
       {"ReverseSequence", reversed_sequences},
       {"SoftmaxCrossEntropyLoss", softmax_loss},
   };

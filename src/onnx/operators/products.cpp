@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "ceiling.hpp"
 #include "operators.hpp"
 #include "operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 #include "xtape/ops/elementwise.hpp"
+#include "xtape/ops/indexing.hpp"
 #include "xtape/ops/linear_algebra.hpp"
 
 namespace xtape::onnx {
@@ -16,15 +18,19 @@ Var swapped(const Var& x) {
   return transpose(x, {1, 0});
 }
 
-/// alpha A B + beta C.
+/// Returns x * factor. Integers are multiplied in float64.
+Var scaled(const Var& x, double factor) {
+  return factor == 1 ? x : (is_floating(x.dtype()) ? x : wide(x)) * factor;
+}
+
+/// alpha A B + beta C. As in BLAS, C is not read if beta is 0.
 Vars general_product(NodeCall& node) {
-  const Var a = node.integer("transA", 0) != 0 ? swapped(node.at(0)) : node.at(0);
-  const Var b = node.integer("transB", 0) != 0 ? swapped(node.at(1)) : node.at(1);
+  const Var a = node.flag("transA", false) ? swapped(node.at(0)) : node.at(0);
+  const Var b = node.flag("transB", false) ? swapped(node.at(1)) : node.at(1);
   const double alpha = node.real("alpha", 1), beta = node.real("beta", 1);
-  const Var product = alpha == 1 ? matmul(a, b) : matmul(a, b) * alpha;
+  const Var product = scaled(matmul(a, b), alpha), c = node.optional(2);
   if (node.opset() < 7) node.ignore("broadcast");
-  if (!node.has(2)) return {product};
-  return {product + (beta == 1 ? node.at(2) : node.at(2) * beta)};
+  return {c.empty() || beta == 0 ? product : product + scaled(c, beta)};
 }
 
 /// Returns `bias` [c] as [c, 1, …], to add it to the channels of x.
@@ -132,10 +138,11 @@ Vars convolved_back(NodeCall& node) {
 }
 
 /// Returns a scale or zero point in a shape that broadcasts to an array of rank `rank`. `numbers` is one number for the
-/// whole array, or one number for each index of the axis `axis`.
+/// whole array, one number for each index of the axis `axis`, or has such a shape already.
 Var per_index(const Var& numbers, std::int64_t axis, std::size_t rank) {
-  if (numbers.rank() == 0) return numbers;
-  if (numbers.rank() != 1 || numbers.size(0) == 1) return reshape(numbers, {});
+  if (numbers.empty()) return numbers;
+  if (count_of(numbers.shape()) == 1) return reshape(numbers, {});
+  if (numbers.rank() != 1) return numbers;
   Shape shape = Shape::filled(rank, 1);
   shape[normal_axis(axis, rank)] = numbers.size(0);
   return reshape(numbers, shape);
@@ -147,14 +154,21 @@ Var from_zero(NodeCall& node, std::size_t x, std::size_t zero, std::int64_t axis
   return node.has(zero) ? number - per_index(node.at(zero), axis, number.rank()) : number;
 }
 
-/// Rounds x, adds the zero point, and clips to the range of the zero point's type: int8, or uint8, which xtape holds as
-/// int32. The default zero point is 0 of type uint8.
-Var to_zero(NodeCall& node, const Var& x, std::size_t zero, std::int64_t axis = 0) {
-  if (!node.has(zero)) return cast(clip(round(x), 0, 255), Dtype::int32);
-  const Var& point = node.at(zero);
-  const Var moved = round(x) + cast(per_index(point, axis, x.rank()), x.dtype());
-  return point.dtype() == Dtype::int8 ? cast(clip(moved, -128, 127), Dtype::int8)
-                                      : cast(clip(moved, 0, 255), Dtype::int32);
+/// Returns the element type of a zero point, or uint8 if it is missing.
+Element quantised_type(NodeCall& node, std::size_t zero) {
+  if (!node.has(zero)) return Element::uint8;
+  return node.at(zero).dtype() == Dtype::int8 ? Element::int8 : node.element(zero);
+}
+
+/// Rounds x, adds the zero point, and clips to the range of `element`.
+Var to_zero(NodeCall& node, const Var& x, const Var& zero, Element element) {
+  const auto range = element == Element::int8 ? std::pair<std::int64_t, std::int64_t>{-128, 127} : range_of(element);
+  if (!range || element == Element::uint32)
+    node.fail("quantised arrays of the element type " + std::to_string(static_cast<int>(element)) +
+              " are not supported, only integers of 8 and 16 bits");
+  node.set_element(0, element);
+  const Var moved = zero.empty() ? round(x) : round(x) + cast(zero, x.dtype());
+  return cast(clip(moved, range->first, range->second), element == Element::int8 ? Dtype::int8 : Dtype::int32);
 }
 
 Vars integer_product(NodeCall& node) {
@@ -165,22 +179,50 @@ Vars integer_convolution(NodeCall& node) {
   return {convolution(node, from_zero(node, 0, 2, 1), from_zero(node, 1, 3, 0), Var())};
 }
 
-Vars dequantized(NodeCall& node) {
-  const Var& scale = node.at(1);
-  const std::int64_t axis = node.integer("axis", 1);
-  const Var x = cast(from_zero(node, 0, 2, axis), scale.dtype());
-  return {x * per_index(scale, axis, x.rank())};
+/// Returns input i, a scale or zero point, in a shape that broadcasts to x. With block_size, each of its elements is
+/// repeated for the elements of a block of x.
+Var along_x(NodeCall& node, std::size_t i, std::int64_t axis) {
+  const Var &x = node.at(0), numbers = node.optional(i);
+  if (numbers.empty() || count_of(numbers.shape()) == 1) return per_index(numbers, axis, x.rank());
+  const std::size_t at = normal_axis(axis, x.rank());
+  const std::int64_t size = x.shape()[at], given = node.integer("block_size", 0);
+  const std::int64_t block = std::min(given, std::max(size, std::int64_t{1}));
+  if (given < 0) node.fail("block_size is " + std::to_string(given) + ", but must be at least 0");
+  Shape wanted = block > 0 ? x.shape() : Shape{size};
+  if (block > 0) wanted[at] = ceiling(size, block);
+  if (numbers.shape() != wanted)
+    node.fail("input " + std::to_string(i) + " has the shape " + to_string(numbers.shape()) + ", not " +
+              to_string(wanted) + ", for x of shape " + to_string(x.shape()) + ", axis " + std::to_string(at) +
+              " and block_size " + std::to_string(given));
+  if (block == 0) return per_index(numbers, axis, x.rank());
+  std::vector<std::int64_t> start(x.rank(), 0), stop(x.rank(), open_end);
+  stop[at] = size;
+  return slice(repeat_interleave(numbers, block, axis), start, stop);
 }
 
+Vars dequantized(NodeCall& node) {
+  const std::int64_t axis = node.integer("axis", 1), type = node.integer("output_dtype", 0);
+  node.ignore("block_size");  // without an effect where there is one scale
+  const Dtype dtype = type == 0 ? node.at(1).dtype() : dtype_in(type, node.setting(), "the result");
+  const Var scale = wide(along_x(node, 1, axis)), zero = along_x(node, 2, axis);
+  const Var x = cast(node.at(0), Dtype::int32);
+  return {cast(cast(zero.empty() ? x : x - zero, scale.dtype()) * scale, dtype)};
+}
+
+/// The type of the result is that of the zero point, or output_dtype.
 Vars quantized(NodeCall& node) {
-  const Var& x = node.at(0);
-  const std::int64_t axis = node.integer("axis", 1);
-  node.ignore("saturate");  // applies only to 8-bit floats
-  // From version 21 on, zero points may also be uint16. xtape holds both uint8 and uint16 as int32 and cannot
-  // distinguish them.
-  if (node.opset() >= 21 && node.has(2) && node.at(2).dtype() != Dtype::int8)
-    node.fail("zero points must be int8 from version 21 on");
-  return {to_zero(node, x / per_index(node.at(1), axis, x.rank()), 2, axis)};
+  const std::int64_t axis = node.integer("axis", 1), precision = node.integer("precision", 0);
+  node.ignore("saturate");    // applies only to 8-bit floats
+  node.ignore("block_size");  // without an effect where there is one scale
+  const Var zero = along_x(node, 2, axis);
+  auto element = static_cast<Element>(node.integer("output_dtype", 0));
+  if (element == Element::none) element = quantised_type(node, 2);
+  Var x = node.at(0), scale = along_x(node, 1, axis);
+  if (precision != 0) {
+    const Dtype dtype = dtype_in(precision, node.setting(), "precision");
+    x = cast(x, dtype), scale = cast(scale, dtype);
+  }
+  return {to_zero(node, x / scale, zero, element)};
 }
 
 /// Maps the range of x, extended to contain 0, to the range of uint8.
@@ -188,6 +230,7 @@ Vars quantized_by_range(NodeCall& node) {
   const Var& x = node.at(0);
   const Var least = minimum(min(x), 0), scale = (maximum(max(x), 0) - least) / 255;
   const Var zero = round(clip(-least / scale, 0, 255));
+  node.set_element(0, Element::uint8), node.set_element(2, Element::uint8);
   return {cast(clip(round(x / scale) + zero, 0, 255), Dtype::int32), scale, cast(zero, Dtype::int32)};
 }
 
@@ -195,7 +238,8 @@ Vars quantized_by_range(NodeCall& node) {
 /// scale and zero point of the result.
 Vars requantized(NodeCall& node, const Var& product, std::int64_t axis_a, std::int64_t axis_b) {
   const Var scale = per_index(node.at(1), axis_a, product.rank()) * per_index(node.at(4), axis_b, product.rank());
-  return {to_zero(node, cast(product, scale.dtype()) * (scale / reshape(node.at(6), {})), 7)};
+  return {to_zero(node, cast(product, scale.dtype()) * (scale / reshape(node.at(6), {})), reshape(node.at(7), {}),
+                  quantised_type(node, 7))};
 }
 
 Vars quantized_product(NodeCall& node) {
@@ -211,18 +255,18 @@ Vars quantized_convolution(NodeCall& node) {
 const Operators& product_operators() {
   static const Operators operators = {
       {"Conv", convolved},
-      {"ConvInteger", integer_convolution},
+      {"ConvInteger", integer_convolution, own},
       {"ConvTranspose", convolved_back},
-      {"DequantizeLinear", dequantized},
+      {"DequantizeLinear", dequantized, own},
       {"Det", [](NodeCall& node) -> Vars { return {linalg::det(node.at(0))}; }},
-      {"DynamicQuantizeLinear", quantized_by_range},
-      {"Einsum", [](NodeCall& node) -> Vars { return {einsum(node.text("equation", ""), node.all())}; }},
-      {"Gemm", general_product},
-      {"MatMul", [](NodeCall& node) -> Vars { return {matmul(node.at(0), node.at(1))}; }},
-      {"MatMulInteger", integer_product},
-      {"QLinearConv", quantized_convolution},
-      {"QLinearMatMul", quantized_product},
-      {"QuantizeLinear", quantized},
+      {"DynamicQuantizeLinear", quantized_by_range, own},
+      {"Einsum", [](NodeCall& node) -> Vars { return {einsum(node.text("equation", ""), node.all())}; }, 0, wraps},
+      {"Gemm", general_product, 0, wraps},
+      {"MatMul", [](NodeCall& node) -> Vars { return {matmul(node.at(0), node.at(1))}; }, 0, wraps},
+      {"MatMulInteger", integer_product, own},
+      {"QLinearConv", quantized_convolution, own},
+      {"QLinearMatMul", quantized_product, own},
+      {"QuantizeLinear", quantized, own},
   };
   return operators;
 }

@@ -1,18 +1,31 @@
 // RNN, GRU and LSTM. The input is x [steps, rows, features]. The weights are W [directions, gates * size, features] and
 // R [directions, gates * size, size]. The biases [directions, 2 * gates * size] have the part for W first.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "operators.hpp"
 #include "xtape/ops.hpp"
+#include "xtape/ops/activations.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape::onnx {
 
 namespace {
+using Activation = std::function<Var(const Var&)>;
+
 /// The weights of one direction. They are transposed for the products.
 struct Cells {
   std::int64_t gates = 0, size = 0;
   Var w, r, bias_w, bias_r;
-  Vars peepholes = {};  ///< For the input, output and forget gates, [size] each.
-  bool linear_before_reset = false;
+  Vars peepholes = {};                                    ///< For the input, output and forget gates, [size] each.
+  std::vector<Activation> activations = {};               ///< In the order of the attribute.
+  double clip = std::numeric_limits<double>::infinity();  ///< The inputs of activations lie in [-clip, clip].
+  bool linear_before_reset = false, input_forget = false;
+
+  Var activated(std::size_t i, const Var& x) const {
+    return activations[i](std::isinf(clip) ? x : xtape::clip(x, -clip, clip));
+  }
 };
 
 /// Computes the next states from `x` and `states`. Here `x` is the product of the input and W, plus the bias of W:
@@ -24,20 +37,21 @@ Var gate(const Cells& cells, const Var& x, std::int64_t i) {
 }
 
 Vars step_of_rnn(const Cells& cells, const Var& x, const Vars& states) {
-  return {tanh(x + matmul(states[0], cells.r) + cells.bias_r)};
+  return {cells.activated(0, x + matmul(states[0], cells.r) + cells.bias_r)};
 }
 
 /// The order of gates is update, reset, new.
 Vars step_of_gru(const Cells& cells, const Var& x, const Vars& states) {
   const Var& h = states[0];
   const std::int64_t two = 2 * cells.size;
-  const Var gates = sigmoid(slice(x, {0, 0}, {open_end, two}) + matmul(h, slice(cells.r, {0, 0}, {open_end, two})) +
-                            slice(cells.bias_r, {0}, {two}));
+  const Var gates =
+      cells.activated(0, slice(x, {0, 0}, {open_end, two}) + matmul(h, slice(cells.r, {0, 0}, {open_end, two})) +
+                             slice(cells.bias_r, {0}, {two}));
   const Var z = gate(cells, gates, 0), reset = gate(cells, gates, 1);
   const Var r_new = gate(cells, cells.r, 2), bias_new = slice(cells.bias_r, {two}, {open_end});
   const Var from_h =
       cells.linear_before_reset ? reset * (matmul(h, r_new) + bias_new) : matmul(reset * h, r_new) + bias_new;
-  const Var fresh = tanh(gate(cells, x, 2) + from_h);
+  const Var fresh = cells.activated(1, gate(cells, x, 2) + from_h);
   return {fresh + z * (h - fresh)};
 }
 
@@ -49,8 +63,10 @@ Vars step_of_lstm(const Cells& cells, const Var& x, const Vars& states) {
     const Var own = gate(cells, gates, i);
     return cells.peepholes.empty() ? own : own + cells.peepholes[static_cast<std::size_t>(i)] * cell;
   };
-  const Var next = sigmoid(peeped(2, c)) * c + sigmoid(peeped(0, c)) * tanh(gate(cells, gates, 3));
-  return {sigmoid(peeped(1, next)) * tanh(next), next};
+  const Var input = cells.activated(0, peeped(0, c));
+  const Var forget = cells.input_forget ? 1.0 - input : cells.activated(0, peeped(2, c));
+  const Var next = forget * c + input * cells.activated(1, gate(cells, gates, 3));
+  return {cells.activated(0, peeped(1, next)) * cells.activations[2](next), next};
 }
 
 /// Returns slice i of the first axis with this shape. For an empty var, returns zeros of the dtype of x.
@@ -58,24 +74,60 @@ Var of_direction(const Var& all, std::int64_t i, const Shape& shape, const Var& 
   return all.empty() ? zeros(x.tape(), shape, x.dtype()) : reshape(slice(all, {i}, {i + 1}), shape);
 }
 
-void check_activations(NodeCall& node, const std::vector<std::string>& usual, std::int64_t directions) {
-  const std::vector<std::string> given = node.texts("activations");
-  if (!given.empty() && given.size() != usual.size() * static_cast<std::size_t>(directions))
+/// An activation with its default factors, if it has any.
+struct KnownActivation {
+  const char* name;
+  std::optional<double> alpha, beta;
+  Var (*function)(const Var& x, double alpha, double beta);
+};
+const KnownActivation known_activations[] = {
+    {"Affine", 1, 0, [](const Var& x, double alpha, double beta) { return alpha * x + beta; }},
+    {"Elu", 1, {}, [](const Var& x, double alpha, double) { return elu(x, alpha); }},
+    {"HardSigmoid", 0.2, 0.5, [](const Var& x, double alpha, double beta) { return clip(alpha * x + beta, 0, 1); }},
+    {"LeakyRelu", 0.01, {}, [](const Var& x, double alpha, double) { return leaky_relu(x, alpha); }},
+    {"Relu", {}, {}, [](const Var& x, double, double) { return relu(x); }},
+    {"ScaledTanh", 1, 1, [](const Var& x, double alpha, double beta) { return alpha * tanh(beta * x); }},
+    {"Sigmoid", {}, {}, [](const Var& x, double, double) { return sigmoid(x); }},
+    {"Softplus", {}, {}, [](const Var& x, double, double) { return softplus(x); }},
+    {"Softsign", {}, {}, [](const Var& x, double, double) { return softsign(x); }},
+    {"Tanh", {}, {}, [](const Var& x, double, double) { return tanh(x); }},
+    {"ThresholdedRelu", 1, {}, [](const Var& x, double alpha, double) { return threshold(x, alpha, 0); }},
+};
+
+/// Returns the activations of all directions. Each of them that has factors takes the next factors of the attributes.
+std::vector<Activation> activations_of(NodeCall& node, const std::vector<std::string>& usual, std::size_t directions) {
+  std::vector<std::string> names = node.texts("activations");
+  if (names.empty())
+    for (std::size_t i = 0; i < directions; ++i) names.insert(names.end(), usual.begin(), usual.end());
+  if (names.size() < usual.size() * directions)
     node.fail("there must be " + std::to_string(usual.size()) + " activations for each direction");
-  for (std::size_t i = 0; i < given.size(); ++i)
-    if (given[i] != usual[i % usual.size()]) node.fail("activation '" + given[i] + "' is not supported");
+  names.resize(usual.size() * directions);  // the default of the attribute is a list for two directions
+  const std::vector<double> alphas = node.reals("activation_alpha"), betas = node.reals("activation_beta");
+  std::size_t next_alpha = 0, next_beta = 0;
+  const auto taken = [](const std::vector<double>& given, std::size_t& next, const std::optional<double>& otherwise) {
+    if (!otherwise) return 0.0;
+    return next < given.size() ? given[next++] : *otherwise;
+  };
+  std::vector<Activation> all;
+  for (const std::string& name : names) {
+    const auto* known = std::ranges::find(known_activations, name, &KnownActivation::name);
+    if (known == std::end(known_activations)) node.fail("activation '" + name + "' is not known");
+    const double alpha = taken(alphas, next_alpha, known->alpha), beta = taken(betas, next_beta, known->beta);
+    all.push_back([known, alpha, beta](const Var& x) { return known->function(x, alpha, beta); });
+  }
+  return all;
 }
 
 template <std::int64_t gates, std::size_t states, Step step>
 Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
-  const bool rows_first = node.integer("layout", 0) != 0;
+  const bool rows_first = node.flag("layout", false);
   const Var x = rows_first ? transpose(node.at(0), {1, 0, 2}) : node.at(0);
   const std::string direction = node.text("direction", "forward");
   const std::int64_t directions = direction == "bidirectional" ? 2 : 1;
-  check_activations(node, usual, directions);
+  const std::vector<Activation> activations = activations_of(node, usual, static_cast<std::size_t>(directions));
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     node.fail("direction '" + direction + "' is not known");
-  if (gates == 4 && node.integer("input_forget", 0) != 0) node.fail("input_forget is not supported");
+  if (node.opset() < 7) node.ignore("output_sequence");
   const std::int64_t size = node.at(2).size(-1);
   if (node.integer("hidden_size", size) != size)
     node.fail("hidden_size is not the last size of R, " + std::to_string(size));
@@ -98,7 +150,12 @@ Vars recurrent(NodeCall& node, const std::vector<std::string>& usual) {
                 transpose(of_direction(node.at(2), i, {wide, size}, x)),
                 slice(biases, {0}, {wide}),
                 slice(biases, {wide}, {open_end})};
-    if constexpr (gates == 3) cells.linear_before_reset = node.integer("linear_before_reset", 0) != 0;
+    const auto first = activations.begin() + i * std::ssize(usual);
+    cells.activations.assign(first, first + std::ssize(usual));
+    cells.clip = node.real("clip", cells.clip);
+    if (!(cells.clip > 0)) node.fail("clip is " + std::to_string(cells.clip) + ", but must be above 0");
+    if constexpr (gates == 3) cells.linear_before_reset = node.flag("linear_before_reset", false);
+    if constexpr (gates == 4) cells.input_forget = node.flag("input_forget", false);
     if (gates == 4 && node.has(7)) cells.peepholes = split(of_direction(node.optional(7), i, {3 * size}, x), 3, 0);
     Vars initial;
     for (std::size_t k = 0; k < states; ++k) {

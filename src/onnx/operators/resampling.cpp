@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,8 @@
 namespace xtape::onnx {
 
 namespace {
-/// The settings of a Resize that are the same for all axes.
+/// The settings of a Resize that are the same for all axes. `nearest` may be "shrinks_up", the rule of versions before
+/// 11: up for an axis that shrinks, otherwise down.
 struct Resize {
   std::string mode, coordinates, nearest;
   double cubic = -0.75;
@@ -43,9 +45,9 @@ double source_of(const std::string& coordinates, const ResizedAxis& axis, std::i
   return half;
 }
 
-double rounded(const std::string& nearest, double x) {
-  if (nearest == "floor") return std::floor(x);
-  if (nearest == "ceil") return std::ceil(x);
+double rounded(const std::string& nearest, double x, double scale) {
+  if (nearest == "floor" || (nearest == "shrinks_up" && scale >= 1)) return std::floor(x);
+  if (nearest == "ceil" || nearest == "shrinks_up") return std::ceil(x);
   return nearest == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
 }
 
@@ -56,10 +58,11 @@ std::array<double, 4> cubic_weights(double t, double a) {
   return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
-/// Returns the elements of an input axis that contribute to position `x`, with their weights.
-std::vector<std::pair<double, double>> taps_of(const Resize& resize, double x) {
+/// Returns the elements of an input axis that contribute to element `i` of the result, with their weights.
+std::vector<std::pair<double, double>> taps_of(const Resize& resize, const ResizedAxis& axis, std::int64_t i) {
+  const double x = source_of(resize.coordinates, axis, i);
   const double first = std::floor(x), t = x - first;
-  if (resize.mode == "nearest") return {{rounded(resize.nearest, x), 1}};
+  if (resize.mode == "nearest") return {{rounded(resize.nearest, x, axis.scale), 1}};
   if (resize.mode == "linear") return {{first, 1 - t}, {first + 1, t}};
   const std::array<double, 4> weights = cubic_weights(t, resize.cubic);
   return {{first - 1, weights[0]}, {first, weights[1]}, {first + 1, weights[2]}, {first + 2, weights[3]}};
@@ -71,7 +74,7 @@ Var resized(const Var& x, std::size_t k, const ResizedAxis& axis, const Resize& 
   std::vector<Integers> places;
   std::vector<std::vector<double>> weights;
   for (std::int64_t i = 0; i < axis.out; ++i) {
-    auto taps = taps_of(resize, source_of(resize.coordinates, axis, i));
+    auto taps = taps_of(resize, axis, i);
     double sum = 0;
     for (auto& [place, weight] : taps) {
       if (resize.exclude_outside && (place < 0 || place > last)) weight = 0;
@@ -116,17 +119,9 @@ Var inside(Tape tape, const std::vector<ResizedAxis>& axes) {
   return all;
 }
 
-std::vector<double> numbers_of(const Array& array) {
-  std::vector<double> numbers;
-  for (std::int64_t i = 0; i < array.count(); ++i)
-    numbers.push_back(array.dtype() == Dtype::float64 ? array.as<double>()[i]
-                                                      : static_cast<double>(array.as<float>()[i]));
-  return numbers;
-}
-
-/// Returns the size of an axis of `in` elements after scaling.
-std::int64_t scaled_size(NodeCall& node, std::int64_t in, double scale) {
-  const double out = std::floor(static_cast<double>(in) * scale);
+/// Returns the size of an axis of `in` elements after scaling. It is rounded down, or to the nearest with `half` = 0.5.
+std::int64_t scaled_size(NodeCall& node, double in, double scale, double half = 0) {
+  const double out = std::floor(in * scale + half);
   if (!(scale > 0) || !(out < 0x1p62)) node.fail("scale " + std::to_string(scale) + " is not possible");
   return static_cast<std::int64_t>(out);
 }
@@ -134,16 +129,35 @@ std::int64_t scaled_size(NodeCall& node, std::int64_t in, double scale) {
 Var resize_all(NodeCall& node, const Resize& resize, std::vector<ResizedAxis> axes) {
   const bool crops = resize.coordinates == "tf_crop_and_resize";
   const double beyond = node.real("extrapolation_value", 0);
-  Var y = node.at(0);
+  Var y = resize.mode == "nearest" ? node.at(0) : wide(node.at(0));
   for (std::size_t k = 0; k < axes.size(); ++k) {
-    if (axes[k].out < 1 || axes[k].in < 1)
-      node.fail("axis " + std::to_string(k) + " cannot be resized from " + std::to_string(axes[k].in) + " to " +
-                std::to_string(axes[k].out) + " elements");
     const ResizedAxis& axis = axes[k];
-    const bool same = axis.in == axis.out && axis.scale == 1 && (!crops || (axis.start == 0 && axis.end == 1));
-    if (!same) y = resized(y, k, axes[k], resize);
+    const bool whole = !crops || (axis.start == 0 && axis.end == 1);
+    if (axis.in == axis.out && (axis.in == 0 || (axis.scale == 1 && whole))) continue;
+    if (axis.out < 0 || (axis.in == 0 && axis.out > 0) || axis.out > 4 * most_numbers)
+      node.fail("axis " + std::to_string(k) + " cannot be resized from " + std::to_string(axis.in) + " to " +
+                std::to_string(axis.out) + " elements");
+    y = axis.out == 0 ? split(y, {0, axis.in}, static_cast<std::int64_t>(k))[0] : resized(y, k, axis, resize);
+  }
+  if (!is_floating(node.at(0).dtype()) && resize.mode != "nearest") {
+    // A result that is an integer but for rounding errors must not be rounded towards 0 to the next integer.
+    y = y * (1 + 0x1p-44);
+    if (const auto range = range_of(node.element(0))) y = clip(y, range->first, range->second);
   }
   return crops ? where(inside(node.tape(), axes), y, beyond) : y;
+}
+
+/// Returns the scale of all axes in `which` if they keep their ratio: the least or the greatest of the scales to the
+/// sizes `wanted`.
+std::optional<double> common_scale(NodeCall& node, const Var& x, const Integers& which, const Integers& wanted) {
+  const std::string policy = node.text("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    node.fail("keep_aspect_ratio_policy '" + policy + "' is not known");
+  if (policy == "stretch" || wanted.empty()) return std::nullopt;
+  std::vector<double> scales;
+  for (std::size_t i = 0; i < which.size(); ++i)
+    scales.push_back(static_cast<double>(wanted[i]) / static_cast<double>(x.size(which[i])));
+  return policy == "not_larger" ? std::ranges::min(scales) : std::ranges::max(scales);
 }
 
 Vars resize(NodeCall& node) {
@@ -152,32 +166,36 @@ Vars resize(NodeCall& node) {
   Resize how;
   how.mode = node.text("mode", "nearest");
   how.coordinates = old ? "asymmetric" : node.text("coordinate_transformation_mode", "half_pixel");
-  how.nearest = old ? "floor" : node.text("nearest_mode", "round_prefer_floor");
+  how.nearest = old ? "shrinks_up" : node.text("nearest_mode", "round_prefer_floor");
   how.cubic = node.real("cubic_coeff_a", -0.75);
-  how.exclude_outside = node.integer("exclude_outside", 0) != 0;
+  how.exclude_outside = node.flag("exclude_outside", false);
   if (how.mode != "nearest" && how.mode != "linear" && how.mode != "cubic")
     node.fail("mode '" + how.mode + "' is not known");
-  if (node.integer("antialias", 0) != 0) node.fail("antialias is not supported");
-  if (node.text("keep_aspect_ratio_policy", "stretch") != "stretch")
-    node.fail("keep_aspect_ratio_policy must be 'stretch'");
+  if (node.flag("antialias", false)) node.fail("antialias is not supported");
   Integers which = node.integers("axes", Integers{});
   if (which.empty())
     for (std::size_t k = 0; k < x.rank(); ++k) which.push_back(static_cast<std::int64_t>(k));
   const std::size_t scales = old ? 1 : 2, sizes = 3;
   std::vector<double> roi, factors;
-  if (!old && how.coordinates == "tf_crop_and_resize") roi = numbers_of(node.known(1));
-  if (!old && node.has(1)) node.known(1);  // the input has no effect in other modes
-  if (node.has(scales)) factors = numbers_of(node.known(scales));
+  if (!old && how.coordinates == "tf_crop_and_resize") roi = node.known_numbers(1);
+  if (!old) node.optional(1);  // the input has no effect in other modes
+  if (node.has(scales)) factors = node.known_numbers(scales);
   const Integers wanted = node.has(sizes) ? node.known_integers(sizes) : Integers{};
   if ((wanted.empty() ? factors.size() : wanted.size()) != which.size())
     node.fail("needs a scale or a size for each of " + std::to_string(which.size()) + " axes");
   if (!roi.empty() && roi.size() != 2 * which.size()) node.fail("roi must have two numbers for each axis");
+  const std::optional<double> common = common_scale(node, x, which, wanted);
   std::vector<ResizedAxis> axes;
   for (const std::int64_t size : x.shape()) axes.push_back({size, size});
   for (std::size_t i = 0; i < which.size(); ++i) {
     ResizedAxis& axis = axes[normal_axis(which[i], x.rank())];
-    axis.out = wanted.empty() ? scaled_size(node, axis.in, factors[i]) : wanted[i];
-    axis.scale = wanted.empty() ? factors[i] : static_cast<double>(axis.out) / static_cast<double>(axis.in);
+    const auto in = static_cast<double>(axis.in);
+    if (common)
+      axis.scale = *common, axis.out = scaled_size(node, in, *common, 0.5);
+    else if (wanted.empty())
+      axis.scale = factors[i], axis.out = scaled_size(node, in, factors[i]);
+    else
+      axis.out = wanted[i], axis.scale = static_cast<double>(wanted[i]) / in;
     if (!roi.empty()) axis.start = roi[i], axis.end = roi[i + which.size()];
   }
   return {resize_all(node, how, std::move(axes))};
@@ -185,21 +203,24 @@ Vars resize(NodeCall& node) {
 
 Vars upsample(NodeCall& node) {
   const Var& x = node.at(0);
-  const std::string mode = node.text("mode", "nearest");
-  const std::vector<double> factors = node.has("scales") ? node.reals("scales") : numbers_of(node.known(1));
+  std::string mode = node.text("mode", "nearest");
+  if (node.opset() < 7 && mode == "bilinear") mode = "linear";  // the name in version 1
+  std::vector<double> factors = node.has(1) ? node.known_numbers(1) : node.reals("scales");
+  if (node.opset() < 7) factors = {1, 1, node.real("height_scale"), node.real("width_scale")};
   if (mode != "nearest" && mode != "linear") node.fail("mode '" + mode + "' is not known");
   if (factors.size() != x.rank()) node.fail("needs a scale for each axis of " + to_string(x.shape()));
   std::vector<ResizedAxis> axes;
   for (std::size_t k = 0; k < factors.size(); ++k)
-    axes.push_back({x.shape()[k], scaled_size(node, x.shape()[k], factors[k]), factors[k]});
-  return {resize_all(node, {mode, "asymmetric", "floor"}, std::move(axes))};
+    axes.push_back({x.shape()[k], scaled_size(node, static_cast<double>(x.shape()[k]), factors[k]), factors[k]});
+  return {resize_all(node, {mode, "asymmetric", "shrinks_up"}, std::move(axes))};
 }
 
 Vars grid_sampled(NodeCall& node) {
   std::string mode = node.text("mode", "bilinear");
   if (mode == "linear") mode = "bilinear";  // the name from version 20 on
-  return {grid_sample(node.at(0), node.at(1), mode, node.text("padding_mode", "zeros"),
-                      node.integer("align_corners", 0) != 0)};
+  const Var& x = node.at(0);
+  const Vars given = in_one_dtype({is_floating(x.dtype()) ? x : wide(x), node.at(1)});
+  return {grid_sample(given[0], given[1], mode, node.text("padding_mode", "zeros"), node.flag("align_corners", false))};
 }
 }  // namespace
 

@@ -43,7 +43,7 @@ Vars scattered_places(NodeCall& node) {
 Vars largest(NodeCall& node) {
   const std::int64_t k = node.has("k") ? node.integer("k") : node.known_integer(1);
   node.ignore("sorted");  // the results are always sorted
-  const auto [values, indices] = top_k(node.at(0), k, node.integer("axis", -1), node.integer("largest", 1) != 0);
+  const auto [values, indices] = top_k(node.at(0), k, node.integer("axis", -1), node.flag("largest", true));
   return {values, indices};
 }
 }  // namespace

@@ -14,8 +14,10 @@ Shape shape_from(const Integers& sizes) {
 /// A size of 0 means the size of the same axis of the input, unless `allowzero` is set.
 Vars reshaped(NodeCall& node) {
   const Var& x = node.at(0);
-  Shape shape = shape_from(node.known_integers(1));
-  const bool zero_is_zero = node.integer("allowzero", 0) != 0;
+  const auto given = node.integers("shape", std::size_t{1});
+  if (!given) node.fail("there is no shape");
+  Shape shape = shape_from(*given);
+  const bool zero_is_zero = node.flag("allowzero", false);
   for (std::size_t i = 0; i < shape.size() && !zero_is_zero; ++i)
     if (shape[i] == 0) shape[i] = x.size(static_cast<std::int64_t>(i));
   return {reshape(x, shape)};
@@ -54,6 +56,7 @@ Vars unsqueezed(NodeCall& node) {
 Vars parts(NodeCall& node) {
   const Var& x = node.at(0);
   const std::int64_t axis = node.integer("axis", 0), size = x.size(axis);
+  for (std::size_t i = 0; i < node.outputs(); ++i) node.set_element(i, node.element(0));
   if (const auto sizes = node.integers("split", std::size_t{1})) return split(x, *sizes, axis);
   const std::int64_t count = node.integer("num_outputs", static_cast<std::int64_t>(node.outputs()));
   if (count < 1 || static_cast<std::uint64_t>(count) != node.outputs())
@@ -97,11 +100,44 @@ Vars tiled(NodeCall& node) {
   return {tile(node.at(0), node.known_integers(1))};
 }
 
+/// Pads an axis with elements of x: "wrap" repeats x, "reflect" repeats x and its mirror image.
+Var padded_by_index(NodeCall& node, const Var& x, std::size_t axis, std::int64_t before, std::int64_t after,
+                    bool mirrors) {
+  const std::int64_t size = x.shape()[axis];
+  if (before == 0 && after == 0) return x;
+  if (size == 0 || std::max({size, before, after}) > most_numbers)
+    node.fail("axis " + std::to_string(axis) + " of " + std::to_string(size) + " elements cannot be padded by " +
+              std::to_string(before) + " and " + std::to_string(after) + " of its elements");
+  const std::int64_t period = mirrors ? std::max(2 * (size - 1), std::int64_t{1}) : size;
+  Integers places;
+  for (std::int64_t at = -before; at < size + after; ++at) {
+    const std::int64_t place = (at % period + period) % period;
+    places.push_back(mirrors ? std::min(place, period - place) : place);
+  }
+  return take(x, constant_integers(node.tape(), places), static_cast<std::int64_t>(axis));
+}
+
+/// Pads x with its own elements. xtape's `pad` takes each of them once, but here, as in NumPy, a padding may be longer
+/// than its axis.
+Var padded_from_itself(NodeCall& node, Var x, const Integers& before, const Integers& after, const std::string& mode) {
+  const bool mirrors = mode == "reflect";
+  bool once = true;
+  for (std::size_t axis = 0; axis < x.rank(); ++axis)
+    once =
+        once && std::max(before[axis], after[axis]) <= std::max(x.shape()[axis] - (mirrors ? 1 : 0), std::int64_t{0});
+  if (mode == "edge" || once) return pad(x, before, after, mode);
+  for (std::size_t axis = 0; axis < x.rank(); ++axis)
+    x = padded_by_index(node, x, axis, before[axis], after[axis], mirrors);
+  return x;
+}
+
 /// Negative paddings cut off elements.
 Vars padded(NodeCall& node) {
   const Var& x = node.at(0);
   const std::string mode = node.text("mode", "constant");
-  const auto pads = node.integers("pads", std::size_t{1});
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    node.fail("mode '" + mode + "' is not known");
+  const auto pads = node.integers(node.opset() < 2 ? "paddings" : "pads", std::size_t{1});
   Integers axes;
   for (std::size_t i = 0; i < x.rank(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (node.has(3)) axes = node.known_integers(3);
@@ -117,8 +153,8 @@ Vars padded(NodeCall& node) {
   }
   const Var cut = slice(x, start, stop);
   if (mode != "constant") {
-    if (node.has(2)) node.at(2);  // the value has no effect
-    return {pad(cut, before, after, mode)};
+    node.optional(2);  // the value has no effect
+    return {padded_from_itself(node, cut, before, after, mode)};
   }
   if (!node.has(2)) return {pad(cut, before, after, node.real("value", 0))};
   // The value may be any var. It fills the places where the padded array of true is false.
@@ -141,13 +177,17 @@ Vars space_to_depth(NodeCall& node) {
 
 Vars triangle(NodeCall& node) {
   const std::int64_t k = node.has(1) ? node.known_integer(1) : 0;
-  return {node.integer("upper", 1) != 0 ? triu(node.at(0), k) : tril(node.at(0), k)};
+  return {node.flag("upper", true) ? triu(node.at(0), k) : tril(node.at(0), k)};
 }
 }  // namespace
 
 const Operators& shape_operators() {
   static const Operators operators = {
-      {"Concat", [](NodeCall& node) -> Vars { return {concat(node.all(), node.integer("axis"))}; }},
+      {"Concat",
+       [](NodeCall& node) -> Vars {
+         const bool has_default = node.opset() < 4;
+         return {concat(node.all(), has_default ? node.integer("axis", 1) : node.integer("axis"))};
+       }},
       {"DepthToSpace", depth_to_space},
       {"Expand", expanded},
       {"Flatten", flattened},
