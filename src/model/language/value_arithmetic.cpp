@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "contains.hpp"
+#include "division.hpp"
 #include "language/value.hpp"
 #include "xtape/ops.hpp"
 
@@ -14,13 +15,21 @@ namespace {
   throw Error("'" + symbol + "' cannot combine " + describe(a) + " and " + describe(b));
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+/// Throws Error if a function of plain numbers has no value.
+[[noreturn]] void undefined(const std::string& text) {
+  throw Error(text + " is not defined");
+}
+
+double number_power(double base, double exponent) {
+  if (base == 0 && exponent < 0 && std::isfinite(exponent)) throw Error("division by zero");
+  const double result = std::pow(base, exponent);
+  if (std::isnan(result) && !std::isnan(base) && !std::isnan(exponent))
+    undefined("(" + describe(base) + ") ** " + describe(exponent));
+  return result;
 }
 
 Value integer_power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) return std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  if (exponent < 0) return number_power(static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t result = 1;
   for (std::int64_t i = 0; i < exponent; ++i) {
     if (__builtin_mul_overflow(result, base, &result)) throw Error("the result of '**' is too large for an integer");
@@ -30,6 +39,8 @@ Value integer_power(std::int64_t base, std::int64_t exponent) {
   return result;
 }
 
+// Arithmetic of plain numbers is that of the ops in int64 and float64, from the same functions. But where an op wraps,
+// or gives 0 or infinity for a division by 0, there is an error.
 Value integers(const std::string& symbol, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
@@ -43,11 +54,12 @@ Value integers(const std::string& symbol, std::int64_t a, std::int64_t b) {
     return integer_power(a, b);
   } else {
     if (b == 0) throw Error("division by zero");
+    if (symbol == "%") return Remainder{}(a, b);
     overflow = b == -1 && a == std::numeric_limits<std::int64_t>::min();
-    if (!overflow) result = symbol == "%" ? a - floor_div(a, b) * b : floor_div(a, b);
-    if (symbol == "/" && !overflow && result * b != a)
+    if (symbol == "/" && Remainder{}(a, b) != 0)
       throw Error(std::to_string(a) + " / " + std::to_string(b) +
                   " is not an integer: '//' rounds down, and 1.0 * size is a number");
+    result = FloorQuotient{}(a, b);
   }
   if (overflow) throw Error("the result of '" + symbol + "' is too large for an integer");
   return result;
@@ -57,11 +69,10 @@ Value numbers(const std::string& symbol, double a, double b) {
   if (symbol == "+") return a + b;
   if (symbol == "-") return a - b;
   if (symbol == "*") return a * b;
-  if (symbol == "**") return std::pow(a, b);
+  if (symbol == "**") return number_power(a, b);
   if (b == 0) throw Error("division by zero");
   if (symbol == "/") return a / b;
-  if (symbol == "//") return std::floor(a / b);
-  return a - std::floor(a / b) * b;
+  return symbol == "//" ? FloorQuotient{}(a, b) : Remainder{}(a, b);
 }
 
 bool is_comparison(const std::string& symbol) {
@@ -177,15 +188,22 @@ bool is_number_function(const std::string& name) {
   return contains(names, name);
 }
 
+namespace {
+/// The least or greatest number. As with the ops, NaN is the result if there is one.
+Value extreme(bool least, const std::vector<Value>& numbers) {
+  const auto less = [](const Value& a, const Value& b) {
+    const auto* i = a.as<std::int64_t>();
+    const auto* j = b.as<std::int64_t>();
+    return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
+  };
+  const auto nan = std::ranges::find_if(numbers, [](const Value& each) { return std::isnan(each.number()); });
+  if (nan != numbers.end()) return *nan;
+  return least ? *std::ranges::min_element(numbers, less) : *std::ranges::max_element(numbers, less);
+}
+}  // namespace
+
 Value number_function(const std::string& name, const std::vector<Value>& arguments) {
-  if (name == "min" || name == "max") {
-    const auto less = [](const Value& a, const Value& b) {
-      const auto* i = a.as<std::int64_t>();
-      const auto* j = b.as<std::int64_t>();
-      return i != nullptr && j != nullptr ? *i < *j : a.number() < b.number();
-    };
-    return name == "min" ? *std::ranges::min_element(arguments, less) : *std::ranges::max_element(arguments, less);
-  }
+  if (name == "min" || name == "max") return extreme(name == "min", arguments);
   if (arguments.size() != 1) throw Error(name + " takes one number, got " + std::to_string(arguments.size()));
   const auto* integer = arguments[0].as<std::int64_t>();
   if (name == "floor" && integer != nullptr) return *integer;
@@ -194,10 +212,11 @@ Value number_function(const std::string& name, const std::vector<Value>& argumen
   if (name == "abs") return std::abs(x);
   if (name == "exp") return std::exp(x);
   if (name == "floor") {
-    if (!(std::abs(x) < 9e15)) throw Error("floor: " + describe(x) + " is too large for an integer");
+    if (std::isnan(x)) undefined("floor of nan");
+    if (!(x >= -0x1p63 && x < 0x1p63)) throw Error("floor: " + describe(x) + " is too large for an integer");
     return static_cast<std::int64_t>(std::floor(x));
   }
-  if (name == "sqrt" ? x < 0 : x <= 0) throw Error(name + " of " + describe(x) + " is not defined");
+  if (name == "sqrt" ? x < 0 : x <= 0) undefined(name + " of " + describe(x));
   return name == "sqrt" ? std::sqrt(x) : std::log(x);
 }
 
