@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "visit.hpp"
 #include "written.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"
@@ -40,18 +41,20 @@ inline void compare(const ArrayView& is, const ArrayView& should, Distance& dist
   }
 }
 
-/// Numbers in [1 / 4, 7 / 4], ones of the smallest indices, or bools.
+/// Numbers in [1 / 4, 7 / 4], small integers of both signs for int8, ones of the smallest indices, or bools.
 inline Array numbers_for(const ValueType& type, int seed) {
   Array array(type.dtype, type.shape);
-  for (std::int64_t i = 0; i < array.count(); ++i) {
-    const std::int64_t k = (i * 5 + seed) % 7;
-    if (type.dtype == Dtype::float32) array.as<float>()[i] = 0.25F * static_cast<float>(1 + k);
-    if (type.dtype == Dtype::float64) array.as<double>()[i] = 0.25 * static_cast<double>(1 + k);
-    if (type.dtype == Dtype::int64) array.as<std::int64_t>()[i] = k % 2;
-    if (type.dtype == Dtype::int32) array.as<std::int32_t>()[i] = static_cast<std::int32_t>(k % 2);
-    if (type.dtype == Dtype::int8) array.as<std::int8_t>()[i] = static_cast<std::int8_t>(k - 3);
-    if (type.dtype == Dtype::boolean) array.as<bool>()[i] = k % 2 == 0;
-  }
+  visit_elements(array, [&]<class T>(T* elements) {
+    for (std::int64_t i = 0; i < array.count(); ++i) {
+      const std::int64_t k = (i * 5 + seed) % 7;
+      if constexpr (std::is_same_v<T, bool>)
+        elements[i] = k % 2 == 0;
+      else if constexpr (std::is_integral_v<T>)
+        elements[i] = static_cast<T>(std::is_same_v<T, std::int8_t> ? k - 3 : k % 2);
+      else
+        elements[i] = static_cast<T>(0.25F * static_cast<float>(1 + k));
+    }
+  });
   return array;
 }
 

@@ -1,5 +1,5 @@
 // Indices.
-#include "writing.hpp"
+#include "expression.hpp"
 
 namespace xtape::onnx {
 
@@ -126,15 +126,22 @@ Names cache(const WriteCall& call) {
   return {call.where(call.reshaped(inside, line), moved, call.inputs[1], call.type().dtype)};
 }
 
-/// Compares each value with all sorted numbers and counts the numbers that are smaller (or not larger).
+/// Compares each value with all sorted numbers and counts the numbers that are smaller (or not larger). NaN
+/// is larger than all other numbers.
 Names searchsorted(const WriteCall& call) {
   const Shape& sorted = call.shape(0);
   Shape rows = sorted, values = call.shape(1);
   if (sorted.size() > 1) rows.insert(sorted.size() - 1, 1);  // [..., 1, n], to compare with [..., m, 1]
   values.push_back(1);
-  const std::string before = call.add(call.flag("right") ? "LessOrEqual" : "Less",
-                                      {call.reshaped(call.inputs[0], rows), call.reshaped(call.inputs[1], values)});
-  return {call.add("ReduceSum", {call.cast(before, Dtype::int64), call.list({-1})}, {{"keepdims", 0}})};
+  const Dtype dtype = call.types[0].dtype;
+  const Expression number{&call, call.reshaped(call.inputs[0], rows), dtype},
+      value{&call, call.reshaped(call.inputs[1], values), dtype};
+  Expression before = call.flag("right") ? number <= value : number < value;
+  if (is_floating(dtype)) {
+    const Expression last = is_nan(value);
+    before = either(before, call.flag("right") ? last : both(last, !is_nan(number)));
+  }
+  return {before.as(Dtype::int64).with("ReduceSum", {call.list({-1})}, {{"keepdims", 0}}).name};
 }
 }  // namespace
 
