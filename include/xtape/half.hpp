@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace xtape {
 
@@ -18,9 +19,15 @@ struct IeeeFormat {
   static std::uint16_t bits_of(float value);
 };
 
-/// A 16-bit element of an array. Conversion from float rounds to nearest, with ties to even. Values that are too large
-/// become infinite, and NaN stays NaN. Numbers of other types convert to float first. Conversion to float is exact.
-/// Arithmetic is that of float.
+namespace half {
+/// Returns a float that rounds to the same bfloat16 and to the same float16 as `value`. A nearest float would not
+/// always do: it may lie half way between two halves, where `value` does not.
+template <class T>
+float rounded_to_odd(T value);
+}  // namespace half
+
+/// A 16-bit element of an array. Conversion from another number rounds once, to nearest, with ties to even. Values that
+/// are too large become infinite, and NaN stays NaN. Conversion to float is exact. Arithmetic is that of float.
 template <class Format>
 struct Half {
   std::uint16_t bits = 0;
@@ -28,7 +35,7 @@ struct Half {
   Half() = default;
   explicit Half(float value) : bits(Format::bits_of(value)) {}
   template <class T>
-  explicit Half(T value) : Half(static_cast<float>(value)) {}
+  explicit Half(T value) : Half(half::rounded_to_odd(value)) {}
   operator float() const { return Format::value_of(bits); }  // NOLINT: exact, so it converts by intent
 };
 using bfloat16 = Half<BrainFormat>;  ///< 8 bits of mantissa. NOLINT(readability-identifier-naming): as in the field
@@ -47,6 +54,34 @@ inline float float_of(std::uint32_t bits) {  ///< The float32 of these bits.
   return value;
 }
 constexpr std::uint32_t infinity = 0x7F800000U;  // infinity as a float32
+
+/// Clears the last `count` bits of an integer or of the bits of a number. If one of them was set, sets the bit before
+/// them, so that the result stays on the same side of every number with fewer bits.
+template <class Bits>
+Bits without_last_bits(Bits bits, int count) {
+  const Bits next = Bits{1} << count, rest = next - 1;
+  return (bits & ~rest) | ((bits & rest) != 0 ? next : 0);
+}
+/// Keeps 13 significant bits, 2 more than a float16 has. A float holds them exactly, unless both formats round `value`
+/// to 0 or infinity.
+inline float rounded_double_to_odd(double value) {
+  std::uint64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = without_last_bits(bits, 40);
+  std::memcpy(&value, &bits, sizeof bits);
+  return static_cast<float>(value);
+}
+template <class T>
+float rounded_to_odd(T value) {
+  if constexpr (std::is_integral<T>::value && sizeof(T) == sizeof(std::int64_t)) {
+    // A double holds 53 bits. An integer of more bits keeps at least 17.
+    return rounded_double_to_odd(static_cast<double>(value / (T{1} << 40) == 0 ? value : without_last_bits(value, 24)));
+  } else if constexpr (std::is_arithmetic<T>::value) {
+    return rounded_double_to_odd(static_cast<double>(value));
+  } else {
+    return static_cast<float>(value);  // another half
+  }
+}
 }  // namespace half
 
 // The conversions have no branches, so that the compiler can vectorise loops over them.

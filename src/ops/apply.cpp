@@ -192,6 +192,20 @@ Vars naming(const Op& op, const std::vector<Operand>& operands, const Caller& ca
 }
 }  // namespace
 
+namespace {
+/// Rounds the attributes that are elements of half-precision results. Players may compute the call in float32, where
+/// they would round to float32 first, and from there perhaps to another half.
+void round_elements(Node& node) {
+  const Dtype dtype = node.outputs[0].dtype;
+  for (const AttributeSpec& spec : node.op->attributes)
+    if (spec.type == AttributeType::element) {
+      const Literal value = node.attributes.number(spec.name);
+      const float nearest = dtype == Dtype::bfloat16 ? value.as<bfloat16>() : static_cast<float>(value.as<float16>());
+      node.attributes.set(spec.name, static_cast<double>(nearest));
+    }
+}
+}  // namespace
+
 Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& attributes,
                  std::shared_ptr<const Tape> body) {
   if (op.is_source()) throw Error("is a source, which the tape records: Tape::input, parameter, constant");
@@ -206,6 +220,7 @@ Vars record_call(Tape tape, const Op& op, const Vars& inputs, const Attributes& 
   node.op = &op;
   node.outputs = op.shape(call);
   node.attributes = attributes;
+  if (!node.outputs.empty() && is_half(node.outputs[0].dtype)) round_elements(node);
   node.body = std::move(body);
   for (const Var& input : inputs) node.inputs.push_back(input.id());
   const std::size_t count = node.outputs.size();

@@ -78,6 +78,65 @@ TEST_CASE_TEMPLATE("halves: every number stays itself, and between two of them a
   CHECK(wrong == 0);
 }
 
+TEST_CASE_TEMPLATE("halves: a double goes to the nearest one, rounded once", H, bfloat16, float16) {
+  CHECK(float(float16(1 + 0x1p-11 + 0x1p-40)) == 1 + 0x1p-10f);  // half way between floats that are half way
+  CHECK(float(bfloat16(1 + 0x1p-8 + 0x1p-40)) == 1 + 0x1p-7f);
+  int wrong = 0;
+  for (std::uint32_t bits = 0; bits < greatest<H>; ++bits) {
+    const double low = half_of<H>(bits), high = half_of<H>(bits + 1), middle = low + (high - low) / 2;
+    for (const double sign : {1.0, -1.0}) {
+      const auto goes_to = [&](double value, std::uint32_t to) {
+        return H(sign * value).bits == (sign < 0 ? to | 0x8000U : to);
+      };
+      wrong += !goes_to(middle, bits + bits % 2);
+      for (const double part : {0x1p-52, 0x1p-40, 0x1p-26, 0x1p-13}) {
+        wrong += !goes_to(middle - part * middle, bits);
+        wrong += !goes_to(middle + part * middle, bits + 1);
+      }
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(float(H(1e300)) == inf);
+  CHECK(float(H(-1e-300)) == 0);
+  CHECK(std::signbit(float(H(-1e-300))));
+  const double most = half_of<H>(greatest<H>), beyond = most + (most - half_of<H>(greatest<H> - 1)) / 2;
+  CHECK(float(H(beyond)) == inf);
+  CHECK(float(H(std::nextafter(beyond, 0.0))) == most);
+}
+
+TEST_CASE("halves: an integer goes to the nearest one, rounded once") {
+  CHECK(float(bfloat16(std::int64_t{16842753})) == 16908288);  // 2^24 + 2^16 + 1
+  CHECK(float(bfloat16(16842753)) == 16908288);
+  int wrong = 0;
+  for (int exponent = 9; exponent < 63; ++exponent)
+    for (std::int64_t odd = 257; odd < 512; odd += 2) {  // half way between two bfloat16 numbers
+      const std::int64_t middle = odd << (exponent - 8);
+      const auto low = static_cast<float>(odd - 1), high = static_cast<float>(odd + 1);
+      const float unit = std::ldexp(1.0f, exponent - 8);
+      for (const std::int64_t sign : {1, -1}) {
+        const auto goes_to = [&](std::int64_t value, float to) {
+          return float(bfloat16(sign * value)) == static_cast<float>(sign) * to * unit;
+        };
+        wrong += !goes_to(middle, (odd + 1) / 2 % 2 == 0 ? high : low);
+        wrong += !goes_to(middle - 1, low);
+        wrong += !goes_to(middle + 1, high);
+      }
+    }
+  CHECK(wrong == 0);
+  for (std::int64_t k = 2049; k < 65504; k += 2) {  // half way, or nearest to one side, between float16 numbers
+    const int spacing = 1 << (std::ilogb(static_cast<double>(k)) - 10);
+    const auto nearest = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(k) / spacing)) * spacing;
+    wrong += float(float16(k)) != static_cast<float>(nearest);
+  }
+  CHECK(wrong == 0);
+  CHECK(float(float16(std::int64_t{65519})) == 65504);
+  CHECK(float(float16(std::int64_t{65520})) == inf);
+  CHECK(float(float16(std::numeric_limits<std::int64_t>::min())) == -inf);
+  CHECK(float(bfloat16(std::numeric_limits<std::int64_t>::max())) == 0x1p63f);
+  CHECK(float(bfloat16(std::numeric_limits<std::int64_t>::min())) == -0x1p63f);
+  CHECK(float(bfloat16(std::numeric_limits<std::uint64_t>::max())) == 0x1p64f);
+}
+
 TEST_CASE_TEMPLATE("halves: zeros, infinities, NaN and other numbers", H, bfloat16, float16) {
   CHECK(H(-0.0f).bits == 0x8000);
   CHECK(std::signbit(float(H(-0.0f))));

@@ -5,6 +5,7 @@
 #include "golden.hpp"
 #include "play.hpp"
 #include "xtape/grad.hpp"
+#include "xtape/index.hpp"
 #include "xtape/xtensor.hpp"
 
 using namespace xtape;
@@ -41,12 +42,23 @@ TEST_CASE("op masked_fill: fills where the mask is true, no gradient there") {
   check_gradients_at([](const Var& v) { return square(masked_fill(v, v > 1, 3)); }, {0.5, 2.0});
   check_golden("ops_pointwise.json", "masked_fill");
   const Var whole = tape.input("whole", {2}, Dtype::int32);
-  CHECK_THROWS_WITH_AS(masked_fill(whole, mask, 0.5), "masked_fill: value 0.5 does not fit int32, "
+  CHECK_THROWS_WITH_AS(masked_fill(whole, mask, 0.5),
+                       "masked_fill: value 0.5 does not fit int32, "
                        "which holds the integers from -2147483648 to 2147483647: use a float dtype",
                        DtypeError);
   CHECK_THROWS_AS(masked_fill(whole, mask, -inf), DtypeError);
 }
 
+TEST_CASE("numbers in calls on halves are rounded once") {
+  const double number = 1 + 0x1p-11 + 0x1p-40;  // in float32, half way between two float16 numbers
+  Tape tape;
+  const Var x = cast(tape.parameter("x", xt::xarray<double>{0, 0}), Dtype::float16);
+  for (const Var& y : {masked_fill(x, x == 0, number), clip(x, number, 2), pad(x, {0}, {1}, number).at(Slice(1, 3)),
+                       full(tape, {2}, number, Dtype::float16), x + number, where(x == 0, number, x)}) {
+    CHECK(fast(cast(y, Dtype::float64)).to<double>()(1) == 1 + 0x1p-10);
+    CHECK(evaluate(cast(y, Dtype::float64)).to<double>()(1) == 1 + 0x1p-10);
+  }
+}
 TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
   const Dtype all[] = {Dtype::float32, Dtype::float64, Dtype::bfloat16, Dtype::float16,
                        Dtype::int32,   Dtype::int64,   Dtype::int8,     Dtype::boolean};
@@ -78,6 +90,28 @@ TEST_CASE("op cast: every pair of dtypes, rounding, limits, gradients") {
   CHECK(played<double>([](const Vars& x) { return cast(cast(x[0], Dtype::float16), Dtype::float64); },
                        {{65519.9, 65520, -1e300, 0x1p-25, 1 + 0x1p-11}})
             .to<double>() == xt::xarray<double>{65504, inf, -inf, 0, 1});
+  // Every number is rounded once, in loops of any length, also next to a number half way between two halves.
+  for (const Dtype from : {Dtype::float64, Dtype::int64, Dtype::int32})
+    for (const std::size_t count : {std::size_t{1}, std::size_t{3}, std::size_t{1000}}) {
+      INFO(name_of(from) << ", " << count);
+      xt::xarray<double> numbers = xt::zeros<double>({count});
+      for (std::size_t i = 0; i < count; ++i) {
+        const double unit =
+            std::ldexp(1.0, from == Dtype::float64 ? static_cast<int>(i % 40) - 30 : static_cast<int>(i % 8) + 14);
+        const double beside = from == Dtype::float64 ? unit * 0x1p-40 : 1;
+        numbers(i) = (2 * static_cast<double>(i % 4096) + 4097) * unit + (static_cast<double>(i % 3) - 1) * beside;
+        if (i % 2 == 1) numbers(i) = -numbers(i);
+      }
+      Tape tape;
+      const Var x = cast(tape.parameter("x", numbers), from);
+      const auto rounded = fast(Vars{cast(cast(x, Dtype::float16), Dtype::float64),
+                                     cast(cast(x, Dtype::bfloat16), Dtype::float64), cast(x, Dtype::float64)});
+      for (std::size_t i = 0; i < count; ++i) {
+        const double given = rounded[2].as<double>()[i];
+        REQUIRE(rounded[0].as<double>()[i] == static_cast<double>(float16(given)));
+        REQUIRE(rounded[1].as<double>()[i] == static_cast<double>(bfloat16(given)));
+      }
+    }
   const Array whole = played<double>([](const Vars& x) { return cast(x[0], Dtype::int32); },
                                      {{1e10, -1e10, not_a_number, inf, -inf, 2147483647, -2147483648.9}});
   constexpr auto most = std::numeric_limits<std::int32_t>::max(), least = std::numeric_limits<std::int32_t>::min();
@@ -108,5 +142,6 @@ TEST_CASE("op masked_fill: the value of integers is exact, or an error") {
   const Var i = tape.input("i", {2}, Dtype::int32);
   CHECK_THROWS_WITH_AS(masked_fill(i, i > 1, 3000000000),
                        "masked_fill: value 3000000000 does not fit int32, "
-                       "which holds the integers from -2147483648 to 2147483647: use int64", DtypeError);
+                       "which holds the integers from -2147483648 to 2147483647: use int64",
+                       DtypeError);
 }
