@@ -19,6 +19,16 @@ struct Resampled {
   double step = 1, parts = 1;
 };
 
+bool is_linear(const std::string& mode) {
+  return mode == "linear" || mode == "bilinear" || mode == "trilinear";
+}
+
+/// Returns whether the ratio of the sizes replaces the scale_factor along one of `axes` spatial axes, as in PyTorch.
+bool ignores_factor(std::int64_t from, std::int64_t to, std::size_t axes, const std::string& mode) {
+  if (mode == "nearest") return axes == 2 && (to == from || to == 2 * from);
+  return is_linear(mode) && to == from;
+}
+
 /// Returns the sizes of the results along the spatial axes. Throws if the attributes do not determine them.
 std::vector<Resampled> resampled_axes(const Shape& x, const Attributes& attributes) {
   const std::size_t n = x.size() - 2;
@@ -36,15 +46,12 @@ std::vector<Resampled> resampled_axes(const Shape& x, const Attributes& attribut
     if (axis.to < 1 || axis.from < 1)
       throw ShapeError("spatial axis " + std::to_string(i) + " of " + to_string(x) +
                        " must have elements, and get at " + "least one, not " + std::to_string(axis.to));
-    axis.step = by_size ? static_cast<double>(axis.from) : 1;
-    axis.parts = by_size ? static_cast<double>(axis.to) : factor;
+    const bool by_sizes = by_size || ignores_factor(axis.from, axis.to, n, attributes.get<std::string>("mode"));
+    axis.step = by_sizes ? static_cast<double>(axis.from) : 1;
+    axis.parts = by_sizes ? static_cast<double>(axis.to) : factor;
     axes.push_back(axis);
   }
   return axes;
-}
-
-bool is_linear(const std::string& mode) {
-  return mode == "linear" || mode == "bilinear" || mode == "trilinear";
 }
 
 /// Returns the coefficients of the four neighbours of a point at position t in [0, 1) between the middle two (Keys,
@@ -153,7 +160,10 @@ const ComposedRow interpolate_rows[] = {
      "of the result is at position (i + 0.5) * s - 0.5 of x, where s is the ratio of the sizes or 1 / scale_factor. "
      "With align_corners it is at i * (n - 1) / (m - 1), where n and m are the sizes of x and of the result. The "
      "neighbours of the position are weighted by their distance. Mode \"nearest\" takes the element at floor(i * s), "
-     "and \"nearest-exact\" the element at floor((i + 0.5) * s).",
+     "and \"nearest-exact\" the element at floor((i + 0.5) * s). As in PyTorch, s stays 1 / scale_factor although the "
+     "size is rounded down, with two exceptions, where s is the ratio of the sizes: \"nearest\" with two spatial axes, "
+     "along an axis that keeps or doubles its size, and the linear modes along an axis that keeps its size. Positions "
+     "are float64. In PyTorch they are float32, so \"nearest\" may take a neighbour where i * s is almost whole.",
      expand_interpolate,
      {{{"scale_factor", "The size of the result divided by the size of x. 0 if `size` is given.", 0}, corners}}}};
 const ComposedRow grid_rows[] = {{"grid_sample",

@@ -28,6 +28,26 @@ TEST_CASE("op interpolate: elements at the quotients of sizes are exact") {
         near(repeated, made_from({1, 1, n * n}, [n](const Shape& at) { return static_cast<double>(at[2] / n); }), 0));
   }
 }
+TEST_CASE("op interpolate: nearest by a scale_factor takes PyTorch's elements for one, two and three spatial axes") {
+  const auto taken = [](std::size_t axes, double factor, const char* mode) {
+    Tape tape;
+    Shape shape = Shape::filled(axes + 2, 1);
+    shape[axes + 1] = 3;
+    const Doubles y = value<double>(interpolate(reshape(iota(tape, {3}, 0, Dtype::float64), shape), {}, factor, mode));
+    return std::vector<double>(y.begin(), y.end());
+  };
+  using Taken = std::vector<double>;
+  for (const std::size_t axes : {1, 3}) {
+    CHECK(taken(axes, 1.3, "nearest") == Taken{0, 0, 1});
+    CHECK(taken(axes, 2.1, "nearest") ==
+          (axes == 1 ? Taken{0, 0, 0, 1, 1, 2}
+                     : Taken{0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 1, 2}));
+  }
+  CHECK(taken(2, 1.3, "nearest") == Taken{0, 1, 2});
+  CHECK(taken(2, 2.1, "nearest") == Taken{0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2});
+  CHECK(taken(2, 1.7, "nearest") == Taken{0, 0, 1, 1, 2});
+  for (const std::size_t axes : {1, 2, 3}) CHECK(taken(axes, 1.3, "nearest-exact") == Taken{0, 1, 1});
+}
 TEST_CASE("op interpolate: sizes that do not fit are refused") {
   Tape tape;
   const Var x = tape.input("x", {1, 2, 3});
