@@ -145,6 +145,9 @@ TEST_CASE("derivatives in a definition: what is wrong is said where it stands") 
   says("out = grad(u(x), x)", "must have one element");
   says("out = grad(sum(u(x)))", "grad needs 'inputs'");
   says("out = grad(3, x)", "grad: 'outputs' must be an array or a tuple of arrays, not 3");
+  says("out = grad(sum(u(x)), 2.0)", "grad: 'inputs' must be an array or a tuple of arrays, not 2");
+  says("out = grad(sum(u(x)), (x, 2.0))", "grad: 'inputs' must be an array or a tuple of arrays, not (float64");
+  says("out = jvp(u(x), x, (2.0, x))", "jvp: 'tangents' must be an array or a tuple of arrays, not (2, float64");
   says("out = grad(sum(u(x)), x, x, x)", "grad takes at most 3 arguments, got 4");
   says("out = grad(sum(u(x)), x, inputs=x)", "grad: 'inputs' is given twice");
   says("out = grad(sum(u(x)), x, cotangent=x)", "grad has no 'cotangent'; did you mean 'cotangents'?");

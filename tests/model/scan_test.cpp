@@ -165,7 +165,11 @@ TEST_CASE("scan in a definition: what is wrong is said where it stands") {
         std::string::npos);
   CHECK(error("out = scan(x, x, init=h)").find("its first argument must be a module") != std::string::npos);
   CHECK(error("out = scan(cells, x, init=h)").find("choose a repeat, cells[0]") != std::string::npos);
-  CHECK(error("out = scan(cell, 3, init=h)").find("its sequences must be arrays, not 3") != std::string::npos);
+  CHECK(error("out = scan(cell, 3, init=h)").find("a sequence must be an array or a tuple of arrays, not 3") !=
+        std::string::npos);
+  CHECK(
+      error("out = scan(cell, x, init=(h, 0.5))").find("'init' must be an array or a tuple of arrays, not (float64") !=
+      std::string::npos);
   CHECK(error("out = scan(cell, x, init=0)").find("'init' must be an array") != std::string::npos);
   CHECK(error("out = scan(cell, x, init=h, reverse=1)").find("'reverse' must be a flag, not 1") != std::string::npos);
   CHECK(error("out = scan(grows, y, init=h)").find("next state 0 must be float64 (2, 3) like the state") !=

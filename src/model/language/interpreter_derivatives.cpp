@@ -36,11 +36,7 @@ std::vector<Value> by_name(const std::string& function, const Arguments& argumen
 }
 
 Vars arrays(const std::string& function, const std::string& name, const Value& value) {
-  Vars vars;
-  collect_vars(value, vars);
-  if (vars.empty())
-    throw Error(function + ": '" + name + "' must be an array or a tuple of arrays, not " + describe(value));
-  return vars;
+  return arrays_of(function + ": '" + name + "'", value);
 }
 Var array(const std::string& function, const std::string& name, const Value& value) {
   if (const auto* var = value.as<Var>()) return *var;

@@ -32,16 +32,12 @@ std::vector<std::int64_t> lengths(Arguments::Named given) {
 ScanCall scan_call(const Arguments& arguments) {
   ScanCall call;
   for (std::size_t i = 1; i < arguments.positional.size(); ++i) {
-    const std::size_t before = call.inputs.size();
-    collect_vars(arguments.positional[i].value, call.inputs);
-    if (call.inputs.size() == before)
-      throw Error("scan: its sequences must be arrays, not " + describe(arguments.positional[i].value));
+    const Vars sequences = arrays_of("scan: a sequence", arguments.positional[i].value);
+    call.inputs.insert(call.inputs.end(), sequences.begin(), sequences.end());
   }
   for (const auto& given : arguments.named) {
     if (given.name == "init") {
-      collect_vars(given.value, call.init);
-      if (call.init.empty() && !given.value.is_none())
-        throw Error("scan: 'init' must be an array or a tuple of arrays, not " + describe(given.value));
+      if (!given.value.is_none()) call.init = arrays_of("scan: 'init'", given.value);
     } else if (given.name == "non_sequences") {
       if (const Tuple* several = given.value.as<Tuple>())
         call.non_sequences = *several;
@@ -79,8 +75,7 @@ Value Interpreter::scan_module(const Expression& expression, const At& at) {
       for (const Vars* vars : {&inputs, &states})
         for (const Var& var : *vars) step.positional.push_back({var, column});
       for (const Value& value : call.non_sequences) step.positional.push_back({value, column});
-      Vars results;
-      collect_vars(call_one(given.module, given.spec, step, at), results);
+      const Vars results = arrays_of("scan: the result of the cell", call_one(given.module, given.spec, step, at));
       if (results.size() < states.size())
         throw Error("scan: the cell gives " + std::to_string(results.size()) + " results, but there are " +
                     std::to_string(states.size()) + " states");

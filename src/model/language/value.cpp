@@ -80,6 +80,22 @@ void collect_vars(const Value& value, Vars& vars) {
     for (const Value& each : *tuple) collect_vars(each, vars);
 }
 
+namespace {
+bool holds_only_arrays(const Value& value) {
+  const auto* tuple = value.as<Tuple>();
+  return tuple != nullptr ? std::ranges::all_of(*tuple, holds_only_arrays)
+                          : value.as<Var>() != nullptr || value.is_none();
+}
+}  // namespace
+
+Vars arrays_of(const std::string& what, const Value& value) {
+  Vars vars;
+  collect_vars(value, vars);
+  if (vars.empty() || !holds_only_arrays(value))
+    throw Error(what + " must be an array or a tuple of arrays, not " + describe(value));
+  return vars;
+}
+
 Value replace_vars(const Value& value, const Vars& vars, std::size_t& next) {
   if (value.as<Var>() != nullptr) return vars.at(next++);
   if (const auto* tuple = value.as<Tuple>()) {

@@ -58,6 +58,10 @@ std::int64_t elements_of(const Value& value, int depth = 0);
 
 /// Appends the vars of a value, including those of nested tuples, to `vars`, in order.
 void collect_vars(const Value& value, Vars& vars);
+/// Returns the vars of an array, or of nested tuples of arrays and `none`. Throws Error, which begins with `what`, for
+/// any other value, and if there is no array. A number among arrays is an error, because it can be no argument of a
+/// derivative and no state of a scan.
+Vars arrays_of(const std::string& what, const Value& value);
 /// Returns the value with its vars replaced, in order, by the elements of `vars` from index `next` on. Advances `next`.
 Value replace_vars(const Value& value, const Vars& vars, std::size_t& next);
 
