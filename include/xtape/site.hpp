@@ -53,8 +53,8 @@ struct Site {
   std::int32_t line = 0;               ///< The line of the definition's file. 0 outside definitions.
   std::int32_t occurrence = 0;         ///< The number of earlier calls of this op on this line of this module.
   std::uint64_t key = 0;               ///< A hash of path, line, op and occurrence.
-  // The following fields are only for errors, and not part of the key.
-  const Op* op = nullptr;  ///< The op that was called. It may be recorded as other ops.
+  // The following fields are not part of the key.
+  const Op* op = nullptr;  ///< The op that was called, also for its literals. It may be recorded as other ops.
   Caller caller = {};      ///< The calling line of the program. Unknown if the scope has a `where`.
 };
 /// "h.0.attn (gpt2.json, block 'attention', line 24)", "h.0 (train.cpp, line 12)", "train.cpp, line 12", or "" if

@@ -302,8 +302,8 @@ class Tape {
   void truncate(std::size_t size);
   /// Moves the nodes from index `size` on into a body with these results. The inputs of the body are the values of
   /// earlier nodes that the body uses. Returns the body, and for each of its inputs the corresponding var of this tape.
-  /// Sources stay on this tape, but constants of rank 0 are copied. Vars of moved nodes become stale. Throws
-  /// HandleError if the tape has fewer nodes or a result belongs to another tape. After an error, nothing changes.
+  /// Sources stay on this tape, except constants of rank 0. Vars of moved nodes become stale. Throws HandleError if the
+  /// tape has fewer nodes or a result belongs to another tape. After an error, nothing changes.
   std::pair<std::shared_ptr<const Tape>, Vars> enclose(std::size_t size, const Vars& results);
   /// The results of a body.
   const std::vector<ValueId>& results() const;

@@ -67,6 +67,10 @@ void Sweep::find_fusions(const Vars& outputs, const Vars& inputs, std::size_t fi
     segment.asked.push_back(input.id());
     segment.opaque.push_back(input.id());
   }
+  // A fused call has the numbers of its pattern as attributes. Gradients of its gradient could not reach them.
+  for (std::size_t i = 0; i < finish; ++i)
+    if (const Node& node = tape_.node(i); segment.nodes[i] && is_number(node) && !is_literal(node))
+      segment.opaque.push_back({static_cast<std::int32_t>(i), 0});
   fusions_.emplace(ops_of(tape_), std::move(segment));
 }
 

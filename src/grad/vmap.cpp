@@ -110,9 +110,8 @@ class Batch {
       const Node& given = call.inputs[i].node();
       Shape shape = call.inputs[i].shape();
       if (call.mapped[i]) shape.erase(0);
-      const bool is_literal = given.op == &constant_op() && given.outputs[0].shape.empty();
-      inputs.push_back(is_literal ? apart.constant(given.storage)
-                                  : apart.input("in" + std::to_string(i), shape, call.inputs[i].dtype()));
+      inputs.push_back(is_literal(given) ? apart.constant(given.storage)
+                                         : apart.input("in" + std::to_string(i), shape, call.inputs[i].dtype()));
     }
     std::vector<ValueId> outputs;
     for (const Var& output : expansion({call.op, call.node, apart, inputs})) outputs.push_back(output.id());

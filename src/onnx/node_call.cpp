@@ -66,6 +66,11 @@ Array with_floats(Array array, const Setting& setting) {
   return converted;
 }
 
+Var constant_of(Tape tape, const Array& array) {
+  const auto in_call = tape.in_call(&builtin_ops().at("full"), {});
+  return tape.constant(array);
+}
+
 Var constant_integers(const Tape& tape, const Integers& numbers) {
   Array array(Dtype::int64, {std::ssize(numbers)});
   std::copy(numbers.begin(), numbers.end(), array.as<std::int64_t>());

@@ -25,6 +25,8 @@ struct Setting {
 
 /// Returns `array` with the dtype that the setting chooses for floats.
 Array with_floats(Array array, const Setting& setting);
+/// Records a constant of a file. The program holds no var of it, so a number is a literal.
+Var constant_of(Tape tape, const Array& array);
 /// Returns the dtype for an element type, with the setting's dtype for floats.
 Dtype dtype_in(std::int64_t element, const Setting& setting, const std::string& what);
 

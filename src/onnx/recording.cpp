@@ -109,7 +109,7 @@ Vars Recording::record(const Graph& graph, const Vars& given, const Frame& outsi
   for (std::size_t i = 0; i < given.size(); ++i)
     values[graph.inputs[i].name] = {given[i], static_cast<Element>(graph.inputs[i].element)};
   for (const Tensor& tensor : graph.initialisers)
-    values[tensor.name] = {tape_.constant(with_floats(Array(tensor.array), outside.setting)), tensor.element};
+    values[tensor.name] = {constant_of(tape_, with_floats(Array(tensor.array), outside.setting)), tensor.element};
   for (const Node& node : graph.nodes)
     for (const std::string& output : node.outputs) values.erase(output);
   values[""] = {};

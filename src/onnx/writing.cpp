@@ -4,6 +4,7 @@
 
 #include "call_expansion.hpp"
 #include "contains.hpp"
+#include "graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {
@@ -209,7 +210,7 @@ std::string graph_bytes(const std::string& nodes, const std::string& name, const
   return bytes;
 }
 
-/// Records the expansion on a separate tape and writes it from there. Literals stay literals, because ops inspect them.
+/// Records the expansion on a separate tape and writes it from there. Numbers stay numbers, because ops inspect them.
 Names GraphWriter::expanded(const xtape::Node& node, const WriteCall& call, const Tape& tape, int depth) {
   if (depth > 100) throw Error("the expansion of " + node.op->name + " does not end");
   Tape apart = tape.blank();
@@ -218,9 +219,9 @@ Names GraphWriter::expanded(const xtape::Node& node, const WriteCall& call, cons
   Vars inputs;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const xtape::Node& given = tape.node(static_cast<std::size_t>(node.inputs[i].node));
-    const bool is_literal = given.op == &constant_op() && call.types[i].shape.empty();
-    inputs.push_back(is_literal ? apart.constant(given.storage)
-                                : apart.input("in" + std::to_string(i), call.types[i].shape, call.types[i].dtype));
+    inputs.push_back(is_number(given)
+                         ? apart.constant(given.storage)
+                         : apart.input("in" + std::to_string(i), call.types[i].shape, call.types[i].dtype));
     names[inputs.back().id()] = call.inputs[i];
   }
   const Vars outputs = expansion({*node.op, node, apart, inputs});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -105,10 +106,10 @@ const Op& minimum_op() {
   return entry;
 }
 
-/// Returns the value of a float constant with one element, or NaN for any other var.
+/// Returns the value of a float literal, or NaN for any other var.
 double known_scalar(const Var& x) {
   const Node& node = x.node();
-  if (node.op != &constant_op() || node.storage.count() != 1) return std::nan("");
+  if (!is_literal(node)) return std::nan("");
   if (node.storage.dtype() == Dtype::float32) return node.storage.as<float>()[0];
   if (node.storage.dtype() == Dtype::float64) return node.storage.as<double>()[0];
   return std::nan("");
@@ -119,8 +120,8 @@ const Op& pow_op() {
     Op op = binary(
         "pow",
         "a ** b. The gradient with respect to a is b * a ** (b - 1), and 0 where b is 0. The gradient with respect to "
-        "b is a ** b * log(a), and 0 where a is 0 and b is not negative. If b is a float constant of shape (), such as "
-        "a literal, an exponent of 1 records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
+        "b is a ** b * log(a), and 0 where a is 0 and b is not negative. If b is a number and a is a float, an "
+        "exponent of 1 records nothing, and 2, 0.5 and -0.5 are recorded as square, sqrt and rsqrt. "
         "Integers wrap; an integer to a negative power is rounded towards 0, and 0 to a negative power is 0.",
         [](const GradientCall& call) {
           const Var g = call.cotangent();
@@ -144,13 +145,11 @@ const Op& pow_op() {
                      : call.as_it_stands();
         });
     op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) -> Vars {
-      if (inputs[1].rank() == 0) {
-        const double exponent = known_scalar(inputs[1]);
-        if (exponent == 1) return {inputs[0]};
-        if (exponent == 2) return {square(inputs[0])};
-        if (exponent == 0.5) return {sqrt(inputs[0])};
-        if (exponent == -0.5) return {rsqrt(inputs[0])};
-      }
+      const double exponent = known_scalar(inputs[1]);
+      if (exponent == 1) return {inputs[0]};
+      if (exponent == 2) return {square(inputs[0])};
+      if (exponent == 0.5) return {sqrt(inputs[0])};
+      if (exponent == -0.5) return {rsqrt(inputs[0])};
       return record_call(tape, self, inputs, attributes);
     };
     return op;

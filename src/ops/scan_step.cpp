@@ -164,11 +164,11 @@ ScanStep::Recorded ScanStep::record(const std::vector<Stacked>& stacked, const s
   std::unordered_map<ValueId, ValueId> captured;  // outer var -> value of the body
   for (const ValueId& id : used) {
     if (into_body.known(id) || varies(id)) continue;
-    const Var var = outer(id);
-    if (var.node().op == &constant_op() && var.shape().empty()) {
-      into_body.replace(id, body->constant(var.node().storage).id());
+    if (is_number(step_.node(id.node))) {
+      into_body.copy(id.node);
       continue;
     }
+    const Var var = outer(id);
     const auto known = captured.find(var.id());
     if (known != captured.end()) {
       into_body.replace(id, known->second);

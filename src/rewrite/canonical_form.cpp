@@ -14,8 +14,8 @@ std::uint64_t key_of(TermId term, std::int32_t region) {
 }
 
 /// Returns the value of a float constant of rank 0, or nullopt for any other node.
-std::optional<double> literal_of(const Node& node) {
-  if (node.op != &constant_op() || !node.outputs[0].shape.empty()) return std::nullopt;
+std::optional<double> number_of(const Node& node) {
+  if (!is_number(node)) return std::nullopt;
   if (node.outputs[0].dtype == Dtype::float32) return static_cast<double>(*node.storage.as<float>());
   if (node.outputs[0].dtype == Dtype::float64) return *node.storage.as<double>();
   return std::nullopt;
@@ -74,7 +74,7 @@ TermId CanonicalForm::as_input(ValueId id, std::int32_t region) {
 TermId CanonicalForm::canonical(std::int32_t index, std::int32_t output) {
   const Node& node = segment_.node(index);
   const ValueType& type = node.outputs[output];
-  if (const auto literal = literal_of(node)) return terms.number(*literal, type);
+  if (const auto number = number_of(node)) return terms.number(*number, type);
   if (node.op->is_source() || node.body) return as_value({index, output});
   CanonicalCall call{terms, node, output, std::move(inputs_)};
   call.inputs.clear();

@@ -5,11 +5,6 @@
 
 namespace xtape {
 
-namespace {
-/// Returns whether the node is a literal. Each body has its own copies of literals, because fusion rules read literals.
-bool is_literal(const Node& node) { return node.op == &constant_op() && node.outputs[0].shape.empty(); }
-}  // namespace
-
 std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, const Vars& results) {
   if (size > this->size())
     throw HandleError("enclose: the tape has no node " + std::to_string(size) + ": it has " +
@@ -27,29 +22,24 @@ std::pair<std::shared_ptr<const Tape>, Vars> Tape::enclose(std::size_t size, con
   // the sites of the enclosed nodes stay counted, because the body contains these nodes now
   data_->enclosed_from = counted;
 
-  Vars outer;                                              // the outer values that become the inputs of the body
-  std::vector<std::pair<ValueId, ValueId>> taken;          // (outer value, body input)
-  std::vector<std::int32_t> inner(region.size(), -1);      // region node -> body node
-  std::vector<std::int32_t> hoisted(region.size(), -1);    // region source -> node of this tape
+  Vars outer;                                            // the outer values that become the inputs of the body
+  std::unordered_map<ValueId, ValueId> taken;            // outer value -> body input
+  std::vector<std::int32_t> inner(region.size(), -1);    // region node -> body node
+  std::vector<std::int32_t> hoisted(region.size(), -1);  // region source -> node of this tape
   const auto first = static_cast<std::int32_t>(size);
   const auto into_body = [&](ValueId id) -> ValueId {
     if (id.node >= first && inner[id.node - first] >= 0)
       return {inner[id.node - first], id.output};
     const ValueId source = id.node >= first ? ValueId{hoisted[id.node - first], 0} : id;
-    for (const auto& pair : taken)
-      if (pair.first == source) return pair.second;
-    if (const Node& known = node(source.node); is_literal(known)) {
-      taken.emplace_back(source, body->append(known));
-      return taken.back().second;
-    }
+    if (const auto known = taken.find(source); known != taken.end()) return known->second;
     const Var input = body->input("in" + std::to_string(outer.size()), type(source).shape, type(source).dtype);
-    taken.emplace_back(source, input.id());
+    taken.emplace(source, input.id());
     outer.push_back(var(source));
     return input.id();
   };
   for (std::size_t i = 0; i < region.size(); ++i) {
     Node node = std::move(region[i]);
-    if (node.op->is_source()) {
+    if (node.op->is_source() && !is_number(node)) {
       hoisted[i] = append(std::move(node)).node;
       continue;
     }

@@ -3,12 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "xtape/op/op.hpp"
+
 namespace xtape {
 
 std::vector<ValueType> types_of(const Vars& vars) {
   std::vector<ValueType> types;
   for (const Var& var : vars) types.push_back(var.type());
   return types;
+}
+
+bool is_number(const Node& node) {
+  return node.op == &constant_op() && node.outputs[0].shape.empty();
+}
+
+bool is_literal(const Node& node) {
+  return is_number(node) && node.site.op != &constant_op();
 }
 
 std::vector<bool> needed_by(const Tape& tape, const std::vector<ValueId>& values) {

@@ -26,6 +26,14 @@ inline const ValueType& type_of(const Tape& tape, ValueId id) {
 
 std::vector<ValueType> types_of(const Vars& vars);
 
+/// Returns whether the node is a constant of rank 0.
+bool is_number(const Node& node);
+/// Returns whether the node is a number that a call recorded for itself, such as the 2 of `x * 2`. The program holds no
+/// var of it. So nothing is ever differentiated with respect to it, and calls may read its value while they are
+/// recorded. They must not read the value of a constant that the program recorded, because their result would then
+/// not depend on this constant.
+bool is_literal(const Node& node);
+
 const TapeData& data_of(const Tape& tape);
 
 /// Stores one T for each value of a tape. The tape must outlive the table.

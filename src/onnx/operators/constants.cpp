@@ -12,15 +12,15 @@ template <class T, class Number>
 Var constant_list(NodeCall& node, const std::vector<Number>& numbers, bool scalar) {
   Array array(dtype_of<T>(), scalar ? Shape{} : Shape{std::ssize(numbers)});
   for (std::size_t i = 0; i < numbers.size(); ++i) array.as<T>()[i] = static_cast<T>(numbers[i]);
-  return node.tape().constant(with_floats(std::move(array), node.setting()));
+  return constant_of(node.tape(), with_floats(std::move(array), node.setting()));
 }
 
-Vars constant_of(NodeCall& node) {
+Vars constant(NodeCall& node) {
   if (node.has("value_int")) return {constant_list<std::int64_t>(node, Integers{node.integer("value_int")}, true)};
   if (node.has("value_ints")) return {constant_list<std::int64_t>(node, node.integers("value_ints"), false)};
   if (node.has("value_float")) return {constant_list<float>(node, std::vector<double>{node.real("value_float")}, true)};
   if (node.has("value_floats")) return {constant_list<float>(node, node.reals("value_floats"), false)};
-  return {node.tape().constant(node.array("value"))};
+  return {constant_of(node.tape(), node.array("value"))};
 }
 
 Shape shape_of(const Integers& sizes) {
@@ -86,7 +86,7 @@ Vars window(NodeCall& node) {
 const Operators& constant_operators() {
   static const Operators operators = {
       {"BlackmanWindow", window<2>, own},
-      {"Constant", constant_of, own},
+      {"Constant", constant, own},
       {"ConstantOfShape", constant_of_shape, own},
       {"EyeLike", eye_like, own},
       {"HammingWindow", window<1>, own},

@@ -25,7 +25,7 @@ bool any_expands(const Program& program, Expand which) {
 namespace {
 /// Records the node's expansion on the program's tape and returns its outputs. The expansion function itself works on a
 /// separate tape with nodes in order. It can access only what it receives: its inputs, and whether each input is a
-/// literal.
+/// number.
 Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
   Tape apart = rewriter.tape().blank();
   const auto in_site = apart.in_site(node.site);
@@ -35,9 +35,8 @@ Vars recorded_expansion(Rewriter& rewriter, const Node& node) {
     const ValueId now = rewriter.now(id);
     const Node& given = rewriter.program().node(now.node);
     const ValueType& type = rewriter.program().type(now);
-    const bool is_literal = given.op == &constant_op() && type.shape.empty();
-    inputs.push_back(is_literal ? apart.constant(given.storage)
-                                : apart.input("in" + std::to_string(inputs.size()), type.shape, type.dtype));
+    inputs.push_back(is_number(given) ? apart.constant(given.storage)
+                                      : apart.input("in" + std::to_string(inputs.size()), type.shape, type.dtype));
     copier.replace(inputs.back().id(), now);
   }
   const auto given = static_cast<std::int32_t>(apart.size());

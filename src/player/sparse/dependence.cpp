@@ -45,15 +45,17 @@ std::vector<Dependence> DependenceWalk::run(const std::vector<ValueId>& outputs)
 }
 
 void DependenceWalk::mark_constants(std::size_t finish) {
+  std::vector<bool> given(finish, false);
+  for (const auto& [id, dependence] : found_)
+    if (static_cast<std::size_t>(id.node) < finish) given[id.node] = true;
   constant_.resize(finish);
   for (std::size_t index = 0; index < finish; ++index) {
     const Node& node = node_of(tape_, static_cast<std::int32_t>(index));
     const auto is_constant = [&](ValueId id) { return constant_[id.node]; };
-    constant_[index] = node.op == &constant_op() || (!node.op->is_source() && !node.op->random && !node.body &&
-                                                     std::ranges::all_of(node.inputs, is_constant));
+    const bool follows =
+        !node.op->is_source() && !node.op->random && !node.body && std::ranges::all_of(node.inputs, is_constant);
+    constant_[index] = !given[index] && (node.op == &constant_op() || follows);
   }
-  for (const auto& [id, dependence] : found_)
-    if (static_cast<std::size_t>(id.node) < finish) constant_[id.node] = false;
 }
 
 const Array* DependenceWalk::known(ValueId id) {
