@@ -53,6 +53,40 @@ std::string Difference::described(const std::string& first, const std::string& s
   return out.str();
 }
 
+Array beside(const Array& array) {
+  Array moved(ArrayView{array});  // a copy
+  for (std::int64_t i = 0; array.dtype() == Dtype::float64 && i < moved.count(); ++i)
+    moved.as<double>()[i] *= 1 + (i % 2 == 0 ? 1e-13 : -1e-13);
+  return moved;
+}
+
+std::optional<std::string> beyond_rounding(const std::vector<Array>& first, const std::vector<Array>& other,
+                                           const std::vector<Array>& moved) {
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    const Array& a = first[k];
+    std::ostringstream out;
+    out.precision(17);
+    out << "result " << k;
+    if (a.shape() != other[k].shape()) return out.str() + ": the shapes differ";
+    double largest = 0, noise = 0;
+    bool finite = true;
+    for (std::int64_t i = 0; i < a.count(); ++i) {
+      const double x = a.as<double>()[i];
+      finite = finite && std::isfinite(x);
+      largest = std::max(largest, std::abs(x));
+      noise = std::max(noise, std::abs(x - moved[k].as<double>()[i]));
+    }
+    if (!finite || !std::isfinite(noise)) continue;
+    for (std::int64_t i = 0; i < a.count(); ++i) {
+      const double x = a.as<double>()[i], y = other[k].as<double>()[i];
+      if (std::abs(x - y) <= 1e-9 * (1 + largest) + 1000 * noise || !std::isfinite(y)) continue;
+      out << ", element " << i << ": " << x << ", in another way " << y;
+      return out.str();
+    }
+  }
+  return std::nullopt;
+}
+
 Array as_doubles(const ArrayView& view) {
   const Array dense(view);
   Array result(Dtype::float64, dense.shape());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trial.hpp"
 
@@ -21,6 +22,14 @@ Array as_doubles(const ArrayView& view);
 /// The largest difference of two arrays of the same type, if it is more than `tolerance` (for integers and flags: if it
 /// is not 0). NaN equals NaN, and an infinity equals itself.
 std::optional<Difference> furthest(const Array& a, const Array& b, double tolerance);
+
+/// The floats of an array, changed by about a hundred times float64's rounding. Other arrays stay as they are.
+Array beside(const Array& array);
+
+/// How the float64 arrays `other` differ from `first` by more than rounding. `moved` are those of inputs that are
+/// `beside` the inputs of `first`. Arrays that are not finite are not compared.
+std::optional<std::string> beyond_rounding(const std::vector<Array>& first, const std::vector<Array>& other,
+                                           const std::vector<Array>& moved);
 
 /// The effect that rounding may have on output `k` of a play, in the width in which it is recorded.
 double tolerance_of(Trial& trial, std::size_t play, std::size_t k);

@@ -66,6 +66,7 @@ Program Drawer::run() {
   for (std::int64_t sources = random.between(1, 3); sources > 0; --sources)
     source({random.one_in(5) ? Dtype::int64 : real_, any_shape()});
   floating();
+  if (random.one_in(3)) source({real_, {}});
   for (int tries = 0; tries < 6 * calls_ && static_cast<int>(calls_in(program_.steps)) < calls_; ++tries) grow();
   choose_outputs();
   if (random.one_in(4)) choose_carries();

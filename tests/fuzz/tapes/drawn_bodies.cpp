@@ -24,8 +24,8 @@ struct Drawer::Scope {
 
 /// Draws the steps of a body; the caller chooses its results.
 void Drawer::draw_body(Block& block, const Vars& arguments) {
-  // In one of three bodies, the values outside are visible.
-  if (!random.one_in(3)) values_.clear();
+  // In one of three bodies, all values outside are visible; in the others, those of one element without axes.
+  if (!random.one_in(3)) std::erase_if(values_, [&](const Known& value) { return !shape(value.ref).empty(); });
   for (const Var& argument : arguments) {
     block.arguments.push_back(new_id());
     const Ref ref{block.arguments.back()};

@@ -13,7 +13,7 @@ Vars floats_among(const Vars& vars) {
 }
 }  // namespace
 
-Function::Function(const Recipe& recipe) : subject(recipe.mode, Floats::twofold) {
+Function::Function(const Recipe& recipe, Sources how, Floats floats) : subject(recipe.mode, floats, how) {
   recipe.record(subject);
   if (recipe.mode == Mode::predict) return;
   subject.carries.clear();

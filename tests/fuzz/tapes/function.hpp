@@ -10,7 +10,7 @@ namespace xtape::fuzz {
 
 /// The program in float64, without carries, and fed with distinct numbers, because equal numbers are kinks of some ops.
 struct Function {
-  explicit Function(const Recipe& recipe);
+  explicit Function(const Recipe& recipe, Sources how = Sources::as_written, Floats floats = Floats::twofold);
   Subject subject;
   Vars inputs, outputs;  ///< Those that are floats and have elements.
 };

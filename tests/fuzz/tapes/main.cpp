@@ -23,8 +23,8 @@ using namespace xtape::fuzz;
 
 namespace {
 constexpr const char* usage =
-    "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all | --nested] [--keep]\n"
-    "                                                                  draws and checks the programs of M seeds\n"
+    "tapes [--first N] [--count M] [--minutes K | --seconds K] [--op NAME] [--all | --nested | --constants]\n"
+    "      [--keep]                                                    draws and checks the programs of M seeds\n"
     "tapes --seed N [--op NAME]                                        prints one program and runs every check\n"
     "tapes --ops [--first N] [--count M]                               counts how often ops are drawn\n"
     "tapes --digests [--first N] [--count M]                           prints hashes of plans and results, to compare\n"
@@ -33,6 +33,7 @@ constexpr const char* usage =
     "  --op NAME   draws this op often\n"
     "  --all       runs every check on every program; otherwise each seed runs some of them\n"
     "  --nested    runs only the check of nested transformations, on every program\n"
+    "  --constants runs only the checks of derivatives by constants, on every program\n"
     "  --keep      continues after a failure\n";
 
 constexpr double unlimited = 1e9;
@@ -40,7 +41,7 @@ constexpr double unlimited = 1e9;
 struct Wanted {
   std::uint64_t first = 0, count = 0;  ///< count 0: 1000, or as many as `minutes` allows.
   double minutes = unlimited;
-  bool all = false, nested = false, one = false, keep = false, ops = false, digests = false;
+  bool all = false, nested = false, constants = false, one = false, keep = false, ops = false, digests = false;
   DrawOptions draw;
 };
 
@@ -48,11 +49,9 @@ struct Wanted {
 bool read(int count, char** arguments, Wanted& wanted) {
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
-    const std::map<std::string, bool*> flags = {{"--all", &wanted.all},
-                                                {"--nested", &wanted.nested},
-                                                {"--keep", &wanted.keep},
-                                                {"--ops", &wanted.ops},
-                                                {"--digests", &wanted.digests}};
+    const std::map<std::string, bool*> flags = {
+        {"--all", &wanted.all},   {"--nested", &wanted.nested}, {"--constants", &wanted.constants},
+        {"--keep", &wanted.keep}, {"--ops", &wanted.ops},       {"--digests", &wanted.digests}};
     if (const auto flag = flags.find(name); flag != flags.end()) {
       *flag->second = true;
       continue;
@@ -81,7 +80,8 @@ bool read(int count, char** arguments, Wanted& wanted) {
 bool agrees(std::uint64_t seed, const Wanted& wanted) {
   const Program program = draw(seed, wanted.draw);
   if (wanted.one) std::cout << as_cpp(program, {"seed " + std::to_string(seed), ""});
-  const std::vector<Check> checks = wanted.nested                ? std::vector{nested(seed)}
+  const std::vector<Check> checks = wanted.nested      ? std::vector{nested(seed)}
+                                    : wanted.constants ? std::vector{by_constants(seed), nested_by_constants(seed)}
                                     : wanted.one || wanted.all ? all_checks()
                                                                : checks_for(seed);
   const auto failure = first_failure(recipe_of(program), checks);

@@ -14,27 +14,6 @@ namespace xtape::fuzz {
 namespace {
 using Result = std::optional<std::string>;
 
-/// Whether a node draws random numbers, which differ from call to call, or has so many axes that it cannot be mapped.
-bool draws_or_is_full(const Tape& tape, std::size_t more_axes) {
-  for (std::size_t i = 0; i < tape.size(); ++i) {
-    const Node& node = tape.node(i);
-    if (node.op->random || (node.body && draws_or_is_full(*node.body, more_axes))) return true;
-    for (const ValueType& type : node.outputs)
-      if (type.shape.size() + more_axes > Shape::max_rank) return true;
-  }
-  return false;
-}
-
-/// `array` for each of a batch, each example a little larger than the one before.
-Array spread(const Array& array, double by) {
-  Shape shape = array.shape();
-  shape.insert(0, batch);
-  Array all(array.dtype(), shape);
-  for (std::int64_t i = 0; i < all.count(); ++i)
-    all.as<double>()[i] = array.as<double>()[i % array.count()] * (1 + by * static_cast<double>(i / array.count()));
-  return all;
-}
-
 /// What a play of a nesting gives.
 struct Values {
   std::vector<Array> first, other;  ///< The results of the first writing and of another.
@@ -94,9 +73,7 @@ Values played(const Function& function, const Nesting& nesting, Random& random, 
     const bool varies = is_floating(arrays.back().dtype()) && arrays.back().count() > 0;
     if (varies) {
       for (int i = 0; i < nesting.maps(); ++i) arrays.back() = spread(arrays.back(), 0.03 * (i + 1));
-      moved.back() = Array(arrays.back().dtype(), arrays.back().shape());
-      for (std::int64_t i = 0; i < moved.back().count(); ++i)
-        moved.back().as<double>()[i] = arrays.back().as<double>()[i] * (1 + (i % 2 == 0 ? 1e-13 : -1e-13));
+      moved.back() = beside(arrays.back());
       places.push_back(all.size());
     }
     all.push_back(tape.input("in" + std::to_string(all.size()), arrays.back().shape(), arrays.back().dtype()));
@@ -155,28 +132,8 @@ Check nested(std::uint64_t seed) {
               throw;
             }
             if (values.slope) return nesting.name() + ": " + *values.slope;
-            for (std::size_t k = 0; k < values.first.size(); ++k) {
-              const Array &a = values.first[k], &b = values.other[k], &moved = values.moved[k];
-              if (a.shape() != b.shape()) return nesting.name() + ": the shapes differ";
-              double largest = 0, noise = 0;
-              bool finite = true;
-              for (std::int64_t i = 0; i < a.count(); ++i) {
-                const double x = a.as<double>()[i];
-                finite = finite && std::isfinite(x);
-                largest = std::max(largest, std::abs(x));
-                noise = std::max(noise, std::abs(x - moved.as<double>()[i]));
-              }
-              if (!finite || !std::isfinite(noise)) continue;
-              for (std::int64_t i = 0; i < a.count(); ++i) {
-                const double x = a.as<double>()[i], y = b.as<double>()[i];
-                if (std::abs(x - y) <= 1e-9 * (1 + largest) + 1000 * noise || !std::isfinite(y)) continue;
-                std::ostringstream out;
-                out.precision(17);
-                out << nesting.name() << ", output " << k << ", element " << i << ": " << x << ", in another way " << y;
-                return out.str();
-              }
-            }
-            return std::nullopt;
+            const Result what = beyond_rounding(values.first, values.other, values.moved);
+            return what ? nesting.name() + ": " + *what : what;
           }};
 }
 

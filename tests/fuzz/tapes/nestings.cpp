@@ -151,6 +151,25 @@ Mapping Nesting::of(Mapping f, Random* random) const {
   return f;
 }
 
+bool draws_or_is_full(const Tape& tape, std::size_t more_axes) {
+  for (std::size_t i = 0; i < tape.size(); ++i) {
+    const Node& node = tape.node(i);
+    if (node.op->random || (node.body && draws_or_is_full(*node.body, more_axes))) return true;
+    for (const ValueType& type : node.outputs)
+      if (type.shape.size() + more_axes > Shape::max_rank) return true;
+  }
+  return false;
+}
+
+Array spread(const Array& array, double by) {
+  Shape shape = array.shape();
+  shape.insert(0, batch);
+  Array all(array.dtype(), shape);
+  for (std::int64_t i = 0; i < all.count(); ++i)
+    all.as<double>()[i] = array.as<double>()[i % array.count()] * (1 + by * static_cast<double>(i / array.count()));
+  return all;
+}
+
 int Nesting::maps() const {
   return static_cast<int>(
       std::count_if(levels.begin(), levels.end(), [](const Transformation* level) { return level->maps; }));

@@ -37,4 +37,9 @@ struct Nesting {
   int maps() const;
 };
 
+/// Whether a node draws random numbers, which differ from call to call, or has so many axes that it cannot be mapped.
+bool draws_or_is_full(const Tape& tape, std::size_t more_axes);
+/// `array` for each of a batch, each example a little larger than the one before.
+Array spread(const Array& array, double by);
+
 }  // namespace xtape::fuzz

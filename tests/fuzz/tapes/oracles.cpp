@@ -146,7 +146,8 @@ std::vector<Check> all_checks() {
                                buffers_apart(true),       finite_differences(),      adjoint(),
                                same_as_definition(),      same_after_saving(1),      same_after_saving(3),
                                mapped_as_alone(),         sparse_as_dense()};
-  for (std::uint64_t seed = 0; seed < 8; ++seed) checks.push_back(nested(seed));
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    for (const Check& check : {nested(seed), by_constants(seed), nested_by_constants(seed)}) checks.push_back(check);
   for (const int threads : {2, 3}) checks.push_back(same_bits_on_threads(all_on(), threads));
   for (const Way& way : other_ways()) {
     checks.push_back(same_as_reference(way));
@@ -165,7 +166,7 @@ std::vector<Check> checks_for(std::uint64_t seed) {
                                same_bits_again(all_on()), same_bits_on_threads(all_on(), threads)};
   const Way way = random.pick(other_ways());
   checks.push_back(same_as_reference(way));
-  switch (random.below(14)) {
+  switch (random.below(16)) {
     case 0:
       checks.push_back(same_bits_on_threads(way, threads));
       break;
@@ -201,6 +202,12 @@ std::vector<Check> checks_for(std::uint64_t seed) {
     case 11:
     case 12:
       checks.push_back(nested(seed));
+      break;
+    case 13:
+      checks.push_back(by_constants(seed));
+      break;
+    case 14:
+      checks.push_back(nested_by_constants(seed));
       break;
     default:
       checks.push_back(same_as_reference(random.pick(other_ways())));

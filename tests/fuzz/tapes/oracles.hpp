@@ -46,6 +46,10 @@ Check mapped_as_alone();
 ///   from gradients, gradients from tangents, mapped functions by loops and by scans, with and without segments, bodies
 ///   as checkpoints, loops, branches and with rules of their own. Tangents of the nesting are as differences say.
 Check nested(std::uint64_t seed);
+/// - First and second derivatives, backward and forward, by the sources of the program are the same whether these are
+///   constants or inputs. In the second check, they are outside of a nesting that the seed chooses.
+Check by_constants(std::uint64_t seed);
+Check nested_by_constants(std::uint64_t seed);
 /// - The program, written as a definition, gives the same values.
 Check same_as_definition();
 

@@ -82,7 +82,19 @@ Array Subject::numbers_for(const ValueType& type, const Numbers& numbers, std::u
   return array;
 }
 
+Var Subject::replaced(const ValueType& type, const Numbers& numbers) {
+  if (how_ == Sources::as_written) return {};
+  Numbers own = numbers;
+  own.levels = 0;  // equal numbers are kinks
+  return how_ == Sources::inputs ? input_of(type, own) : constant_of(type, own);
+}
+
 Var Subject::input(const ValueType& type, const Numbers& numbers) {
+  const Var other = replaced(type, numbers);
+  return sources.emplace_back(other.empty() ? input_of(type, numbers) : other);
+}
+
+Var Subject::input_of(const ValueType& type, const Numbers& numbers) {
   const ValueType own = mapped(type);
   inputs.push_back(tape.input("x" + std::to_string(inputs.size()), own.shape, own.dtype));
   numbers_.push_back(numbers);
@@ -90,10 +102,18 @@ Var Subject::input(const ValueType& type, const Numbers& numbers) {
 }
 
 Var Subject::parameter(const ValueType& type, const Numbers& numbers) {
-  return tape.parameter("w" + std::to_string(tape.size()), numbers_for(mapped(type), numbers, 0));
+  const Var other = replaced(type, numbers);
+  if (!other.empty()) return sources.emplace_back(other);
+  const std::string name = "w" + std::to_string(tape.size());
+  return sources.emplace_back(tape.parameter(name, numbers_for(mapped(type), numbers, 0)));
 }
 
 Var Subject::constant(const ValueType& type, const Numbers& numbers) {
+  const Var other = replaced(type, numbers);
+  return sources.emplace_back(other.empty() ? constant_of(type, numbers) : other);
+}
+
+Var Subject::constant_of(const ValueType& type, const Numbers& numbers) {
   return tape.constant(numbers_for(mapped(type), numbers, 0));
 }
 

@@ -29,9 +29,13 @@ class OpsGuard {
   ~OpsGuard();
 };
 
+/// How inputs, parameters and constants are recorded: as the program says; or all as constants or all as inputs, with
+/// the numbers of play 0.
+enum class Sources : std::uint8_t { as_written, constants, inputs };
+
 class Subject {
  public:
-  Subject(Mode mode, Floats floats) : tape(mode), floats_(floats) {
+  Subject(Mode mode, Floats floats, Sources how = Sources::as_written) : tape(mode), floats_(floats), how_(how) {
     tape.set_ops(ops());
     tape.set_default_dtype(dtype(tape.default_dtype()));
   }
@@ -58,13 +62,19 @@ class Subject {
   Tape tape;
   Vars outputs;
   std::vector<Carry> carries;
-  Vars inputs;  ///< All inputs, including carried ones.
+  Vars inputs;   ///< All inputs, including carried ones.
+  Vars sources;  ///< All sources, in the order of recording. Those recorded in bodies are stale.
 
  private:
+  Var constant_of(const ValueType& type, const Numbers& numbers);
+  Var input_of(const ValueType& type, const Numbers& numbers);
+  /// Records a source in place of the one that the program says; empty if the program's is recorded.
+  Var replaced(const ValueType& type, const Numbers& numbers);
   ValueType mapped(const ValueType& type) const { return {dtype(type.dtype), type.shape}; }
   Array numbers_for(const ValueType& type, const Numbers& numbers, std::uint64_t play) const;
 
   Floats floats_;
+  Sources how_;
   std::vector<Numbers> numbers_;  ///< The numbers of the inputs.
   mutable std::vector<std::vector<Array>> fed_;
 };
