@@ -174,6 +174,11 @@ Names gelu(const WriteCall& call) {
   return {call.add("Gelu", call.inputs, {{"approximate", call.text("approximate")}})};
 }
 
+/// Not used for float64, which ONNX Runtime computes in float32 or, from version 22 of the operator on, not at all.
+Names softplus(const WriteCall& call) {
+  return call.type().dtype == Dtype::float64 ? Names{} : direct(call);
+}
+
 Names same(const WriteCall& call) {
   return {call.inputs[0]};
 }
@@ -232,7 +237,7 @@ const WriterRows& elementwise_writers() {
                                   {"sign", of_numbers, "Sign"},
                                   {"sin", direct, "Sin"},
                                   {"sinh", direct, "Sinh"},
-                                  {"softplus", direct, "Softplus"},
+                                  {"softplus", softplus, "Softplus"},
                                   {"sqrt", direct, "Sqrt"},
                                   {"stop_gradient", same},
                                   {"sub", of_numbers, "Sub"},
