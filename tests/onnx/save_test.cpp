@@ -14,6 +14,7 @@
 #include "xtape/index.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops/convolution.hpp"
+#include "xtape/ops/elementwise.hpp"
 #include "xtape/scan.hpp"
 
 using namespace xtape;
@@ -167,6 +168,10 @@ TEST_CASE("a file with open sizes computes shapes, ranges and bounds from the sh
       {"both",
        [](const Var& x, std::int64_t b, std::int64_t t) {
          return reshape(slice(x, {0, 1}), {b * (t - 1)});
+       }},
+      {"formulas",
+       [](const Var& x, std::int64_t, std::int64_t) {
+         return erfc(x) + floor_divide(x, 0.3) + atan2(x, -x) + cast(cast(x, Dtype::int64), Dtype::float32);
        }},
       {"flipped", [](const Var& x, std::int64_t, std::int64_t) { return flip(tril(x), 1); }},
       {"backwards",
