@@ -85,6 +85,7 @@ for p in (1, 2):
 for dtype in ("float32", "float16", "int32", "int64", "int8", "uint8", "bool"):
     for op in ("ReduceMax", "ReduceMin"):
         add(20, f"{op} {dtype} of nothing", op, [np.zeros((2, 0, 3), dtype), integers(1)], keepdims=0)
+add(13, "Hardmax of nothing", "Hardmax", [np.zeros((2, 0), "float32")])
 add(18, "Resize of nothing", "Resize", [np.zeros((0, 1, 2, 2), "float32"), None, np.array([1, 1, 2, 2], "float32")])
 
 # Broadcasting and smaller operands.
@@ -118,6 +119,8 @@ for order in (0, 1):
         storage_order=order)
     add(12, f"MaxPool of 3 axes {order}", "MaxPool", [numbers(2, 1, 3, 3, 4)], outputs=2, kernel_shape=[2, 2, 2],
         dilations=[1, 2, 1], storage_order=order)
+add(12, "MaxPool, window beyond both ends", "MaxPool", [numbers(1, 1, 3, 4)], outputs=2, kernel_shape=[3, 2],
+    dilations=[2, 1], strides=[2, 1], pads=[0, 0, 1, 0], ceil_mode=1)
 body = helper.make_graph(
     [helper.make_node("Add", ["s", "v"], ["t"]), helper.make_node("Mul", ["t", "v"], ["o"])], "b",
     [helper.make_tensor_value_info(each, T.FLOAT, [2]) for each in "sv"],

@@ -133,6 +133,7 @@ Vars along_axis(NodeCall& node) {
 
 Var hardmax(const Argument& x, std::int64_t axis) {
   const std::int64_t size = x.size(axis);
+  if (size == 0) return x;
   const auto last = static_cast<std::size_t>(normal_axis(axis, x.rank()));
   Axes order;  // the order that moves the last axis to `axis`
   for (std::size_t i = 0; i < x.rank(); ++i)

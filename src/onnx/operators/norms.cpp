@@ -14,10 +14,11 @@ namespace {
 /// The attributes of a pool: the spatial attributes, and attributes that only pools have.
 struct Pool : Spatial {
   bool beyond = false;  // ceil_mode: the last window may reach beyond the end
+  bool fits = true;     // whether a window fits without this
   Integers more = {};   // for each axis, the additional padding at the end
   /// Returns whether xtape's own pools support these windows.
   bool plain() const {
-    bool small = symmetric() && axes() <= 2;
+    bool small = symmetric() && axes() <= 2 && fits;
     for (std::size_t i = 0; i < axes(); ++i) small = small && 2 * before[i] <= kernel[i];
     return small;
   }
@@ -28,10 +29,12 @@ Pool pool_of(NodeCall& node, const Var& x) {
   Pool pool{spatial_of(node, sizes)};
   pool.beyond = node.flag("ceil_mode", false);
   for (std::size_t i = 0; i < pool.axes(); ++i) {
-    const std::int64_t whole = sizes[i] + pool.before[i] + pool.after[i] - pool.reach(i), left = whole % pool.stride[i];
+    const std::int64_t stride = pool.stride[i], whole = sizes[i] + pool.before[i] + pool.after[i] - pool.reach(i);
+    const std::int64_t left = (whole % stride + stride) % stride, start = whole - left + stride;
     // A window that would begin beyond the input does not count.
-    const bool more = pool.beyond && left > 0 && whole - left + pool.stride[i] < sizes[i] + pool.before[i];
-    pool.more.push_back(more ? pool.stride[i] - left : 0);
+    const bool more = pool.beyond && left > 0 && start >= 0 && start < sizes[i] + pool.before[i];
+    pool.more.push_back(more ? stride - left : 0);
+    pool.fits = pool.fits && whole >= 0;
   }
   return pool;
 }
