@@ -1,6 +1,8 @@
 #include "linear_algebra.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "lapack.hpp"
 #include "matrix_batches.hpp"
@@ -196,8 +198,127 @@ Kernel make_svd(const KernelForm& form) {
                         });
 }
 
+/// The factors of a matrix [n, n] by complete pivoting: element (i, j) of L D U is element (rows[i], columns[j]) of the
+/// matrix. L is unit lower triangular, U is unit upper triangular, and D is diagonal. `ldu` holds all three. If the
+/// matrix has rank r, all elements of D after the first r are 0, apart from rounding errors.
+template <class T>
+struct CompleteFactors {
+  T* ldu;
+  int *rows, *columns;
+  std::int64_t n;
+  long double product = 1;  ///< Of the pivots that are not 0, with the sign of the permutations. long double has room.
+  int zeros = 0;            ///< The number of pivots that are 0.
+
+  T pivot(std::int64_t k) const { return ldu[k * n + k]; }
+  /// Moves the largest element of the rows and columns from k on to (k, k).
+  void bring_largest(std::int64_t k) {
+    std::int64_t row = k, column = k;
+    for (std::int64_t i = k; i < n; ++i)
+      for (std::int64_t j = k; j < n; ++j)
+        if (std::abs(ldu[i * n + j]) > std::abs(ldu[row * n + column])) row = i, column = j;
+    if (row != k) {
+      std::swap_ranges(ldu + k * n, ldu + (k + 1) * n, ldu + row * n);
+      std::swap(rows[k], rows[row]);
+      product = -product;
+    }
+    if (column != k) {
+      for (std::int64_t i = 0; i < n; ++i) std::swap(ldu[i * n + k], ldu[i * n + column]);
+      std::swap(columns[k], columns[column]);
+      product = -product;
+    }
+  }
+  /// Replaces the matrix in `ldu` by its factors.
+  void compute() {
+    std::iota(rows, rows + n, 0);
+    std::iota(columns, columns + n, 0);
+    for (std::int64_t k = 0; k < n; ++k) {
+      bring_largest(k);
+      const T divisor = pivot(k);
+      if (divisor == 0) {
+        zeros = static_cast<int>(n - k);
+        return;
+      }
+      product *= divisor;
+      for (std::int64_t i = k + 1; i < n; ++i) {
+        const T part = ldu[i * n + k] /= divisor;
+        for (std::int64_t j = k + 1; j < n; ++j) ldu[i * n + j] -= part * ldu[k * n + j];
+      }
+      for (std::int64_t j = k + 1; j < n; ++j) ldu[k * n + j] /= divisor;
+    }
+  }
+  /// The product of all pivots except those with these numbers, with the sign of the permutations.
+  T product_without(std::int64_t i, std::int64_t j) const {
+    int left = zeros;
+    long double rest = product;
+    const auto leave_out = [&](T x) { x == 0 ? void(--left) : void(rest /= x); };
+    leave_out(pivot(i));
+    if (j != i) leave_out(pivot(j));
+    return left > 0 ? T{0} : static_cast<T>(rest);
+  }
+  void solve(CBLAS_SIDE side, CBLAS_UPLO triangle, CBLAS_TRANSPOSE operation, T* x) const {
+    const int size = static_cast<int>(n);
+    Lapack<T>::trsm(CblasRowMajor, side, triangle, operation, CblasUnit, size, size, 1, ldu, size, x, size);
+  }
+};
+
+/// Replaces M by the derivative, in the direction M, of the cofactors of the diagonal matrix D. They are polynomials,
+/// so that no quotient of two zeros arises.
+template <class T>
+void differentiate_cofactors(const CompleteFactors<T>& factors, T* m, T* diagonal) {
+  const std::int64_t n = factors.n;
+  for (std::int64_t i = 0; i < n; ++i) diagonal[i] = std::exchange(m[i * n + i], T{0});
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = i + 1; j < n; ++j) {
+      const T rest = factors.product_without(i, j), upper = m[i * n + j];
+      m[i * n + i] += rest * diagonal[j];
+      m[j * n + j] += rest * diagonal[i];
+      m[i * n + j] = -rest * m[j * n + i];
+      m[j * n + i] = -rest * upper;
+    }
+}
+
+/// The cofactors of a matrix, or their derivative in the direction of a second matrix. With the factors as constants,
+/// the matrix is a linear image of D. Its cofactors are the image of those of D under the inverse transposed map.
+template <class T, bool derivative>
+Kernel make_cofactors(const KernelForm& form) {
+  const Matrices matrices(form.shape(0));
+  const std::int64_t n = matrices.rows, size = matrices.size();
+  return each_matrix<T>(matrices, {2 * size + n, 0, 2 * n}, form, false, "",
+                        [=](const KernelArguments& arguments, std::int64_t number, const Place<T>& place) {
+                          const T* a = in<T>(arguments, 0) + number * size;
+                          T* y = out<T>(arguments, 0) + number * size;
+                          if (!all_finite(a, size)) {
+                            fill_nan(y, size);
+                            return true;
+                          }
+                          CompleteFactors<T> factors{place.elements, place.integers, place.integers + n, n};
+                          std::copy_n(a, size, factors.ldu);
+                          factors.compute();
+                          T* m = place.elements + size;
+                          std::fill_n(m, size, T{0});
+                          const auto at = [&](std::int64_t i, std::int64_t j) {
+                            return factors.rows[i] * n + factors.columns[j];
+                          };
+                          if constexpr (derivative) {
+                            const T* direction = in<T>(arguments, 1) + number * size;
+                            by_tiles(n, n, [&](std::int64_t i, std::int64_t j) { m[i * n + j] = direction[at(i, j)]; });
+                            factors.solve(CblasLeft, CblasLower, CblasNoTrans, m);
+                            factors.solve(CblasRight, CblasUpper, CblasNoTrans, m);
+                            differentiate_cofactors(factors, m, m + size);
+                          } else {
+                            for (std::int64_t i = 0; i < n; ++i) m[i * n + i] = factors.product_without(i, i);
+                          }
+                          factors.solve(CblasLeft, CblasLower, CblasTrans, m);
+                          factors.solve(CblasRight, CblasUpper, CblasTrans, m);
+                          by_tiles(n, n, [&](std::int64_t i, std::int64_t j) { y[at(i, j)] = m[i * n + j]; });
+                          return true;
+                        });
+}
+
 template <class T>
 Kernel make_of(const std::string& op, const KernelForm& form) {
+  if (op == "det_grad") return make_cofactors<T, false>(form);
+  if (op == "det_grad_grad") return make_cofactors<T, true>(form);
   if (op == "cholesky") return make_cholesky<T>(form);
   if (op == "triangular_solve") return make_triangular_solve<T>(form);
   if (op == "lu") return make_lu<T>(form);

@@ -1,6 +1,8 @@
-// Ops of linear algebra that are recorded as factorisations, products and sums.
+// Ops of linear algebra that are recorded as factorisations, products and sums. det, whose gradient exists for singular
+// matrices, too.
 #include "xtape/ops/linear_algebra.hpp"
 
+#include "batching.hpp"
 #include "composed.hpp"
 #include "matrix_ops.hpp"
 #include "xtape/ops.hpp"
@@ -56,11 +58,6 @@ Vars record_slogdet(const Vars& in, const Attributes&) {
   require_square(in[0]);
   const linalg::Lu factors = linalg::lu(in[0], false);
   return {stop_gradient(factors.sign), sum(log(abs(diagonal(factors.lu, -2, -1))), {-1})};
-}
-
-Vars record_det(const Vars& in, const Attributes&) {
-  const linalg::SignLogDet found = linalg::slogdet(in[0]);
-  return {found.sign * exp(found.logabsdet)};
 }
 
 Vars record_cholesky_solve(const Vars& in, const Attributes& given) {
@@ -150,7 +147,6 @@ std::vector<Row> rows() {
        {singular},
        record_solve_by_lu},
       {"inv", "The inverse of A [..., n, n], computed by lu.", {"a"}, {singular}, record_inv},
-      {"det", "The determinants of A [..., n, n], computed by slogdet.", {"a"}, {}, record_det},
       {"slogdet",
        "The sign of det A and log |det A|, for A [..., n, n], computed by lu. They are 0 and -inf for a singular "
        "matrix.",
@@ -221,6 +217,95 @@ Op op_of(const Row& row) {
   return op;
 }
 
+Var recorded_one(const Op& op, const Vars& inputs) {
+  return record_call(inputs[0].tape(), op, inputs, {})[0];
+}
+/// Returns x [...] as [..., 1, 1].
+Var per_matrix(const Var& x) {
+  return expand_dims(expand_dims(x, -1), -1);
+}
+
+/// With X = A⁻¹ C and Y = A⁻¹ W, the product of C and the result is det(A) (tr X tr Y - tr(X Y)). Its gradient with
+/// respect to A contains the inverse of A. It is therefore NaN for a singular matrix.
+Var third_derivative(const Var& a, const Var& c, const Var& w) {
+  const Var inverse = linalg::inv(a, false), x = matmul(inverse, c), y = matmul(inverse, w), product = matmul(x, y);
+  const Var of_x = linalg::trace(x), of_y = linalg::trace(y), scale = of_x * of_y - linalg::trace(product);
+  const Var sums =
+      per_matrix(scale) * identity_like(a) - per_matrix(of_y) * x - per_matrix(of_x) * y + product + matmul(y, x);
+  return per_matrix(linalg::det(a)) * matrix_transpose(matmul(sums, inverse));
+}
+
+Op op_on_matrices(const char* name, const char* doc, const std::vector<InputSpec>& inputs) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = inputs;
+  op.shape = [](const OpCall& call) {
+    batch_of(call.shape(0), "a", true);
+    for (std::size_t i = 1; i < call.inputs.size(); ++i)
+      if (call.shape(i) != call.shape(0))
+        throw ShapeError("'" + call.op.inputs[i].name + "' must have the shape of a " + to_string(call.shape(0)) +
+                         ", got " + to_string(call.shape(i)));
+    return std::vector<ValueType>{call.inputs[0]};
+  };
+  op.batch = batch_leading;
+  op.lowering.kernel = linear_algebra_kernel;
+  return op;
+}
+
+const Op& det_grad_grad_op() {
+  static const Op entry = [] {
+    Op op = op_on_matrices("det_grad_grad",
+                           "The gradient of det_grad, given its cotangent dy: the sum of dy[..., i, j] times the "
+                           "derivative of the cofactor (i, j) of A.",
+                           {{"a", Accept::floating}, {"dy", Accept::floating}});
+    op.gradient = [](const GradientCall& call) {
+      const Var &a = call.inputs[0], &dy = call.inputs[1], c = call.cotangent();
+      return Vars{call.needs[0] ? third_derivative(a, c, dy) : Var(),
+                  call.needs[1] ? recorded_one(call.op, {a, c}) : Var()};  // second derivatives are symmetric
+    };
+    return op;
+  }();
+  return entry;
+}
+
+const Op& det_grad_op() {
+  static const Op entry = [] {
+    Op op =
+        op_on_matrices("det_grad",
+                       "The gradient of det: the cofactors of A [..., n, n]. The cofactor (i, j) is (-1) ** (i + j) "
+                       "times the determinant of A without row i and column j.",
+                       {{"a", Accept::floating}});
+    op.gradient = [](const GradientCall& call) {
+      return Vars{recorded_one(det_grad_grad_op(), {call.inputs[0], call.cotangent()})};
+    };
+    return op;
+  }();
+  return entry;
+}
+
+const Op& det_op() {
+  static const Op entry{.name = "det",
+                        .doc = "The determinants of A [..., n, n], computed by slogdet.",
+                        .inputs = {{"a", Accept::floating}},
+                        .shape =
+                            [](const OpCall& call) {
+                              return std::vector<ValueType>{{call.dtype(0), batch_of(call.shape(0), "a", true)}};
+                            },
+                        .gradient =
+                            [](const GradientCall& call) {
+                              return Vars{per_matrix(call.cotangent()) * recorded_one(det_grad_op(), {call.inputs[0]})};
+                            },
+                        .batch = batch_leading,
+                        .expand =
+                            [](const ExpandCall& call) {
+                              const linalg::SignLogDet found = linalg::slogdet(call.inputs[0]);
+                              return Vars{found.sign * exp(found.logabsdet)};
+                            },
+                        .own_derivative = true};
+  return entry;
+}
+
 std::vector<Op> recorded_ops() {
   std::vector<Op> ops;
   for (const Row& row : rows()) ops.push_back(op_of(row));
@@ -236,7 +321,7 @@ Var inv(const Argument& a, bool check) {
   return call_op("inv", {a}, {{"check", check}});
 }
 Var det(const Argument& a) {
-  return call_op("det", {a});
+  return apply(det_op(), {a})[0];
 }
 SignLogDet slogdet(const Argument& a) {
   const Vars found = apply(builtin_ops().at("slogdet"), {a});
@@ -271,6 +356,7 @@ Var kron(const Argument& a, const Var& b) {
 void list_linear_algebra(OpTable& table) {
   static const std::vector<Op> ops = recorded_ops();
   for (const Op& op : ops) table.add(op);
+  for (const Op* op : {&det_op(), &det_grad_op(), &det_grad_grad_op()}) table.add(*op);
 }
 
 }  // namespace xtape

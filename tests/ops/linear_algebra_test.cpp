@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "golden.hpp"
+#include "indexed.hpp"
 #include "matrices.hpp"
 #include "played.hpp"
+#include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 
@@ -16,6 +18,53 @@ namespace {
 constexpr const char* golden = "ops_linear_algebra.json";
 Doubles played_loosely(const std::function<Var(const Vars&)>& record, const std::vector<Doubles>& points) {
   return played([&](const Vars& x) { return Vars{record(x)}; }, points, 1e-11, 1e-3)[0];
+}
+
+/// The determinant by expansion along the first row.
+double naive_det(const Doubles& a) {
+  const std::size_t n = a.shape()[0];
+  double sum = n == 0 ? 1 : 0;
+  for (std::size_t j = 0; j < n; ++j) {
+    const auto minor =
+        made_from({static_cast<std::int64_t>(n) - 1, static_cast<std::int64_t>(n) - 1}, [&](const Shape& i) {
+          return element(a, {i[0] + 1, i[1] + (i[1] >= static_cast<std::int64_t>(j))});
+        });
+    sum += (j % 2 == 0 ? 1 : -1) * a(0, j) * naive_det(minor);
+  }
+  return sum;
+}
+/// The derivative of the determinant by element `at`. The determinant is linear in each element.
+Doubles naive_cofactors(const Doubles& a) {
+  return made_from(shape_of(a), [&](const Shape& at) {
+    Doubles with = a, without = a;
+    with(at[0], at[1]) = 1;
+    without(at[0], at[1]) = 0;
+    return naive_det(with) - naive_det(without);
+  });
+}
+/// The derivative of the cofactors in the direction w, which is exact for polynomials of degree 4.
+Doubles naive_derivative(const Doubles& a, const Doubles& w) {
+  const auto difference = [&](double h) {
+    return Doubles((naive_cofactors(a + h * w) - naive_cofactors(a - h * w)) / (2 * h));
+  };
+  return (4 * difference(0.5) - difference(1)) / 3;
+}
+/// Matrices of all ranks, of which most are singular.
+std::vector<Doubles> matrices_of_all_ranks() {
+  std::vector<Doubles> all{xt::zeros<double>({1, 1}), 2.5 * xt::ones<double>({1, 1}), xt::ones<double>({2, 2}),
+                           xt::ones<double>({3, 3}), xt::eye<double>(4)};
+  for (const std::size_t n : {2, 3}) all.push_back(xt::zeros<double>({n, n}));
+  all.push_back(xt::xarray<double>{{0, 1}, {0, 0}});
+  all.push_back(xt::xarray<double>{{0, 0, 0}, {0, 0, 2}, {0, 0, 0}});
+  all.push_back(xt::xarray<double>{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}});
+  for (std::int64_t n = 2; n < 6; ++n)
+    for (std::int64_t rank = 1; rank <= n; ++rank)
+      all.push_back(
+          product(numbers({n, rank}, static_cast<unsigned>(n)), numbers({rank, n}, static_cast<unsigned>(rank))));
+  return all;
+}
+Var weighted_gradient(const Var& y, const Var& x, const Doubles& w) {
+  return sum(grad(sum(y), {x})[0] * x.tape().constant(w));
 }
 }  // namespace
 
@@ -68,6 +117,58 @@ TEST_CASE("op det: sums over permutations, also of singular and empty matrices")
   CHECK(played_loosely(record, {xt::ones<double>({2, 2})})() == 0);
   CHECK(played_loosely(record, {xt::ones<double>({0, 0})})() == 1);
   check_gradient(record, {numbers({2, 3, 3}, 4)});
+}
+
+TEST_CASE("op det_grad: the cofactors of matrices of all ranks, batches, NaN") {
+  for (const Doubles& a : matrices_of_all_ranks()) {
+    CAPTURE(a);
+    Tape tape;
+    const Var x = tape.parameter("x", a);
+    CHECK(near(value<double>(grad(linalg::det(x), {x})[0]), naive_cofactors(a), 1e-13));
+    const Var narrow = cast(x, Dtype::float32);
+    CHECK(near(value<double>(cast(grad(linalg::det(narrow), {narrow})[0], Dtype::float64)), naive_cofactors(a), 1e-5));
+  }
+  const auto record = [](const Vars& x) { return apply(builtin_ops().at("det_grad"), {x[0]})[0]; };
+  const Doubles a = played_loosely(record, {numbers({2, 1, 3, 3}, 4)});
+  CHECK(shape_of(a) == Shape{2, 1, 3, 3});
+  CHECK(played_loosely(record, {xt::ones<double>({0, 0})}).size() == 0);
+  CHECK(played_loosely(record, {xt::ones<double>({2, 0, 0})}).size() == 0);
+  CHECK(played_loosely(record, {xt::ones<double>({0, 2, 2})}).size() == 0);
+  check_vmap(record, {numbers({3, 2, 2}, 4)});
+  check_gradient(record, {numbers({2, 3, 3}, 4)});
+  // A batch of a singular, a regular and a broken matrix.
+  Tape tape;
+  const Var x = tape.parameter("x", xt::xarray<double>{{{1, 2}, {2, 4}}, {{1, 2}, {3, 4}}, {{1, 2}, {HUGE_VAL, 4}}});
+  const double nan = std::nan("");
+  const auto found = value<double>(grad(sum(linalg::det(x)), {x})[0]);
+  CHECK(near(found, xt::xarray<double>{{{4, -2}, {-2, 1}}, {{4, -3}, {-2, 1}}, {{nan, nan}, {nan, nan}}}, 1e-15));
+  // Products of two pivots overflow and underflow, but the cofactors do not.
+  const xt::xarray<double> diagonal{1e200, 1e-200, 1e200, 1e-200};
+  const Var wide = tape.parameter("wide", xt::xarray<double>(diagonal * xt::eye<double>(4)));
+  const auto cofactors = value<double>(grad(linalg::det(wide), {wide})[0]);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(cofactors(i, i) * diagonal(i) == doctest::Approx(1));
+}
+
+TEST_CASE("op det_grad_grad: second derivatives of matrices of all ranks, third ones of regular matrices") {
+  for (const Doubles& a : matrices_of_all_ranks()) {
+    CAPTURE(a);
+    Tape tape;
+    const Doubles w = numbers(shape_of(a), 9), v = numbers(shape_of(a), 10);
+    const Var x = tape.parameter("x", a), y = linalg::det(x);
+    const Doubles wanted = naive_derivative(a, w);
+    CHECK(near(value<double>(grad(weighted_gradient(y, x, w), {x})[0]), wanted, 1e-12));
+    // Forward over reverse: the product of v and the result.
+    const Var tangent = jvp({weighted_gradient(y, x, w)}, {x}, {tape.constant(v)})[0];
+    CHECK(value<double>(tangent)() == doctest::Approx(xt::sum(wanted * v)()).epsilon(1e-11));
+  }
+  const auto record = [](const Vars& x) { return apply(builtin_ops().at("det_grad_grad"), {x[0], x[1]})[0]; };
+  check_gradient(record, {numbers({2, 3, 3}, 4), numbers({2, 3, 3}, 5)});
+  check_gradient(record, {numbers({4, 4}, 4), numbers({4, 4}, 5)});
+  check_vmap(record, {numbers({3, 2, 2}, 4), numbers({3, 2, 2}, 5)});
+  CHECK(played_loosely(record, {xt::ones<double>({0, 0}), xt::ones<double>({0, 0})}).size() == 0);
+  Tape tape;
+  CHECK_THROWS_WITH_AS(apply(builtin_ops().at("det_grad_grad"), {tape.input("a", {2, 2}), tape.input("dy", {2, 3})}),
+                       "det_grad_grad: 'dy' must have the shape of a (2, 2), got (2, 3)", ShapeError);
 }
 
 TEST_CASE("op slogdet: no overflow; 0 and -inf for singular matrices") {

@@ -43,7 +43,8 @@ Lu lu(const Argument& a, bool check = true);
 /// X with A X = B for A [..., n, n]. B is [..., n, k], or a vector [n] as in NumPy. Batches broadcast.
 Var solve(const Argument& a, const Var& b, bool check = true);
 Var inv(const Argument& a, bool check = true);  ///< A⁻¹, for A [..., n, n].
-Var det(const Argument& a);                     ///< The determinants [...]. The gradient of a singular matrix is NaN.
+/// The determinants [...]. The gradient, the matrix of cofactors, and its derivative exist for singular matrices, too.
+Var det(const Argument& a);
 /// The sign of det A and log |det A|, both [...]. For a singular matrix, they are 0 and -inf. No gradient flows through
 /// the sign.
 struct SignLogDet {

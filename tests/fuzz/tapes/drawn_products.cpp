@@ -221,6 +221,11 @@ Drawn one_matrix(Drawer& d) {
   return Draft{{dominant(d)}};
 }
 
+Drawn two_matrices(Drawer& d) {
+  const Ref a = dominant(d);
+  return Draft{{a, d.fitting(a)}};
+}
+
 Drawn system(Drawer& d) {
   const Ref a = dominant(d);
   Shape b = d.shape(a);
@@ -270,6 +275,8 @@ Hints hints_of_linear_algebra() {
       {"solve", {system}},
       {"inv", {one_matrix}},
       {"det", {one_matrix, false, true}},
+      {"det_grad", {one_matrix, false, true}},
+      {"det_grad_grad", {two_matrices, false, true}},
       {"slogdet", {one_matrix}},
       {"cholesky_solve", {system}},
       {"lstsq", {system}},
