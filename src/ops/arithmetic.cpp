@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph.hpp"
+#include "reductions.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape {
@@ -39,14 +40,21 @@ const Op& sub_op() {
 }
 
 const Op& mul_op() {
-  static const Op entry = binary(
-      "mul", "a * b. Integers wrap.",
-      [](const GradientCall& call) {
-        const Var g = call.cotangent();
-        return per_operand(
-            call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
-      },
-      [](const CanonicalCall& call) { return call.terms.product(call.inputs[0], call.inputs[1], call.type()); });
+  static const Op entry = [] {
+    Op op = binary(
+        "mul", "a * b. Integers wrap.",
+        [](const GradientCall& call) {
+          const Var g = call.cotangent();
+          return per_operand(
+              call, [&] { return g * call.inputs[1]; }, [&] { return g * call.inputs[0]; });
+        },
+        [](const CanonicalCall& call) { return call.terms.product(call.inputs[0], call.inputs[1], call.type()); });
+    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+      const Var squares = inputs[0].id() == inputs[1].id() ? square_of_root(inputs[0]) : Var();
+      return squares.empty() ? record_call(tape, self, inputs, attributes) : Vars{squares};
+    };
+    return op;
+  }();
   return entry;
 }
 
@@ -159,28 +167,24 @@ const Op& pow_op() {
 
 const Op& neg_op() {
   static const Op entry = unary(
-      "neg", "-x. Integers wrap.",
-      [](const GradientCall& call) { return Vars{-call.cotangent()}; },
+      "neg", "-x. Integers wrap.", [](const GradientCall& call) { return Vars{-call.cotangent()}; },
       [](const CanonicalCall& call) { return call.terms.scaled(call.inputs[0], -1); });
   return entry;
 }
 
 const Op& abs_op() {
   static const Op entry = unary("abs", "|x|. The gradient at 0 is 0. Integers wrap.",
-                              [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
+                                [](const GradientCall& call) { return Vars{call.cotangent() * sign(call.inputs[0])}; });
   return entry;
 }
 
 const Op& sign_op() {
-  static const Op entry = unary(
-      "sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.", nullptr);
+  static const Op entry = unary("sign", "-1, 0 or 1 where x is negative, zero or positive. NaN stays NaN.", nullptr);
   return entry;
 }
 
 const Op& floor_op() {
-  static const Op entry = unary(
-      "floor", "The largest whole number not above x. Integers are unchanged.",
-      nullptr);
+  static const Op entry = unary("floor", "The largest whole number not above x. Integers are unchanged.", nullptr);
   return entry;
 }
 
@@ -191,6 +195,10 @@ const Op& square_op() {
         [](const GradientCall& call) { return Vars{call.cotangent() * (call.inputs[0] * 2)}; },
         [](const CanonicalCall& call) { return call.terms.power(call.inputs[0], 2); });
     op.expand = [](const ExpandCall& call) { return Vars{call.inputs[0] * call.inputs[0]}; };
+    op.record = [](Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+      const Var squares = square_of_root(inputs[0]);
+      return squares.empty() ? record_call(tape, self, inputs, attributes) : Vars{squares};
+    };
     return op;
   }();
   return entry;

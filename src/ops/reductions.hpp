@@ -21,4 +21,8 @@ std::int64_t reduced_count(const Shape& shape, const std::vector<std::int64_t>& 
 /// Reshapes `y` so that the reduced axes have size 1. `y` has the shape of a reduction of `x` with these attributes.
 Var with_reduced_axes(const Var& y, const Var& x, const Attributes& attributes);
 
+/// If `y` is a standard deviation or a norm of order 2, records its square without the root, and returns it. The root
+/// has no second derivative at 0, but its square has. Returns an empty var for other values.
+Var square_of_root(const Var& y);
+
 }  // namespace xtape

@@ -111,6 +111,7 @@ inline const std::map<std::string, Sample>& samples() {
         {"repeat_interleave", {{{"repeats", std::int64_t{2}}}}},
         {"replication_pad", {{{"before", Sizes{1, 0}}, {"after", Sizes{0, 1}}}}},
         {"roll", {{{"shifts", Sizes{1, 2}}, {"axis", Sizes{0, 1}}}}},
+        {"root_of_squares", {{{"axis", Sizes{1}}}, {{f32, {3, 3}}, {f32, {3}}}}},
         {"scatter_elements", {{{"reduce", std::string("amax")}}, {{f32, {3, 3}}, {i64, {2, 3}}, {f32, {2, 3}}}}},
         {"slice", {{{"start", Sizes{0, 1}}, {"stop", Sizes{2, 3}}, {"step", Sizes{1, 1}}}}},
         {"split", {{{"sizes", Sizes{1, 2}}}}},

@@ -26,7 +26,7 @@ Var sum_of_magnitudes(const Argument& x, const Axes& axes, bool keepdims) {
   return sum(abs(x), axes, keepdims);
 }
 Var euclidean(const Argument& x, const Axes& axes, bool keepdims) {
-  return sqrt(sum(square(wide(x)), axes, keepdims));
+  return vector_norm(wide(x), 2, axes, keepdims);
 }
 
 /// The extreme of no elements is the least element of the dtype for the largest, the greatest for the smallest.

@@ -13,16 +13,23 @@ SPECIAL = [[[1.0, nan, 2.0], [0.5, 1.5, -1.0]], [[inf, 1.0, 2.0], [-inf, 3.0, in
                                                                                      [1e-300, 1e-300, 0.0]]]
 
 
-def reduction(op, function, kinds=({},), empty=True, shapes=AXES, special=SPECIAL, grad=add):
-    """function(t, axes, keepdims, **kind)"""
+def reduction(op, function, kinds=({},), empty=True, shapes=AXES, special=SPECIAL, grad=add, scales=False):
+    """function(t, axes, keepdims, **kind). If `scales`, the special points are scaled by their largest number, because
+    PyTorch's powers overflow."""
     for kind in kinds:
         for keepdims in (False, True):
             for shape, axis in shapes + (EMPTY if empty else []):
                 axes = tuple(axis) if axis else tuple(range(len(shape)))
                 grad(op, [real(*shape)], lambda t: function(t, axes, keepdims, **kind),
                      {"axis": axis, "keepdims": keepdims, **kind})
+    def at_special(t):
+        largest = t.abs().amax(1, keepdim=True)
+        if not scales or not largest.isfinite().all():
+            return function(t, (1,), False, **kinds[0])
+        return function(t / largest, (1,), False, **kinds[0]) * largest.squeeze(1)
+
     for points in special:
-        value(op, [points], lambda t: function(t, (1,), False, **kinds[0]), {"axis": [1], **kinds[0]})
+        value(op, [points], at_special, {"axis": [1], **kinds[0]})
 
 
 def each_axis(f):
@@ -55,12 +62,12 @@ reduction("logsumexp", lambda t, a, k: torch.logsumexp(t, a, k) if a else t + 0,
 some = [each for each in AXES if torch.Size(each[0]).numel() > 3 and each[0] != (3, 1)]
 for op, f in ("var", torch.var), ("std", torch.std):
     reduction(op, lambda t, a, k, correction: f(t, a, correction=correction, keepdim=k),
-              ({"correction": 0}, {"correction": 1}), False, some)
+              ({"correction": 0}, {"correction": 1}), False, some, scales=op == "std")
 reduction("nansum", lambda t, a, k: t.nansum(a, keepdim=k) if a else t + 0)
 reduction("nanmean", lambda t, a, k: t.nanmean(a, keepdim=k) if a else t + 0, empty=False)
 for p in (1.0, 2.0, 3.0):
     reduction("vector_norm", lambda t, a, k, p: torch.linalg.vector_norm(t, p, a if a else None, k), ({"p": p},),
-              False, AXES[:8])
+              False, AXES[:8], scales=True)
 reduction("median", flat(lambda t: t.median(-1)[0]), empty=False, special=SPECIAL[:2])
 reduction("nanmedian", flat(lambda t: t.nanmedian(-1)[0]), empty=False, special=SPECIAL[:2])
 for keepdims in (False, True):

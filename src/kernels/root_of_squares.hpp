@@ -1,0 +1,12 @@
+/// Roots of sums of squares that neither overflow nor underflow. Compiled once for all processors.
+#pragma once
+
+#include "kernel_form.hpp"
+
+namespace xtape {
+
+/// Returns the kernel of root_of_squares. The inputs have any layout, and the output is dense. The kernel reads x only
+/// where a sum of squares is too large or too small.
+Kernel make_root_of_squares(const KernelForm& form);
+
+}  // namespace xtape
