@@ -7,6 +7,7 @@
 #include "philox.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
+#include "xtape/literal.hpp"
 
 namespace xtape {
 
@@ -93,7 +94,16 @@ Kernel make_bernoulli(const KernelForm& form) {
   });
 }
 
-/// The first index at which the cumulative sum of exp(logit - max) exceeds `unit` times the total.
+/// The index of the row with this number, for errors: " of row (1, 2)", or nothing if there is only one row.
+std::string of_row(std::int64_t row, const Shape& rows) {
+  if (rows.empty()) return "";
+  Shape index = rows;
+  for (std::size_t axis = rows.size(); axis-- > 0; row /= rows[axis]) index[axis] = row % rows[axis];
+  return " of row " + to_string(index);
+}
+
+/// The first index at which the cumulative sum of exp(logit - max) exceeds `unit` times the total, or -1 if there is no
+/// total because a logit is NaN or infinity.
 template <class T>
 std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   const double greatest = *std::max_element(row, row + classes);
@@ -101,6 +111,7 @@ std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
   const auto weight = [&](std::int64_t i) { return std::exp(static_cast<double>(row[i]) - greatest); };
   double total = 0;
   for (std::int64_t i = 0; i < classes; ++i) total += weight(i);
+  if (std::isnan(total)) return -1;
   double left = unit * total;
   std::int64_t last = 0;  // the last class of nonzero probability: the result if rounding runs past the end
   for (std::int64_t i = 0; i < classes; ++i) {
@@ -116,8 +127,9 @@ std::int64_t chosen_class(const T* row, std::int64_t classes, double unit) {
 Kernel make_categorical(const KernelForm& form) {
   return with_floating(form.dtype(0), [&](auto scalar) {
     using T = decltype(scalar);
-    return Kernel{[key = key_of(form), rows = count_of(form.outputs[0].shape), classes = form.shape(0).back(),
+    return Kernel{[key = key_of(form), shape = form.outputs[0].shape, classes = form.shape(0).back(),
                    threads = form.threads](const KernelArguments& arguments) {
+      const std::int64_t rows = count_of(shape);
       const RandomStream stream{key, arguments.step};
       const T* logits = in<T>(arguments, 0);
       auto* to = out<std::int64_t>(arguments, 0);
@@ -131,6 +143,33 @@ Kernel make_categorical(const KernelForm& form) {
                     chosen_class(logits + (begin + i + j) * classes, classes, unit_double(words[j], more[j]));
             });
       });
+      const std::int64_t wrong = std::find(to, to + rows, -1) - to;
+      if (wrong < rows) throw Error("the logits" + of_row(wrong, shape) + " contain NaN or inf");
+    }};
+  });
+}
+
+Kernel make_checked_weights(const KernelForm& form) {
+  return with_floating(form.dtype(0), [&](auto scalar) {
+    using T = decltype(scalar);
+    const std::int64_t n = form.shape(0).back();
+    Shape rows = form.shape(0);
+    rows.erase(rows.size() - 1);
+    return Kernel{[n, rows, count = count_of(rows)](const KernelArguments& arguments) {
+      const T* weights = in<T>(arguments, 0);
+      auto* to = out<double>(arguments, 0);
+      for (std::int64_t row = 0; row < count; ++row, weights += n, to += n) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+          sum += to[i] = static_cast<double>(weights[i]);
+          if (!(to[i] >= 0) || std::isinf(to[i]))
+            throw Error("weight " + std::to_string(i) + of_row(row, rows) + " is " + to_string(Literal(to[i])) +
+                        ": weights must be finite and not negative");
+        }
+        if (!(sum > 0) || std::isinf(sum))
+          throw Error("the weights" + of_row(row, rows) + " sum to " + to_string(Literal(sum)) +
+                      ": the sum must be positive and finite");
+      }
     }};
   });
 }
@@ -162,7 +201,10 @@ TileFunction make_dropout(const KernelForm& form) {
 }
 
 KernelList list_draws() {
-  return {{"uniform", make_uniform}, {"bernoulli", make_bernoulli}, {"categorical", make_categorical}};
+  return {{"uniform", make_uniform},
+          {"bernoulli", make_bernoulli},
+          {"categorical", make_categorical},
+          {"checked_weights", make_checked_weights}};
 }
 
 }  // namespace xtape

@@ -57,7 +57,7 @@ const Op& categorical_op() {
       .name = "categorical",
       .doc =
           R"(For each row of logits (along the last axis), an int64 index drawn with the probabilities softmax(row). A
-           row of -inf gives index 0.)",
+           row of -inf gives index 0. A logit that is NaN or inf is an error when played.)",
       .inputs = {{"logits", Accept::floating}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         Shape shape = call.shape(0);
@@ -69,6 +69,24 @@ const Op& categorical_op() {
       .batch = batch_leading,
       .differentiable = false,
       .random = true,
+      .lowering = {.kernel = kernel_by_name}};
+  return entry;
+}
+
+const Op& checked_weights_op() {
+  static const Op entry{
+      .name = "checked_weights",
+      .doc =
+          R"(The weights [..., n] as float64. A row (along the last axis) is an error when played if one of its weights
+           is negative, infinite or NaN, or if their sum is 0 or infinite.)",
+      .inputs = {{"weights", Accept::floating}},
+      .shape =
+          [](const OpCall& call) {
+            if (call.shape(0).empty()) throw ShapeError("needs weights along the last axis, got shape ()");
+            return std::vector<ValueType>{{Dtype::float64, call.shape(0)}};
+          },
+      .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
+      .batch = batch_leading,
       .lowering = {.kernel = kernel_by_name}};
   return entry;
 }
@@ -121,7 +139,8 @@ Var dropout(const Argument& x, double rate) {
 }
 
 void list_random(OpTable& table) {
-  for (const Op* op : {&uniform_op(), &bernoulli_op(), &categorical_op(), &dropout_op()}) table.add(*op);
+  for (const Op* op : {&uniform_op(), &bernoulli_op(), &categorical_op(), &checked_weights_op(), &dropout_op()})
+    table.add(*op);
 }
 
 }  // namespace xtape

@@ -82,17 +82,19 @@ Vars expand_laplace(const ExpandCall& call) {
 Vars expand_gamma(const ExpandCall& call) {
   return {gammaincinv(call.inputs[0], drawn_open(call)) / call.inputs[1]};
 }
-/// Computes in float64, because gamma samples of small concentrations are below all positive float32 numbers.
+/// A beta sample is x / (x + y) with gamma samples x and y. For small concentrations, they are below all positive
+/// numbers. Therefore computes their logarithms, in float64.
 Vars expand_beta(const ExpandCall& call) {
   const ValueType type = sample_of(call);
   Shape twice = type.shape;
   twice.push_back(2);
   const Vars u = unstack(cast(open_uniform(call.tape, twice, type.dtype), Dtype::float64), -1);
-  const auto drawn = [&](std::size_t i) {
-    return maximum(gammaincinv(cast(call.inputs[i], Dtype::float64), u[i]), 1e-300);
+  const auto log_of_gamma = [&](std::size_t i) {
+    const Var a = cast(call.inputs[i], Dtype::float64), x = gammaincinv(a, u[i]);
+    const Var tiny = x < 1e-100;  // then gammainc(a, x) is x ** a / gamma(a + 1)
+    return where(tiny, (log(u[i]) + lgamma(a + 1)) / a, log(where(tiny, 1, x)));
   };
-  const Var x = drawn(0);
-  return {x / (x + drawn(1))};
+  return {sigmoid(log_of_gamma(0) - log_of_gamma(1))};
 }
 Vars expand_poisson(const ExpandCall& call) {
   return {poisson_quantile(drawn_open(call), call.inputs[0])};
@@ -107,13 +109,13 @@ Vars expand_permutation(const ExpandCall& call) {
   return {take(call.inputs[0], randperm(call.tape, call.inputs[0].size(axis)), axis)};
 }
 Vars expand_multinomial(const ExpandCall& call) {
-  const Var weights = cast(call.inputs[0], Dtype::float64);
+  const Var weights = call_op("checked_weights", {call.inputs[0]});
   const std::int64_t count = integer_of(call, "num_samples");
   if (flag_of(call, "replacement")) {
     const Var sums = cumsum(weights, -1), u = uniform(call.tape, sample_of(call).shape, 0, 1, Dtype::float64);
     std::vector<std::int64_t> all(sums.rank(), 0);
     all.back() = sums.size(-1) - 1;
-    // Limits the index to the last one, because the sum of the weights may not be a positive number.
+    // Limits the index to the last one, because the product rounds up to the sum if this is subnormal.
     return {minimum(searchsorted(sums, u * slice(sums, all, {}), true), sums.size(-1) - 1)};
   }
   const Var gumbel = -log(-log(open_uniform(call.tape, weights.shape(), Dtype::float64)));
@@ -164,7 +166,8 @@ const ComposedRow multinomial_rows[] = {
     {"multinomial",
      "weights",
      "Returns int64 [..., num_samples]: indices drawn with probabilities proportional to the weights [..., n]. Without "
-     "replacement, each index is drawn at most once, and indices of weight 0 are drawn last.",
+     "replacement, each index is drawn at most once, and indices of weight 0 are drawn last. Weights that are "
+     "negative, infinite, NaN or all 0 are an error when played.",
      expand_multinomial,
      {},
      false}};

@@ -19,10 +19,13 @@ inline const std::set<std::string>& not_written() {
                                               "bitwise_left_shift",
                                               "bitwise_right_shift",
                                               "categorical",
+                                              "checked_weights",
                                               "choice",
                                               "cholesky",
                                               "cholesky_solve",
                                               "det",
+                                              "det_grad",
+                                              "det_grad_grad",
                                               "digamma",
                                               "eigh",
                                               "erfinv",
@@ -74,6 +77,10 @@ inline Store fed_to(const std::string& op, Dtype dtype) {
   Store store;
   if (op == "bucketize" || op == "histogram") store.add("x1", floats({3}, {0.25F, 0.5F, 1}));
   if (op == "nanquantile" || op == "quantile") store.add("x1", floats({3}, {0, 0.25F, 0.75F}));
+  if (op == "root_of_squares") {
+    store.add("x0", floats({3, 3}, {0, 1, 0}));
+    store.add("x1", floats({3}, {1}));
+  }
   if (op == "searchsorted") store.add("x0", floats({3, 3}, {0, 0.5F, 1}));
   if (op == "watch") {
     Array yes(Dtype::boolean, {3, 3});

@@ -101,6 +101,18 @@ TEST_CASE("op categorical: frequencies follow the softmax, -inf is never drawn")
   const Var many = categorical(broadcast_to(logits, {1003, 4}));
   CHECK(same_bits(fast(many, 1), fast(many, 3)));
   CHECK_THROWS_AS(categorical(tape.input("s", {})), ShapeError);
+  for (const float wrong : {inf, std::nanf("")})
+    for (const std::size_t place : {0, 1, 2}) {
+      xt::xarray<float> bad{{0, 1, 2}, {3, 4, 5}};
+      bad(1, place) = wrong;
+      std::string message;
+      try {
+        fast(categorical(tape.constant(bad)));
+      } catch (const Error& error) {
+        message = error.what();
+      }
+      CHECK(message.find("categorical: the logits of row (1,) contain NaN or inf") != std::string::npos);
+    }
 }
 
 TEST_CASE(

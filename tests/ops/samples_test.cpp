@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "constants.hpp"
 #include "play.hpp"
 #include "xtape/ops/elementwise.hpp"
 #include "xtape/ops/linear_algebra.hpp"
@@ -46,14 +47,15 @@ double normal_below(double x) {
 Var wide(Tape tape, double value, Dtype dtype = Dtype::float64, const Shape& shape = {many}) {
   return full(tape, shape, value, dtype);
 }
+xt::xarray<double> full_of(double value, std::size_t count) {
+  return value * xt::ones<double>({count});
+}
 /// Samples have the same bits for any number of threads, others for another step and another call, and finite ones in
 /// float32.
 void check_draws(const std::function<Var(Tape)>& sample) {
   Tape tape;
   const Var first = sample(tape), second = sample(tape);
-  const auto bytes = [](const Array& x) {
-    return std::string(static_cast<const char*>(x.data()), x.bytes());
-  };
+  const auto bytes = [](const Array& x) { return std::string(static_cast<const char*>(x.data()), x.bytes()); };
   CHECK(bytes(fast(first, 1)) == bytes(fast(first, 3)));
   CHECK(bytes(fast(first)) == bytes(evaluate(first)));
   CHECK(bytes(fast(first, 2, 0)) != bytes(fast(first, 2, 1)));
@@ -85,8 +87,8 @@ TEST_CASE("op randn: distribution, moments, tails of float32, draws") {
   CHECK(*std::max_element(y.begin(), y.end()) < 5.9);
   CHECK(*std::max_element(y.begin(), y.end()) > 4);
   check_draws([](Tape on) { return randn(on, {300}); });
-  const Array inside = fast(vmap([](const Vars& v) { return Vars{v[0] + randn(v[0].tape(), {3})}; },
-                                 {zeros(tape, {4, 3})})[0]);
+  const Array inside =
+      fast(vmap([](const Vars& v) { return Vars{v[0] + randn(v[0].tape(), {3})}; }, {zeros(tape, {4, 3})})[0]);
   CHECK(inside.as<float>()[0] != inside.as<float>()[3]);
   CHECK_THROWS_AS(randn(tape, {3}, Dtype::int32), DtypeError);
 }
@@ -155,6 +157,20 @@ TEST_CASE("op beta: distribution, gradients, tiny parameters, draws") {
   const auto x = numbers_of(beta(wide(tape, 2), 3.0));
   CHECK(distance(x, [](double v) { return v * v * (6 - 8 * v + 3 * v * v); }) < bound);
   for (const double each : numbers_of(beta(wide(tape, 1e-3, Dtype::float32), 1e-3))) REQUIRE((each >= 0 && each <= 1));
+  for (const Dtype dtype : {Dtype::float32, Dtype::float64, Dtype::float16, Dtype::bfloat16})
+    for (const double a : {0.003, 1e-3, 1e-4, 1e-6}) {
+      const auto drawn = numbers_of(beta(wide(tape, a, dtype), wide(tape, 3 * a, dtype)));
+      CHECK(std::count(drawn.begin(), drawn.end(), 0.5) < 0.001 * many);
+      CHECK(std::abs(mean_of(drawn) - 0.25) < 4 * std::sqrt(0.1875 / many));
+    }
+  // For small y, the distribution function is y ** a / (a B(a, a)).
+  const auto tiny = numbers_of(beta(wide(tape, 0.01), 0.01));
+  for (const double y : {1e-200, 1e-100, 1e-30}) {
+    const double below = std::exp(0.01 * std::log(y) - std::log(0.01) + std::lgamma(0.02) - 2 * std::lgamma(0.01));
+    const auto seen = std::count_if(tiny.begin(), tiny.end(), [y](double each) { return each < y; });
+    CHECK(std::abs(static_cast<double>(seen) / many - below) < 4 * std::sqrt(below / many));
+  }
+  check_gradients([](const Vars& x) { return Vars{beta(x[0], x[1])}; }, {full_of(0.02, 40), full_of(0.03, 40)}, false);
   check_parameters(beta);
 }
 TEST_CASE("op poisson: frequencies of small rates, moments of large ones, draws") {
@@ -259,6 +275,36 @@ TEST_CASE("op multinomial: frequencies with and without replacement, weights of 
   CHECK_THROWS_WITH_AS(multinomial(weights, 5),
                        "multinomial: num_samples must be at least 0 and, without replacement, at most 4, got 5",
                        ShapeError);
+}
+TEST_CASE("op checked_weights: weights that are no distribution are refused") {
+  const auto refused = [](const xt::xarray<double>& weights, const std::string& why) {
+    for (const bool replacement : {false, true})
+      for (const Dtype dtype : {Dtype::float64, Dtype::float32, Dtype::bfloat16}) {
+        Tape tape;
+        const Var given = cast(tape.parameter("w", weights), dtype);
+        std::string message;
+        try {
+          fast(multinomial(given, 1, replacement));
+        } catch (const Error& error) {
+          message = error.what();
+        }
+        CAPTURE(message);
+        CHECK(message.find("samples_test.cpp, line") != std::string::npos);
+        CHECK(message.find("multinomial: " + why) != std::string::npos);
+      }
+  };
+  refused({1, -1, 3}, "weight 1 is -1: weights must be finite and not negative");
+  refused({{1, 2}, {not_a_number, 2}}, "weight 0 of row (1,) is nan: weights must be finite and not negative");
+  refused({{{1, 2}, {2, inf}}}, "weight 1 of row (0, 1) is inf: weights must be finite and not negative");
+  refused({0, 0}, "the weights sum to 0: the sum must be positive and finite");
+  refused({{1, 2}, {0, 0}}, "the weights of row (1,) sum to 0: the sum must be positive and finite");
+  Tape tape;
+  const Var w = tape.constant(xt::xarray<double>{0, 5e-324, 0});
+  for (const double each : numbers_of(multinomial(w, 100, true))) CHECK((each == 1 || each == 2));
+  CHECK(fast(multinomial(zeros(tape, {0, 3}), 2)).count() == 0);
+  CHECK_THROWS_AS(fast(choice(w, tape.constant(xt::xarray<double>{1, -1, 1}), 2)), Error);
+  CHECK_THROWS_AS(fast(multinomial(tape.constant(xt::xarray<double>{1e308, 1e308}), 1)), Error);
+  check_gradients_at([](const Var& x) { return square(apply(builtin_ops().at("checked_weights"), {x})[0]); }, {0.5, 2});
 }
 TEST_CASE("op choice: slices of x with equal and with other probabilities, gradients, errors") {
   Tape tape;

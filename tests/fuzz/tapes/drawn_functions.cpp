@@ -72,6 +72,13 @@ Drawn vector_norm(Drawer& d) {
   return Draft{{x}, {{"axis", List{axis}}, {"p", d.random.pick({1.0, 2.0, 3.0, 1.5, infinity, -infinity, 0.0})}}};
 }
 
+/// With the sum of the squares of the first operand.
+Drawn root_of_squares(Drawer& d) {
+  const Ref x = d.steady(d.positive(d.floating(1)));
+  const Attributes along{{"axis", List{d.axis_of(x)}}, {"keepdims", d.random.one_in(2)}};
+  return Draft{{x, d.must("sum", {{d.must("square", {{x}})}, along})}, along};
+}
+
 /// Not of arrays without elements, whose mean is NaN.
 Drawn mean_of_numbers(Drawer& d) {
   const Ref x = d.floating();
@@ -162,6 +169,11 @@ Drawn weights(Drawer& d) {
   const bool again = d.random.one_in(2);
   return Draft{{x}, {{"num_samples", d.random.between(0, again ? 5 : d.shape(x).back())}, {"replacement", again}}};
 }
+Drawn checked_weights(Drawer& d) {
+  const Ref x = d.positive(d.steady(d.floating(1)));
+  if (d.shape(x).back() == 0) return std::nullopt;
+  return Draft{{x}};
+}
 Drawn choice(Drawer& d) {
   const Ref x = d.any([](const ValueType& type) { return type.shape.size() > 0; });
   if (rank_of(d, x) == 0) return std::nullopt;
@@ -209,6 +221,7 @@ Hints hints_of_functions() {
       {"lerp", {{}, false, true}},
       {"std", {deviation, false, true, true}},
       {"vector_norm", {vector_norm, false, true, true}},
+      {"root_of_squares", {root_of_squares, false, true, true}},
       {"nansum", {{}, false, true}},
       {"nanmean", {mean_of_numbers}},
       {"prod", {{}, false, true}},
@@ -244,6 +257,7 @@ Hints hints_of_functions() {
   hints["truncated_normal"] = {positive_two, false, true, true};
   hints["multivariate_normal"] = {vectors, false, true};
   hints["multinomial"] = {weights, false, false, true};
+  hints["checked_weights"] = {checked_weights, true};
   hints["choice"] = {choice, false, false, true};
   hints["randperm"] = {numbers_in_order};
   hints["randint"] = {whole_numbers};
