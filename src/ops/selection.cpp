@@ -18,8 +18,10 @@ const Op& where_op() {
   static const Op entry{
       .name = "where",
       .doc =
-          R"(a where the condition is true, b elsewhere. Elements that are not selected get a gradient of 0, even if the
-           cotangent is NaN.)",
+          R"(a where the condition is true, b elsewhere. Elements that are not selected get a cotangent of 0, even if the
+           cotangent of the result is NaN. If a or b has an infinite slope there, such as a / 0, its gradient is still
+           NaN, because 0 times infinity is NaN. To prevent it, replace the argument inside the branch, as in
+           where(x > 0, log(where(x > 0, x, 1)), 0), or use cond.)",
       .inputs = {{"condition", Accept::mask}, {"a"}, {"b"}},
       .shape = [](const OpCall& call) -> std::vector<ValueType> {
         return {{call.dtype(1), broadcast_inputs(call)}};
