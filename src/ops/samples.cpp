@@ -1,7 +1,6 @@
 // Samples of distributions and random choices. Each is a composition of ops with a single draw of `uniform`. An
 // expansion has one site, so a second draw would repeat the numbers of the first draw.
 #include <cmath>
-#include <limits>
 
 #include "composed.hpp"
 #include "creation.hpp"
@@ -15,8 +14,6 @@
 namespace xtape {
 
 namespace {
-constexpr double endless = std::numeric_limits<double>::infinity();
-
 /// Returns half of the distance between neighbouring draws from [0, 1).
 double half_step(Dtype dtype) {
   return dtype == Dtype::float32 ? 0x1p-25 : 0x1p-54;
