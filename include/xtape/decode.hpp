@@ -29,6 +29,11 @@ struct Sampling {
 /// a logit is NaN or +infinity, or no logit is finite.
 std::int32_t sample(const std::vector<double>& logits, const Sampling& sampling, std::uint64_t draw);
 
+/// Returns the sampling that generation_config.json of a folder of the Hugging Face Hub describes: its `temperature`,
+/// `top_k` and `top_p`, or temperature 0 if `do_sample` is false. Other options are those of `otherwise`. If there is
+/// no such file, returns `otherwise`. Throws FileError if the file is damaged or a value is out of range.
+Sampling published_sampling(const std::string& folder, const Sampling& otherwise = {});
+
 /// Returns the probability with which `sample` draws each token. Errors are those of `sample`.
 std::vector<double> sampling_probabilities(const std::vector<double>& logits, const Sampling& sampling);
 
@@ -36,7 +41,7 @@ struct GenerateOptions {
   std::int64_t tokens = 100;  ///< The most tokens to generate.
   /// The most tokens that the model reads at once. When this context is full, the older half is dropped.
   std::int64_t context = 1024;
-  std::int32_t end_token = -1;  ///< Generation ends after this token. -1: none.
+  Tokens end_tokens = {};  ///< Generation ends after any of these tokens.
   Sampling sampling = {};
   /// `generate` calls this function with each new token. Returning true ends the generation.
   std::function<bool(std::int32_t)> each;
@@ -89,7 +94,7 @@ enum class LengthPenalty : std::uint8_t {
   wu,    ///< ((5 + L) / 6)^alpha (Wu et al., 2016, Google's neural machine translation system, eq. 14).
   power  ///< L^alpha.
 };
-const char* name_of(LengthPenalty penalty);                  ///< "none", "wu", "power".
+const char* name_of(LengthPenalty penalty);  ///< "none", "wu", "power".
 /// The inverse of name_of. Throws Error with a list of the valid names.
 LengthPenalty length_penalty_named(const std::string& name);
 double penalty_of(LengthPenalty penalty, double alpha, std::int64_t length);
@@ -109,7 +114,7 @@ struct SearchOptions {
   /// the n_best finished ones, which takes longer. A greedy search ends at the first end token.
   bool early_stopping = false;
   std::int32_t start = 2;         ///< Precedes the first token of every target. Never generated.
-  std::int32_t end = 3;           ///< Ends a target.
+  Tokens ends = {3};              ///< Each of these tokens ends a target.
   std::int32_t pad = 0;           ///< Pads sources. Never generated.
   std::int64_t batch_size = 64;   ///< The number of sources per batch. Sources of similar length share a batch.
   std::function<void()> between;  ///< Called between steps, on the caller's thread. An exception ends the search.
@@ -120,6 +125,7 @@ struct Hypothesis {
   double log_probability = 0;  ///< The sum over its tokens, including the end token.
   double score = 0;            ///< log_probability / penalty.
   bool finished = false;       ///< Whether it has an end token. If false, it was cut at the maximum length.
+  std::int32_t end = -1;       ///< The end token, or -1.
 };
 
 /// Returns the best targets for each of `sources`, by beam search (docs/decoding.md). The model's function

@@ -48,8 +48,10 @@ std::string base_of_adapter(const std::string& folder);
 /// without conversion. Throws FileError.
 Dtype stored_weights(const std::string& folder);
 
-/// Returns a sentence for each key of config.json that the definition does not know and that may affect the model.
-/// open_hugging_face ignores these keys silently. Reads no weights. Errors are those of open_hugging_face.
+/// Returns sentences about parts of a folder that are not used although they may matter: keys of config.json that the
+/// definition does not know, keys of generation_config.json that `generate` does not know, and files that are not read.
+/// Files and keys that are known not to matter are left out. open_hugging_face ignores all of them silently. Reads no
+/// weights. Errors are those of open_hugging_face.
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition = "",
                                                const std::string& adapter = "");
 

@@ -43,6 +43,9 @@ class Tokenizer {
   virtual std::int32_t unknown() const { return -1; }  ///< Replaces text that is not in the vocabulary.
   virtual std::int32_t start() const { return -1; }    ///< Precedes a text.
   virtual std::int32_t end() const { return -1; }      ///< Follows a text.
+  /// The tokens at which generation of a text ends. The tokenizer of a folder returns the tokens of
+  /// generation_config.json or config.json if one of them has any. Otherwise this is `end`, if there is one.
+  virtual Tokens ends() const { return end() < 0 ? Tokens() : Tokens{end()}; }
   /// Whether prompts begin with `start`.
   virtual bool begins() const { return false; }
 
@@ -58,20 +61,37 @@ class Tokenizer {
 /// written. Throws FileError if `path` does not exist, but the folder has files of the same names with other contents.
 void save_tokenizer(const Tokenizer& tokenizer, const std::string& path);
 
-/// Loads a tokenizer of any kind from the JSON file `path` or from a folder of the Hugging Face Hub. The files of a
-/// folder determine the class, in this order: vocab.json with merges.txt gives a Gpt2Tokenizer, unless there is a
-/// published tokenizer.json; tokenizer.model or spiece.model gives a SentencePieceTokenizer; tokenizer.json gives a
-/// PublishedTokenizer; vocab.txt gives the PublishedTokenizer of BERT. tokenizer_config.json, special_tokens_map.json
-/// and config.json give the special tokens. Throws FileError if a file is missing, damaged or not part of a tokenizer.
+/// Loads a tokenizer of any kind from the JSON file `path` or from a folder of the Hugging Face Hub. The first of these
+/// files that a folder has determines the class: a published tokenizer.json gives a PublishedTokenizer; tokenizer.model
+/// or spiece.model gives a SentencePieceTokenizer; vocab.json with merges.txt gives GPT-2's PublishedTokenizer;
+/// vocab.txt gives BERT's PublishedTokenizer. tokenizer_config.json, added_tokens.json, special_tokens_map.json,
+/// config.json and generation_config.json add tokens and give the special tokens (docs/definitions.md). Throws
+/// FileError if a file is missing, damaged or not part of a tokenizer, or if an added token contradicts the vocabulary.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path);
 /// Loads the tokenizer of a folder for the texts of its decoder, which start with config.json's decoder_start_token_id.
 std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder);
 
-/// The special tokens of a Hugging Face folder.
+/// A token that a folder adds to the vocabulary of its tokenizer.
+struct AddedToken {
+  std::string content;
+  std::int32_t token = -1;
+  bool special = false;      ///< Whether decoding leaves the token out.
+  bool found = true;         ///< Whether the token is found in texts. If not, its text is ordinary text.
+  bool normalized = false;   ///< Whether it is found in texts after the normalizers have changed them, not before.
+  bool single_word = false;  ///< Whether it is found only where no letter or digit is next to it.
+  bool left = false;         ///< Whether a match includes the white space before it.
+  bool right = false;        ///< Whether a match includes the white space after it.
+};
+
+/// The special tokens and the added tokens of a Hugging Face folder.
 struct PublishedTokens {
   std::int32_t pad = -1, start = -1, end = -1;  ///< See Tokenizer.
   bool begins = false;                          ///< See Tokenizer.
   std::int64_t size = 0;                        ///< The model's vocabulary size. Tokens without a piece have no text.
+  Tokens ends = {};                             ///< See Tokenizer. Empty: `end` alone.
+  std::vector<AddedToken> added = {};           ///< Later ones replace earlier ones with the same content.
+  /// For sentencepiece: whether a text after an added token is encoded as at the beginning of a text, with a space.
+  bool spaced = false;
 };
 
 /// One token per character (Unicode code point).
@@ -162,7 +182,9 @@ class SentencePieceTokenizer : public Tokenizer {
   SentencePieceTokenizer(const std::vector<std::string>& lines, const SentencePieceOptions& options);
   /// Reads a model from its bytes, as returned by model(). Throws Error if the bytes are not a model.
   explicit SentencePieceTokenizer(const std::string& model);
-  /// Returns the same model with the special tokens of a folder.
+  /// Returns the same model with the tokens of a folder. An added token may take over the number of a piece with
+  /// another text. Throws Error if an added token has another number than the tokenizer gives its text, or the number
+  /// of another added token.
   SentencePieceTokenizer with_tokens(const PublishedTokens& published) const;
 
   std::int64_t size() const override;
@@ -173,16 +195,20 @@ class SentencePieceTokenizer : public Tokenizer {
   std::int32_t unknown() const override;
   std::int32_t start() const override;
   std::int32_t end() const override;
+  Tokens ends() const override;
   bool begins() const override;
-  std::int32_t token_of(const std::string& piece) const;  ///< Returns -1 if the text is not a piece.
+  /// The token of a piece or an added token. -1 if there is none.
+  std::int32_t token_of(const std::string& piece) const;
   std::string to_json() const override;
   /// Returns one file, STEM.model, which contains the model.
   std::vector<TokenizerFile> files(const std::string& stem) const override;
   std::string model() const { return model_; }  ///< The bytes of the model.
 
  private:
+  struct Added;
   std::string model_;
   std::shared_ptr<const sentencepiece::SentencePieceProcessor> processor_;
+  std::shared_ptr<const Added> added_;  // null if there are no added tokens
   PublishedTokens published_;
   bool is_published_ = false;
 };
@@ -201,7 +227,8 @@ class PublishedTokenizer : public Tokenizer {
   /// Reads the text of a tokenizer.json. Errors use `name` as its name. Throws FileError with the line if the text is
   /// damaged or uses unsupported features.
   explicit PublishedTokenizer(const std::string& json, const std::string& name = "tokenizer.json");
-  /// Returns the same tokenizer with the special tokens of a folder.
+  /// Returns the same tokenizer with the tokens of a folder. Throws Error if an added token has another number than the
+  /// tokenizer gives its text, or the number of another piece.
   PublishedTokenizer with_tokens(const PublishedTokens& published) const;
 
   std::int64_t size() const override;
@@ -215,6 +242,7 @@ class PublishedTokenizer : public Tokenizer {
   std::int32_t unknown() const override;
   std::int32_t start() const override { return published_.start; }
   std::int32_t end() const override { return published_.end; }
+  Tokens ends() const override { return published_.ends.empty() ? Tokenizer::ends() : published_.ends; }
   bool begins() const override { return published_.begins; }
   /// The token of a piece or special token. -1 if there is none.
   std::int32_t token_of(const std::string& piece) const;
@@ -232,10 +260,12 @@ class PublishedTokenizer : public Tokenizer {
  private:
   std::shared_ptr<const Data> data_;
   PublishedTokens published_;
+  bool is_published_ = false;
 };
 
 struct Gpt2Options {
-  bool end_in_text = false;  ///< Whether `<|endoftext|>` in a text is the end token. If false, it is plain text.
+  bool end_in_text = false;   ///< Whether `<|endoftext|>` in a text is the end token. If false, it is plain text.
+  bool prefix_space = false;  ///< Whether a text that does not begin with a space gets one.
 };
 
 /// GPT-2's tokenizer (Radford et al., 2019): byte-level BPE. Encodes any bytes, UTF-8 or not, and decodes to the same

@@ -92,6 +92,8 @@ class Run {
   const Batches& batches();  ///< The first call reads the data.
   std::int64_t columns();    ///< The most tokens of a row, which is the longest context in training.
   std::int32_t end_token() const;  ///< The token that ends rows, or -1.
+  /// The tokens that end a generated text: `end_token`, and the tokenizer's `ends`. Empty if rows have no end.
+  Tokens end_tokens() const;
   /// Returns the tokens of a text to continue. They begin with the start token if the rows do.
   Tokens prompt(const std::string& text) const;
   /// Returns the trainer. The first call makes it, continuing from the last checkpoint. Locks the run against training

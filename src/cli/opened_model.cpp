@@ -36,6 +36,7 @@ OpenedModel::OpenedModel(Use use, const std::string& path, const std::string& ch
   as_wrong_input([&] {
     const std::optional<ModelFolder> folder = model_folder(path, inference.adapter);
     if (!folder) return open_run(use, path, checkpoint, inference, threads, communicator);
+    folder_ = folder->path;
     if (checkpoint != "last") throw WrongInput("--checkpoint needs a run: " + path + " is a model folder");
     open(use, *folder, inference, threads);
   });
@@ -77,7 +78,7 @@ void OpenedModel::open(Use use, const ModelFolder& folder, const InferenceArgume
   tokenizers_.source = load_tokenizer(folder.path);
   tokenizers_.target = translates ? load_target_tokenizer(folder.path) : tokenizers_.source;
   if (!translates) return;
-  if (tokenizers_.target->start() < 0 || tokenizers_.target->end() < 0)
+  if (tokenizers_.target->start() < 0 || tokenizers_.target->ends().empty())
     throw WrongInput(folder.path +
                      " has no start or end token for targets: config.json needs \"decoder_start_token_id\" and "
                      "\"eos_token_id\"");
@@ -93,7 +94,9 @@ std::int64_t OpenedModel::context() {
 
 std::vector<Translation> OpenedModel::translate(const std::vector<std::string>& lines, const SearchOptions& options) {
   if (run_) return run_->translate(lines, options);
-  return train::translate(*searcher_, tokenizers_, lines, options, 0, group_);
+  SearchOptions ended = options;
+  ended.ends = tokenizers_.target->ends();
+  return train::translate(*searcher_, tokenizers_, lines, ended, 0, group_);
 }
 
 }  // namespace xtape::cli

@@ -36,9 +36,8 @@ class OpenedModel {
   /// `path` is a run, which is opened with the given checkpoint, or a folder. `threads` sets the number of threads if
   /// it is above 0. If `communicator` is not null, its ranks translate together. Throws WrongInput if the path is
   /// neither, or if its model does not support this use.
-  OpenedModel(Use use, const std::string& path, const std::string& checkpoint,
-              const InferenceArguments& inference = {}, std::int64_t threads = 0,
-              const std::shared_ptr<Communicator>& communicator = nullptr);
+  OpenedModel(Use use, const std::string& path, const std::string& checkpoint, const InferenceArguments& inference = {},
+              std::int64_t threads = 0, const std::shared_ptr<Communicator>& communicator = nullptr);
 
   // For Use::texts:
   Model& model() { return run_ ? run_->model() : *model_; }
@@ -46,8 +45,11 @@ class OpenedModel {
   Tokens prompt(const std::string& text) const { return run_ ? run_->prompt(text) : prompt_of(tokenizer(), text); }
   const Tokenizer& tokenizer() const { return run_ ? run_->tokenizer() : *tokenizers_.target; }
   std::int64_t context();  ///< The context length, in tokens.
-  /// Returns -1 if there is no end token.
-  std::int32_t end_token() const { return run_ ? run_->end_token() : tokenizer().end(); }
+  Tokens end_tokens() const { return run_ ? run_->end_tokens() : tokenizer().ends(); }
+  /// Returns the sampling that a folder asks for: see published_sampling.
+  Sampling sampling(const Sampling& otherwise) const {
+    return run_ ? otherwise : published_sampling(folder_, otherwise);
+  }
 
   // For Use::pairs:
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
@@ -57,6 +59,7 @@ class OpenedModel {
   void open_run(Use use, const std::string& path, const std::string& checkpoint, const InferenceArguments& inference,
                 std::int64_t threads, const std::shared_ptr<Communicator>& communicator);
   void open(Use use, const ModelFolder& folder, const InferenceArguments& inference, std::int64_t threads);
+  std::string folder_;  // "" for a run
   std::optional<Run> run_;
   std::optional<Model> model_;
   std::optional<Searcher> searcher_;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "choices.hpp"
+#include "contains.hpp"
 #include "sampler.hpp"
 #include "xtape/decode.hpp"
 
@@ -48,7 +49,7 @@ class Chooser {
     row.all.push_back(sampler_.draw(logits, made, row.stream));
     const bool enough = static_cast<std::int64_t>(made) + 1 >= options_.tokens;
     const bool asked = each_ && each_(row.number, row.all.back());
-    row.done = enough || asked || row.all.back() == options_.end_token;
+    row.done = enough || asked || contains(options_.end_tokens, row.all.back());
   }
 
   /// If the row is longer than the context, drops its oldest tokens and returns true. A prompt keeps as many tokens as

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "contains.hpp"
 #include "sentence_search.hpp"
 #include "thread_count.hpp"
 #include "threads.hpp"
@@ -47,7 +48,7 @@ class BatchSearch {
   BatchSearch(Predictor& predictor, const SearchOptions& options)
       : predictor_(predictor), options_(options), beam_(static_cast<std::size_t>(options.beam_size)) {
     for (const std::int32_t token : {options.pad, options.start})
-      if (token != options.end) never_.push_back(token);
+      if (!contains(options.ends, token)) never_.push_back(token);
   }
 
   std::vector<std::vector<Hypothesis>> run(const std::vector<Tokens>& sources, const std::vector<std::size_t>& batch) {
@@ -94,9 +95,10 @@ class BatchSearch {
       if (sentence.done()) continue;
       for (const Running& each : sentence.running()) rows.push_back(static_cast<std::int64_t>(slot * beam_ + each.row));
     }
-    // At most one choice of a row is the end token. The other choices fill the beam even if all hypotheses come from
-    // one row.
-    decode::likeliest(logits, rows, options_.beam_size + 1, never_, predictor_.threads(), choices_);
+    // At most `ends.size()` choices of a row are end tokens. The other choices fill the beam even if all hypotheses
+    // come from one row.
+    decode::likeliest(logits, rows, options_.beam_size + std::ssize(options_.ends), never_, predictor_.threads(),
+                      choices_);
     const std::vector<ScoredToken>* choices = choices_.data();
     for (const std::size_t index : present_) {
       SentenceSearch& sentence = sentences_[index];

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "choices.hpp"
+#include "contains.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape::decode {
@@ -45,8 +46,8 @@ class SentenceSearch {
       if (next.size() == static_cast<std::size_t>(options_->beam_size)) break;
       const Running& parent = running_[candidate.parent];
       Running grown{parent.tokens, candidate.log_probability, parent.row};
-      if (candidate.token == options_->end) {
-        finish(std::move(grown.tokens), candidate.log_probability);
+      if (contains(options_->ends, candidate.token)) {
+        finish(std::move(grown.tokens), candidate);
         continue;
       }
       grown.tokens.push_back(candidate.token);
@@ -101,9 +102,10 @@ class SentenceSearch {
   }
 
   /// Adds a finished hypothesis. Keeps only the n_best best hypotheses.
-  void finish(Tokens tokens, double log_probability) {
+  void finish(Tokens tokens, const Candidate& last) {
     ++ended_;
-    Hypothesis made{std::move(tokens), log_probability, score(log_probability, length_ + 1), true};
+    Hypothesis made{std::move(tokens), last.log_probability, score(last.log_probability, length_ + 1), true,
+                    last.token};
     finished_.insert(std::upper_bound(finished_.begin(), finished_.end(), made, better), std::move(made));
     if (finished_.size() > static_cast<std::size_t>(options_->n_best)) finished_.pop_back();
   }

@@ -1,6 +1,7 @@
 #include "added_tokens.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "published_json.hpp"
 #include "unicode.hpp"
@@ -68,17 +69,40 @@ void AddedTokens::cut(std::string_view text, const std::function<void(std::strin
   if (done < text.size()) visit(text.substr(done), -1);
 }
 
-AddedToken read_added_token(const JsonNode& node) {
+AddedToken read_added_token(const JsonNode& node, std::int32_t token) {
   AddedToken added;
-  added.token = read_token(node.at("id"));
+  added.token = token;
   added.content = node.at("content").text();
   if (added.content.empty()) node.at("content").fail("the text of an added token must not be empty");
   added.special = flag_of(node, "special", false);
   added.found = !added.special;
+  added.normalized = flag_of(node, "normalized", !added.special);
   added.single_word = flag_of(node, "single_word", false);
   added.left = flag_of(node, "lstrip", false);
   added.right = flag_of(node, "rstrip", false);
   return added;
+}
+
+Json json_of(const AddedToken& added) {
+  return {{"id", added.token},
+          {"content", added.content},
+          {"special", added.special},
+          {"normalized", added.normalized},
+          {"single_word", added.single_word},
+          {"lstrip", added.left},
+          {"rstrip", added.right}};
+}
+
+void check_added(const AddedToken& added, std::int32_t known, const std::string& piece) {
+  const std::string said =
+      "the added token " + Json(added.content).dump() + " has the number " + std::to_string(added.token);
+  if (added.content.empty()) throw Error(said + ", but no text");
+  if (added.token < 0 || added.token >= most_pieces)
+    throw Error(said + "; the numbers are 0 to " + std::to_string(most_pieces - 1));
+  if (known >= 0 && known != added.token)
+    throw Error(said + ", but the vocabulary has it as number " + std::to_string(known));
+  if (!piece.empty() && piece != added.content)
+    throw Error(said + ", but the vocabulary has this number for " + Json(piece).dump());
 }
 
 }  // namespace xtape

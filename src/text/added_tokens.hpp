@@ -1,11 +1,9 @@
-/// Tokens that a tokenizer.json adds to the vocabulary of its model. The tokenizer finds them in texts.
+/// Tokens that a folder adds to the vocabulary of its tokenizer. The tokenizer finds them in texts.
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "json_text.hpp"
@@ -14,16 +12,6 @@
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {
-
-struct AddedToken {
-  std::string content;
-  std::int32_t token;
-  bool special = false;      ///< Whether decoding leaves the token out.
-  bool found = true;         ///< Whether the token is found in texts. If not, its text is ordinary text.
-  bool single_word = false;  ///< Whether it is found only where no letter or digit is next to it.
-  bool left = false;         ///< Whether a match includes the white space before it.
-  bool right = false;        ///< Whether a match includes the white space after it.
-};
 
 /// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.
 class AddedTokens {
@@ -37,6 +25,14 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
 };
 
-AddedToken read_added_token(const JsonNode& node);
+/// Reads the entry of an added token, whose number is `token`.
+AddedToken read_added_token(const JsonNode& node, std::int32_t token);
+/// Returns the entry, with its number.
+Json json_of(const AddedToken& added);
+
+/// Throws Error if the token contradicts a vocabulary, which gives the number `known` (-1: none) to the text of the
+/// token, and the text `piece` ("": none) to its number. Throws Error if the token has no text, or its number is out of
+/// range.
+void check_added(const AddedToken& added, std::int32_t known, const std::string& piece);
 
 }  // namespace xtape

@@ -11,22 +11,25 @@
 namespace xtape {
 
 namespace {
-/// Applies `each` to every character of a text and returns the concatenated results.
+/// Applies `each` to every character of a text and returns the concatenated results. See Normalizer for `first`.
 template <class Each>
-std::string by_character(const std::string& text, const Each& each) {
+std::string by_character(const std::string& text, bool& first, const Each& each) {
   std::string result;
   result.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) each(result, next_character(text, at));
+  for (std::size_t at = 0; at < text.size();) {
+    each(result, next_character(text, at));
+    first = first && !result.empty();
+  }
   return result;
 }
 
-std::string without(const std::string& text, bool (*removed)(char32_t)) {
-  return by_character(text, [&](std::string& result, char32_t character) {
+std::string without(const std::string& text, bool& first, bool (*removed)(char32_t)) {
+  return by_character(text, first, [&](std::string& result, char32_t character) {
     if (!removed(character)) append_character(result, character);
   });
 }
 
-std::string stripped(const std::string& text, bool left, bool right) {
+std::string stripped(const std::string& text, bool& first, bool left, bool right) {
   std::size_t begin = text.size(), end = 0;  // the range without white space at the ends
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t here = at;
@@ -37,12 +40,13 @@ std::string stripped(const std::string& text, bool left, bool right) {
   if (begin >= end) return left || right ? "" : text;
   if (!left) begin = 0;
   if (!right) end = text.size();
+  first = first && begin == 0;
   return text.substr(begin, end - begin);
 }
 
 /// Removes control characters, and replaces each white-space character by a space.
-std::string cleaned(const std::string& text) {
-  return by_character(text, [](std::string& result, char32_t c) {
+std::string cleaned(const std::string& text, bool& first) {
+  return by_character(text, first, [](std::string& result, char32_t c) {
     const bool line = c == '\t' || c == '\n' || c == '\r';
     if (c == 0 || c == replacement_character || (!line && is_other(c))) return;
     append_character(result, is_white_space(c) ? U' ' : c);
@@ -56,8 +60,8 @@ bool is_chinese(char32_t c) {
          (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
 
-std::string spaced_chinese(const std::string& text) {
-  return by_character(text, [](std::string& result, char32_t character) {
+std::string spaced_chinese(const std::string& text, bool& first) {
+  return by_character(text, first, [](std::string& result, char32_t character) {
     const bool apart = is_chinese(character);
     if (apart) result += ' ';
     append_character(result, character);
@@ -65,8 +69,18 @@ std::string spaced_chinese(const std::string& text) {
   });
 }
 
-std::string in_lower_case(const std::string& text) {
-  return by_character(text, append_lower_case);
+std::string in_lower_case(const std::string& text, bool& first) {
+  return by_character(text, first, append_lower_case);
+}
+
+/// Replaces the matches of a pattern. A replacement stems from the last character of its match.
+std::string replaced(const std::string& text, bool& first, const WordPattern& pattern, const std::string& with) {
+  std::string result;
+  pattern.cut(text, [&](const Span& span) {
+    result += span.matched ? with : text.substr(span.begin, span.end - span.begin);
+    if (span.matched && span.begin == 0 && span.end > (with.empty() ? 0 : character_length(text, 0))) first = false;
+  });
+  return result;
 }
 
 void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
@@ -74,8 +88,8 @@ void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
   if (flag_of(node, "clean_text", true)) all.emplace_back(cleaned);
   if (flag_of(node, "handle_chinese_chars", true)) all.emplace_back(spaced_chinese);
   if (flag_of(node, "strip_accents", lower))
-    all.emplace_back([](const std::string& text) {
-      return without(normal_form(text, {false, false}), is_nonspacing_mark);
+    all.emplace_back([](const std::string& text, bool& first) {
+      return without(normal_form(text, {false, false}), first, is_nonspacing_mark);
     });
   if (lower) all.emplace_back(in_lower_case);
 }
@@ -83,7 +97,7 @@ void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
 void add(std::vector<Normalizer>& all, const JsonNode& node) {
   const std::string& type = node.at("type").text();
   const auto form = [&](bool compatible, bool composed) {
-    all.emplace_back([=](const std::string& text) { return normal_form(text, {compatible, composed}); });
+    all.emplace_back([=](const std::string& text, bool&) { return normal_form(text, {compatible, composed}); });
   };
   if (type == "NFC") return form(false, true);
   if (type == "NFD") return form(false, false);
@@ -91,22 +105,23 @@ void add(std::vector<Normalizer>& all, const JsonNode& node) {
   if (type == "NFKD") return form(true, false);
   if (type == "Lowercase") return void(all.emplace_back(in_lower_case));
   if (type == "StripAccents")
-    return void(all.emplace_back([](const std::string& text) { return without(text, is_mark); }));
+    return void(all.emplace_back([](const std::string& text, bool& first) { return without(text, first, is_mark); }));
   if (type == "BertNormalizer") return add_bert(all, node);
   if (type == "Strip") {
     const bool left = flag_of(node, "strip_left", true), right = flag_of(node, "strip_right", true);
-    all.emplace_back([=](const std::string& text) { return stripped(text, left, right); });
+    all.emplace_back([=](const std::string& text, bool& first) { return stripped(text, first, left, right); });
   } else if (type == "Replace") {
     all.emplace_back([pattern = read_pattern(node.at("pattern")), with = node.at("content").text()](
-                         const std::string& text) { return pattern.replaced(text, with); });
+                         const std::string& text, bool& first) { return replaced(text, first, pattern, with); });
   } else if (type == "Prepend") {
-    all.emplace_back(
-        [first = node.at("prepend").text()](const std::string& text) { return text.empty() ? text : first + text; });
+    all.emplace_back([start = node.at("prepend").text()](const std::string& text, bool&) {
+      return text.empty() ? text : start + text;
+    });
   } else if (type == "Precompiled") {
     const JsonNode map = node.at("precompiled_charsmap");
     if (map.is_null() || map.text().empty()) return;
     const auto charsmap = at_node(map, [&] { return std::make_shared<const Charsmap>(map.text()); });
-    all.emplace_back([charsmap](const std::string& text) { return charsmap->applied(text); });
+    all.emplace_back([charsmap](const std::string& text, bool&) { return charsmap->applied(text); });
   } else {
     refuse_type(node, "the normalizer",
                 "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, "

@@ -9,8 +9,9 @@
 
 namespace xtape {
 
-/// Converts one UTF-8 text to another.
-using Normalizer = std::function<std::string(const std::string&)>;
+/// Converts one UTF-8 text to another. Sets `first` to false if the new text begins with a character that does not stem
+/// from the first character of the old text.
+using Normalizer = std::function<std::string(const std::string&, bool& first)>;
 
 /// Returns the normalizers of the entry "normalizer" in the order of their application. Throws FileError at an
 /// unsupported normalizer.

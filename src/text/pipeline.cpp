@@ -22,45 +22,58 @@ Pipeline::Pipeline(const JsonNode& json) {
     between_ = " ";
   }
   if (!is_unset(json, "added_tokens"))
-    for (const JsonNode& each : json.at("added_tokens").elements()) {
-      AddedToken token = read_added_token(each);
-      const bool normalized = flag_of(each, "normalized", !token.special);
-      add(token, normalized);
-    }
+    for (const JsonNode& each : json.at("added_tokens").elements())
+      at_node(each, [&] { add(read_added_token(each, read_token(each.at("id")))); });
+  find_added();
   if (!is_unset(json, "post_processor"))
     templates_ = read_templates(json.at("post_processor"), [&](const std::string& text) { return token_of(text); });
 }
 
-Pipeline::Pipeline(std::unique_ptr<WordModel> model)
-    : words_(PreTokenizers::gpt2()), model_(std::move(model)), decoders_{byte_decoder()} {}
+Pipeline::Pipeline(std::unique_ptr<WordModel> model, bool prefix_space)
+    : words_(PreTokenizers::gpt2(prefix_space)), model_(std::move(model)), decoders_{byte_decoder()} {}
 
-void Pipeline::add(const AddedToken& token, bool normalized) {
-  added_.emplace(token.token, token);
-  added_tokens_.emplace(token.content, token.token);
-  if (normalized && !normalizers_.empty()) {
-    if (const std::string text = normal(token.content); !text.empty()) in_normal_.add(text, token);
-  } else {
-    (normalized ? in_normal_ : in_text_).add(token.content, token);
+Pipeline Pipeline::with(const std::vector<AddedToken>& tokens) const {
+  Pipeline more = *this;
+  for (const AddedToken& token : tokens) more.add(token);
+  more.find_added();
+  return more;
+}
+
+void Pipeline::add(const AddedToken& token) {
+  check_added(token, token_of(token.content), piece(token.token));
+  added_.insert_or_assign(token.token, token);
+  added_tokens_.insert_or_assign(token.content, token.token);
+}
+
+void Pipeline::find_added() {
+  in_text_ = in_normal_ = AddedTokens();
+  for (const auto& each : added_) {
+    const AddedToken& token = each.second;
+    bool first = true;
+    if (!token.normalized)
+      in_text_.add(token.content, token);
+    else if (const std::string text = normal(token.content, first); !text.empty())
+      in_normal_.add(text, token);
   }
 }
 
-std::string Pipeline::normal(std::string text) const {
-  for (const Normalizer& normalizer : normalizers_) text = normalizer(text);
+std::string Pipeline::normal(std::string text, bool& first) const {
+  for (const Normalizer& normalizer : normalizers_) text = normalizer(text, first);
   return text;
 }
 
 Tokens Pipeline::encode(const std::string& text) const {
   if (!words_.by_bytes() || !normalizers_.empty()) check_utf8(text);
   // If another thread is using the shared cache, this call uses its own instead of waiting.
-  const std::unique_lock<std::mutex> lock(seen_mutex_, std::try_to_lock);
+  const std::unique_lock<std::mutex> lock(seen_.mutex, std::try_to_lock);
   WordCache own;
-  WordCache& cache = lock ? seen_ : own;
+  WordCache& cache = lock ? seen_.words : own;
   Tokens tokens;
   in_text_.cut(text, [&](std::string_view part, std::int32_t token) {
     if (token >= 0) return tokens.push_back(token);
-    const bool first = part.data() == text.data();
+    bool first = part.data() == text.data();
     std::string normalized;
-    if (!normalizers_.empty()) part = normalized = normal(std::string(part));
+    if (!normalizers_.empty()) part = normalized = normal(std::string(part), first);
     in_normal_.cut(part, [&](std::string_view words, std::int32_t found) {
       if (found >= 0) return tokens.push_back(found);
       append(tokens, words, first && words.data() == part.data(), cache);

@@ -22,11 +22,11 @@ class Pipeline {
   /// Reads the text of a tokenizer.json. Throws FileError at an unsupported entry.
   explicit Pipeline(const JsonNode& json);
   /// Creates GPT-2's pipeline, which splits words by GPT-2's pattern and decodes to bytes.
-  explicit Pipeline(std::unique_ptr<WordModel> model);
+  Pipeline(std::unique_ptr<WordModel> model, bool prefix_space);
 
-  /// Adds a token. If `normalized` is true, the pipeline also normalises the text of the token, and finds it in
-  /// normalised texts.
-  void add(const AddedToken& token, bool normalized = false);
+  /// Returns the same pipeline with more tokens. A token with the text of an earlier one replaces it. If `normalized`
+  /// is true, the pipeline also normalises the text of the token. Throws Error if a token contradicts the vocabulary.
+  Pipeline with(const std::vector<AddedToken>& tokens) const;
   Tokens encode(const std::string& text) const;
   std::string decode(const Tokens& tokens) const;
   /// Returns the piece of a token, or "" if it has none.
@@ -37,20 +37,28 @@ class Pipeline {
   const Templates& templates() const { return templates_; }
 
  private:
-  std::string normal(std::string text) const;
+  /// The words that were encoded before. Each pipeline has its own.
+  struct Seen {
+    Seen() = default;
+    Seen(const Seen&) {}
+    std::mutex mutex;
+    WordCache words;
+  };
+  void add(const AddedToken& token);
+  void find_added();  // to be called after the last `add`
+  std::string normal(std::string text, bool& first) const;
   void append(Tokens& tokens, std::string_view text, bool first, WordCache& cache) const;
 
   std::vector<Normalizer> normalizers_;
   PreTokenizers words_;
-  std::unique_ptr<WordModel> model_;
+  std::shared_ptr<const WordModel> model_;
   std::vector<Decoder> decoders_;
   std::string between_;                       // inserted between the pieces of a decoded text
   AddedTokens in_text_, in_normal_;           // found before and after normalisation, respectively
   std::map<std::int32_t, AddedToken> added_;  // by token
   TextMap<std::int32_t> added_tokens_;        // by content
   Templates templates_;
-  mutable std::mutex seen_mutex_;
-  mutable WordCache seen_;
+  mutable Seen seen_;
 };
 
 }  // namespace xtape

@@ -97,8 +97,9 @@ PreTokenizers::PreTokenizers(const JsonNode& node) {
   }
 }
 
-PreTokenizers PreTokenizers::gpt2() {
+PreTokenizers PreTokenizers::gpt2(bool prefix_space) {
   PreTokenizers steps;
+  if (prefix_space) steps.steps_.push_back(std::make_shared<Respelling>(" ", "always"));
   steps.split(WordPattern::gpt2());
   steps.by_bytes_ = true;
   return steps;

@@ -15,7 +15,7 @@ namespace xtape {
 
 struct Word {
   std::string_view text;  // not empty
-  bool first;             // whether it is at the beginning of the whole text
+  bool first;             // whether it begins with the first character of the whole text
 };
 using TakesWord = std::function<void(const Word&)>;
 
@@ -32,7 +32,7 @@ class PreTokenizers {
   PreTokenizers() = default;
   /// Reads the entry "pre_tokenizer". Throws FileError at an unsupported entry.
   explicit PreTokenizers(const JsonNode& node);
-  static PreTokenizers gpt2();
+  static PreTokenizers gpt2(bool prefix_space);
 
   void words(const Word& text, const TakesWord& take) const { from(0, text, take); }
   /// Returns whether words consist of bytes, which need not be UTF-8. The vocabulary then consists of byte symbols

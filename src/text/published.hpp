@@ -28,9 +28,8 @@ PublishedTokens read_published(const JsonNode& node);
 /// Returns the text to show for a token without a piece.
 std::string unnamed_piece(std::int32_t token);
 
-/// Reads the tokenizer of a folder from tokenizer.model, spiece.model, tokenizer.json or vocab.txt. Returns null if the
-/// folder has none of these files. If `target` is true, the tokenizer is for the text that a decoder produces. Such a
-/// text starts with the decoder's start token.
+/// Reads the tokenizer of a folder: see load_tokenizer. If `target` is true, the tokenizer is for the text that a
+/// decoder produces. Such a text starts with the decoder's start token.
 std::unique_ptr<Tokenizer> published_tokenizer(const std::string& folder, bool target);
 
 }  // namespace xtape

@@ -68,16 +68,14 @@ struct PublishedTokenizer::Data {
                        {"kind", "gpt2"},
                        {"pieces", size},
                        {"end_in_text", options.end_in_text},
+                       {"prefix_space", options.prefix_space},
                        {"vocab_crc32", crc32_of(files[0].bytes)},
                        {"merges_crc32", crc32_of(files[1].bytes)}};
-    const std::shared_ptr<Data> data(new Data{json, std::move(files), Pipeline(std::move(pairs)), end});
-    AddedToken token;
-    token.content = end_of_text;
-    token.token = end;
-    token.special = true;
-    token.found = options.end_in_text;
-    if (end >= 0) data->pipeline.add(token);
-    return data;
+    const Pipeline pipeline(std::move(pairs), options.prefix_space);
+    std::vector<AddedToken> added;
+    if (end >= 0)
+      added.push_back({.content = end_of_text, .token = end, .special = true, .found = options.end_in_text});
+    return std::shared_ptr<const Data>(new Data{json, std::move(files), pipeline.with(added), end});
   }
 };
 
@@ -94,6 +92,10 @@ Gpt2Tokenizer::Gpt2Tokenizer(const std::string& vocabulary, const std::string& m
 PublishedTokenizer PublishedTokenizer::with_tokens(const PublishedTokens& published) const {
   PublishedTokenizer tokenizer = *this;
   tokenizer.published_ = published;
+  tokenizer.is_published_ = true;
+  const Data& data = held(data_);
+  if (!published.added.empty())
+    tokenizer.data_.reset(new Data{data.json, data.files, data.pipeline.with(published.added), data.end});
   return tokenizer;
 }
 
@@ -148,7 +150,7 @@ std::int32_t PublishedTokenizer::template_end() const {
 
 std::string PublishedTokenizer::to_json() const {
   Json json = held(data_).json;
-  if (json.contains("published")) json["published"] = json_of(published_);
+  if (is_published_ || json.contains("published")) json["published"] = json_of(published_);
   return json.dump(2) + "\n";
 }
 

@@ -2,8 +2,10 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "added_tokens.hpp"
 #include "crc32.hpp"
 #include "held.hpp"
 #include "published.hpp"
@@ -161,10 +163,43 @@ SentencePieceTokenizer::SentencePieceTokenizer(const std::string& model) : model
   processor_ = std::move(processor);
 }
 
+/// The tokens that a folder adds to the pieces.
+struct SentencePieceTokenizer::Added {
+  AddedTokens in_text;
+  std::map<std::int32_t, AddedToken> by_token;
+  TextMap<std::int32_t> by_content;
+  SentencePieceProcessor inside;  // the same model for a text after an added token: adds and removes no spaces
+
+  explicit Added(const std::string& model) {
+    // In the format of the model, a later value of a field replaces an earlier one. These bytes are the field
+    // normalizer_spec with add_dummy_prefix and remove_extra_whitespaces set to false.
+    check(inside.LoadFromSerializedProto(model + std::string("\x1a\x04\x18\x00\x20\x00", 6)));
+  }
+  const AddedToken* find(std::int32_t token) const {
+    const auto found = by_token.find(token);
+    return found == by_token.end() ? nullptr : &found->second;
+  }
+};
+
 SentencePieceTokenizer SentencePieceTokenizer::with_tokens(const PublishedTokens& published) const {
   SentencePieceTokenizer tokenizer = *this;
   tokenizer.published_ = published;
   tokenizer.is_published_ = true;
+  if (published.added.empty()) return tokenizer;
+  const auto added = std::make_shared<Added>(model_);
+  for (const AddedToken& token : published.added) {
+    const auto content = added->by_content.find(token.content);
+    const AddedToken* same = added->find(token.token);
+    check_added(token, content != added->by_content.end() ? content->second : token_of(token.content),
+                same != nullptr ? same->content : "");
+    added->by_content.insert_or_assign(token.content, token.token);
+    added->by_token.insert_or_assign(token.token, token);
+  }
+  for (const auto& each : added->by_token) {
+    added->in_text.add(each.second.content, each.second);
+    tokenizer.published_.size = std::max(tokenizer.published_.size, std::int64_t{each.first} + 1);
+  }
+  tokenizer.added_ = added;
   return tokenizer;
 }
 
@@ -175,18 +210,42 @@ std::int64_t SentencePieceTokenizer::size() const {
 Tokens SentencePieceTokenizer::encode(const std::string& text) const {
   check_utf8(text);
   Tokens tokens;
-  check(held(processor_).Encode(text, &tokens));
+  if (!added_) {
+    check(held(processor_).Encode(text, &tokens));
+    return tokens;
+  }
+  added_->in_text.cut(text, [&](std::string_view part, std::int32_t token) {
+    Tokens made = {token};
+    const bool begins = published_.spaced || part.data() == text.data();
+    if (token < 0) check((begins ? *processor_ : added_->inside).Encode(part, &made));
+    tokens.insert(tokens.end(), made.begin(), made.end());
+  });
   return tokens;
 }
 
 std::string SentencePieceTokenizer::decode(const Tokens& tokens) const {
-  Tokens written;  // the tokens that have a piece
+  const SentencePieceProcessor& processor = held(processor_);
+  std::string text;
+  Tokens written;  // the tokens after the last added token that have a piece
+  bool inside = false;
+  const auto write = [&] {
+    std::string part;
+    check((inside ? added_->inside : processor).Decode(written, &part));
+    text += part;
+    written.clear();
+  };
   for (const std::int32_t token : tokens) {
     check_token(token);
-    if (token < held(processor_).GetPieceSize()) written.push_back(token);
+    const AddedToken* added = added_ ? added_->find(token) : nullptr;
+    if (added != nullptr && !added->special) {
+      write();
+      text += added->content;
+      inside = true;
+    } else if (added == nullptr && token < processor.GetPieceSize()) {
+      written.push_back(token);
+    }
   }
-  std::string text;
-  check(held(processor_).Decode(written, &text));
+  write();
   return text;
 }
 
@@ -195,8 +254,10 @@ std::vector<std::string> SentencePieceTokenizer::pieces(const Tokens& tokens) co
   pieces.reserve(tokens.size());
   for (const std::int32_t token : tokens) {
     check_token(token);
-    pieces.push_back(token < held(processor_).GetPieceSize() ? held(processor_).IdToPiece(token)
-                                                             : unnamed_piece(token));
+    const AddedToken* added = added_ ? added_->find(token) : nullptr;
+    pieces.push_back(added != nullptr                          ? added->content
+                     : token < held(processor_).GetPieceSize() ? held(processor_).IdToPiece(token)
+                                                               : unnamed_piece(token));
   }
   return pieces;
 }
@@ -213,10 +274,15 @@ std::int32_t SentencePieceTokenizer::start() const {
 std::int32_t SentencePieceTokenizer::end() const {
   return is_published_ ? published_.end : held(processor_).eos_id();
 }
+Tokens SentencePieceTokenizer::ends() const {
+  return published_.ends.empty() ? Tokenizer::ends() : published_.ends;
+}
 bool SentencePieceTokenizer::begins() const {
   return published_.begins;
 }
 std::int32_t SentencePieceTokenizer::token_of(const std::string& piece) const {
+  if (added_)
+    if (const auto found = added_->by_content.find(piece); found != added_->by_content.end()) return found->second;
   const int token = held(processor_).PieceToId(piece);  // the unknown token if the piece does not exist
   return held(processor_).IdToPiece(token) == piece ? token : -1;
 }

@@ -6,6 +6,7 @@
 #include "files.hpp"
 #include "json_text.hpp"
 #include "published.hpp"
+#include "published_json.hpp"
 #include "special_tokens.hpp"
 #include "xtape/tokenizers.hpp"
 
@@ -71,15 +72,13 @@ std::unique_ptr<Tokenizer> sentencepiece_tokenizer(const JsonNode& json, const s
   }
 }
 
-std::unique_ptr<Tokenizer> gpt2_tokenizer(const fs::path& directory, const Gpt2Options& options) {
-  return std::make_unique<Gpt2Tokenizer>((directory / "vocab.json").string(), (directory / "merges.txt").string(),
-                                         options);
-}
-
 std::unique_ptr<Tokenizer> gpt2_tokenizer(const JsonNode& json, const std::string& path) {
   for (const auto& [key, name] : {std::pair{"vocab_crc32", "vocab.json"}, {"merges_crc32", "merges.txt"}})
     saved_file(beside(path, name), json.at(key), path);
-  return gpt2_tokenizer(fs::path(path).parent_path(), {json.at("end_in_text").flag()});
+  const Gpt2Tokenizer plain(beside(path, "vocab.json"), beside(path, "merges.txt"),
+                            {json.at("end_in_text").flag(), flag_of(json, "prefix_space", false)});
+  if (!json.has("published")) return std::make_unique<Gpt2Tokenizer>(plain);
+  return std::make_unique<PublishedTokenizer>(plain.with_tokens(read_published(json.at("published"))));
 }
 
 std::unique_ptr<Tokenizer> published_tokenizer_of(const JsonNode& json, const std::string& path) {
@@ -87,22 +86,6 @@ std::unique_ptr<Tokenizer> published_tokenizer_of(const JsonNode& json, const st
   const std::string text = saved_file(file, json.at("file").at("crc32"), path);
   const PublishedTokens published = read_published(json.at("published"));
   return std::make_unique<PublishedTokenizer>(PublishedTokenizer(text, file).with_tokens(published));
-}
-
-/// Returns the tokenizer of a model folder in the format of the Hugging Face Hub.
-std::unique_ptr<Tokenizer> folder_tokenizer(const std::string& folder, bool target) {
-  const auto path = [&](const char* name) { return (fs::path(folder) / name).string(); };
-  const bool two_files = path_exists(path("vocab.json")) || path_exists(path("merges.txt"));
-  // A tokenizer.json of the format of the Hugging Face Hub takes precedence over the two files, because it may have
-  // another word pattern. The JSON of a tokenizer that xtape saved may have the same file name, but has no "model".
-  const bool says_more =
-      two_files && path_exists(path("tokenizer.json")) &&
-      JsonNode(read_file(path("tokenizer.json")), path("tokenizer.json"), JsonErrors::file).has("model");
-  if (two_files && !says_more) return gpt2_tokenizer(fs::path(folder), Gpt2Options{});
-  if (auto tokenizer = published_tokenizer(folder, target)) return tokenizer;
-  throw FileError(folder +
-                  " has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or "
-                  "tokenizer.json, or vocab.txt");
 }
 
 }  // namespace
@@ -141,7 +124,7 @@ void save_tokenizer(const Tokenizer& tokenizer, const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
-  if (is_folder(path)) return folder_tokenizer(path, false);
+  if (is_folder(path)) return published_tokenizer(path, false);
   const JsonNode json(read_file(path), path + " is not a tokenizer", JsonErrors::file);
   const std::string& kind = json.at("kind").text();
   try {
@@ -161,7 +144,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> load_target_tokenizer(const std::string& folder) {
-  return folder_tokenizer(folder, true);
+  return published_tokenizer(folder, true);
 }
 
 }  // namespace xtape

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "contains.hpp"
 #include "shared_work.hpp"
 #include "xtape/bleu.hpp"
 
@@ -23,12 +24,18 @@ Tokens prompt_tokens(const Recipe& recipe, const Tokenizer& tokenizer, const std
   return tokens;
 }
 
+Tokens end_tokens(const Tokenizer& tokenizer) {
+  Tokens all = tokenizer.ends();
+  if (tokenizer.end() >= 0 && !contains(all, tokenizer.end())) all.push_back(tokenizer.end());
+  return all;
+}
+
 std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tokenizer& tokenizer,
                                    const PairTexts& answers, std::int64_t columns, ranks::RankGroup& group,
                                    const std::function<void()>& between) {
   GenerateOptions options;
   options.sampling.temperature = 0;
-  options.end_token = tokenizer.end();
+  options.end_tokens = end_tokens(tokenizer);
   options.context = columns;
   options.batch_size = 64;
   options.tokens = 0;
@@ -44,7 +51,10 @@ std::vector<std::string> continued(const Recipe& recipe, Model& model, const Tok
     return false;
   };
   std::vector<std::string> made;
-  for (const Tokens& tokens : generate_batch(model, prompts, options, each)) made.push_back(tokenizer.decode(tokens));
+  for (Tokens& tokens : generate_batch(model, prompts, options, each)) {
+    if (!tokens.empty() && contains(options.end_tokens, tokens.back())) tokens.pop_back();
+    made.push_back(tokenizer.decode(tokens));
+  }
   return work.gather(made);
 }
 

@@ -76,6 +76,10 @@ std::int32_t Run::end_token() const {
   return recipe().data.has_rows() ? tokenizer().end() : -1;
 }
 
+Tokens Run::end_tokens() const {
+  return recipe().data.has_rows() ? train::end_tokens(tokenizer()) : Tokens();
+}
+
 namespace {
 /// Waits until a folder that rank 0 has created is visible on this rank. Network file systems can take a moment.
 void wait_for(const std::string& directory, const ranks::RankGroup& group) {

@@ -47,7 +47,9 @@ std::vector<Translation> Run::Data::translate(const std::vector<std::string>& li
   if (!searcher) searcher.emplace(*model);
   const Hyper& hyper = model->hyper();
   const std::int64_t positions = hyper.has("max_positions") ? hyper.integer("max_positions") : 0;
-  return train::translate(*searcher, tokenizers, lines, options, positions, group);
+  SearchOptions ended = options;
+  ended.ends = train::end_tokens(*tokenizers.target);
+  return train::translate(*searcher, tokenizers, lines, ended, positions, group);
 }
 
 void Run::Data::return_memory() {

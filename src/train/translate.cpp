@@ -19,6 +19,7 @@ std::string packed(const std::vector<Hypothesis>& hypotheses) {
     bytes.add(each.log_probability);
     bytes.add(each.score);
     bytes.add(each.finished);
+    bytes.add(each.end);
   }
   return bytes.bytes();
 }
@@ -33,6 +34,7 @@ std::vector<Hypothesis> unpacked(const std::string& text) {
     each.log_probability = bytes.take<double>();
     each.score = bytes.take<double>();
     each.finished = bytes.take<bool>();
+    each.end = bytes.take<std::int32_t>();
   }
   return hypotheses;
 }
@@ -60,10 +62,9 @@ std::vector<std::vector<Hypothesis>> search_together(const std::vector<Tokens>& 
 }  // namespace
 
 std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokenizers,
-                                   const std::vector<std::string>& lines, SearchOptions options,
-                                   std::int64_t positions, ranks::RankGroup& group) {
+                                   const std::vector<std::string>& lines, SearchOptions options, std::int64_t positions,
+                                   ranks::RankGroup& group) {
   options.start = tokenizers.target->start();
-  options.end = tokenizers.target->end();
   options.pad = tokenizers.source->pad();
   if (positions > 0) options.max_length = std::min(options.max_length, positions);
   const std::size_t frame = source_of(*tokenizers.source, "").size();  // number of tokens of an empty line
@@ -84,13 +85,12 @@ std::vector<Translation> translate(Searcher& searcher, const Tokenizers& tokeniz
       translations[i].problem = error.what();
     }
   }
-  const auto found = search_together(sources, options.batch_size, group, [&](const std::vector<Tokens>& here) {
-    return searcher.search(here, options);
-  });
+  const auto found = search_together(sources, options.batch_size, group,
+                                     [&](const std::vector<Tokens>& here) { return searcher.search(here, options); });
   for (std::size_t i = 0; i < found.size(); ++i)
     for (const Hypothesis& each : found[i]) {
       Tokens produced = each.tokens;
-      if (each.finished) produced.push_back(options.end);
+      if (each.finished) produced.push_back(each.end);
       translations[places[i]].candidates.push_back(
           {tokenizers.target->decode(each.tokens), std::move(produced), each.score, each.log_probability});
     }

@@ -82,13 +82,38 @@ holds "the export has the tokenizer.json" cmp -s trained-nested/tokenizer.json "
 holds "the export has the tokenizer.model" cmp -s trained-flat/tokenizer.model "$llama/flat/tokenizer.model"
 holds "nested keys stay nested" grep -q '"rope_parameters"' trained-nested/config.json
 holds "flat keys stay flat" grep -q '^  "rope_theta": 300.0' trained-flat/config.json
-mkdir queries && cp "$source"/tests/golden/qwen3/* "$llama"/nested/tokenizer* queries
+mkdir queries && cp "$source"/tests/golden/qwen3/{config.json,model.safetensors} "$llama"/nested/tokenizer* queries
 expect 0 "^a stitch in time" "" generate queries --prompt "a stitch in time" --tokens 5 --temperature 0
 expect 2 "" "has a model that continues texts: use xtape generate" translate "$llama/flat"
 mkdir odd && cp "$llama"/flat/* odd && sed -i 's/"mlp_bias"/"sliding_window": 7, "mlp_bias"/' odd/config.json
 expect 0 "parameters" "^warning: odd/config.json has a key that .*llama.json does not know.*: 'sliding_window'$" show odd
 rm odd/tokenizer.model
-expect 2 "" "odd has no tokenizer: it needs vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json" generate odd --prompt a --tokens 1
+expect 2 "" "odd has no tokenizer: it needs tokenizer.json, tokenizer.model, spiece.model, vocab.json and merges.txt, or vocab.txt" generate odd --prompt a --tokens 1
+
+# Files beside the weights: what ends a text, how to sample, what is not read, and what is not used.
+mkdir aside && cp "$llama"/flat/* aside
+free=$("$xtape" generate aside --prompt "a stitch" --tokens 8 --temperature 0 | tr '\0' 0)
+printf '{"eos_token_id": [2, %s], "do_sample": false, "repetition_penalty": 1.3, "num_beams": 1}' "$(seq -s, 3 339)" >aside/generation_config.json
+expect 0 "^a stitch$" "^warning: aside/generation_config.json has a key that xtape does not know and ignores: 'repetition_penalty'$" \
+  generate aside --prompt "a stitch" --tokens 8
+holds "many texts end there, too" same "$(printf 'a stitch\na stitch')" \
+  "$("$xtape" generate aside --prompt "a stitch" --num-samples 2 --tokens 8 2>/dev/null)"
+drawn() { "$xtape" generate aside --prompt "a stitch" --tokens 8 --seed 5 "$@" | tr '\0' 0; }
+for sampling in '"do_sample": false' '"top_k": 1' '"top_p": 1e-9'; do
+  echo "{$sampling}" >aside/generation_config.json
+  holds "sampling is that of the file: $sampling" same "$free" "$(drawn)"
+done
+holds "options come before the file" [ "$free" != "$(drawn --temperature 9 --top-p 1)" ]
+printf '{"top_p": 2}' >aside/generation_config.json
+expect 2 "" "aside/generation_config.json, line 1: \"top_p\" must be above 0" generate aside --prompt a --tokens 1
+rm aside/generation_config.json
+touch aside/README.md aside/training_args.bin aside/rules.json aside/other.safetensors
+expect 0 "parameters" "^warning: aside has files that are not read: 'other.safetensors', 'rules.json'$" show aside
+printf '{"<new>": %s}' "$(("$("$xtape" show aside 2>/dev/null | sed -n 's/.*vocab_size = \([0-9]*\).*/\1/p' | head -1)" + 1))" >aside/added_tokens.json
+holds "an added token is read both ways" same "a<new>b" "$(echo "a<new>b" | "$xtape" tokenize aside | "$xtape" tokenize aside --detokenize)"
+expect 0 "no use for these tensors of the folder: bert.embeddings.position_ids, bert.pooler.dense.bias, bert.pooler.dense.weight, cls.seq_relationship.bias, cls.seq_relationship.weight$" "" \
+  check "$source/tests/golden/encoders/old"
+expect 0 "no mistake found" "" check "$folders/tiny"
 
 # BERT that classifies, with sentencepiece's tokens.
 cp -r "$source/tests/golden/encoders/classes" bert && cp "$source"/tests/golden/t5/relu/{spiece.model,tokenizer_config.json} bert

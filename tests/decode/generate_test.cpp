@@ -82,16 +82,21 @@ TEST_CASE("a generated token allocates nothing, neither greedy nor drawn" * need
   }
 }
 
-TEST_CASE("generation ends at the end token and where the caller says") {
+TEST_CASE("generation ends at each of the end tokens and where the caller says") {
   Model model = small::made(small::decoder);
   GenerateOptions options;
   options.tokens = 30;
   const Tokens whole = generate(model, {3}, options);
-  options.end_token = whole[4];
-  const Tokens ended = generate(model, {3}, options);
-  CHECK(ended.back() == whole[4]);
-  CHECK(ended.size() <= 5);
-  options.end_token = -1;
+  const auto first_of = [&](const Tokens& ends) {
+    return std::find_first_of(whole.begin(), whole.end(), ends.begin(), ends.end()) - whole.begin();
+  };
+  for (const Tokens& ends : {Tokens{whole[4]}, Tokens{99, whole[4]}, Tokens{whole[4], whole[2], whole[6]}}) {
+    options.end_tokens = ends;
+    const Tokens ended = generate(model, {3}, options);
+    CHECK(ended == Tokens(whole.begin(), whole.begin() + first_of(ends) + 1));
+    CHECK(ended.size() <= 5);
+  }
+  options.end_tokens = {};
   int count = 0;
   options.each = [&](std::int32_t) { return ++count == 7; };
   CHECK(generate(model, {3}, options).size() == 7);
@@ -113,7 +118,7 @@ TEST_CASE("prompts of different lengths in one batch are continued as each is by
         options.tokens = 30;
         options.context = context;
         options.sampling.seed = 4;
-        options.end_token = 7;  // some rows end early
+        options.end_tokens = {7, 11};  // some rows end early
         options.samples = samples;
         options.batch_size = batch_size;
         const std::vector<Tokens> together = generate_batch(model, prompts, options);

@@ -25,7 +25,7 @@ inline std::vector<double> log_softmax(const std::vector<double>& logits) {
 inline double scored(xtape::Model& model, const xtape::Tokens& source, const xtape::Hypothesis& hypothesis,
                      const xtape::SearchOptions& options) {
   std::vector<std::int64_t> targets(hypothesis.tokens.begin(), hypothesis.tokens.end());
-  if (hypothesis.finished) targets.push_back(options.end);
+  if (hypothesis.finished) targets.push_back(hypothesis.end);
   std::vector<std::int64_t> tokens = {options.start};
   tokens.insert(tokens.end(), targets.begin(), targets.end() - 1);
   const auto logits = all_logits(model, tokens, {source.begin(), source.end()});
@@ -43,6 +43,7 @@ inline void check_equal(const std::vector<std::vector<xtape::Hypothesis>>& a,
     for (std::size_t k = 0; k < a[i].size(); ++k) {
       CHECK(a[i][k].tokens == b[i][k].tokens);
       CHECK(a[i][k].finished == b[i][k].finished);
+      CHECK(a[i][k].end == b[i][k].end);
       CHECK(std::abs(a[i][k].score - b[i][k].score) < tolerance);
       CHECK(std::abs(a[i][k].log_probability - b[i][k].log_probability) < tolerance);
     }

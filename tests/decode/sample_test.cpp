@@ -5,7 +5,9 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <tuple>
 
+#include "folders.hpp"
 #include "sampler.hpp"
 #include "xtape/decode.hpp"
 
@@ -142,4 +144,23 @@ TEST_CASE("sampling refuses what it cannot do") {
   CHECK_THROWS_AS(sample({0, infinity}, {}, 0), Error);
   CHECK_THROWS_AS(sample({-infinity, -infinity}, {}, 0), Error);
   CHECK_THROWS_AS(sample({}, {}, 0), Error);
+}
+
+TEST_CASE("the sampling of a folder is that of its generation_config.json, and otherwise what the caller says") {
+  const test::Folder folder;
+  const Sampling otherwise = {.temperature = 0.25, .top_k = 7, .top_p = 0.75, .seed = 9};
+  const auto read = [&](const std::string& text) {
+    folder.write("generation_config.json", text);
+    const Sampling sampling = published_sampling(folder.path(), otherwise);
+    CHECK(sampling.seed == 9);
+    return std::tuple(sampling.temperature, sampling.top_k, sampling.top_p);
+  };
+  CHECK(published_sampling(folder.path(), otherwise).top_k == 7);
+  CHECK(read("{}") == std::tuple(0.25, 7, 0.75));
+  CHECK(read(R"({"temperature": 0.5, "top_k": null})") == std::tuple(0.5, 7, 0.75));
+  CHECK(read(R"({"do_sample": true, "top_k": 3, "top_p": 0.5})") == std::tuple(0.25, 3, 0.5));
+  CHECK(read(R"({"do_sample": false, "temperature": 0.5, "top_p": 1})") == std::tuple(0.0, 7, 1.0));
+  for (const char* wrong : {R"({"temperature": -1})", R"({"temperature": NaN})", R"({"top_k": 0.5})", R"({"top_p": 0})",
+                            R"({"top_p": 1.5})", R"({"do_sample": 1})", "[]", ""})
+    CHECK_THROWS_WITH_AS(read(wrong), doctest::Contains("generation_config.json"), FileError);
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "contains.hpp"
 #include "hypotheses.hpp"
 #include "small_models.hpp"
 #include "whole.hpp"
@@ -25,12 +26,14 @@ void enumerate(Model& model, const Tokens& source, const SearchOptions& options,
                std::vector<Hypothesis>& all) {
   const std::vector<double> next = next_of(model, source, target, options.start);
   const auto length = static_cast<std::int64_t>(target.size()) + 1;
-  const double ended = so_far + next[static_cast<std::size_t>(options.end)];
-  all.push_back({target, ended, ended / penalty_of(options.length_penalty, options.alpha, length), true});
+  for (const std::int32_t end : options.ends) {
+    const double ended = so_far + next[static_cast<std::size_t>(end)];
+    all.push_back({target, ended, ended / penalty_of(options.length_penalty, options.alpha, length), true, end});
+  }
   if (length == options.max_length) return;
   for (std::size_t token = 0; token < next.size(); ++token) {
     const auto each = static_cast<std::int32_t>(token);
-    if (each == options.end || each == options.start || each == options.pad) continue;
+    if (contains(options.ends, each) || each == options.start || each == options.pad) continue;
     Tokens longer = target;
     longer.push_back(each);
     enumerate(model, source, options, longer, so_far + next[token], all);
@@ -41,24 +44,26 @@ const std::vector<Tokens> inputs_of_search = {
     {3, 4, 5}, {6}, {5, 3, 3, 6, 4, 4, 5, 6, 3, 5}, {4, 6, 3, 3, 5, 4, 6}, {3, 3}, {6, 5, 4, 3}};
 }  // namespace
 
-TEST_CASE("a beam wide enough finds the best of all targets, under every penalty") {
+TEST_CASE("a beam wide enough finds the best of all targets, under every penalty, with one end token or two") {
   Model model = small::made(small::translator, {{"vocab_size", "6"}});
-  for (const LengthPenalty penalty : {LengthPenalty::none, LengthPenalty::wu, LengthPenalty::power})
-    for (const double alpha : {0.7, 1.5, -0.5}) {
-      SearchOptions options;
-      options.length_penalty = penalty;
-      options.alpha = alpha;
-      options.max_length = 4;
-      options.beam_size = 27;
-      options.n_best = 5;
-      const Tokens source = {3, 5, 4};
-      std::vector<Hypothesis> all;
-      enumerate(model, source, options, {}, 0, all);
-      REQUIRE(all.size() == 1 + 3 + 9 + 27);
-      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
-      all.resize(5);
-      small::check_equal(search(model, {source}, options), {all}, 1e-12);
-    }
+  for (const Tokens& ends : {Tokens{3}, Tokens{5, 3}})
+    for (const LengthPenalty penalty : {LengthPenalty::none, LengthPenalty::wu, LengthPenalty::power})
+      for (const double alpha : {0.7, 1.5, -0.5}) {
+        SearchOptions options;
+        options.ends = ends;
+        options.length_penalty = penalty;
+        options.alpha = alpha;
+        options.max_length = 4;
+        options.beam_size = 27;
+        options.n_best = 5;
+        const Tokens source = {3, 5, 4};
+        std::vector<Hypothesis> all;
+        enumerate(model, source, options, {}, 0, all);
+        REQUIRE(all.size() == (ends.size() == 1 ? 1 + 3 + 9 + 27 : 2 * (1 + 2 + 4 + 8)));
+        std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });
+        all.resize(5);
+        small::check_equal(search(model, {source}, options), {all}, 1e-12);
+      }
 }
 
 TEST_CASE("with caches and without, in one batch and one by one: the same hypotheses") {
@@ -97,7 +102,7 @@ TEST_CASE("a beam of one is greedy") {
       std::vector<double> next = next_of(model, inputs_of_search[i], target, options.start);
       next[0] = next[1] = -1e300;
       const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
-      finished = best == options.end;
+      finished = best == options.ends[0];
       if (!finished) target.push_back(best);
     }
     REQUIRE(found[i].size() == 1);

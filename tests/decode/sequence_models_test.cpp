@@ -27,7 +27,7 @@ SearchOptions options_for(std::int64_t beam) {
   options.beam_size = options.n_best = beam;
   options.length_penalty = LengthPenalty::wu;
   options.max_length = 8;
-  options.end = 5;
+  options.ends = {5};
   return options;
 }
 }  // namespace

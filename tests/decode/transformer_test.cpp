@@ -70,7 +70,7 @@ SearchOptions search_options(std::int64_t beam) {
   options.beam_size = options.n_best = beam;
   options.length_penalty = LengthPenalty::wu;
   options.max_length = 10;
-  options.end = 20;  // a token that these models like
+  options.ends = {20};  // a token that these models like
   return options;
 }
 }  // namespace
@@ -142,7 +142,7 @@ TEST_CASE("a Transformer's beam of one is the most likely token after another") 
         auto next = small::all_logits(model, tokens, {sentences[i].begin(), sentences[i].end()})[place];
         next[static_cast<std::size_t>(options.pad)] = next[static_cast<std::size_t>(options.start)] = -1e300;
         const auto best = static_cast<std::int32_t>(std::max_element(next.begin(), next.end()) - next.begin());
-        finished = best == options.end;
+        finished = best == options.ends[0];
         if (!finished) target.push_back(best);
         if (place + 1 < 10) tokens[place + 1] = best;
       }

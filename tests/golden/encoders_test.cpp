@@ -5,6 +5,7 @@
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
 
 using namespace xtape;
 using test::Folder;
@@ -90,6 +91,38 @@ TEST_CASE("BERT in a folder: loss and every gradient, with rules and without") {
         CHECK(test::worst(test::weighted_sums(numbers(player.view(recorded.gradients[i]))),
                           encoder.expected_numbers("grad." + recorded.weights[i].name)) < 1e-11);
       }
+    }
+}
+
+TEST_CASE("BERT in a folder: the words have the bias of their decoder if the file has one, tied or not") {
+  const Encoder& words = with_heads[1];
+  const std::vector<double> before =
+      numbers(words.open().play("logits", {{"tokens", words.expected("tokens")}})[0].value);
+  const Store stored = load_arrays(words.folder() + "/model.safetensors");
+  const Array& bias = stored.at("cls.predictions.bias");
+  for (const bool tied : {true, false})
+    for (const bool both : {true, false}) {
+      const Folder folder(words.folder()), again;
+      auto config = nlohmann::json::parse(std::ifstream(folder / "config.json"));
+      config["tie_word_embeddings"] = tied;
+      folder.write("config.json", config.dump());
+      Store arrays;
+      for (const Store::Entry& entry : stored)
+        if (both || entry.name != "cls.predictions.bias") arrays.add(entry.name, Array(entry.value));
+      Array moved = bias.clone();
+      for (std::int64_t i = 0; i < moved.count(); ++i) moved.as<float>()[i] += 3;
+      arrays.add("cls.predictions.decoder.bias", std::move(moved));
+      if (!tied)
+        arrays.add("cls.predictions.decoder.weight", Array(stored.at("bert.embeddings.word_embeddings.weight")));
+      save_arrays(folder / "model.safetensors", arrays);
+      save_hugging_face(words.open(Dtype::float64, folder.path()), again.path(), folder.path());
+      for (const std::string& path : {folder.path(), again.path()}) {
+        Model model = words.open(Dtype::float64, path);
+        std::vector<double> after = numbers(model.play("logits", {{"tokens", words.expected("tokens")}})[0].value);
+        for (double& each : after) each -= 3;
+        CHECK(test::worst(after, before) < 1e-6);
+      }
+      CHECK(load_arrays(again / "model.safetensors").find("cls.predictions.decoder.bias") != nullptr);
     }
 }
 

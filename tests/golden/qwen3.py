@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes qwen3/: a tiny random Qwen3 as transformers saves it, and what it computes.
 
-expected.safetensors has, computed by transformers in float64 on that file: tokens, targets, logits of the last two places,
+qwen3_expected.safetensors has, computed by transformers in float64 on that file: tokens, targets, logits of the last two places,
 loss, some gradients (grad.NAME), and 20 tokens of greedy continuation of the first eight tokens.
 
 qwen3.py --check PROGRAM has the program xtape write the folder again (xtape export) and compares what transformers finds
@@ -52,7 +52,7 @@ def main():
         for _ in range(20):
             text = torch.cat([text, model(text).logits[:, -1:].argmax(-1)], 1)
     weights = dict(model.model.named_parameters())
-    save(os.path.join(FOLDER, "expected.safetensors"),
+    save(FOLDER + "_expected.safetensors",
          {"tokens": tokens, "targets": targets, "logits": logits[:, -2:].detach(), "loss": loss.detach(),
           "continuation": text[0, 8:], **{"grad." + name: weights[name].grad for name in GRADIENTS}})
 

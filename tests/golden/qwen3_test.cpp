@@ -17,7 +17,7 @@ const std::string qwen3 = source_root() + "/tests/golden/qwen3";
 const std::string definition = source_root() + "/models/qwen3.json";
 
 Array expected(const std::string& name) {
-  static const Store arrays = test::golden("qwen3/expected.safetensors");
+  static const Store arrays = test::golden("qwen3_expected.safetensors");
   return Array(arrays.at(name));
 }
 

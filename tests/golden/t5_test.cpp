@@ -7,6 +7,7 @@
 #include "whole.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
 
 using namespace xtape;
 using test::Folder;
@@ -65,6 +66,32 @@ TEST_CASE("T5 in a folder: logits of a padded batch, in either dtype") {
   CHECK(gated.weights().find("lm_head.weight") != nullptr);
 }
 
+TEST_CASE("T5 in a folder: copies of the table of words are read, and must be equal") {
+  const T5& t5 = both_t5[0];
+  const Store stored = load_arrays(t5_folders + t5.name + "/model.safetensors");
+  const auto with = [&](const std::vector<std::pair<std::string, double>>& copies, bool shared) {
+    const Folder folder(t5_folders + t5.name);
+    Store arrays;
+    for (const Store::Entry& entry : stored)
+      if (shared || entry.name != "shared.weight") arrays.add(entry.name, Array(entry.value));
+    for (const auto& [name, more] : copies) {
+      Array copy = stored.at("shared.weight").clone();
+      copy.as<float>()[3] += static_cast<float>(more);
+      arrays.add(name, std::move(copy));
+    }
+    save_arrays(folder / "model.safetensors", arrays);
+    return t5.difference(t5.open(Dtype::float64, folder.path()));
+  };
+  const std::string encoder = "encoder.embed_tokens.weight", decoder = "decoder.embed_tokens.weight";
+  CHECK(with({{encoder, 0}, {decoder, 0}}, true) < 1e-12);
+  CHECK(with({{encoder, 0}, {decoder, 0}}, false) < 1e-12);
+  CHECK(with({{decoder, 0}}, false) < 1e-12);
+  CHECK_THROWS_WITH_AS(with({{encoder, 1}}, true), doctest::Contains("one weight of the definition, and they differ"),
+                       FileError);
+  CHECK_THROWS_WITH_AS(with({{encoder, 1}, {decoder, 0}}, false), doctest::Contains("'decoder.embed_tokens.weight'"),
+                       FileError);
+}
+
 TEST_CASE("T5 in a folder: loss and gradients, with rules and without") {
   const std::vector<std::pair<const char*, const char*>> names{
       {"table.weight", "shared.weight"},
@@ -101,7 +128,7 @@ TEST_CASE("T5 in a folder: greedy continuations, with caches and without, in bat
     Model model = t5.open();
     SearchOptions options;
     options.start = options.pad = 0;
-    options.end = classes;  // no token: nothing ends before its greatest length
+    options.ends = {static_cast<std::int32_t>(classes)};  // no token: nothing ends before its greatest length
     options.max_length = 20;
     const std::vector<Tokens> sources{t5.row("source", 0, source_length), t5.row("source", 1, source_length - 9)};
     const auto found = search(model, sources, options);

@@ -176,12 +176,13 @@ TEST_CASE("a list of a config becomes a tuple, and the reverse") {
   CHECK(text(Model::parse(quoting.definition_text()), "sizes") == text(quoting, "sizes"));
   config["layer_types"] = {"full_attention", "chunked"};
   small.put(config);
-  CHECK_THROWS_WITH_AS(small.open(),
-                       Contains("'layer_types' is \"chunked\"; the definition supports sliding_attention, full_attention"),
-                       DefinitionError);
+  CHECK_THROWS_WITH_AS(
+      small.open(), Contains("'layer_types' is \"chunked\"; the definition supports sliding_attention, full_attention"),
+      DefinitionError);
   config["layer_types"] = {{1}};
   small.put(config);
-  CHECK_THROWS_WITH_AS(small.open(), Contains("an element of 'layer_types' is a number, a flag or a text"), DefinitionError);
+  CHECK_THROWS_WITH_AS(small.open(), Contains("an element of 'layer_types' is a number, a flag or a text"),
+                       DefinitionError);
 }
 
 TEST_CASE("null in a config is a value: that of the entry's values, or an error") {
@@ -327,6 +328,29 @@ TEST_CASE("keys that nobody knows are named in one warning, and what says nothin
   CHECK(warnings()[0] == small.folder / "config.json" + " has keys that " + small.definition +
                              " does not know and ignores: 'rope_parameters.beta_fast', "
                              "'sliding_window', 'other'");
+}
+
+TEST_CASE("files that are not read and keys of generation that are not known are named, others are not") {
+  const Small small(least());
+  const auto warnings = [&] { return hugging_face_warnings(small.folder.path(), small.definition); };
+  for (const char* name : {"README.md", "LICENSE", ".gitattributes", "pytorch_model.bin", "training_args.bin", "a.py",
+                           "tokenizer.model", "added_tokens.json", "vocab.txt", "onnx/model.json", "picture.png"})
+    small.folder.write(name, "");
+  small.folder.write("generation_config.json",
+                     R"({"eos_token_id": [1, 2], "temperature": 0.5, "do_sample": true, "repetition_penalty": 1.0,
+                         "num_beams": 1, "typical_p": null, "no_repeat_ngram_size": 0, "_from_model_config": true})");
+  CHECK(warnings().empty());
+  small.folder.write("generation_config.json", R"({"num_beams": 4, "min_p": 0.1, "top_k": 50})");
+  small.folder.write("rules.json", "{}");
+  REQUIRE(warnings().size() == 2);
+  CHECK(warnings()[0] == small.folder / "generation_config.json" +
+                             " has keys that xtape does not know and ignores: 'num_beams', 'min_p'");
+  CHECK(warnings()[1] == small.folder.path() + " has a file that is not read: 'rules.json'");
+  small.folder.write("model-00001-of-00002.safetensors", "");  // beside model.safetensors, which is read
+  CHECK(warnings()[1] ==
+        small.folder.path() + " has files that are not read: 'model-00001-of-00002.safetensors', 'rules.json'");
+  small.folder.write("generation_config.json", "{");
+  CHECK_THROWS_WITH_AS(warnings(), doctest::Contains("generation_config.json, line 1"), FileError);
 }
 
 TEST_CASE("weights have other names in folders, there and back") {

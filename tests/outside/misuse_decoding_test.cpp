@@ -123,6 +123,7 @@ std::vector<Row> rows_of_decoding(World& w) {
        [] {
          sample({0, 1}, {.top_p = NAN}, 0);
        }},
+      {"published_sampling", "no such folder", "", [] { CHECK(published_sampling("/nowhere").top_k == 0); }},
       {"sampling_probabilities", "no logits", "no logit is finite", [] { sampling_probabilities({}, {}); }},
       {"sampling_probabilities", "a negative top_k", "top_k must be",
        [] { sampling_probabilities({1}, {.top_k = -1}); }},
@@ -167,7 +168,9 @@ std::vector<Row> rows_of_decoding(World& w) {
       {"search", "no factor", "length_factor must be", searched([](SearchOptions& o) { o.length_factor = NAN; })},
       {"search", "a huge factor", "", searched([](SearchOptions& o) { o.length_factor = 1e300; })},
       {"search", "a start out of the vocabulary", "take: index 99", searched([](SearchOptions& o) { o.start = 99; })},
-      {"search", "an end out of the vocabulary", "", searched([](SearchOptions& o) { o.end = 99; })},
+      {"search", "an end out of the vocabulary", "", searched([](SearchOptions& o) {
+         o.ends = {99, -1};
+       })},
       {"search", "a negative pad", "take: index -9", searched([](SearchOptions& o) { o.pad = -9; })},
       {"search", "no source", "", [&w] { CHECK_THROWS_AS(search(w.model, {{1}}, {}), Error); }},
       {"Searcher::search", "moved", gone,

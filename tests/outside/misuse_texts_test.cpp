@@ -75,6 +75,7 @@ void add_tokenizer(std::vector<Row>& rows, const std::string& name, const std::f
   after("decode", "outside the vocabulary", [](const T& t) { t.decode({5}); });
   after("start", "", [](const T& t) { t.start(); });
   after("end", "", [](const T& t) { t.end(); });
+  after("ends", "", [](const T& t) { t.ends(); });
   after("pad", "", [](const T& t) { t.pad(); });
   after("unknown", "", [](const T& t) { t.unknown(); });
   after("pieces", "outside the vocabulary", [](const T& t) { t.pieces({5}); });
@@ -128,6 +129,10 @@ std::vector<Row> rows_of_tokenizers(World& w) {
        [&w] { CHECK(w.pieces().with_tokens({.size = -1}).size() == 24); }},
       {"SentencePieceTokenizer::with_tokens", "more tokens than pieces", "",
        [&w] { w.pieces().with_tokens({.size = 99}).decode({98}); }},
+      {"SentencePieceTokenizer::with_tokens", "a negative token", "the numbers are 0 to",
+       [&w] { w.pieces().with_tokens({.added = {{.content = "new", .token = -1}}}); }},
+      {"SentencePieceTokenizer::with_tokens", "two tokens of one number", "has this number for \"old\"",
+       [&w] { w.pieces().with_tokens({.added = {{.content = "old", .token = 50}, {.content = "new", .token = 50}}}); }},
       {"Gpt2Tokenizer::Gpt2Tokenizer", "no such file", "/nowhere", [&w] { Gpt2Tokenizer("/nowhere", w.merges()); }},
       {"Gpt2Tokenizer::Gpt2Tokenizer", "bytes missing", "vocab.json",
        [&w] { Gpt2Tokenizer(w.vocabulary(), w.merges()); }},
@@ -154,6 +159,10 @@ std::vector<Row> rows_of_tokenizers(World& w) {
          w.pairs.in_template({"a", "b", "c"});
        }},
       {"PublishedTokenizer::with_tokens", "moved", gone, [&w] { moved_from(w.pairs).with_tokens({}).size(); }},
+      {"PublishedTokenizer::with_tokens", "a token without a text", "but no text",
+       [&w] { w.pairs.with_tokens({.added = {{.content = "", .token = 900}}}); }},
+      {"PublishedTokenizer::with_tokens", "a huge token", "the numbers are 0 to",
+       [&w] { w.pairs.with_tokens({.added = {{.content = "new", .token = INT32_MAX}}}); }},
       {"load_tokenizer", "no such file", "/nowhere", [] { load_tokenizer("/nowhere"); }},
       {"load_tokenizer", "an empty folder", "has no tokenizer", [&w] { load_tokenizer(w.folder.path()); }},
       {"load_target_tokenizer", "an empty folder", "has no tokenizer",
@@ -165,9 +174,9 @@ std::vector<Row> rows_of_tokenizers(World& w) {
   add_tokenizer<CharacterTokenizer>(rows, "CharacterTokenizer", [&w] { return w.characters; }, {"size"});
   add_tokenizer<WordTokenizer>(rows, "WordTokenizer", [&w] { return w.words; }, {"size"});
   add_tokenizer<SentencePieceTokenizer>(rows, "SentencePieceTokenizer", [&w] { return w.pieces(); }, {});
-  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); }, {"start", "end", "pad", "unknown"});
+  add_tokenizer<Gpt2Tokenizer>(rows, "Gpt2Tokenizer", [&w] { return w.gpt2(); }, {"start", "end", "ends", "pad", "unknown"});
   add_tokenizer<PublishedTokenizer>(rows, "PublishedTokenizer", [&w] { return w.pairs; },
-                                    {"start", "end", "pad", "unknown"});
+                                    {"start", "end", "ends", "pad", "unknown"});
   return rows;
 }
 
@@ -443,6 +452,7 @@ TEST_CASE("the table has every function of tokenizers, texts and batches that ca
                                  "Tokenizer::unknown",
                                  "Tokenizer::start",
                                  "Tokenizer::end",
+                                 "Tokenizer::ends",
                                  "Tokenizer::begins",
                                  "Tokenizer::to_json",
                                  "Tokenizer::files",

@@ -244,6 +244,7 @@ std::vector<Row> rows_of_trainers(World& w) {
       {"Run::batches", "moved", gone, [=] { static_cast<void>(run()->batches()); }},
       {"Run::columns", "moved", gone, [=] { static_cast<void>(run()->columns()); }},
       {"Run::end_token", "moved", gone, [=] { static_cast<void>(run()->end_token()); }},
+      {"Run::end_tokens", "moved", gone, [=] { static_cast<void>(run()->end_tokens()); }},
       {"Run::prompt", "not in the vocabulary", "'x'", [&w] { w.run().prompt("x"); }},
       {"Run::prompt", "moved", gone, [=] { run()->prompt("a"); }},
       {"Run::trainer", "moved", gone, [=] { static_cast<void>(run()->trainer()); }},
@@ -300,6 +301,6 @@ TEST_CASE("misuse of training is an Error, or works as the table says") {
 
 TEST_CASE("the table has every function of training that can be misused") {
   check_complete<World>(rows_of_all, {"optim.hpp", "step.hpp", "trainer.hpp", "recipe.hpp", "train.hpp"},
-                                {"Objective::results", "Objective::function"}, 40);
+                        {"Objective::results", "Objective::function"}, 40);
 }
 }  // namespace misuse::training

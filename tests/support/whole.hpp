@@ -27,7 +27,8 @@ inline xtape::Tokens generate(xtape::Model& model, const xtape::Tokens& prompt, 
                               std::uint64_t stream = 0) {
   xtape::decode::Sampler sampler(options.sampling);
   xtape::Tokens made, seen = prompt;
-  while (static_cast<std::int64_t>(made.size()) < options.tokens && (made.empty() || made.back() != options.end_token)) {
+  while (static_cast<std::int64_t>(made.size()) < options.tokens &&
+         (made.empty() || !xtape::contains(options.end_tokens, made.back()))) {
     const std::int64_t most = made.empty() ? options.context : std::max<std::int64_t>(1, options.context / 2);
     if (static_cast<std::int64_t>(seen.size()) > options.context) seen.erase(seen.begin(), seen.end() - most);
     const xtape::Array logits = next_logits(model, seen);
@@ -44,7 +45,7 @@ inline std::vector<std::vector<xtape::Hypothesis>> search(xtape::Model& model,
                                                           const xtape::SearchOptions& options) {
   std::vector<std::int32_t> never;
   for (const std::int32_t token : {options.pad, options.start})
-    if (token != options.end) never.push_back(token);
+    if (!xtape::contains(options.ends, token)) never.push_back(token);
   std::vector<std::vector<xtape::Hypothesis>> found;
   for (const xtape::Tokens& source : sources) {
     xtape::decode::SentenceSearch sentence(options, static_cast<std::int64_t>(source.size()));
@@ -53,7 +54,8 @@ inline std::vector<std::vector<xtape::Hypothesis>> search(xtape::Model& model,
       for (const xtape::decode::Running& each : sentence.running()) {
         xtape::Tokens tokens{options.start};
         tokens.insert(tokens.end(), each.tokens.begin(), each.tokens.end());
-        xtape::decode::likeliest(next_logits(model, tokens, source), {0}, options.beam_size + 1, never, 1, of_one);
+        xtape::decode::likeliest(next_logits(model, tokens, source), {0}, options.beam_size + std::ssize(options.ends),
+                                 never, 1, of_one);
         choices.push_back(of_one[0]);
       }
       sentence.advance(choices.data());

@@ -124,9 +124,9 @@ TEST_CASE("special tokens are read from a folder's files") {
 
 TEST_CASE("the error for a folder without a tokenizer names the files that were tried") {
   const Folder folder;
-  CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()),
-                       Contains("vocab.json and merges.txt, or tokenizer.model, spiece.model or tokenizer.json"),
-                       FileError);
+  CHECK_THROWS_WITH_AS(
+      load_tokenizer(folder.path()),
+      Contains("tokenizer.json, tokenizer.model, spiece.model, vocab.json and merges.txt, or vocab.txt"), FileError);
   folder.write("tokenizer.model", "no model");
   CHECK_THROWS_WITH_AS(load_tokenizer(folder.path()), Contains("tokenizer.model: these 8 bytes are not"), FileError);
 }

@@ -1,6 +1,8 @@
 // Runs on documents: each text is a row.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "source_root.hpp"
 #include "tiny.hpp"
 #include "xtape/decode.hpp"
@@ -36,6 +38,7 @@ TEST_CASE("a run on padded texts learns them, including their ends") {
   Run run = Run::create(Recipe::load(directory.write("recipe.json", documents_recipe)), directory / "run");
   CHECK(run.batches().epoch_batches() == 2);  // the first 8 of 11 texts, without the long one
   CHECK(run.end_token() == run.tokenizer().end());
+  CHECK(run.end_tokens() == Tokens{run.end_token()});
   double first = 0, last = 0;
   Trainer::Callbacks callbacks;
   callbacks.evaluation = [&](const Evaluation& evaluation) {
@@ -49,7 +52,7 @@ TEST_CASE("a run on padded texts learns them, including their ends") {
   GenerateOptions options;
   options.tokens = 20;
   options.context = 23;
-  options.end_token = run.end_token();
+  options.end_tokens = run.end_tokens();
   options.sampling.temperature = 0;
   const Tokens prompt = run.prompt("no");
   CHECK(prompt.front() == run.tokenizer().start());
@@ -68,4 +71,23 @@ TEST_CASE("the recipe's settings of documents") {
   texts(directory);
   const Recipe all = Recipe::load(path, {{"data.split", "1"}});
   CHECK_THROWS_WITH_AS(Run::create(all, directory / "run"), "the validation split has no rows", Error);
+}
+
+TEST_CASE(
+    "a run with a folder's tokenizer ends generated texts at the folder's end tokens and at the end of its rows") {
+  const tiny::Directory directory;
+  texts(directory);
+  std::filesystem::create_directory(directory / "folder");
+  const std::string small = source_root() + "/tests/golden/gpt2_small/";
+  for (const std::string name : {"vocab.json", "merges.txt"})
+    directory.write("folder/" + name, read_text(small + name));
+  directory.write("folder/config.json", R"({"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": [2, 5]})");
+  directory.write("folder/generation_config.json", R"({"eos_token_id": [7, 9]})");
+  std::string recipe = documents_recipe;
+  recipe.replace(recipe.find("\"batch\""), 0,
+                 "\"tokenizer\": {\"kind\": \"saved\", \"path\": \"" + (directory / "folder") + "\"}, ");
+  const Run made = Run::create(Recipe::load(directory.write("recipe.json", recipe)), directory / "run");
+  CHECK(made.end_token() == 2);
+  CHECK(made.end_tokens() == Tokens{7, 9, 2});
+  CHECK(Run::open(directory / "run").end_tokens() == Tokens{7, 9, 2});
 }

@@ -16,7 +16,7 @@ double asked(Run& run, const std::vector<std::string>& lines) {
   GenerateOptions options;
   options.tokens = 5;
   options.context = run.columns();
-  options.end_token = run.end_token();
+  options.end_tokens = run.end_tokens();
   options.sampling.temperature = 0;
   double right = 0;
   for (const std::string& line : lines) {

@@ -62,7 +62,8 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   if (!check.unfit.empty()) return "nothing to play: 'logits' " + check.unfit;
   std::ostringstream said;
   said << "played 'logits' on " << check.rows << " rows of " << check.tokens << " tokens: pieces of "
-       << joined(check.pieces, [](std::int64_t piece) { return std::to_string(piece); }) << " tokens give the same as the whole (difference " << check.difference << ")";
+       << joined(check.pieces, [](std::int64_t piece) { return std::to_string(piece); })
+       << " tokens give the same as the whole (difference " << check.difference << ")";
   return said.str();
 }
 
@@ -97,7 +98,9 @@ void check(const CheckArguments& arguments) {
       return;
     }
   }
-  if (folder) model::check_hugging_face(folder->path, model_options(arguments.definition, false), folder->adapter);
+  std::vector<std::string> unused;
+  if (folder)
+    unused = model::check_hugging_face(folder->path, model_options(arguments.definition, false), folder->adapter);
   const Model model = load_model(arguments.definition, false);
   const NamedSizes given = sizes_of(arguments.with);
   check_sizes(model, given);
@@ -113,6 +116,9 @@ void check(const CheckArguments& arguments) {
   std::cout << path << ": " << model.functions().size() << " functions, " << grouped(model.parameter_count())
             << " parameters, no mistake found\n"
             << played << "\n";
+  if (!unused.empty())
+    std::cout << "the definition has no use for these tensors of the folder: "
+              << joined(unused, [](const std::string& name) { return name; }) << "\n";
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "commands.hpp"
+#include "contains.hpp"
 #include "lines.hpp"
 #include "opened_model.hpp"
 #include "run_options.hpp"
@@ -28,6 +30,8 @@ struct GenerateArguments {
   std::vector<std::string> stops;
   bool timings = false;
   InferenceArguments inference;
+  std::optional<double> temperature, top_p;
+  std::optional<std::int64_t> top_k;
   GenerateOptions options;
 };
 
@@ -86,7 +90,7 @@ void stream_one(OpenedModel& opened, const std::string& prompt, const Tokens& to
   print(prompt);
   arguments.options.each = [&](std::int32_t token) {
     timings.count();
-    print(stream.add(token));
+    if (!contains(arguments.options.end_tokens, token)) print(stream.add(token));
     return stream.stopped() || interrupted();
   };
   generate(opened.model(), tokens, arguments.options);
@@ -107,7 +111,7 @@ void print_many(OpenedModel& opened, const std::vector<std::string>& prompts, co
   generate_batch(opened.model(), tokens, arguments.options, [&](std::int64_t row, std::int32_t token) {
     timings.count();
     const auto i = static_cast<std::size_t>(row);
-    texts[i] += streams[i].add(token);
+    if (!contains(arguments.options.end_tokens, token)) texts[i] += streams[i].add(token);
     return streams[i].stopped() || interrupted();
   });
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -128,7 +132,12 @@ void generate_texts(GenerateArguments arguments) {
   timings.opened = milliseconds_since(program_start);
   const std::vector<Tokens> tokens = encoded(arguments, lines.size(), opened);
   arguments.options.context = opened.context();
-  arguments.options.end_token = opened.end_token();
+  arguments.options.end_tokens = opened.end_tokens();
+  Sampling& sampling = arguments.options.sampling;
+  sampling = as_wrong_input([&] { return opened.sampling(sampling); });
+  sampling.temperature = arguments.temperature.value_or(sampling.temperature);
+  sampling.top_k = arguments.top_k.value_or(sampling.top_k);
+  sampling.top_p = arguments.top_p.value_or(sampling.top_p);
   catch_interrupt();
   if (arguments.prompts.size() == 1 && arguments.options.samples == 1)
     stream_one(opened, arguments.prompts[0], tokens[0], arguments, timings);
@@ -163,15 +172,16 @@ void add_generate(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
-      ->add_option("--temperature", options.sampling.temperature, "Divides the logits; 0: take the most likely token")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--top-k", options.sampling.top_k, "Sample from the K most likely tokens; 0: from all")
-      ->capture_default_str()
+      ->add_option("--temperature", arguments->temperature,
+                   "Divides the logits; 0: take the most likely token (default: the folder's, or 1)")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--top-p", options.sampling.top_p, "Sample from the most likely tokens whose probabilities reach P")
-      ->capture_default_str()
+      ->add_option("--top-k", arguments->top_k,
+                   "Sample from the K most likely tokens; 0: from all (default: the folder's, or 0)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--top-p", arguments->top_p,
+                   "Sample from the most likely tokens whose probabilities reach P (default: the folder's, or 1)")
       ->check(CLI::Range(1e-9, 1.0));
   command->add_option("--seed", options.sampling.seed, "The seed of sampling")->capture_default_str();
   command->add_flag("--timings", arguments->timings, "Print timings to the standard error");

@@ -25,6 +25,12 @@ const char* const ignored_by_all =
     "tf_legacy_loss *_token_id tokenizer_class top_k top_p torch_dtype torchscript transformers.js_config "
     "transformers_version typical_p use_bfloat16 use_cache";
 
+/// Keys of generation_config.json that are read, or that do not change the tokens: the origin of the file, limits that
+/// callers give, and the outputs and the memory of a program.
+const char* const known_generation_keys =
+    "_* bos_token_id cache_config cache_implementation decoder_start_token_id do_sample eos_token_id max_length "
+    "max_new_tokens output_* pad_token_id return_* temperature top_k top_p transformers_version use_cache";
+
 /// Splits a key at its first dot. The second element is empty if there is no dot.
 std::pair<std::string, std::string> cut(const std::string& key) {
   const std::size_t dot = std::min(key.find('.'), key.size());
@@ -149,6 +155,16 @@ std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const 
   for (const auto& [key, value] : mapping.config) known.push_back(key);
   collect(mapping, known, config, "", unlisted);
   return unlisted;
+}
+
+std::vector<std::string> unlisted_generation_keys(const JsonNode& config) {
+  std::vector<std::string> keys;
+  for (const auto& [key, node] : config.entries()) {
+    const Json value = plain(node.json());
+    const bool neutral = is_off(value) || value == 0 || value == 1;  // 1 is a factor, or a number of beams
+    if (!neutral && !matches_any(key, words_in(known_generation_keys))) keys.push_back(key);
+  }
+  return keys;
 }
 
 }  // namespace xtape::model

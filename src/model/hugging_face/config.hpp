@@ -45,5 +45,7 @@ void erase_key(Json& config, const std::string& key);
 
 /// Returns the keys of a config that are not null, not mentioned in the mapping, and not ignored for every model.
 std::vector<std::string> unlisted_keys(const HuggingFaceMapping& mapping, const Json& config);
+/// Returns the keys of a generation_config.json that change what transformers generates, and are not read.
+std::vector<std::string> unlisted_generation_keys(const JsonNode& config);
 
 }  // namespace xtape::model

@@ -30,8 +30,18 @@ std::shared_ptr<const Definition> mapped_definition(const Model& model);
 void write_files(const std::string& folder, const std::string& config,
                  const std::function<void(const std::string& beside)>& fill);
 
+/// Returns the names of the files that a folder may have besides its config and its weights.
+const std::vector<std::string>& side_files();
+/// Returns the names of the files in a folder that are neither read nor known not to matter. Reads no files but
+/// model.safetensors.index.json. Throws FileError.
+std::vector<std::string> unread_files(const std::string& folder);
+/// The same for a folder of adapters.
+std::vector<std::string> unread_adapter_files(const std::string& folder);
+
 /// Throws the errors that open_hugging_face would throw. Reads only the names, shapes and dtypes of the weights.
-void check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter);
+/// Returns the names of the tensors that the definition does not use. A star stands for a number: "h.*.attn.bias (12)".
+std::vector<std::string> check_hugging_face(const std::string& folder, ModelOptions options,
+                                            const std::string& adapter);
 
 /// Like open_hugging_face, but with a definition given as text. Errors call the text `name`.
 Model open_hugging_face_with(const std::string& definition_text, const std::string& name, const std::string& folder,

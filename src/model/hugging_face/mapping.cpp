@@ -214,14 +214,25 @@ std::vector<std::string> renamed(const std::vector<std::string>& name, const std
 }  // namespace
 
 namespace {
-std::string replaced(const std::string& name, const std::vector<std::pair<std::string, std::string>>& pairs) {
-  std::vector<std::string> words = words_of(name);
-  for (const auto& [from, to] : pairs) words = renamed(words, words_of(from), words_of(to));
+std::string joined_words(const std::vector<std::string>& words) {
   std::string all = words[0];
   for (std::size_t i = 1; i < words.size(); ++i) all += "." + words[i];
   return all;
 }
+
+std::string replaced(const std::string& name, const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::vector<std::string> words = words_of(name);
+  for (const auto& [from, to] : pairs) words = renamed(words, words_of(from), words_of(to));
+  return joined_words(words);
+}
 }  // namespace
+
+std::string without_numbers(const std::string& tensor) {
+  std::vector<std::string> words = words_of(tensor);
+  for (std::string& word : words)
+    if (!word.empty() && word.find_first_not_of("0123456789") == std::string::npos) word = "*";
+  return joined_words(words);
+}
 
 std::string tensor_name(const HuggingFaceMapping& mapping, const std::string& weight) {
   return replaced(weight, mapping.names);

@@ -93,6 +93,9 @@ std::string numbered(const std::string& tensor, std::int64_t number);
 /// tensor_name.
 std::string present_name(const HuggingFaceMapping& mapping, const std::string& tensor);
 
+/// Returns the name with a star in place of each word that is a number.
+std::string without_numbers(const std::string& tensor);
+
 /// Returns whether `name` matches `pattern`. A star matches any number of characters other than dots: "h.*.attn.bias".
 bool matches(const std::string& name, const std::string& pattern);
 bool matches_any(const std::string& name, const std::vector<std::string>& patterns);

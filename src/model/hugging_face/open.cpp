@@ -1,6 +1,7 @@
 // Opens folders in the format of the Hugging Face Hub.
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "definition.hpp"
@@ -237,29 +238,33 @@ Model with_adapters_of(const Folder& opened, const ModelOptions& options) {
   }
 }
 
-/// Returns the model of an opened folder. The arguments are those of open_hugging_face. With `checks`, the shapes of
-/// weights that are not read are checked too.
+/// Returns the model of an opened folder. The arguments are those of open_hugging_face. If `skipped` is not null, also
+/// checks the shapes of weights that are not read, and adds the names of the tensors that are not used to `skipped`.
 Model read_model(const Folder& opened, const std::string& folder, const ModelOptions& options,
-                 const std::vector<std::string>& initialise, bool checks = false) {
+                 const std::vector<std::string>& initialise, std::vector<std::string>* skipped = nullptr) {
   ModelOptions chosen = options;
   chosen.hyper = overrides_of(*opened.definition, opened.config, options.hyper);
   chosen.initialise = options.initialise && !initialise.empty();
   if (!options.initialise && !model::has_weights(folder) && !opened.adapters) return opened.model(chosen);
   const std::vector<ArrayFile> files = model::weight_files(folder);
-  std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping()), adapters;
+  std::vector<std::string> unused;
+  std::vector<model::StoredWeight> stored = model::tensors_of(files, opened.mapping(), unused), adapters;
   model::settle_ties(opened.mapping(), stored, chosen.hyper);
   if (!chosen.weights && model::has_dtype(files, Dtype::int8)) chosen.weights = Dtype::int8;
   if (chosen.weights == Dtype::int8 && (!initialise.empty() || opened.adapters))
     throw FileError(folder + " stores weights as int8: it cannot be trained, and no weights can be added to it");
   if (opened.adapters) adapters = place_adapters(opened, chosen);
   Model model = with_adapters_of(opened, chosen);
-  model::name_weights(opened.mapping(), model.weights(), stored);
+  model::name_weights(opened.mapping(), model.weights(), stored, unused);
   for (model::StoredWeight& each : adapters) each.is_exact = true;
   stored.insert(stored.end(), adapters.begin(), adapters.end());
   std::string where = files.size() == 1 ? "'" + files[0].path() + "'" : "the files of '" + folder + "'";
   if (opened.adapters) where += " and '" + opened.adapters->path() + "'";
   model::check_weight_patterns(model, "initialise", initialise);
-  if (checks) model::check_weights(model.weights(), stored, where, model.name(), initialise);
+  if (skipped != nullptr) {
+    model::check_weights(model.weights(), stored, where, model.name(), initialise);
+    *skipped = std::move(unused);
+  }
   if (options.initialise) model::read_weights(model.weights(), stored, where, model.name(), initialise);
   return model;
 }
@@ -289,9 +294,17 @@ Model model::open_hugging_face_with(const std::string& definition_text, const st
   return read_model(Folder(folder, name, definition_text, adapters_in(adapter)), folder, options, {});
 }
 
-void model::check_hugging_face(const std::string& folder, ModelOptions options, const std::string& adapter) {
+std::vector<std::string> model::check_hugging_face(const std::string& folder, ModelOptions options,
+                                                   const std::string& adapter) {
   options.initialise = false;
-  read_model(Folder(folder, "", adapters_in(adapter)), folder, options, {}, true);
+  std::vector<std::string> skipped;
+  read_model(Folder(folder, "", adapters_in(adapter)), folder, options, {}, &skipped);
+  std::map<std::string, int> counts;
+  for (const std::string& name : skipped) ++counts[without_numbers(name)];
+  std::vector<std::string> said;
+  for (const auto& [name, count] : counts)
+    said.push_back(count == 1 ? name : name + " (" + std::to_string(count) + ")");
+  return said;
 }
 
 std::vector<std::string> hugging_face_warnings(const std::string& folder, const std::string& definition,
@@ -309,6 +322,18 @@ std::vector<std::string> hugging_face_warnings(const std::string& folder, const 
                        " has a config.json and an adapter_config.json: its adapters are ignored, unless they are "
                        "asked for as the adapters of this folder");
   if (opened.adapters) warn(opened.adapters->config_path(), "xtape", opened.adapters->unlisted_keys());
+  const std::string generation = path_in(folder, "generation_config.json");
+  if (path_exists(generation))
+    warn(generation, "xtape",
+         model::unlisted_generation_keys(
+             JsonNode(read_file(generation), generation, JsonErrors::file, JsonNumbers::any)));
+  const auto warn_of_files = [&](const std::string& where, const std::vector<std::string>& names) {
+    if (!names.empty())
+      warnings.push_back(where + " has " + (names.size() == 1 ? "a file that is" : "files that are") +
+                         " not read: " + quoted(names));
+  };
+  warn_of_files(folder, model::unread_files(folder));
+  if (!adapter.empty() && adapter != folder) warn_of_files(adapter, model::unread_adapter_files(adapter));
   return warnings;
 }
 

@@ -19,27 +19,13 @@ using model::HuggingFaceMapping;
 namespace fs = std::filesystem;
 
 namespace {
-/// The files of tokenizers, the settings of generation, and the settings of image preparation.
-constexpr const char* other_files[] = {"vocab.json",
-                                       "merges.txt",
-                                       "tokenizer.json",
-                                       "tokenizer.model",
-                                       "spiece.model",
-                                       "chat_template.jinja",
-                                       "tokenizer_config.json",
-                                       "added_tokens.json",
-                                       "special_tokens_map.json",
-                                       "generation_config.json",
-                                       "preprocessor_config.json"};
-
 void copy_files(const std::string& from, const std::string& to) {
   std::error_code failed;
   if (fs::equivalent(from, to, failed)) return;
-  for (const char* name : other_files) {
-    const fs::path file = fs::path(from) / name;
-    if (!path_exists(file.string())) continue;
-    write_file((fs::path(to) / name).string(), read_file(file.string()));
-  }
+  std::vector<std::string> names = model::side_files();
+  names.emplace_back("chat_template.jinja");
+  for (const std::string& name : names)
+    if (path_exists(path_in(from, name))) write_file(path_in(to, name), read_file(path_in(from, name)));
 }
 
 struct AsJson {

@@ -37,36 +37,58 @@ bool has_weights(const std::string& folder) {
   return path_exists(folder + "/" + weights_file) || path_exists(folder + "/" + index_file);
 }
 
-std::vector<ArrayFile> weight_files(const std::string& folder) {
-  std::vector<ArrayFile> files;
-  const std::string one = folder + "/" + weights_file;
+std::vector<std::string> weight_file_names(const std::string& folder) {
   const std::string index = folder + "/" + index_file;
-  if (path_exists(one)) {
-    files.emplace_back(one);
-  } else if (path_exists(index)) {
-    std::set<std::string> names;
+  if (path_exists(folder + "/" + weights_file)) return {weights_file};
+  if (path_exists(index)) {
+    std::set<std::string> names = {index_file};
     const JsonNode list(read_file(index), index, JsonErrors::file, JsonNumbers::any);
     for (const auto& [tensor, file] : list.at("weight_map").entries()) {
       if (fs::path(file.text()).has_parent_path() || file.text().empty())
         file.fail("the name of a file in this folder belongs here for '" + tensor + "', not \"" + file.text() + "\"");
       names.insert(file.text());
     }
-    for (const std::string& name : names) files.emplace_back(folder + "/" + name);
-  } else {
-    throw FileError(folder + " has no " + weights_file + " and no " + index_file +
-                    ": weights can only be read from safetensors files");
+    return {names.begin(), names.end()};
   }
+  throw FileError(folder + " has no " + weights_file + " and no " + index_file +
+                  ": weights can only be read from safetensors files");
+}
+
+std::vector<ArrayFile> weight_files(const std::string& folder) {
+  std::vector<ArrayFile> files;
+  for (const std::string& name : weight_file_names(folder))
+    if (name != index_file) files.emplace_back(path_in(folder, name));
   return files;
 }
 
-std::vector<StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping) {
-  std::vector<StoredWeight> stored;
+std::vector<StoredWeight> tensors_of(const std::vector<ArrayFile>& files, const HuggingFaceMapping& mapping,
+                                     std::vector<std::string>& skipped) {
+  const auto bare = [&](const StoredWeight& each) {
+    const std::string& name = each.described().name;
+    return name.starts_with(mapping.prefix) ? name.substr(mapping.prefix.size()) : name;
+  };
+  std::vector<StoredWeight> stored, former;
   for (const ArrayFile& file : files)
     for (std::size_t i = 0; i < file.entries().size(); ++i) {
-      std::string name = file.entries()[i].name;
-      if (name.starts_with(mapping.prefix)) name.erase(0, mapping.prefix.size());
-      stored.push_back({present_name(mapping, name), &file, i});
+      StoredWeight each{"", &file, i};
+      each.weight = present_name(mapping, bare(each));
+      (each.weight == bare(each) ? stored : former).push_back(each);
     }
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < stored.size(); ++i) places.emplace(stored[i].weight, i);
+  for (const StoredWeight& each : former) {
+    const auto [place, fresh] = places.emplace(each.weight, stored.size());
+    const StoredWeight& other = fresh ? each : stored[place->second];
+    const std::string name = each.described().name;
+    if (fresh) {
+      stored.push_back(each);
+    } else if (!same(other, each)) {
+      if (!matches_any(bare(each), mapping.skip))
+        throw FileError("'" + each.file->path() + "': the tensors '" + name + "' and '" + other.described().name +
+                        "' are one weight of the definition, and they differ");
+      skipped.push_back(name);
+    }
+  }
   return stored;
 }
 
@@ -90,7 +112,8 @@ void settle_ties(const HuggingFaceMapping& mapping, std::vector<StoredWeight>& s
   }
 }
 
-void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<StoredWeight>& stored) {
+void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::vector<StoredWeight>& stored,
+                  std::vector<std::string>& skipped) {
   std::map<std::string, std::pair<std::string, std::int64_t>> ours;
   for (const Store::Entry& entry : weights) {
     const std::string tensor = tensor_name(mapping, entry.name);
@@ -98,10 +121,12 @@ void name_weights(const HuggingFaceMapping& mapping, const Store& weights, std::
     if (!count) ours.emplace(tensor, std::pair(entry.name, StoredWeight::whole));
     for (std::int64_t i = 0; i < count.value_or(0); ++i) ours.emplace(numbered(tensor, i), std::pair(entry.name, i));
   }
-  const auto skipped = [&](const StoredWeight& each) {
-    return ours.count(each.weight) == 0 && matches_any(each.weight, mapping.skip);
+  const auto skips = [&](const StoredWeight& each) {
+    const bool skip = ours.count(each.weight) == 0 && matches_any(each.weight, mapping.skip);
+    if (skip) skipped.push_back(each.described().name);
+    return skip;
   };
-  stored.erase(std::remove_if(stored.begin(), stored.end(), skipped), stored.end());
+  stored.erase(std::remove_if(stored.begin(), stored.end(), skips), stored.end());
   for (StoredWeight& each : stored)
     if (const auto found = ours.find(each.weight); found != ours.end())
       std::tie(each.weight, each.part) = found->second;
