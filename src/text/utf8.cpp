@@ -45,10 +45,10 @@ std::vector<std::string> read_utf8_lines(const std::string& path, const ReadOpti
 }
 
 void drop_byte_order_mark(std::string& text, const std::string& path) {
-  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
   if (const char* other = other_encoding(text))
     throw FileError("cannot read " + path + ": it is " + other +
                     ", as its byte-order mark says: convert it to UTF-8 (iconv -f " + other + " -t UTF-8)");
+  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
 }
 
 void append_character(std::string& text, char32_t character) {

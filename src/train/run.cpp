@@ -1,6 +1,7 @@
 // Creates, opens and resumes runs.
 #include <chrono>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "agreement.hpp"
@@ -101,7 +102,8 @@ Run Run::create(const Recipe& recipe, const std::string& path, const std::shared
       if (std::ranges::count(files, train::standard_input) > 0)
         throw Error("only a single process can read its data from a pipe");
   if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
-  if (!error_not_utf8("", std::filesystem::absolute(directory).string()).empty())
+  std::error_code ignored;
+  if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
     throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
   train::Texts texts(recipe);
   train::check_agreement(group, texts);

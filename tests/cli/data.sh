@@ -186,6 +186,8 @@ printf 'a,b\xbb,y\n' >latin.csv
 for n in $(seq 40); do echo "$n,2,3"; done >>latin.csv
 expect 2 "" "latin.csv, line 1: the name of column 2, 'b.xBB': the text is not UTF-8 at byte 1" train "$recipes/regression.json" \
   --out none --set data.arrays=latin.csv
+expect 2 "" "the path of a run must be UTF-8, because its files have it: none.xE9" train "$recipes/regression.json" \
+  --out none$'\xe9' --set data.arrays=numbers.csv
 printf '\n\nw\xe9\n' >words.txt
 expect 2 "" "words.txt: line 1 of the vocabulary: there is no word" train "$recipes/tag_words.json" --out none --set data.tags=tags.txt \
   --set 'tokenizer={"kind": "words", "vocabulary": "words.txt"}'

@@ -149,7 +149,9 @@ TEST_CASE("read_csv: numbers are decimal, and those that are too small are 0") {
                                                                 {"2.2250738585072011e-308", 2.2250738585072011e-308},
                                                                 {"1.7976931348623157e308", 1.7976931348623157e308},
                                                                 {"1" + std::string(400, '0') + "e-400", 1}};
-  for (const auto& [field, value] : accepted) {
+  for (const auto& each : accepted) {
+    const std::string& field = each.first;
+    const double value = each.second;
     CAPTURE(field);
     CHECK(number(field, Dtype::float64).as<double>()[0] == value);
     if (value < 1e300) CHECK(number(field, Dtype::float32).as<float>()[0] == static_cast<float>(value));
