@@ -56,6 +56,8 @@ for dtype in ("int8", "uint8", "int32"):
     add(18, f"BitwiseNot {dtype}", "BitwiseNot", [np.array([3, 0, 100], dtype)])
     add(12, f"Max {dtype}", "Max", [numbers(3, dtype=dtype), numbers(3, dtype=dtype)])
     add(18, f"ReduceMax {dtype}", "ReduceMax", [numbers(2, 3, dtype=dtype), integers(1)])
+    least = np.iinfo(dtype).min
+    add(13, f"Mod fmod {dtype}", "Mod", [np.array([least, least, 100, 7], dtype), np.array([3, 7, 7, 9], dtype)], fmod=1)
 add(9, "Shrink int32", "Shrink", [np.array([-3, 0, 3], "int32")], lambd=1.5, bias=0.5)
 for dtype in ("uint16", "uint32"):
     add(11, f"BitShift {dtype}", "BitShift", [np.array([3, 60000], dtype), np.array([1, 8], dtype)], direction="LEFT")

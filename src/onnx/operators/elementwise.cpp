@@ -56,7 +56,10 @@ Vars quotient(NodeCall& node) {
 /// The result has the sign of b, or the sign of a with fmod.
 Vars remainder(NodeCall& node) {
   const Var &a = node.at(0), &b = node.at(1);
-  return {node.flag("fmod", false) ? sign(a) * mod(abs(a), abs(b)) : mod(a, b)};
+  if (!node.flag("fmod", false)) return {mod(a, b)};
+  if (is_floating(a.dtype())) return {sign(a) * mod(abs(a), abs(b))};
+  const Var rest = mod(a, b);  // abs(a) would overflow for the smallest integer
+  return {where(logical_and(rest != 0, (rest < 0) != (a < 0)), rest - b, rest)};
 }
 
 Vars power(NodeCall& node) {
