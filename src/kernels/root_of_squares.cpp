@@ -47,8 +47,7 @@ T wide_root(const T* x, const Loops<1>& elements, bool centred, double divisor) 
 
 template <class T>
 Kernel make_of(const KernelForm& form) {
-  // From the least sum on, the squares that underflow change no bit of sums of up to 2^29 elements.
-  constexpr T least = std::is_same_v<T, float> ? static_cast<T>(0x1p-96) : static_cast<T>(0x1p-960);
+  constexpr T least = static_cast<T>(least_exact_sum(dtype_of<T>()));
   const Reduced reduced(form.in[0], form.in[1], form.get<std::vector<std::int64_t>>("axis"),
                         form.get<bool>("keepdims"));
   const bool centred = form.get<bool>("centred");

@@ -78,8 +78,10 @@ const Op& root_of_squares_op() {
     op.batch = [](const BatchCall& call) { return call.rank() == 0 ? Vars{} : batch_axes()(call); };
     op.expand = [](const ExpandCall& call) {
       const Var x = deviation(call.inputs[0], call.attributes()), scale = scale_of(x, 2, axes_of(call));
-      const Var squares = sum(square(x / scale), axes_of(call), true) / number_of(call, "divisor");
-      return Vars{reshape(sqrt(squares) * scale, call.inputs[1].shape())};
+      const Var scaled = sum(square(x / scale), axes_of(call), true) / number_of(call, "divisor");
+      const Var& squares = call.inputs[1];
+      const Var exact = (squares >= least_exact_sum(x.dtype())) & isfinite(squares);
+      return Vars{where(exact, sqrt(squares), reshape(sqrt(scaled) * scale, squares.shape()))};
     };
     op.own_derivative = true;
     op.lowering.kernel = [](const KernelCall& call) { return make_root_of_squares(form_of(call, call.attributes)); };
