@@ -111,6 +111,7 @@ class ImageBatches : public Batches {
   std::int64_t columns() const override { return 1; }
   BatchArrays blank() const override;
   std::int64_t epoch_batches() const override;
+  std::uint64_t order() const override;
   void training(std::uint64_t index, BatchArrays& batch) const override;
   std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;

@@ -66,7 +66,9 @@ struct RowDraws {
 inline constexpr const char* drawn_rows = "drawn rows";
 
 /// A data set in batches of a few shapes. A batch depends only on the seed and its index. A checkpoint therefore needs
-/// only the index to resume. Only one thread at a time may use a data set.
+/// only the index to resume. Every row of a batch is a row of the data: there are no rows of padding, which losses that
+/// are means, statistics and comparisons between rows would count. Only draws have copies of rows. Only one thread at a
+/// time may use a data set.
 class Batches {
  public:
   virtual ~Batches() = default;
@@ -78,6 +80,9 @@ class Batches {
   /// The number of batches of an epoch. 0 if training batches are random samples.
   virtual std::int64_t epoch_batches() const { return 0; }
   virtual RowDraws draws() const { return {}; }
+  /// A number below 2^62 for the rows that the batches of an epoch have, apart from the seed. If it differs, a training
+  /// cannot continue in the middle of an epoch. 0 if this is not known.
+  virtual std::uint64_t order() const { return 0; }
   /// Fills `batch` with batch `index` of the training split. The seed determines the order. `index` has no upper limit.
   virtual void training(std::uint64_t index, BatchArrays& batch) const = 0;
   /// For errors: the source of row `row` of an array in training batch `index`, such as "train.csv, line 12". "" if the
@@ -92,7 +97,8 @@ class Batches {
   /// The number of batches that together contain every token of the validation split exactly once.
   virtual std::int64_t validation_batches() const = 0;
   virtual void validation(std::int64_t index, BatchArrays& batch) const = 0;
-  /// Whether the rows of validation batch `index` continue those of the previous batch.
+  /// Whether the rows of validation batch `index` continue those of the previous batch. Fewer rows continue the first
+  /// rows.
   virtual bool validation_continues(std::int64_t /*index*/) const { return false; }
   /// Fills `batch` with random rows of the validation split. `index` selects the sample.
   virtual void validation_sample(std::uint64_t index, BatchArrays& batch) const = 0;
@@ -106,11 +112,13 @@ struct TextBatchesOptions {
 };
 
 /// Next-token batches of a text. The target of each token is the next token. Training rows are blocks at random
-/// positions. Validation rows are consecutive blocks. The last block is padded with ignored targets.
+/// positions. Validation rows are consecutive blocks. The last block is padded with ignored targets, and the last batch
+/// may have fewer rows.
 ///
 /// If `consecutive`, each split is cut into strips of equal length, one per row. Row i of batch k is window k of strip
 /// i, so each row continues the same row of the previous batch. An epoch reads all complete windows of the training
-/// strips in order. Validation strips are read to their ends. The last window is padded with ignored targets.
+/// strips in order. Validation strips are read to their ends. The last window of a strip is padded with ignored targets,
+/// and batches after it do not have the strip's row.
 class TextBatches : public Batches {
  public:
   /// Throws Error if the training split is too short for a block (if `consecutive`, for one block per row), if the
@@ -119,6 +127,7 @@ class TextBatches : public Batches {
   std::int64_t rows() const override { return options_.rows; }
   std::int64_t columns() const override { return options_.block_size; }
   std::int64_t epoch_batches() const override;  ///< 0 if not `consecutive`.
+  std::uint64_t order() const override;
   void training(std::uint64_t index, BatchArrays& batch) const override;
   bool training_continues(std::uint64_t index) const override;
   std::int64_t validation_batches() const override;
@@ -190,9 +199,8 @@ struct RowBatchesOptions {
 };
 
 /// Batches of rows: pairs of sentences, single texts, or texts with labels and numbers. Rows of a batch have similar
-/// lengths. Padding fills shorter rows and missing rows. Its targets and labels are ignored. Numbers cannot be ignored,
-/// so batches with numbers have no padding rows. An epoch reads all training rows once. Rows of equal length are
-/// shuffled among their batches, and the batches are shuffled.
+/// lengths. Padding fills shorter rows; its targets are ignored. An epoch reads all training rows once. Rows of equal
+/// length are shuffled among their batches, and the batches are shuffled.
 ///
 /// With draws, only the seed and the numbers of the row and the draw determine whether the draw contains the row. The
 /// drawn rows are sorted by length and divided into batches with equally many rows. Copies of rows fill up a batch to a
@@ -210,6 +218,7 @@ class RowBatches : public Batches {
       const override;  ///< Has the shape with the most elements. Other batches may have more rows or longer rows.
   std::int64_t epoch_batches() const override;
   RowDraws draws() const override;
+  std::uint64_t order() const override;
   void training(std::uint64_t index, BatchArrays& batch) const override;
   std::string training_place(std::uint64_t index, const std::string& array, std::int64_t row) const override;
   std::int64_t validation_batches() const override;

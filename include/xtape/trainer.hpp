@@ -221,8 +221,9 @@ class Trainer {
   /// cannot be written or the parent directory is missing.
   void save(const std::string& path) const;
   /// Continues from a checkpoint. The following updates are bitwise equal to those of the run that wrote the
-  /// checkpoint. If the number of batches per epoch has changed, the current epoch restarts. Throws FileError if `path`
-  /// is not a checkpoint, or if its model, optimiser, seed or privacy differ. After an error, nothing has changed.
+  /// checkpoint. If the batches of an epoch have changed (Batches::order), the current epoch restarts. Throws FileError
+  /// if `path` is not a checkpoint, or if its model, optimiser, seed or privacy differ. After an error, nothing has
+  /// changed.
   void load(const std::string& path);
 
   /// Makes `updates` updates twice on the same batches: first to plan and warm up, then to measure. Throws Error if

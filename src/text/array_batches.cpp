@@ -96,6 +96,9 @@ BatchArrays ArrayBatches::blank() const {
 std::int64_t ArrayBatches::epoch_batches() const {
   return data_->batches.epoch_batches();
 }
+std::uint64_t ArrayBatches::order() const {
+  return data_->batches.order();
+}
 std::int64_t ArrayBatches::validation_batches() const {
   return data_->batches.validation_batches();
 }

@@ -1,9 +1,11 @@
-/// Limits of the size of a batch.
+/// Limits of the size of a batch, and the identity of a sequence of batches.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "checksum.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape {
@@ -20,6 +22,11 @@ inline void check_batch_size(std::int64_t rows, std::int64_t columns) {
 inline void check_validation_index(std::int64_t index, std::int64_t count) {
   if (index < 0 || index >= count)
     throw Error("there is no validation batch " + std::to_string(index) + ", only " + std::to_string(count));
+}
+
+/// Returns a value of Batches::order for batches that the numbers determine.
+inline std::uint64_t order_by(const std::vector<std::uint64_t>& numbers) {
+  return checksum_of_pieces(numbers) >> 2 | 1;
 }
 
 }  // namespace xtape

@@ -148,6 +148,9 @@ BatchArrays ImageBatches::blank() const {
 std::int64_t ImageBatches::epoch_batches() const {
   return data_->batches.epoch_batches();
 }
+std::uint64_t ImageBatches::order() const {
+  return data_->batches.order();
+}
 std::int64_t ImageBatches::validation_batches() const {
   return data_->batches.validation_batches();
 }

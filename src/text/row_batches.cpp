@@ -154,18 +154,15 @@ struct RowBatches::Data {
     return same && arrays == batch.size();
   }
 
-  /// Writes one cell of row `row`. A null cell gives padding and ignored targets, for rows without data.
-  void write_cell(const Column& column, const Cell* cell, std::int64_t row, BatchArrays& batch) const {
-    static const Cell none;
-    const Cell& from = cell != nullptr ? *cell : none;
+  /// Writes one cell of row `row`. Padding and ignored targets follow its tokens.
+  static void write_cell(const Column& column, const Cell& from, std::int64_t row, BatchArrays& batch) {
     const auto begin = from.tokens.begin(), end = from.tokens.end();
     if (column.kind == Column::Kind::number) {
       write(batch.at(column.name), row, from.numbers.begin(), from.numbers.end(), 0.0F);
     } else if (column.kind == Column::Kind::target) {
-      const std::ptrdiff_t shifted = cell != nullptr ? 1 : 0;
-      write(batch.at("tokens"), row, begin, end - shifted, std::int64_t{column.pad});
+      write(batch.at("tokens"), row, begin, end - 1, std::int64_t{column.pad});
       Array& targets = batch.at("targets");
-      write(targets, row, begin + shifted, end, std::int64_t{ignored_target});
+      write(targets, row, begin + 1, end, std::int64_t{ignored_target});
       if (from.prompt > 1)
         std::fill_n(targets.as<std::int64_t>() + row * targets.shape()[1], from.prompt - 1, ignored_target);
     } else {
@@ -175,22 +172,20 @@ struct RowBatches::Data {
     }
   }
 
-  /// Returns the cells of row `row` of a batch, or null for padding. In draws, padding repeats rows. The loss of a row
-  /// of zeros might be infinite, and infinity times the weight 0 of padding would be NaN.
-  static const std::vector<Cell>* cells_of(const SortedRows& split, const Cut& cut,
+  /// Returns the cells of row `row` of a batch. Copies of drawn rows fill up a draw. The loss of a row of zeros might
+  /// be infinite, and infinity times the weight 0 of a copy would be NaN.
+  static const std::vector<Cell>& cells_of(const SortedRows& split, const Cut& cut,
                                            const std::vector<std::uint32_t>& places, std::size_t row) {
-    if (row < cut.count) return &split.row(places[cut.first + row]);
-    if (!cut.drawn) return nullptr;
-    return &split.row(cut.count > 0 ? places[cut.first + row % cut.count] : split.places()[0]);
+    return split.row(cut.count > 0 ? places[cut.first + row % cut.count] : split.places()[0]);
   }
 
   void write_batch(const SortedRows& split, const Cut& cut, const std::vector<std::uint32_t>& places,
                    BatchArrays& batch) const {
     if (!fits(cut, batch)) batch = shaped(cut);
     for (std::size_t i = 0; i < static_cast<std::size_t>(cut.rows); ++i) {
-      const std::vector<Cell>* cells = cells_of(split, cut, places, i);
+      const std::vector<Cell>& cells = cells_of(split, cut, places, i);
       for (std::size_t c = 0; c < split.columns().size(); ++c)
-        write_cell(split.columns()[c], cells != nullptr ? &(*cells)[c] : nullptr, static_cast<std::int64_t>(i), batch);
+        write_cell(split.columns()[c], cells[c], static_cast<std::int64_t>(i), batch);
       if (cut.drawn) batch.at(drawn_rows).as<float>()[i] = i < cut.count ? 1 : 0;
     }
   }
@@ -218,6 +213,15 @@ std::int64_t RowBatches::epoch_batches() const {
 }
 RowDraws RowBatches::draws() const {
   return data_->draws;
+}
+std::uint64_t RowBatches::order() const {
+  if (data_->draws.batches > 0) return 0;  // draws do not depend on batches
+  std::vector<std::uint64_t> numbers;
+  for (const Cut& cut : data_->training.cuts()) {
+    numbers.push_back(cut.count);
+    numbers.insert(numbers.end(), cut.lengths.begin(), cut.lengths.end());
+  }
+  return order_by(numbers);
 }
 std::int64_t RowBatches::validation_batches() const {
   return std::ssize(data_->validation.cuts());

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "batch_size.hpp"
 #include "order.hpp"
 
 namespace xtape {
@@ -24,6 +25,7 @@ class ShuffledRows {
 
   std::int64_t rows() const { return std::min(rows_, static_cast<std::int64_t>(training_)); }
   std::int64_t epoch_batches() const { return batches(training_); }
+  std::uint64_t order() const { return order_by({training_, static_cast<std::uint64_t>(epoch_batches())}); }
   std::int64_t validation_batches() const { return batches(in_order_.size()); }
   /// The number of rows of the largest training batch.
   std::int64_t largest() const { return (static_cast<std::int64_t>(training_) - 1) / epoch_batches() + 1; }

@@ -12,19 +12,15 @@ namespace xtape::rows {
 
 using Cell = DataRows::Cell;
 
-/// If the option `tokens` is set, and in draws, the row count of a batch is a multiple of `unit` where possible. There
-/// are then fewer shapes of batches.
+/// If the option `tokens` is set, batches that are full have a multiple of `unit` rows where possible. All draws have
+/// one. There are then fewer shapes of batches.
 inline constexpr std::int64_t unit = 8;
-
-inline bool has_numbers(const std::vector<Column>& columns) {
-  return std::ranges::any_of(columns, [](const Column& c) { return c.kind == Column::Kind::number; });
-}
 
 /// A range of a split's rows sorted by length, and the shape of the batch that they form.
 struct Cut {
   std::size_t first = 0;
   std::size_t count = 0;
-  std::int64_t rows = 0;
+  std::int64_t rows = 0;              // of the batch: count, or more in a draw, which copies of rows fill up
   std::vector<std::int64_t> lengths;  // padded length of the texts, by column; 0 for labels and numbers
   bool drawn = false;                 // whether the batch has the array of drawn rows
 
@@ -77,7 +73,7 @@ class SortedRows {
   Cut part(const std::vector<std::uint32_t>& drawn, std::size_t first, std::size_t last) const {
     Cut made{first, last - first, round_up(std::max<std::int64_t>(1, static_cast<std::int64_t>(last - first)), unit),
              std::vector<std::int64_t>(columns().size(), 0), true};
-    if (first == last) lengthen(made, places_[0]);  // the shortest row serves as padding
+    if (first == last) lengthen(made, places_[0]);  // copies of the shortest row fill it up
     for (std::size_t i = first; i < last; ++i) lengthen(made, drawn[i]);
     check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
     return made;
@@ -112,21 +108,21 @@ class SortedRows {
     for (std::size_t c = 0; c < cut.lengths.size(); ++c) cut.lengths[c] = std::max(cut.lengths[c], length(place, c));
   }
 
-  /// Returns the batch that begins at `first`, with as many rows as the options allow.
+  /// Returns the batch that begins at `first`, with as many rows as the options allow. It has no rows of padding:
+  /// losses that are means, statistics and comparisons of rows would count them.
   Cut cut(const std::vector<std::uint32_t>& order, std::size_t first, const RowBatchesOptions& options) const {
     Cut made{first, 0, 0, std::vector<std::int64_t>(columns().size(), 0)};
     for (std::size_t i = first; i < order.size(); ++i) {
       Cut next = made;
       lengthen(next, order[i]);
       const std::int64_t fitting = options.tokens / std::max<std::int64_t>(1, next.longest());
-      next.rows = options.tokens == 0 ? options.rows
-                  : fitting < unit    ? std::max<std::int64_t>(1, fitting)
-                                      : fitting / unit * unit;
-      if (static_cast<std::int64_t>(made.count) >= next.rows) break;
-      ++next.count;
+      const std::int64_t most = options.tokens == 0 ? options.rows
+                                : fitting < unit    ? std::max<std::int64_t>(1, fitting)
+                                                    : fitting / unit * unit;
+      if (made.rows >= most) break;
+      next.rows = static_cast<std::int64_t>(++next.count);
       made = std::move(next);
     }
-    if (has_numbers(columns())) made.rows = static_cast<std::int64_t>(made.count);
     check_batch_size(made.rows, std::max<std::int64_t>(1, made.longest()));
     return made;
   }

@@ -27,16 +27,19 @@ std::int64_t pairs_of(const Tokens& split) {
   return std::ssize(split) - 1;
 }
 
-/// The arrays of tokens and targets of a batch. The constructor replaces the arrays if the batch has another shape than
-/// `batches`.
+BatchArrays arrays_of(std::int64_t rows, std::int64_t columns) {
+  const Shape shape = {rows, columns};
+  return {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
+}
+
+/// The arrays of tokens and targets of a batch. The constructor replaces the arrays if the batch has another shape.
 struct Filled {
-  Filled(const TextBatches& batches, BatchArrays& batch) {
+  Filled(std::int64_t rows, std::int64_t columns, BatchArrays& batch) {
     const auto fits = [&](const char* name) {
       const Array* array = batch.find(name);
-      return array != nullptr && array->dtype() == Dtype::int64 &&
-             array->shape() == Shape{batches.rows(), batches.columns()};
+      return array != nullptr && array->dtype() == Dtype::int64 && array->shape() == Shape{rows, columns};
     };
-    if (!fits("tokens") || !fits("targets")) batch = batches.blank();
+    if (!fits("tokens") || !fits("targets")) batch = arrays_of(rows, columns);
     tokens = batch.at("tokens").as<std::int64_t>();
     targets = batch.at("targets").as<std::int64_t>();
   }
@@ -56,8 +59,7 @@ void require(const Tokens& split) {
 }  // namespace
 
 BatchArrays Batches::blank() const {
-  const Shape shape = {rows(), columns()};
-  return {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
+  return arrays_of(rows(), columns());
 }
 
 TextSplit split_text(const std::string& text, double fraction) {
@@ -90,7 +92,7 @@ TextBatches::TextBatches(Tokens training, Tokens validation, const TextBatchesOp
 
 void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::uint64_t index,
                               BatchArrays& batch) const {
-  const auto [tokens, targets] = Filled(*this, batch);
+  const auto [tokens, targets] = Filled(rows(), columns(), batch);
   require(split);
   const std::int64_t places = std::max<std::int64_t>(1, std::ssize(split) - columns());
   for (std::int64_t row = 0; row < rows(); ++row) {
@@ -102,8 +104,10 @@ void TextBatches::random_rows(const Tokens& split, std::uint64_t stream, std::ui
 }
 
 void TextBatches::windows(const Tokens& split, std::int64_t strip, std::int64_t index, BatchArrays& batch) const {
-  const auto [tokens, targets] = Filled(*this, batch);
-  for (std::int64_t row = 0; row < rows(); ++row)
+  // The last strips of a split may end before the others. The rows of strips that have ended are left out.
+  const std::int64_t present = std::min(rows(), ceiling(pairs_of(split) - index * columns(), strip));
+  const auto [tokens, targets] = Filled(present, columns(), batch);
+  for (std::int64_t row = 0; row < present; ++row)
     write_block(split, row * strip + index * columns(), std::min((row + 1) * strip, pairs_of(split)), columns(),
                 tokens + row * columns(), targets + row * columns());
 }
@@ -120,6 +124,11 @@ std::int64_t TextBatches::validation_strip() const {
 
 std::int64_t TextBatches::epoch_batches() const {
   return options_.consecutive ? (training_strip() - 1) / columns() : 0;
+}
+
+std::uint64_t TextBatches::order() const {
+  if (!options_.consecutive) return 0;
+  return order_by({training_.size(), static_cast<std::uint64_t>(rows()), static_cast<std::uint64_t>(columns())});
 }
 
 void TextBatches::training(std::uint64_t index, BatchArrays& batch) const {
@@ -146,8 +155,9 @@ std::int64_t TextBatches::validation_batches() const {
 void TextBatches::validation(std::int64_t index, BatchArrays& batch) const {
   check_validation_index(index, validation_batches());
   if (options_.consecutive) return windows(validation_, validation_strip(), index, batch);
-  const auto [tokens, targets] = Filled(*this, batch);
-  for (std::int64_t row = 0; row < rows(); ++row)
+  const std::int64_t present = std::min(rows(), ceiling(pairs_of(validation_), columns()) - index * rows());
+  const auto [tokens, targets] = Filled(present, columns(), batch);
+  for (std::int64_t row = 0; row < present; ++row)
     write_block(validation_, (index * rows() + row) * columns(), pairs_of(validation_), columns(),
                 tokens + row * columns(), targets + row * columns());
 }

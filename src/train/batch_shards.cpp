@@ -24,6 +24,16 @@ BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t 
   return part;
 }
 
+BatchArrays without_copies(BatchArrays batch) {
+  const Array* drawn = batch.find(drawn_rows);
+  if (drawn == nullptr) return batch;
+  const auto* counts = drawn->as<float>();
+  const auto rows = std::max<std::int64_t>(1, std::count(counts, counts + drawn->count(), 1.0F));
+  BatchArrays part;
+  for (const auto& field : batch) part.add(field.name, part_of(field.value, 0, 0, rows));
+  return part;
+}
+
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function) {
   const std::vector<std::string> carried = carried_names(model, function);
   const std::vector<FunctionInput>& inputs = model.signature(function).inputs;

@@ -14,6 +14,10 @@ inline ranks::Shards rows_of_shard(std::int64_t rows, std::int64_t shard, std::i
 /// Returns a copy of the shard's rows of every array.
 BatchArrays shard_of(const BatchArrays& batch, std::int64_t shard, std::int64_t shards);
 
+/// Returns the rows of a draw that count, without the copies after them; the first row if none counts. Returns any other
+/// batch as it is.
+BatchArrays without_copies(BatchArrays batch);
+
 /// Returns, for each carried state of the function, its axis of rows. Throws DefinitionError if a state has no such
 /// axis.
 std::vector<std::size_t> row_axes(const Model& model, const std::string& function);

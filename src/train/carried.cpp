@@ -1,6 +1,9 @@
 #include "carried.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "batch_shards.hpp"
 
 namespace xtape::train {
 
@@ -59,6 +62,26 @@ std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, co
   for (const CarriedState& state : states)
     arrays.add(state.name, before != nullptr ? before->at(state.name) : state.zeros);
   return xtape::feeds_of(inputs, arrays);
+}
+
+namespace {
+/// Returns the elements of `left` at the first indices of the only axis along which it is longer than `wanted`.
+Array first_part(Array& left, const Array& wanted) {
+  std::optional<std::size_t> longer;
+  for (std::size_t axis = 0; axis < left.shape().size() && left.shape().size() == wanted.shape().size(); ++axis) {
+    if (left.shape()[axis] == wanted.shape()[axis]) continue;
+    if (longer || left.shape()[axis] < wanted.shape()[axis]) return left;
+    longer = axis;
+  }
+  return longer ? part_of(left, *longer, 0, wanted.shape()[*longer]) : left;
+}
+}  // namespace
+
+Store first_rows(Store& left, const std::vector<CarriedState>& states) {
+  Store first;
+  for (const CarriedState& state : states)
+    if (left.has(state.name)) first.add(state.name, first_part(left.at(state.name), state.zeros));
+  return first;
 }
 
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left) {

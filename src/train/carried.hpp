@@ -40,6 +40,10 @@ std::string to_string(const std::vector<CarriedState>& states);
 std::vector<Feed> feeds_of(const NamedVars& inputs, const BatchArrays& batch, const std::vector<CarriedState>& states,
                            const Store* before);
 
+/// Returns the states in `left` that the first rows of a batch have left, for a batch with fewer rows than that one.
+/// Its rows are the axis along which `states` are shorter.
+Store first_rows(Store& left, const std::vector<CarriedState>& states);
+
 /// Copies the states that the last play has computed. `left` receives the copies. Allocates memory only if `left` does
 /// not already have arrays with the names, dtypes and shapes of the states.
 void keep(const Player& player, const std::vector<CarriedState>& states, Store& left);

@@ -31,6 +31,7 @@ struct State {
   std::int64_t stale = 0;          ///< Evaluations since the best one.
   std::int64_t evaluated = -1;     ///< The step of the last evaluation; -1 before the first.
   std::int64_t epoch_batches = 0;  ///< Micro-batches per epoch; 0 if the data has no epochs.
+  std::uint64_t order = 0;         ///< The result of Batches::order().
   UpdatePrivacy privacy = {};      ///< The privacy settings of all updates.
   bool evaluation_due = false;     ///< Whether the evaluation of this step was not completed and is due.
 };

@@ -17,6 +17,7 @@ constexpr std::int64_t most = std::int64_t{1} << 62;  // a limit, so that furthe
 void write_state(const std::string& path, const State& state) {
   Json json = {{"xtape", 1}, {"step", state.step}, {"cursor", state.cursor}, {"seed", state.seed}};
   if (state.epoch_batches > 0) json["epoch_batches"] = state.epoch_batches;
+  if (state.order > 0) json["order"] = state.order;
   if (state.evaluated >= 0) {
     json["evaluated"] = state.evaluated;
     json["evaluations_since"] = state.stale;
@@ -44,6 +45,7 @@ State read_state(const std::string& path) {
   if (!json.at("seed").json().is_number_unsigned()) json.at("seed").fail("the seed must be an integer of at least 0");
   state.seed = json.at("seed").json();
   state.epoch_batches = whole("epoch_batches", state.epoch_batches, 0, most);
+  state.order = static_cast<std::uint64_t>(whole("order", 0, 0, most));
   state.evaluated = whole("evaluated", state.evaluated, -1, state.step);
   state.stale = whole("evaluations_since", state.stale, 0, most);
   state.best_step = whole("best_step", state.best_step, -1, state.step);

@@ -19,16 +19,19 @@ class Windows {
         stride_(static_cast<std::size_t>(options.stride)),
         columns_(static_cast<std::int64_t>(std::min(tokens.size(), context_)) - 1) {
     const std::size_t beyond_first = tokens.size() - static_cast<std::size_t>(columns_) - 1;
-    const auto count = static_cast<std::int64_t>(ceiling(beyond_first, stride_)) + 1;
-    const Shape shape{std::min(count, std::max<std::int64_t>(1, tokens_at_once / options.context)), columns_};
-    batches_ = static_cast<std::size_t>((count + shape[0] - 1) / shape[0]);
-    batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
+    left_ = static_cast<std::int64_t>(ceiling(beyond_first, stride_)) + 1;
+    rows_ = std::min(left_, std::max<std::int64_t>(1, tokens_at_once / options.context));
+    batches_ = static_cast<std::size_t>(ceiling(left_, rows_));
   }
 
   std::size_t batches() const { return batches_; }
 
-  /// Returns a batch of the next windows. If fewer windows than rows remain, the targets of the other rows are ignored.
+  /// Returns a batch of the next windows. The last batch may have fewer rows.
   const BatchArrays& next() {
+    const Shape shape{std::min(rows_, left_), columns_};
+    left_ -= shape[0];
+    if (batch_.empty() || batch_.at("tokens").shape() != shape)
+      batch_ = {{"tokens", Array(Dtype::int64, shape)}, {"targets", Array(Dtype::int64, shape)}};
     Array inputs = batch_.at("tokens");
     Array targets = batch_.at("targets");
     for (std::int64_t row = 0; row < inputs.shape()[0]; ++row)
@@ -40,7 +43,6 @@ class Windows {
   void fill(std::int64_t* inputs, std::int64_t* targets) {
     std::fill_n(inputs, columns_, std::int64_t{0});
     std::fill_n(targets, columns_, not_counted);
-    if (counted_ == tokens_.size()) return;
     const std::size_t end = std::min(begin_ + context_, tokens_.size());
     for (std::size_t i = begin_ + 1; i < end; ++i) {
       inputs[i - begin_ - 1] = tokens_[i - 1];
@@ -56,6 +58,8 @@ class Windows {
   std::size_t begin_ = 0;    // the first token of the next window
   std::size_t counted_ = 0;  // the end of the last window; all earlier tokens have been counted
   std::size_t batches_ = 0;
+  std::int64_t left_ = 0;  // windows that no batch has had
+  std::int64_t rows_ = 0;  // the most windows of a batch
   BatchArrays batch_;
 };
 }  // namespace

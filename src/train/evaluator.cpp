@@ -41,7 +41,8 @@ Evaluator::Sums Evaluator::play(std::size_t item, const BatchArrays& batch, bool
   auto& measuring = *measuring_.of({"loss", Mode::eval, loss_sizes(model_, batch), "measures"},
                                    [&](const FunctionKey& key) { return record(key.sizes); });
   const std::vector<CarriedState>& states = measuring.notes.states;
-  const std::vector<Feed> feeds = feeds_of(measuring.inputs, batch, states, continues ? &left_ : nullptr);
+  const Store before = continues ? first_rows(left_, states) : Store();
+  const std::vector<Feed> feeds = feeds_of(measuring.inputs, batch, states, continues ? &before : nullptr);
   try {
     measuring.player.play(feeds, 0);
   } catch (const Error&) {

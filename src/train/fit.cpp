@@ -169,7 +169,9 @@ void Trainer::load(const std::string& path) {
   const std::string moments = path + "/optimizer.safetensors";
   d.optimizer.check(moments);
   const std::int64_t epoch_batches = d.batches.epoch_batches();
-  if (epoch_batches > 0 && state.epoch_batches != epoch_batches) {
+  const std::uint64_t order = d.batches.order();
+  const bool same_order = state.epoch_batches == epoch_batches && (state.order == 0 || state.order == order);
+  if (epoch_batches > 0 && !same_order) {
     const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
     const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
     if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
@@ -177,6 +179,7 @@ void Trainer::load(const std::string& path) {
                       ", which is too large to be valid");
   }
   state.epoch_batches = epoch_batches;
+  state.order = order;
   Store carried;
   if (d.batches.training_continues(state.cursor))
     carried = train::read_carried(path, d.plays.whole_states(state.cursor));

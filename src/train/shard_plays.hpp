@@ -49,7 +49,8 @@ class ShardPlays {
   /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
   template <class MakeStep>
   const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
-    const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+    ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+    play.batch = without_copies(std::move(play.batch));  // statistics count each row once
     ObservedSteps::Function& step = step_of(play.batch);
     step.player.play(feeds_of(step.inputs, play.batch, step.notes.states, before(play)), play.draw);
     return step;

@@ -116,6 +116,7 @@ Trainer::Trainer(Model& model, const Batches& batches, const TrainerOptions& opt
   data_->state.seed = options.seed;
   data_->state.privacy = data_->privacy.of_updates();
   data_->state.epoch_batches = batches.epoch_batches();
+  data_->state.order = batches.order();
   data_->options.schedule = train::with_steps(options.schedule, batches.epoch_batches(), options.accumulate);
   if (options.memory > 0) data_->keep_to_memory();
 }

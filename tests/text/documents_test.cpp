@@ -42,7 +42,7 @@ TEST_CASE("a batch of texts has tokens, the next tokens as targets, then padding
   const RowBatches batches(rows, rows, {.rows = 2, .bucket = 4});
   BatchArrays batch = batches.blank();
   CHECK(batch.size() == 2);
-  CHECK(batch.at("tokens").shape() == Shape{2, 8});
+  CHECK(batch.at("tokens").shape() == Shape{2, 4});
   CHECK(batches.epoch_batches() == 2);
   batches.validation(0, batch);  // the two short texts, rounded up to the bucket
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 0});
@@ -51,8 +51,8 @@ TEST_CASE("a batch of texts has tokens, the next tokens as targets, then padding
   CHECK(row(batch.at("targets"), 1) == Row{6, 3, -1, -1});
   batches.validation(1, batch);
   CHECK(row(batch.at("tokens"), 0) == Row{2, 4, 5, 6, 4, 5, 0, 0});
-  CHECK(row(batch.at("tokens"), 1) == Row(8, 0));
-  CHECK(row(batch.at("targets"), 1) == Row(8, -1));
+  CHECK(batch.at("tokens").shape() == Shape{1, 8});
+  CHECK(batch.at("targets").shape() == Shape{1, 8});
   CHECK_THROWS_WITH_AS(RowBatches({}, rows, {}), "the training split has no rows", Error);
 }
 

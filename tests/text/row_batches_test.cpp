@@ -40,11 +40,13 @@ std::int64_t at(const BatchArrays& batch, const std::string& name, std::int64_t 
   return array.as<std::int64_t>()[row * array.shape()[1] + column];
 }
 
-/// The indices of the pairs in a batch; -1 for rows of padding.
+/// The indices of the pairs in a batch.
 std::vector<std::int64_t> pairs_in(const BatchArrays& batch) {
   std::vector<std::int64_t> found;
-  for (std::int64_t row = 0; row < batch.at("source").shape()[0]; ++row)
-    found.push_back(at(batch, "source", row, 0) == start ? at(batch, "source", row, 1) - 10 : -1);
+  for (std::int64_t row = 0; row < batch.at("source").shape()[0]; ++row) {
+    CHECK(at(batch, "source", row, 0) == start);
+    found.push_back(at(batch, "source", row, 1) - 10);
+  }
   return found;
 }
 
@@ -60,16 +62,13 @@ TEST_CASE("a row of pairs has source, target and shifted target, then padding") 
   const RowBatches batches(one, one, {.rows = 2, .bucket = 4});
   BatchArrays batch = batches.blank();
   batches.training(0, batch);
-  CHECK(shape_of(batch) == std::vector<std::int64_t>{2, 8, 4});
+  CHECK(shape_of(batch) == std::vector<std::int64_t>{1, 8, 4});
   const std::vector<std::int64_t> source = {2, 11, 12, 13, 3, 0, 0, 0}, tokens = {2, 21, 9, 9},
                                   targets = {21, 3, -1, -1};
   for (std::int64_t i = 0; i < 8; ++i) CHECK(at(batch, "source", 0, i) == source[static_cast<std::size_t>(i)]);
   for (std::int64_t i = 0; i < 4; ++i) {
     CHECK(at(batch, "tokens", 0, i) == tokens[static_cast<std::size_t>(i)]);
     CHECK(at(batch, "targets", 0, i) == targets[static_cast<std::size_t>(i)]);
-    CHECK(at(batch, "tokens", 1, i) == 9);
-    CHECK(at(batch, "targets", 1, i) == ignored_target);
-    CHECK(at(batch, "source", 1, i) == 0);
   }
 }
 
@@ -82,8 +81,7 @@ TEST_CASE("an epoch has every pair once, in a new order, in batches of the same 
   for (std::uint64_t index = 0; index < 39; ++index) {
     batches.training(index, batch);
     shapes[index / 13].insert(shape_of(batch));
-    for (const std::int64_t pair : pairs_in(batch))
-      if (pair >= 0) orders[index / 13].push_back(pair);
+    for (const std::int64_t pair : pairs_in(batch)) orders[index / 13].push_back(pair);
   }
   for (auto& [epoch, order] : orders) {
     CHECK(order.size() == 100);
@@ -121,7 +119,7 @@ TEST_CASE("a budget of tokens gives short sentences more rows") {
     const auto shape = shape_of(batch);
     CHECK(shape[0] * std::max(shape[1], shape[2]) <= 120);
     rows.insert(shape[0]);
-    for (const std::int64_t pair : pairs_in(batch)) pairs += pair >= 0 ? 1 : 0;
+    pairs += pairs_in(batch).size();
   }
   CHECK(pairs == 300);
   CHECK(rows.size() > 1);
@@ -136,8 +134,7 @@ TEST_CASE("the validation split is read once, and the blank batch is the largest
   for (std::int64_t index = 0; index < batches.validation_batches(); ++index) {
     batches.validation(index, batch);
     CHECK(batch.at("source").count() <= blank.at("source").count());
-    for (const std::int64_t pair : pairs_in(batch))
-      if (pair >= 0) seen.insert(pair);
+    for (const std::int64_t pair : pairs_in(batch)) seen.insert(pair);
   }
   CHECK(seen.size() == 20);
   CHECK(std::set<std::int64_t>(seen.begin(), seen.end()).size() == 20);
@@ -169,7 +166,7 @@ DataRows classified(bool numbers) {
 }
 }  // namespace
 
-TEST_CASE("a batch has texts and labels, and rows of padding have no label") {
+TEST_CASE("a batch has texts and labels, and no rows of padding") {
   const RowBatches batches(classified(false), classified(false), {.rows = 4, .bucket = 1});
   BatchArrays batch = batches.blank();
   CHECK(batches.columns() == 7);
@@ -179,12 +176,40 @@ TEST_CASE("a batch has texts and labels, and rows of padding have no label") {
   CHECK(batch.at("label").shape() == Shape{4});
   for (std::int64_t row = 0; row < 4; ++row) CHECK(batch.at("label").as<std::int64_t>()[row] == row % 2);
   batches.validation(1, batch);
-  CHECK(batch.at("label").shape() == Shape{4});
+  CHECK(batch.at("label").shape() == Shape{1});
   CHECK(batch.at("label").as<std::int64_t>()[0] == 0);
-  for (std::int64_t row = 1; row < 4; ++row) CHECK(batch.at("label").as<std::int64_t>()[row] == ignored_target);
 }
 
-TEST_CASE("numbers are floats, and a batch with numbers has no rows of padding") {
+TEST_CASE("batches of any columns have each row of their split once, and no other rows") {
+  for (const Kind kind : {Kind::text, Kind::target, Kind::label, Kind::tags, Kind::number})
+    for (const RowBatchesOptions& options : {RowBatchesOptions{.rows = 4}, {.rows = 7}, {.rows = 99}, {.tokens = 40},
+                                             {.tokens = 150}, {.tokens = 1}, {.tokens = 200, .bucket = 5}}) {
+      DataRows rows = {{{"first", Kind::text}, {"second", kind}}, {}};
+      for (std::int32_t i = 0; i < 50; ++i) {
+        const Tokens text = sentence(10 + i, static_cast<std::size_t>(1 + i * 7 % 9));
+        DataRows::Cell second = {text, {}, 0};
+        if (kind == Kind::label) second = {{i % 3}, {}, 0};
+        if (kind == Kind::number) second = {{}, {1.0F}, 0};
+        rows.rows.push_back({{text, {}, 0}, second});
+      }
+      const RowBatches batches(rows, rows, options);
+      for (const bool training : {true, false}) {
+        std::vector<std::int64_t> found;
+        BatchArrays batch = batches.blank();
+        for (std::int64_t i = 0; i < (training ? batches.epoch_batches() : batches.validation_batches()); ++i) {
+          training ? batches.training(static_cast<std::uint64_t>(i), batch) : batches.validation(i, batch);
+          CHECK(batch[0].value.shape()[0] <= batches.rows());
+          for (std::int64_t row = 0; row < batch[0].value.shape()[0]; ++row)
+            found.push_back(at(batch, "first", row, 1) - 10);
+        }
+        std::ranges::sort(found);
+        REQUIRE(found.size() == 50);
+        for (std::int64_t i = 0; i < 50; ++i) CHECK(found[static_cast<std::size_t>(i)] == i);
+      }
+    }
+}
+
+TEST_CASE("numbers are floats") {
   const RowBatches batches(classified(true), classified(true), {.rows = 4, .bucket = 1});
   BatchArrays batch = batches.blank();
   batches.validation(0, batch);

@@ -45,10 +45,21 @@ TEST_CASE("a checkpoint without the states, or with other states, is an error an
   const TextBatches wider = batches_of(3, 8, true, 150);
   REQUIRE(wider.epoch_batches() == batches.epoch_batches());
   Trainer three(fresh, wider, options_of());
+  const train::State kept = train::read_state(directory / "checkpoint");
+  train::State without_order = kept;  // as earlier versions wrote it
+  without_order.order = 0;
+  train::write_state(directory / "checkpoint", without_order);
   CHECK_THROWS_WITH_AS(three.load(directory / "checkpoint"),
                        doctest::Contains("carried.safetensors does not hold 'h' as float32 (2, 3, 6): the model or the "
                                          "number of rows is different"),
                        FileError);
+  CHECK(same_weights(fresh.weights(), before));
+  train::write_state(directory / "checkpoint", kept);
+  Model other = model_of();
+  Trainer restarted(other, wider, options_of());
+  restarted.load(directory / "checkpoint");  // the epoch starts again
+  CHECK(restarted.step() == 1);
+  CHECK(restarted.update().step == 2);
   tiny::fs::remove(directory / "checkpoint/carried.safetensors");
   Trainer again(fresh, batches, options_of());
   CHECK_THROWS_WITH_AS(again.load(directory / "checkpoint"),

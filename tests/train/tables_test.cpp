@@ -221,3 +221,64 @@ TEST_CASE("regression on columns of numbers") {
   CHECK(w.as<float>()[0] == doctest::Approx(2).epsilon(0.05));
   CHECK(w.as<float>()[1] == doctest::Approx(-3).epsilon(0.05));
 }
+
+namespace {
+/// `rows` rows of columns of these kinds. Each text has 5 tokens after its start token 2, of various lengths of padding.
+RowBatches columns_of(const std::vector<Column>& columns, std::int64_t count, const RowBatchesOptions& options) {
+  DataRows rows = {columns, {}};
+  for (std::int32_t i = 0; i < count; ++i) {
+    std::vector<DataRows::Cell>& row = rows.rows.emplace_back();
+    for (const Column& column : columns) {
+      Tokens text(static_cast<std::size_t>(4 + i % 5), 5);
+      if (column.kind == Column::Kind::label) text = {i % 2};
+      row.push_back({text, {}, 0});
+    }
+  }
+  return RowBatches(rows, rows, options);
+}
+}  // namespace
+
+TEST_CASE("a mean over rows counts each row once, for any kind of rows, batch size, shards and micro-batches") {
+  using Kind = Column::Kind;
+  // The mean of 1 over the rows with a token in their first place, and with a statistic of the batch, is 1.
+  const auto definition = [](const std::string& inputs, const std::string& name) {
+    const std::string head = R"json({"xtape": 2, "name": "mean", "model": {"weights": {"w": {"shape": [1], "init": "zeros"}},
+      "functions": {)json";
+    const auto function = [&](const char* measure, const std::string& result) {
+      return std::string("\"") + measure + R"json(": {"inputs": {)json" + inputs + R"json(}, "result": ")json" + result + "\"}";
+    };
+    const std::string first = "cast(" + name + "[:, 0] == 5, 'float')";
+    return head + function("loss", "mean(" + first + ") + sum(w)") + ", " + function("plain_loss", "mean(" + first + ")") +
+           ", " + function("accuracy", "min(" + first + ")") + "}}}";
+  };
+  for (const Kind kind : {Kind::text, Kind::label, Kind::tags, Kind::target})
+    for (const RowBatchesOptions& options :
+         {RowBatchesOptions{.rows = 61}, {.rows = 32}, {.rows = 20}, {.rows = 7}, {.tokens = 64}, {.tokens = 300}}) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(options.rows);
+      const RowBatches batches = columns_of({{"a", Kind::text}, {"other", kind}}, 61, options);
+      std::string inputs = R"("a": "int [b, t]")";
+      if (kind == Kind::target) inputs += R"(, "tokens": "int [b, s]", "targets": "int [b, s]")";
+      Model model = Model::parse(definition(inputs, kind == Kind::target ? "tokens" : "a"));
+      const Evaluation evaluation = evaluate(model, batches);
+      CHECK(evaluation.loss == 1);
+      CHECK(evaluation.perplexity == std::exp(1.0));
+      CHECK(evaluation.accuracy == 1);
+      CHECK(evaluation.tokens == 61);
+      for (const std::int64_t shards : {1, 3})
+        for (const std::int64_t accumulate : {1, 2}) {
+          TrainerOptions training;
+          training.shards = shards;
+          training.accumulate = accumulate;
+          training.schedule.rate = 0;
+          Trainer trainer(model, batches, training);
+          std::int64_t rows = 0;
+          for (std::int64_t step = 0; step < batches.epoch_batches(); ++step) {
+            const StepReport report = trainer.update();
+            CHECK(report.loss == doctest::Approx(1));
+            rows += report.tokens;
+          }
+          CHECK(rows == 61 * accumulate);
+        }
+    }
+}
