@@ -70,13 +70,14 @@ class Run {
   static Run create(const Recipe& recipe, const std::string& directory,
                     const std::shared_ptr<Communicator>& communicator = nullptr);
   /// Opens a run with the weights of the chosen checkpoint, by default the last. Before the first checkpoint, the run
-  /// has its initial weights. `settings` change the recipe for this process only. Throws FileError if there is no such
-  /// run or checkpoint.
+  /// has its initial weights. `settings` change the recipe for this process only, unless it trains. Throws FileError if
+  /// there is no such run or checkpoint, DefinitionError if a setting changes a key that a run keeps, such as a
+  /// hyper-parameter (docs/recipes.md).
   static Run open(const std::string& directory, const std::vector<Setting>& settings = {},
                   const CheckpointChoice& checkpoint = {}, const std::shared_ptr<Communicator>& communicator = nullptr);
   /// Opens a run to continue its training, and locks it. trainer() continues from the chosen checkpoint and sets aside
   /// the checkpoints of later steps. Throws Error if the choice is an average, FileError if another process holds the
-  /// lock.
+  /// lock, and otherwise what open() throws.
   static Run resume(const std::string& directory, const std::vector<Setting>& settings = {},
                     const CheckpointChoice& checkpoint = {},
                     const std::shared_ptr<Communicator>& communicator = nullptr);
@@ -101,7 +102,8 @@ class Run {
   /// process holds the lock.
   Trainer& trainer();
 
-  /// Trains to the end of the recipe, and writes metrics and checkpoints. Also writes a checkpoint when it stops.
+  /// Trains to the end of the recipe, and writes metrics and checkpoints. Also writes a checkpoint when it stops. Before
+  /// the first update, writes the settings that change the recipe to recipe.json, with the former values.
   /// Returns false if a callback stopped the training earlier. Throws TrainingError if an update fails; the last good
   /// checkpoint remains. Throws EvaluationError if an evaluation fails, after it has written a checkpoint of the
   /// preceding updates. Throws FileError if the run cannot be written, if it was moved or deleted, or if another

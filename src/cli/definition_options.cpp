@@ -8,6 +8,7 @@
 #include "json_text.hpp"
 #include "new_run.hpp"
 #include "opened_model.hpp"
+#include "usage.hpp"
 
 namespace xtape::cli {
 
@@ -66,6 +67,7 @@ Model load_model(const DefinitionOptions& arguments, bool initialise) {
     return model;
   }
   if (const auto folder = model_folder(arguments.definition)) return open_folder(*folder, options);
+  model::check_overrides(find_definition(arguments.definition), options.hyper);
   return Model::load(arguments.definition, options);
 }
 

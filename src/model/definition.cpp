@@ -26,13 +26,6 @@ std::string read_about(const JsonNode& node) {
                          : node.text();
 }
 
-/// Returns the functions that a file provides to the models that use it.
-Entries shared_functions(const Definition& file) {
-  std::vector<JsonNode> nodes = file.extended;
-  nodes.push_back(file.node);
-  return merged(nodes, "functions");
-}
-
 Function shared_function(const Entries::value_type& entry, const Definition& file, const Block& model) {
   Function function = read_functions({entry}, model).front();
   if (file.version == 1) upgrade(function.computation);
@@ -258,7 +251,12 @@ class Reader {
         node.at("functions")
             .fail_at_key("a model's functions belong in \"model\"; only files for use by others have them here");
     definition.model = read_model(models, definition);
-    definition.functions = read_functions(merged(models, "functions"), *definition.model);
+    definition.functions =
+        read_functions(merged(models, "functions", "", used_functions(definition)), *definition.model);
+    for (const JsonNode& node : models)
+      if (node.has("functions"))
+        for (const auto& [name, entry] : node.at("functions").entries())
+          entry.is_null() ? void(definition.removed.insert(name)) : void(definition.removed.erase(name));
     if (definition.version == 1)
       for (Function& function : definition.functions) upgrade(function.computation);
     for (const Function& function : definition.functions)
@@ -266,12 +264,13 @@ class Reader {
     add_used_functions(definition);
   }
 
-  /// Adds the functions of used files, unless the model defines functions of the same names. The lines of the added
-  /// functions see the same names as the model's own lines.
+  /// Adds the functions of used files, unless the model defines or removes functions of the same names. The lines of
+  /// the added functions see the same names as the model's own lines.
   static void add_used_functions(Definition& definition) {
     const std::size_t own = definition.functions.size();
     for (const auto& [name, file] : definition.used)
       for (const auto& entry : shared_functions(*file)) {
+        if (definition.removed.count(entry.first) != 0) continue;
         const auto [known, is_new] = definition.function_index.emplace(entry.first, definition.functions.size());
         if (is_new)
           definition.functions.push_back(shared_function(entry, *file, *definition.model));
@@ -294,8 +293,9 @@ class Reader {
     auto bare = definition.blocks.begin();
     for (const auto& [name, plain] : entries) {
       const JsonNode entry = plain.owned_by("block '" + name + "'");
-      **bare++ = std::move(*(entry.has("onnx") ? read_file_block(name, entry, block_source(entry.at("onnx")), definition)
-                                               : read_block(name, entry, definition)));
+      **bare++ =
+          std::move(*(entry.has("onnx") ? read_file_block(name, entry, block_source(entry.at("onnx")), definition)
+                                        : read_block(name, entry, definition)));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -144,6 +145,7 @@ struct Definition {
   std::unique_ptr<const Block> model;               ///< Null in a file that only defines blocks and functions.
   std::vector<Function> functions;
   Index function_index;
+  std::set<std::string> removed;  ///< Functions whose last entry is null.
   Renamed renamed;  ///< Old names of hyper-parameters and blocks.
 
   /// Returns a block of this file or of a file that it uses directly. Returns null if no block has this name.
@@ -163,7 +165,9 @@ std::shared_ptr<const Definition> parse_definition(const std::string& text, cons
 
 /// Checks that every name in the lines of every block and function is known, and that calls of ops have known keywords.
 /// Throws DefinitionError. The check needs no values of hyper-parameters, so it also covers blocks that the model does
-/// not use.
-void check_names(const Definition& definition, const OpTable& ops);
+/// not use. Returns the hyper-parameters of the definition that have an effect: a line, a program or the mapping to
+/// folders mentions them. Those that a file sets for a file that it extends must have an effect; if `strict`, those of
+/// all files must.
+std::set<std::string> check_names(const Definition& definition, const OpTable& ops, bool strict = false);
 
 }  // namespace xtape::model

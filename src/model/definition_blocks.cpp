@@ -359,6 +359,7 @@ void check_function(const Function& function, const Block& model, const JsonNode
 std::vector<Function> read_functions(const Entries& entries, const Block& model) {
   std::vector<Function> functions;
   for (const auto& [name, plain] : entries) {
+    if (plain.is_null()) continue;  // removes a function of a used file
     const JsonNode entry = plain.owned_by("function '" + name + "'");
     check_name(name, entry);
     entry.only({"about", "inputs", "do", "result"});

@@ -13,10 +13,15 @@ const char* modules_key(int version);
 
 /// Merges the objects `key` of all nodes that have this key. If several entries have the same name, the last entry wins
 /// and keeps the position of the first. An entry {"change": {…}} changes parts of the previous entry of the same name.
-/// If there is no previous entry, it changes the entry of this name in `inherited`. An entry of modules or weights with
-/// several names, "a, b", becomes several entries. Errors about the entries name `owner`.
+/// If there is no previous entry, it changes the entry of this name in `inherited`; functions of used files cannot be
+/// changed. A null function removes the function; if `inherited` has it, the null stays. An entry of modules or weights
+/// with several names, "a, b", becomes several entries. Errors about the entries name `owner`.
 Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const std::string& owner = "",
                const Entries& inherited = {});
+/// Returns the functions that a file provides to the models that use it.
+Entries shared_functions(const Definition& file);
+/// Returns the functions that the files used by a definition provide to its model.
+Entries used_functions(const Definition& definition);
 
 /// Returns whether an entry has the form {"change": {…}}.
 bool is_change(const JsonNode& entry);

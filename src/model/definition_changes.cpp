@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "contains.hpp"
 #include "definition_blocks.hpp"
 #include "nearest.hpp"
 
@@ -50,11 +51,16 @@ struct Merged {
     places.emplace(name, entries.size());
     entries.emplace_back(name, entry);
   }
-  /// Removes an inherited entry, because the entry `by` is null.
-  void remove(const std::string& name, const JsonNode& by) {
+  /// Removes an inherited entry, because the entry `by` is null. `by` stays as the entry of a name that a used file
+  /// has.
+  void remove(const std::string& name, const JsonNode& by, const Entries& used) {
+    std::vector<std::string> removable = names_of(used);
+    if (contains(removable, name)) return set(name, by);
     const auto place = places.find(name);
-    if (place == places.end())
-      by.fail_at_key("there is no '" + name + "' to remove" + did_you_mean(name, names_of(entries)));
+    if (place == places.end()) {
+      for (const auto& each : entries) removable.push_back(each.first);
+      by.fail_at_key("there is no '" + name + "' to remove" + did_you_mean(name, removable));
+    }
     entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(place->second));
     places.clear();
     for (std::size_t i = 0; i < entries.size(); ++i) places.emplace(entries[i].first, i);
@@ -130,16 +136,17 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
       for (const std::string& name : names_in(names, key)) {
         if (!own.insert(name).second) entry.fail_at_key("'" + name + "' is described twice");
         if (key == "functions" && entry.is_null()) {
-          made.remove(name, entry);
+          made.remove(name, entry, inherited);
         } else if (!is_change(entry)) {
           made.set(name, entry);
         } else {
           const auto known = [&, &name = name](const auto& each) { return each.first == name; };
-          const auto used = std::ranges::find_if(inherited, known);
+          const auto used = key == "functions" ? inherited.end() : std::ranges::find_if(inherited, known);
           const JsonNode* const before = made.find(name);
           if (before == nullptr && used == inherited.end()) {
             std::vector<std::string> all = names_of(made.entries);
-            for (const auto& each : inherited) all.push_back(each.first);
+            if (key != "functions")
+              for (const auto& each : inherited) all.push_back(each.first);
             entry.fail_at_key("there is no '" + name + "' to change" + did_you_mean(name, all));
           }
           made.set(name, changed(before != nullptr ? *before : used->second, entry, name, key));
@@ -147,6 +154,19 @@ Entries merged(const std::vector<JsonNode>& nodes, const std::string& key, const
       }
   }
   return made.entries;
+}
+
+Entries used_functions(const Definition& definition) {
+  Entries functions;
+  for (const Definition::Used& each : definition.used)
+    for (const auto& entry : shared_functions(*each.file)) functions.push_back(entry);
+  return functions;
+}
+
+Entries shared_functions(const Definition& file) {
+  std::vector<JsonNode> nodes = file.extended;
+  nodes.push_back(file.node);
+  return merged(nodes, "functions");
 }
 
 }  // namespace xtape::model

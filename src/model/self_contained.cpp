@@ -54,7 +54,7 @@ class Writer {
     Json json = Json::object();
     for (const JsonNode& node : nodes)
       for (const auto& [key, entry] : node.entries()) json[key] = entry.json();
-    lay_over(nodes, {"hyper", "functions", "renamed"}, json);
+    lay_over(nodes, {"hyper", "functions", "renamed"}, {}, json);
     if (json.contains("blocks")) {
       Json::object_t blocks;  // with the changes of all files
       for (const auto& block : definition.blocks) blocks.push_back({block->name, block->node.json()});
@@ -65,15 +65,19 @@ class Writer {
       if (node.has("model")) models.push_back(node.at("model"));
     for (const JsonNode& model : models)
       for (const auto& [key, entry] : model.entries()) json["model"][key] = entry.json();
-    if (!models.empty()) lay_over(models, {"weights", modules_key(definition.version), "functions"}, json["model"]);
+    if (!models.empty()) {
+      lay_over(models, {"weights", modules_key(definition.version)}, {}, json["model"]);
+      lay_over(models, {"functions"}, used_functions(definition), json["model"]);
+    }
     return json;
   }
 
-  static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys, Json& json) {
+  static void lay_over(const std::vector<JsonNode>& nodes, const std::vector<std::string>& keys,
+                       const Entries& inherited, Json& json) {
     for (const std::string& key : keys) {
       if (!json.contains(key)) continue;
       Json::object_t object;  // filled by push_back: looking up each name would be a linear search
-      for (const auto& [name, entry] : merged(nodes, key)) object.push_back({name, entry.json()});
+      for (const auto& [name, entry] : merged(nodes, key, "", inherited)) object.push_back({name, entry.json()});
       json[key] = std::move(object);
     }
   }

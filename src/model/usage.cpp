@@ -1,6 +1,7 @@
 #include "usage.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace xtape::model {
@@ -103,7 +104,12 @@ void check_file_inputs(const Definition& definition, std::set<const Definition*>
   for (const auto& used : definition.used) check_file_inputs(*used.file, seen);
   for (const auto& block : definition.blocks)
     if (block->from_file == nullptr) check_inputs_of(block->inputs, block->computation, block.get());
-  for (const Function& function : definition.functions) check_inputs_of(function.inputs, function.computation, nullptr);
+  for (const Function& function : definition.functions) {
+    // The inputs of these functions are the arrays of the data, of which they may need only some.
+    const auto is_named = [&](const char* name) { return function.name == name; };
+    if (std::ranges::any_of(std::array{"loss", "plain_loss", "accuracy"}, is_named)) continue;
+    check_inputs_of(function.inputs, function.computation, nullptr);
+  }
 }
 }  // namespace
 
@@ -117,6 +123,16 @@ void check_usage(const Module& root, const Definition& definition) {
   usage.walk(root);
   for (const Function& function : definition.functions) usage.note(root, function.computation);
   usage.check(root);
+}
+
+void check_overrides(const std::string& path, const std::vector<std::pair<std::string, std::string>>& overrides) {
+  if (overrides.empty()) return;
+  const auto definition = read_definition(path);
+  const std::set<std::string> used = check_names(*definition, builtin_ops());
+  for (const auto& [name, text] : overrides)
+    if (used.count(name) == 0 && definition->hyper_index.count(name) != 0)
+      throw DefinitionError("hyper-parameter '" + name + "' of " + path + " cannot be set to " + text +
+                            ": it has no effect, since no line mentions it");
 }
 
 }  // namespace xtape::model

@@ -67,7 +67,7 @@ void drop_nulls(Json& value) {
     if (value.is_object() && each->is_null()) {
       each = value.erase(each);
     } else {
-      drop_nulls(*each);
+      if (!value.is_object() || each.key() != "changes") drop_nulls(*each);  // a former value may be null
       ++each;
     }
   }
@@ -280,6 +280,13 @@ Recipe read_recipe(const Json& json, const JsonNode& file, const std::vector<Set
   root.read("seed", trainer.seed);
   root.read("threads", threads, {0, most_threads});
   trainer.threads = static_cast<int>(threads);
+  for (Section& change : root.sections("changes")) {  // the record of a run
+    change.need({"until_step", "was"});
+    std::int64_t step = 0;
+    change.read("until_step", step);
+    change.section("was");
+    change.done();
+  }
   root.done();
   return recipe;
 }
@@ -294,25 +301,41 @@ Setting Setting::parse(const std::string& text) {
   return {key, text.substr(equals + 1)};
 }
 
-Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {
-  const std::string file = find_definition(path, "recipes");
-  const JsonNode source(read_file(file), file, JsonErrors::definition);
-  Json json = source.json();
-  if (json.is_object()) {
-    resolve_paths(json, fs::absolute(file).parent_path());
-    for (const Setting& setting : settings) apply(json, setting);
-    drop_nulls(json);
-    resolve_adapter(json);
-    resolve_files(json, fs::absolute(file).parent_path(), settings);
-  }
+namespace {
+/// A recipe with its settings, as text and as JSON.
+struct Loaded {
+  JsonNode source;
+  Json json;
   std::string text;
+};
+
+Loaded loaded(const std::string& file, const std::vector<Setting>& settings) {
+  Loaded made{JsonNode(read_file(file), file, JsonErrors::definition), {}, {}};
+  made.json = made.source.json();
+  if (made.json.is_object()) {
+    resolve_paths(made.json, fs::absolute(file).parent_path());
+    for (const Setting& setting : settings) apply(made.json, setting);
+    drop_nulls(made.json);
+    resolve_adapter(made.json);
+    resolve_files(made.json, fs::absolute(file).parent_path(), settings);
+  }
   try {
-    text = json.dump(2) + "\n";
+    made.text = made.json.dump(2) + "\n";
   } catch (const Json::exception&) {
     throw DefinitionError(file + ": a setting or a path is not UTF-8");
   }
-  Recipe recipe = read_recipe(json, source, settings);
-  recipe.text = text;
+  return made;
+}
+}  // namespace
+
+std::string train::recipe_text(const std::string& file) {
+  return loaded(file, {}).text;
+}
+
+Recipe Recipe::load(const std::string& path, const std::vector<Setting>& settings) {
+  const Loaded made = loaded(find_definition(path, "recipes"), settings);
+  Recipe recipe = read_recipe(made.json, made.source, settings);
+  recipe.text = made.text;
   return recipe;
 }
 

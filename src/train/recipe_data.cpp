@@ -197,7 +197,7 @@ bool read_no_more(const Section& section, Data& data) {
     return found != section.json().end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
   };
   const bool sums = data.kind == "adder";
-  if (!sums && data.kind != "number_words" && data.kind != "dates") return false;
+  if (!is_removed_kind(data.kind)) return false;
   const std::string begin = "data of kind '" + data.kind + "' is no longer generated here: ";
   const std::int64_t first = sums ? count("digits", 2) : count("training", 100000);
   const std::string arguments = " FOLDER " + std::to_string(first) + " " + std::to_string(count("held_out", 2000));
@@ -215,6 +215,10 @@ bool read_no_more(const Section& section, Data& data) {
   return true;
 }
 }  // namespace
+
+bool is_removed_kind(const Json& kind) {
+  return kind == "adder" || kind == "number_words" || kind == "dates";
+}
 
 Recipe::Data read_data(Section section) {
   Data data;
@@ -249,6 +253,7 @@ Recipe::Data read_data(Section section) {
 std::vector<std::string> data_names(const Recipe::Data& data) {
   if (data.has_images()) return {"labels", "channels", "height", "width"};
   if (data.has_arrays()) {
+    if (data.inputs.empty()) return {};  // the arrays of the file
     std::vector<std::string> names = {"labels"};
     for (const ArrayInput& input : data.inputs) names.push_back(input.name);
     return names;

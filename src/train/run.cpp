@@ -9,6 +9,7 @@
 #include "checkpoint.hpp"
 #include "recipe_parts.hpp"
 #include "run_agreement.hpp"
+#include "run_changes.hpp"
 #include "run_model.hpp"
 #include "run_state.hpp"
 #include "utf8.hpp"
@@ -131,6 +132,8 @@ Run Run::open(const std::string& directory, const std::vector<Setting>& settings
   auto data = std::make_unique<Data>(communicator);
   data->directory = directory;
   data->recipe = Recipe::load(file, settings);
+  data->own_recipe = train::recipe_text(file);
+  train::check_changes(directory, data->own_recipe, data->recipe.text, settings);
   data->recipe.trainer.communicator = communicator;
   train::check_agreement(data->group, data->recipe);
   if (data->group.size() > 1 && data->recipe.trainer.threads == 0)

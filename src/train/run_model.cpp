@@ -10,6 +10,7 @@
 #include "hugging_face/folder.hpp"
 #include "language/formula.hpp"
 #include "trained_weights.hpp"
+#include "usage.hpp"
 #include "weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
@@ -21,15 +22,6 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 std::string first_weights(const std::string& directory) {
   return directory + "/start.safetensors";
-}
-
-/// Returns the hyper-parameters that the recipe sets directly. Hyper-parameters from the data are already in a run's
-/// definition.
-Settings hyper_of(const Recipe& recipe) {
-  Settings hyper;
-  for (const HyperSetting& setting : recipe.hyper)
-    if (!setting.from_data) hyper.emplace_back(setting.name, setting.text);
-  return hyper;
 }
 
 Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
@@ -50,10 +42,11 @@ Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batc
     numbers.add("source_vocabulary", tokenizers.source->size());
     for (const char* name : {"vocabulary", "target_vocabulary"}) numbers.add(name, tokenizers.target->size());
   }
-  Settings hyper = hyper_of(recipe);
+  Settings hyper;
   for (const HyperSetting& setting : recipe.hyper)
-    if (setting.from_data)
-      hyper.emplace_back(setting.name, model::value_of_formula(setting.text, numbers, "'hyper." + setting.name + "'"));
+    hyper.emplace_back(
+        setting.name, setting.from_data ? model::value_of_formula(setting.text, numbers, "'hyper." + setting.name + "'")
+                                        : setting.text);
   return hyper;
 }
 
@@ -91,7 +84,9 @@ Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batche
     model = Model::load(recipe.definition, options);
   }
   if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
-  // Checks the recipe's patterns before a run is created.
+  // Checks the recipe's settings of the model before a run is created.
+  if (!recipe.definition.empty())
+    model::check_overrides(find_definition(recipe.definition), hyper_of(recipe, tokenizers, batches));
   model::check_weight_patterns(model, "initialise", recipe.initialise);
   trained_weights(model, recipe.trainer);
   play_as_said(recipe, model);
@@ -132,7 +127,8 @@ void write_model(const Model& model, const Recipe& recipe, const std::vector<std
 
 Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
   const bool from_file = !has_checkpoint && path_exists(first_weights(directory));
-  ModelOptions options = options_of(recipe, hyper_of(recipe), !has_checkpoint && !from_file);
+  // The definition of a run has the values of all hyper-parameters.
+  ModelOptions options = options_of(recipe, {}, !has_checkpoint && !from_file);
   options.original = recipe.original;
   Model model = Model::load(recipe.definition, options);
   if (from_file) model.load_weights(first_weights(directory));

@@ -24,6 +24,7 @@ struct Run::Data {
   ranks::RankGroup group;  // the group of all processes that work on the run
   std::string directory;
   Recipe recipe;
+  std::string own_recipe;  // the text of `recipe` without the settings of this process
   train::Tokenizers tokenizers;
   std::optional<train::Texts> texts;  // empty until needed
   std::unique_ptr<Batches> batches;   // null until needed

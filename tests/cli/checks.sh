@@ -77,6 +77,60 @@ expect 2 "" "the data has 3 labels, but function 'logits' of model 'text_classif
   "${texts[@]}" --set hyper.classes=2
 expect 2 "" "--play and --with check a definition, and 'regression' is a recipe" "${table[@]}" --play
 
+# The first evaluation is tried on rows of the data, with the functions that only evaluations play.
+printf '1+1=2\n2+1=3\n2+3=5\n3+2=5\n1+2=3\n' >sums.txt
+# functions FUNCTIONS: writes recipe.json and definition.json, a model with these functions.
+functions() {
+  cat >definition.json <<EOF
+{"xtape": 2, "name": "small", "use": ["blocks/linear.json"], "hyper": {"vocab_size": null},
+ "model": {"modules": {"word": {"block": "embedding", "rows": "vocab_size", "width": 4}}, "functions": {$1}}}
+EOF
+}
+cat >recipe.json <<EOF
+{"xtape": 1, "name": "small", "definition": "definition.json", "hyper": {"vocab_size": {"from": "vocabulary"}},
+ "data": {"kind": "documents", "text": "sums.txt", "separator": "line", "held_out": 1}, "batch": {"size": 2},
+ "optimizer": {"kind": "adam"}, "schedule": {"kind": "constant", "rate": 0.1}, "steps": 1}
+EOF
+inputs='"inputs": {"tokens": "int [b, t]", "targets": "int [b, t]"}'
+mean="\"loss\": {$inputs, \"result\": \"mean(word(tokens))\"}"
+functions "$mean"
+expect 0 "^recipe.json: recipe, data and definition fit: 40 parameters" "" check recipe.json # of targets, no line needs any
+# refused WHY RESULT: check refuses the function \`accuracy\`, and training does too.
+refused() {
+  functions "$mean, \"accuracy\": {$inputs, \"result\": \"$2\"}"
+  expect 2 "" "$1" check recipe.json
+  rm -rf run
+  expect 1 "" "$1" train recipe.json --out run
+}
+refused "function 'accuracy' of model 'small' must have two results of one element" "tokens, targets"
+refused "take: index [0-9]+ \(at flat position [0-9]\) is out of range: x has size 10 along the axis" "sum(take(word.weight, tokens + 9)), sum(targets)"
+refused "accuracy of the evaluation after update [01], in its batch 1, is not finite: NaN in .* log" "sum(log(-1.0 - cast(tokens, 'float'))), sum(targets)"
+functions "$mean, \"plain_loss\": {\"inputs\": {\"tokens\": \"int [b, t]\"}, \"result\": \"1.0\"}"
+expect 2 "" "function 'plain_loss': takes \(tokens\), not 'targets'" check recipe.json
+# What fails only with weights of zero, or with a single row, is no mistake.
+functions "$mean, \"plain_loss\": {$inputs, \"result\": \"sum(word.weight / word.weight), 1\"}"
+expect 0 "fit" "" check recipe.json
+functions "$mean, \"accuracy\": {$inputs, \"result\": \"sum(rearrange(tokens, '(two b) t -> two b t', two=2)), 1\"}"
+expect 0 "fit" "" check recipe.json --set data.held_out=2
+# Numbers that are out of range are found in any row.
+functions "$mean"
+expect 2 "" "take: index 9 \(at flat position [0-9]\) is out of range: x has size 9 along the axis" check recipe.json --set hyper.vocab_size=9
+
+# A hyper-parameter without effect is a mistake, in a definition, a recipe and a setting.
+echo '{"xtape": 2, "name": "small_t5", "extends": "t5.json", "hyper": {"n_heads": 1}}' >other.json
+expect 2 "" "other.json, line 1: hyper-parameter 'n_heads' has no effect: no line mentions it; did you mean 'heads'\?" check other.json
+expect 2 "" "hyper-parameter 'n_heads' has no effect" show other.json
+echo '{"xtape": 2, "name": "plain_t5", "extends": "t5.json", "model": {"functions": {"plain_loss": null, "loss": null}}}' >other.json
+expect 0 "^other.json: 5 functions, " "" check other.json
+expect 2 "" "hyper-parameter 'label_smoothing' of .*other.json cannot be set to 0.1: it has no effect, since no line mentions it" \
+  check other.json --set label_smoothing=0.1
+expect 0 "^other.json: 5 functions, " "" check other.json --set encoder_layers=1
+echo '{"xtape": 2, "name": "sum", "hyper": {"unit": 1, "width": "3 * unit", "unused": 2},
+ "model": {"functions": {"f": {"inputs": {"x": "float [width]"}, "result": "x"}}}}' >other.json
+expect 2 "" "hyper-parameter 'unused' has no effect: no line mentions it; those with an effect are unit, width" check other.json
+expect 0 "width = 15" "" show other.json --set unit=5 # only another hyper-parameter mentions it
+expect 2 "" "hyper-parameter 'unused' of .*other.json cannot be set to 3" show other.json --set unused=3
+
 # Of a published folder, the shapes of the weights are read.
 cp -r "$source/tests/golden/hugging_face/tiny" folder
 sed -i 's/"n_embd": *[0-9]*/"n_embd": 24/' folder/config.json

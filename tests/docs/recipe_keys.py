@@ -7,7 +7,7 @@ PAGE = "docs/recipe_keys.md"
 SECTIONS = {"read_batch": "batch", "read_options": "optimizer", "read_optimizer": "optimizer", "read_group": "optimizer.groups",
             "read_privacy": "privacy", "read_schedule": "schedule", "read_tokenizer": "tokenizer", "read_search": "search",
             "column_of": "data.columns", "read_resize": "data.resize"}
-INTERNAL = {"original", "longest_row"}  # the recipe of a run has them
+INTERNAL = {"original", "longest_row", "changes", "until_step", "was"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")
 READ = re.compile(r'(?:\.(?:read|read_or|section|sections|value)|\boften)\("(\w+)"(.*)')
@@ -52,11 +52,24 @@ def accepted(rest):
     return f"{bounds[1]} to {bounds[2]}" if bounds[2].isdigit() else f"at least {bounds[1]}"
 
 
+def rules(source):
+    """Whether a key and the keys inside it may change in a run, from the table of run_changes.cpp."""
+    rows = re.findall(r'^    \{"([\w.]+)"(, \w+)?\},$', (source / "src/train/run_changes.cpp").read_text(), re.M)
+    return {key: not fixed for key, fixed in rows}
+
+
+def changeable(key, table):
+    """The longest key of the table that contains the key decides."""
+    while key and key not in table:
+        key = key.rpartition(".")[0]
+    return table.get(key, False)
+
+
 def meanings(source):
     """What the page says, by section and key."""
     path, section, found = source / PAGE, "", {}
     for line in path.read_text().split("\n") if path.is_file() else []:
-        heading, row = re.match(r"## (?:`(.+)`)?", line), re.match(r"\| `(\w+)` \| .*? ?\| (.*) \|$", line)
+        heading, row = re.match(r"## (?:`(.+)`)?", line), re.match(r"\| `(\w+)` \| .*? ?\| (?:yes|no) \| (.*) \|$", line)
         if heading:
             section = heading[1] or ""
         elif row:
@@ -76,10 +89,15 @@ def page(source):
     lines = ["# The keys of recipes", "",
              "Every key that a recipe may have, what its reader accepts, and what it is. [Recipes](recipes.md) explains them, with their",
              "defaults. `--set SECTION.KEY=VALUE` sets one on the command line: `--set batch.size=8`. The readers of `src/train` give the keys;",
-             "after a new one, `python3 tests/docs/recipe_keys.py .` writes its row here.", ""]
+             "after a new one, `python3 tests/docs/recipe_keys.py .` writes its row here. The column \"resume\" says whether the key may",
+             "change when a run is resumed.", ""]
+    table = rules(source)
     for section, rows in sorted(keys(source).items()):
-        lines += [f"## `{section}`" if section else "## The recipe", "", "| key | accepts | meaning |", "|---|---|---|"]
-        lines += [f"| `{key}` | {words} | {told.get((section, key), '')} |" for key, words in sorted(rows.items())] + [""]
+        lines += [f"## `{section}`" if section else "## The recipe", "", "| key | accepts | resume | meaning |", "|---|---|---|---|"]
+        for key, words in sorted(rows.items()):
+            resume = "yes" if changeable(f"{section}.{key}".lstrip("."), table) else "no"
+            lines.append(f"| `{key}` | {words} | {resume} | {told.get((section, key), '')} |")
+        lines.append("")
     return "\n".join(lines)
 
 

@@ -81,10 +81,10 @@ class Trainings {
     if (path_exists(run() + "/recipe.json")) {
       Run::resume(run()).train(with_warnings());
     } else {
-      const Recipe recipe = Recipe::load(in_ / "recipe.json", settings);
-      Run::create(recipe, run()).train(with_warnings());
+      Run::create(recipe(), run()).train(with_warnings());
     }
   }
+  Recipe recipe() const { return Recipe::load(in_ / "recipe.json", settings); }
   /// Resets the folder to the contents of `before`; to nothing if `before` is empty.
   void restore(const std::string& before) const {
     fs::remove_all(root());
@@ -214,6 +214,42 @@ TEST_CASE("the same for a resumed run whose metrics are ahead, and while later c
   fail_at_each(
       trainings, fs::path(undisturbed).parent_path().string(),
       [&] { Run::resume(trainings.run(), {}, CheckpointChoice::parse("3")).train(with_warnings()); }, undisturbed);
+}
+
+TEST_CASE("a resume that changes the recipe leaves a run of the old or of the new recipe, wherever it fails") {
+  const Trainings trainings;
+  const auto stopped = [&] {
+    Run run = Run::create(trainings.recipe(), trainings.run());
+    Trainer::Callbacks callbacks = with_warnings();
+    callbacks.stop = [&] { return run.trainer().step() == 2; };
+    run.train(callbacks);
+  };
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, stopped).code == 0);
+  const std::string before = trainings.keep_as("before");
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
+  const std::string with_old = trainings.keep_as("old") + "/run";
+  const auto change = [&] { Run::resume(trainings.run(), {{"schedule.rate", "0.02"}}).train(with_warnings()); };
+  trainings.restore(before);
+  REQUIRE(in_child(trainings.root(), Fault::none, -1, change).code == 0);
+  const int count = faults::report().count;
+  const std::string with_new = trainings.keep_as("new") + "/run";
+  REQUIRE(!same_end(with_old, with_new));
+  int old_recipes = 0, new_recipes = 0;
+  for (const Fault fault : {Fault::kill, Fault::io_error})
+    for (int at = 0; at < count; ++at) {
+      CAPTURE(static_cast<int>(fault));
+      CAPTURE(at);
+      trainings.restore(before);
+      in_child(trainings.root(), fault, at, change);
+      const auto recipe = nlohmann::json::parse(read_text(trainings.run() + "/recipe.json"));
+      const bool is_new = recipe["schedule"]["rate"] == 0.02;
+      ++(is_new ? new_recipes : old_recipes);
+      CHECK(recipe.contains("changes") == is_new);
+      CHECK(in_child(trainings.root(), Fault::none, -1, [&] { trainings.train(); }).code == 0);
+      CHECK(same_end(trainings.run(), is_new ? with_new : with_old));
+    }
+  CHECK(old_recipes > 0);
+  CHECK(new_recipes > 0);
 }
 
 TEST_CASE("without memory for a folder's list, or for a folder, the error is the one about memory") {

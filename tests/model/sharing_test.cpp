@@ -197,7 +197,27 @@ TEST_CASE("null removes a function that a definition inherits") {
   const std::string error = test::error_of([&] { removing(R"json({"gg": null})json"); });
   CHECK_MESSAGE(error.find("there is no 'gg' to remove; did you mean 'g'?") != std::string::npos, error);
   const std::string read = test::error_of([&] { removing(R"json({"f": null})json"); });
-  CHECK_MESSAGE(read.find("there is no module, function or op 'f'") != std::string::npos, read);
+  CHECK_MESSAGE(read.find("function 'f' is removed, since its entry is null, but this line calls it") != std::string::npos,
+                read);
+}
+
+TEST_CASE("null removes a function of a used file, in the definition and in its copies") {
+  const auto with = [](const std::string& functions) {
+    return using_files(doubling, once + ", " + functions, R"json("twice.json")json");
+  };
+  Model model = Model::parse(with(R"json("twice": null)json"));
+  CHECK(model.functions() == std::vector<std::string>{"once", "times"});
+  for (int copies = 0; copies < 2; ++copies) {
+    model = Model::parse(model.definition_text());
+    CHECK(model.functions() == std::vector<std::string>{"once", "times"});
+  }
+  const auto error = [&](const std::string& functions) {
+    return test::error_of([&] { Model::parse(with(functions), {}, "user.json"); });
+  };
+  CHECK(error(R"json("twicee": null)json").find("there is no 'twicee' to remove; did you mean 'twice'?") !=
+        std::string::npos);
+  CHECK(error(R"json("twice": null, "four": {"inputs": {"x": "float [n]"}, "result": "2 * twice(x)"})json")
+            .find(": function 'twice' is removed, since its entry is null") != std::string::npos);
 }
 
 TEST_CASE("what cannot be extended is refused with its place") {
@@ -348,4 +368,28 @@ TEST_CASE("what a file or block calls otherwise now is said where the name of be
   CHECK(refused("scale", ", \"rate\": 3").find("has no parameter 'rate'; it has by") != std::string::npos);
   CHECK(refused("scale", "", {.hyper = {{"width", "4"}}}).find("has no hyper-parameter 'width'; write d_model now") !=
         std::string::npos);
+}
+
+TEST_CASE("a hyper-parameter that an extending file sets must have an effect") {
+  const auto error_with = [](const std::string& rest) {
+    return test::error_of([&] { Model::parse(extending(rest), {}, "mine.json"); });
+  };
+  const std::string unused = error_with(R"json(, "hyper": {"othr_factor": 1})json");
+  CHECK_MESSAGE(unused.find("hyper-parameter 'othr_factor' has no effect: no line mentions it; those with an effect are "
+                            "by, other\n") != std::string::npos,
+                unused);
+  CHECK(error_with(R"json(, "hyper": {"by_other": 1, "mine": "by_other"})json").find("'mine' has no effect") !=
+        std::string::npos);
+  // A parameter of a block has the name, and lines mean the parameter.
+  const std::string block = R"json(, "blocks": {"k": {"hyper": {"factor": 1}, "inputs": ["x"], "result": "x * factor"}})json";
+  CHECK(error_with(R"json(, "hyper": {"factor": 2})json" + block).find("'factor' has no effect") != std::string::npos);
+  for (const std::string& rest : std::vector<std::string>{
+           R"json(, "hyper": {"mine": 2, "by": "mine"})json", R"json(, "hyper": {"vocab_size": 7})json",
+           R"json(, "hyper": {"factor": 2}, "defaults": {"pass": ["factor"]})json" + block,
+           R"json(, "hyper": {"n": 2}, "model": {"functions": {"h": {"inputs": {"x": "float [n]"}, "result": "x"}}})json"})
+    CHECK_MESSAGE(error_with(rest) == "", rest);
+  // An inherited one may have lost its effect; a copy then has it too.
+  const std::string lost = R"json(, "model": {"modules": {"a": {"block": "plus"}, "b": {"block": "plus"}}},
+    "blocks": {"plus": {"inputs": ["x"], "result": "x + 100"}})json";
+  CHECK(error_with(lost) == "");
 }

@@ -31,11 +31,12 @@ const std::string recipe_text = R"json({
   "checkpoint_every": 10
 })json";
 
-Recipe recipe_for(const tiny::Directory& directory, std::vector<Setting> settings = {}) {
+Recipe recipe_for(const tiny::Directory& directory, std::vector<Setting> settings = {},
+                  const std::string& folder = published) {
   std::string text;
   for (int i = 0; i < 20; ++i) text += proverb;
   directory.write("words.txt", text);
-  settings.push_back({"from", published});
+  settings.push_back({"from", folder});
   return Recipe::load(directory.write("recipe.json", recipe_text), settings);
 }
 
@@ -81,7 +82,8 @@ TEST_CASE("a run from a folder starts with its weights, trains them, and exports
 
 TEST_CASE("a run from a folder continues with the same bits, and no longer needs the folder") {
   const tiny::Directory directory;
-  const Recipe recipe = recipe_for(directory);
+  std::filesystem::copy(published, directory / "folder");
+  const Recipe recipe = recipe_for(directory, {}, directory / "folder");
   Run whole = Run::create(recipe, directory / "whole");
   CHECK(whole.train());
   {
@@ -90,7 +92,8 @@ TEST_CASE("a run from a folder continues with the same bits, and no longer needs
     callbacks.stop = [&] { return part.trainer().step() == 10; };
     CHECK(!part.train(callbacks));
   }
-  Run part = Run::open(directory / "part", {{"from", directory / "gone"}});
+  std::filesystem::remove_all(directory / "folder");
+  Run part = Run::open(directory / "part");
   CHECK(part.train());
   CHECK(equal_weights(part.model(), whole.model()));
 }

@@ -154,3 +154,126 @@ TEST_CASE("a run on a text file: the vocabulary comes from the training split, a
   CHECK(opened.end_token() == -1);
   CHECK_THROWS_AS(opened.evaluate(), FileError);
 }
+
+namespace {
+nlohmann::json recipe_of(const std::string& run) {
+  return nlohmann::json::parse(read_text(run + "/recipe.json"));
+}
+
+/// Resumes a run with settings until a step, and returns the learning rates of all its updates.
+std::vector<double> rates_after(const std::string& where, const std::vector<Setting>& settings, std::int64_t step,
+                                const CheckpointChoice& checkpoint = {}) {
+  Run run = Run::resume(where, settings, checkpoint);
+  run.train(stopping_at(step, run));
+  std::vector<double> rates;
+  for (const auto& line : metrics_of(where))
+    if (line.contains("loss")) rates.push_back(line["learning_rate"]);
+  return rates;
+}
+}  // namespace
+
+TEST_CASE("a resume writes the settings that change the recipe, and the former values") {
+  const tiny::Directory directory;
+  const std::string where = directory / "run";
+  const auto json = [](const char* text) { return nlohmann::json::parse(text); };
+  {
+    const std::vector<Setting> constant = {{"schedule.kind", "constant"}, {"schedule.final_rate", "null"},
+                                           {"schedule.warmup", "0"},      {"checkpoint_every", "1"}, {"keep", "\"all\""}};
+    Run run = Run::create(tiny::load(directory, constant), where);
+    run.train(stopping_at(4, run));
+  }
+  const std::string before = read_text(where + "/recipe.json");
+  { Run::resume(where, {{"schedule.rate", "0.25"}}).trainer(); }  // trains nothing
+  CHECK(rates_after(where, {{"seed", "4"}, {"schedule.rate", "5e-2"}, {"hyper", R"({"vocab_size": {"from": "vocabulary"}})"}}, 5)
+            .back() == 0.05);
+  CHECK(read_text(where + "/recipe.json") == before);
+  CHECK(rates_after(where, {{"schedule.rate", "0.25"}, {"clip", "null"}}, 6).back() == 0.25);
+  CHECK(recipe_of(where)["schedule"]["rate"] == 0.25);
+  CHECK(!recipe_of(where).contains("clip"));
+  CHECK(recipe_of(where)["definition"] == "definition.json");
+  CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 5, "was": {"schedule.rate": 0.05, "clip": 1.0}}])"));
+  const std::string changed = read_text(where + "/recipe.json");
+  CHECK(rates_after(where, {}, 7).back() == 0.25);  // goes on with the new settings
+  CHECK(read_text(where + "/recipe.json") == changed);
+  CHECK(rates_after(where, {{"schedule.rate", "0.5"}, {"clip", "1"}, {"watch", R"(["h"])"}, {"watch", "null"}}, 8).back() == 0.5);
+  CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 5, "was": {"schedule.rate": 0.05, "clip": 1.0}},
+                                                {"until_step": 7, "was": {"schedule.rate": 0.25, "clip": null}}])"));
+  rates_after(where, {{"keep", "9"}}, 9);  // keeps what it has read
+  CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 5, "was": {"schedule.rate": 0.05, "clip": 1.0}},
+                                                {"until_step": 7, "was": {"schedule.rate": 0.25, "clip": null}},
+                                                {"until_step": 8, "was": {"keep": "all"}}])"));
+  // Going back corrects the record: the updates 4 and 5 are made again, with the settings of now.
+  CHECK(rates_after(where, {}, 4, CheckpointChoice::parse("3")) == std::vector<double>{0.05, 0.05, 0.05, 0.5});
+  CHECK(recipe_of(where)["changes"] == json(R"([{"until_step": 3, "was": {"schedule.rate": 0.05, "keep": "all"}}])"));
+  CHECK(rates_after(where, {{"schedule.rate", "0.05"}, {"keep", "\"all\""}}, 4, CheckpointChoice::parse("3")).back() == 0.05);
+  CHECK(!recipe_of(where).contains("changes"));
+  // A new run from the recipe of a run has no former values.
+  rates_after(where, {{"clip", "2"}}, 5);
+  CHECK(recipe_of(where).contains("changes"));
+  Run::create(Recipe::load(where + "/recipe.json"), directory / "other");
+  CHECK(!recipe_of(directory / "other").contains("changes"));
+}
+
+TEST_CASE("what gives weights and cursor their meaning cannot change in a run") {
+  const tiny::Directory directory;
+  const std::string where = directory / "run";
+  {
+    Run run = Run::create(tiny::load(directory), where);
+    run.train(stopping_at(2, run));
+  }
+  const std::string before = read_text(where + "/recipe.json");
+  for (const Setting& setting : std::vector<Setting>{{"hyper.slope", "2"},
+                                                     {"hyper.width", "16"},
+                                                     {"hyper.vocab_size", "20"},
+                                                     {"hyper", "{}"},
+                                                     {"definition", directory / "tiny.json"},
+                                                     {"from", directory / "run"},
+                                                     {"initialise", R"(["x"])"},
+                                                     {"name", "other"},
+                                                     {"seed", "5"},
+                                                     {"tokenizer.kind", "words"},
+                                                     {"tokenizer.unknown", "token"},
+                                                     {"batch.bucket", "4"},
+                                                     {"data.separator", "blank_line"},
+                                                     {"data.prompt_end", "null"},
+                                                     {"data.longest_row", "9"},
+                                                     {"privacy.noise_multiplier", "0"}}) {
+    CAPTURE(setting.key);
+    CHECK_THROWS_AS(Run::resume(where, {setting}), DefinitionError);
+    CHECK_THROWS_AS(Run::open(where, {setting}), DefinitionError);  // an evaluation would be one of another model
+  }
+  CHECK_THROWS_WITH_AS(
+      Run::resume(where, {{"clip", "2"}, {"hyper.slope", "2"}}),
+      (where + "/recipe.json, --set hyper.slope: 'hyper.slope' has its default in this run and cannot become 2: the run's "
+               "weights belong to the model of its definition.json. A new run can have another value; docs/recipes.md "
+               "lists the keys that may change")
+          .c_str(),
+      DefinitionError);
+  CHECK_THROWS_WITH_AS(Run::resume(where, {{"data", R"({"kind": "documents", "text": "sums.txt", "held_out": 20, "prompt_end": "="})"}}),
+                       doctest::Contains(R"(--set data: 'data.separator' is "line" in this run and cannot go back to its default)"),
+                       DefinitionError);
+  CHECK(read_text(where + "/recipe.json") == before);
+  // Hyper-parameters come from the definition alone.
+  const double loss = Run::open(where).evaluate().loss;
+  nlohmann::json edited = recipe_of(where);
+  edited["hyper"]["slope"] = 3;
+  directory.write("run/recipe.json", edited.dump());
+  CHECK(Run::open(where).evaluate().loss == loss);
+}
+
+TEST_CASE("an epoch starts again if its batches are others, even if they are as many") {
+  const tiny::Directory directory;
+  const std::string where = directory / "run";
+  {
+    Run run = Run::create(tiny::load(directory, {{"batch.size", "50"}}), where);  // 80 rows: 2 batches
+    run.train(stopping_at(3, run));
+    CHECK(run.trainer().epoch() == 1);
+  }
+  const std::string kept = directory / "kept";
+  fs::copy(where, kept, fs::copy_options::recursive);
+  for (const auto& [path, size, epoch] : {std::tuple(where, "70", 1), {kept, "50", 2}}) {
+    Run run = Run::resume(path, {{"batch.size", size}});
+    run.train(stopping_at(4, run));
+    CHECK(run.trainer().epoch() == epoch);
+  }
+}

@@ -67,15 +67,22 @@ std::string play(const DefinitionOptions& arguments, const NamedSizes& given) {
   return said.str();
 }
 
+/// Checks that lines know what they use, and use what is declared.
+void check_uses(const model::Definition& definition) {
+  model::check_names(definition, builtin_ops(), true);
+  model::check_inputs(definition);
+}
+
 void check_recipe(const CheckArguments& arguments) {
   if (arguments.play || !arguments.with.empty())
     throw WrongInput("--play and --with check a definition, and '" + arguments.definition.definition + "' is a recipe");
   const Recipe recipe = Recipe::load(arguments.definition.definition, parse_settings(arguments.definition.set));
-  if (recipe.from.empty()) model::check_inputs(*model::read_definition(find_definition(recipe.definition)));
+  if (recipe.from.empty()) check_uses(*model::read_definition(find_definition(recipe.definition)));
   const train::Texts texts(recipe);
   const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
   const std::unique_ptr<Batches> batches = texts.batches(recipe, tokenizers);
-  const Model model = train::checked_model(recipe, tokenizers, *batches);
+  Model model = train::checked_model(recipe, tokenizers, *batches);
+  train::try_evaluation(model, recipe, tokenizers, *batches);
   std::cout << arguments.definition.definition
             << ": recipe, data and definition fit: " << grouped(model.parameter_count()) << " parameters, batches of "
             << joined(batches->blank(),
@@ -91,8 +98,7 @@ void check(const CheckArguments& arguments) {
     if (!recipe_file(path).empty()) return check_recipe(arguments);
     path = find_definition(path, "recipes");
     const auto definition = model::read_definition(path);
-    model::check_names(*definition, builtin_ops());
-    model::check_inputs(*definition);
+    check_uses(*definition);
     if (definition->model == nullptr) {
       std::cout << path << ": " << definition->blocks.size() << " blocks, no mistake found\n";
       return;

@@ -5,7 +5,10 @@
 
 #include "check_sizes.hpp"
 #include "definition.hpp"
+#include "hugging_face/mapping.hpp"
+#include "joined.hpp"
 #include "language/visible_names.hpp"
+#include "nearest.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::model {
@@ -13,10 +16,21 @@ namespace xtape::model {
 namespace {
 using Names = std::set<std::string>;
 
+/// Hyper-parameters that programs read. They have an effect even if no line mentions them.
+const Names programs_read = {"channels", "classes", "max_positions", "n_positions", "padding", "vocab_size"};
+
+/// Adds the hyper-parameters of the definition that the line mentions.
+void add_hyper(const Line& line, const Definition& definition, Names& used) {
+  each_expression(line.value, [&](const Expression& each) {
+    if (each.form == Form::name && definition.hyper_index.count(each.text) != 0) used.insert(each.text);
+  });
+}
+
 /// Checks the names in one block or function, line by line.
 class Checker {
  public:
-  explicit Checker(const VisibleNames& names) : names_(names) {}
+  /// Adds the hyper-parameters that lines mention to `used`.
+  Checker(const VisibleNames& names, Names& used) : names_(names), used_(used) {}
 
   /// Checks a size or setting. Such an expression is evaluated without a tape. It may use only the first `parameters`
   /// parameters, the hyper-parameters and the names `more`.
@@ -28,6 +42,11 @@ class Checker {
     expression(line);
     names_ = visible;
     locals_ = locals;
+  }
+
+  /// Notes a plain name that may refer to a hyper-parameter, but also to a supplied module or a size.
+  void plain(const Line& line) {
+    if (names_.of(line.value.text) == Meaning::hyper) used_.insert(line.value.text);
   }
 
   /// Checks an expression over the weights, modules and parameters of a block.
@@ -43,7 +62,10 @@ class Checker {
     for (const Input& input : inputs) {
       locals_.insert(input.name);
       for (const Line& dim : input.dims)
-        if (dim.value.form == Form::name) locals_.insert(dim.value.text);
+        if (dim.value.form == Form::name) {
+          plain(dim);
+          locals_.insert(dim.value.text);
+        }
     }
     for (const Input& input : inputs)
       for (const Line& dim : input.dims) expression(dim);
@@ -68,7 +90,10 @@ class Checker {
 
   void visit(const Expression& expression) {
     if (expression.form == Form::name) {
-      if (locals_.count(expression.text) != 0 || names_.of(expression.text) != Meaning::unknown) return;
+      if (locals_.count(expression.text) != 0) return;
+      const Meaning meaning = names_.of(expression.text);
+      if (meaning == Meaning::hyper) used_.insert(expression.text);
+      if (meaning != Meaning::unknown) return;
       line_->fail(expression.column, names_.unknown(expression.text, {locals_.begin(), locals_.end()}));
     }
     const bool calls_attribute = expression.form == Form::call && expression.children[0].form == Form::attribute;
@@ -114,6 +139,7 @@ class Checker {
   }
 
   VisibleNames names_;
+  Names& used_;
   Names locals_;
   const Line* line_ = nullptr;
 };
@@ -126,7 +152,7 @@ void check_module(Checker& checker, const ModuleSpec& module) {
   if (module.choice) checker.setting(*module.choice, more);
   for (const auto& [name, line] : module.settings) {
     // A plain name may refer to a supplied module. Building the modules checks it.
-    if (line.value.form != Form::name) checker.setting(line, more);
+    line.value.form == Form::name ? checker.plain(line) : checker.setting(line, more);
   }
   for (const ModuleSpec& given : module.modules) check_module(checker, given);
 }
@@ -144,39 +170,67 @@ void check_shared(Checker& checker, const Block& block) {
 }
 
 /// Checks the entry "defaults". A default may use the hyper-parameters of its file, and the parameters of blocks.
-void check_defaults(const Definition& definition, const OpTable& ops) {
+void check_defaults(const Definition& definition, const OpTable& ops, Names& used) {
   Names parameters;
   for (const auto& block : definition.blocks)
     for (const Parameter& each : block->parameters) parameters.insert(each.name);
-  Checker checker({&definition, nullptr, all_parameters, false, nullptr, &ops});
-  for (const auto& each : definition.defaults) checker.setting(each.second, parameters);
+  Checker checker({&definition, nullptr, all_parameters, false, nullptr, &ops}, used);
+  for (const auto& each : definition.defaults) {
+    checker.setting(each.second, parameters);
+    add_hyper(each.second, definition, used);  // in modules outside blocks, the name of a parameter means this
+  }
 }
 
-void check_file(const Definition& definition, const OpTable& ops, std::set<const Definition*>& seen) {
-  if (!seen.insert(&definition).second) return;
-  for (const auto& used : definition.used) check_file(*used.file, ops, seen);
+/// Checks that each hyper-parameter that the file declares, or sets for a file that it extends, has an effect.
+void check_hyper(const Definition& definition, const Names& used) {
+  if (!definition.node.has("hyper")) return;
+  std::vector<std::string> others;
+  for (const Parameter& each : definition.hyper)
+    if (used.count(each.name) != 0) others.push_back(each.name);
+  for (const auto& [name, entry] : definition.node.at("hyper").entries()) {
+    if (used.count(name) != 0) continue;
+    const std::string meant = did_you_mean(name, others);
+    entry.fail_at_key("hyper-parameter '" + name + "' has no effect: no line mentions it" +
+                      (meant.empty() && !others.empty() ? "; those with an effect are " + joined(others) : meant));
+  }
+}
+
+Names check_file(const Definition& definition, const OpTable& ops, bool strict, std::set<const Definition*>& seen) {
+  if (!seen.insert(&definition).second) return {};
+  for (const auto& each : definition.used) check_file(*each.file, ops, strict, seen);
+  Names used(programs_read.begin(), programs_read.end());
+  for (const Parameter& each : definition.hyper)
+    if (each.initial) add_hyper(*each.initial, definition, used);
+  if (definition.hugging_face) {
+    for (const auto& setting : definition.hugging_face->settings) used.insert(setting.hyper);
+    if (definition.hugging_face->adapter)
+      for (const auto& setting : definition.hugging_face->adapter->hyper) used.insert(setting.second);
+  }
   for (const auto& block : definition.blocks) {
-    Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops});
+    Checker checker({&definition, block.get(), all_parameters, true, nullptr, &ops}, used);
     check_shared(checker, *block);
     for (const auto& each : block->exports) checker.expression(each.second);
     checker.computation(block->inputs, block->computation);
     for (const auto& each : block->updates) checker.expression(each.second);
   }
-  check_defaults(definition, ops);
-  if (definition.model == nullptr) return;
-  const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
-  Checker shared(names);
-  check_shared(shared, *definition.model);
-  for (const Function& function : definition.functions) {
-    Checker checker(names);
-    checker.computation(function.inputs, function.computation);
+  check_defaults(definition, ops, used);
+  if (definition.model != nullptr) {
+    const VisibleNames names{&definition, definition.model.get(), all_parameters, true, &definition, &ops};
+    Checker shared(names, used);
+    check_shared(shared, *definition.model);
+    for (const Function& function : definition.functions) {
+      Checker checker(names, used);
+      checker.computation(function.inputs, function.computation);
+    }
   }
+  if (strict || !definition.extended.empty()) check_hyper(definition, used);
+  return used;
 }
 }  // namespace
 
-void check_names(const Definition& definition, const OpTable& ops) {
+Names check_names(const Definition& definition, const OpTable& ops, bool strict) {
   std::set<const Definition*> seen;
-  check_file(definition, ops, seen);
+  return check_file(definition, ops, strict, seen);
 }
 
 }  // namespace xtape::model

@@ -23,11 +23,12 @@ void check_names_in(const Expression& expression, const std::vector<std::string>
 
 void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose) {
   const Line line = parse_line(text, {whose, ""}, false);
-  check_names_in(line.value, names, line);
+  if (!names.empty()) check_names_in(line.value, names, line);
 }
 
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose) {
   const Line line = parse_line(text, {whose, ""}, false);
+  check_names_in(line.value, numbers.names(), line);
   ModelContext context;
   context.ops = &builtin_ops();
   context.max_steps = 1 << 16;

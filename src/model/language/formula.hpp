@@ -9,12 +9,12 @@
 
 namespace xtape::model {
 
-/// Throws DefinitionError if `text` is not an expression, or uses a name that is not in `names`. `whose` describes the
-/// expression in errors: "hyper-parameter 'n_positions'".
+/// Throws DefinitionError if `text` is not an expression, or uses a name that is not in `names`. If `names` is empty,
+/// the names are not known yet. `whose` describes the expression in errors: "hyper-parameter 'n_positions'".
 void check_formula(const std::string& text, const std::vector<std::string>& names, const std::string& whose);
 
-/// Evaluates the expression to a number and returns the number as text. Throws DefinitionError, also if the value is
-/// not a number.
+/// Evaluates the expression over `numbers` to a number and returns the number as text. Throws DefinitionError as
+/// check_formula does, and if the value is not a number.
 std::string value_of_formula(const std::string& text, const Named<std::int64_t>& numbers, const std::string& whose);
 
 }  // namespace xtape::model

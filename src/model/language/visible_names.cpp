@@ -69,6 +69,8 @@ std::string VisibleNames::unknown(const std::string& name, const std::vector<std
 }
 
 std::string VisibleNames::unknown_callee(const std::string& name) const {
+  if (functions != nullptr && functions->removed.count(name) != 0)
+    return "function '" + name + "' is removed, since its entry is null, but this line calls it";
   std::vector<std::string> names;
   if (recording && block != nullptr) add(block->modules, names);
   if (functions != nullptr) add(functions->functions, names);
