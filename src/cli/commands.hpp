@@ -42,7 +42,12 @@ class Interrupted : public Error {
 /// texts.
 inline constexpr const char* any_text = "STRING";
 
-/// Calls add_NAME for every command listed in src/cli/meson.build, in that order.
+/// Why a program without ONNX refuses ONNX files, and the cure.
+inline constexpr const char* built_without_onnx =
+    "this program was built without xtape-onnx, which reads and writes ONNX files: install libprotozero-dev and build it "
+    "in a new folder, as docs/installing.md says";
+
+/// Calls add_NAME for every command listed in src/cli/meson.build, in that order, and puts it into its group.
 void add_commands(CLI::App& program);
 
 /// Returns the exit code for an error. The code is 2 for WrongInput, DefinitionError, FileError, ShapeError and

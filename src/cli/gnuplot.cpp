@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <memory>
 
 #include "files.hpp"
@@ -114,10 +115,17 @@ double text_width(const std::string& text) {
   return width;
 }
 
-void add_picture(CLI::App& command, std::string& path) {
-  command.add_option("--out", path, "The picture to write: FILE.svg")->required()->check([](const std::string& file) {
-    return file.ends_with(".svg") ? "" : "pictures are SVG files: the name must end in .svg, not '" + file + "'";
-  });
+void add_picture(CLI::App& command, std::string& path, const std::string& preset) {
+  command.add_option("--out", path, "The picture to write: FILE.svg (default: " + preset + ")")
+      ->check([](const std::string& file) {
+        return file.ends_with(".svg") ? "" : "pictures are SVG files: the name must end in .svg, not '" + file + "'";
+      });
+}
+
+std::string picture_path(const std::string& path, const std::string& preset) {
+  if (!path.empty()) return path;
+  std::cout << preset << '\n';
+  return preset;
 }
 
 void draw_svg(const std::string& script, int width, int height, const std::string& path) {

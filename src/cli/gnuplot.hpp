@@ -22,8 +22,11 @@ std::string gnuplot_number(double number);
 /// SVG file chooses the font.
 double text_width(const std::string& text);
 
-/// Adds --out FILE.svg.
-void add_picture(CLI::App& command, std::string& path);
+/// Adds --out FILE.svg. The help says that its default is `preset`. Without the option, `path` stays empty.
+void add_picture(CLI::App& command, std::string& path, const std::string& preset);
+
+/// Returns `path`. If it is empty, returns the default and prints it, so that the user knows which file is written.
+std::string picture_path(const std::string& path, const std::string& preset);
 
 /// Runs gnuplot on `script`. Writes the picture of `width` × `height` pixels to `path` atomically. Throws WorkFailed if
 /// gnuplot is not installed or fails, and FileError if the file cannot be written.

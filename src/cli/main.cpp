@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <iostream>
 #include <new>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "characters.hpp"
 #include "commands.hpp"
@@ -42,11 +45,43 @@ std::string version() {
   return "xtape " XTAPE_VERSION "\ninstruction set " + set + "\n" + blas_description();
 }
 
+/// The keys of recipes that other programs have as options, by the names of these.
+constexpr std::pair<const char*, const char*> keys_of_recipes[] = {{"--accumulate", "batch.accumulate"},
+                                                                   {"--batch-size", "batch.size"},
+                                                                   {"--clip", "clip"},
+                                                                   {"--epochs", "epochs"},
+                                                                   {"--lr", "schedule.rate"},
+                                                                   {"--learning-rate", "schedule.rate"},
+                                                                   {"--memory", "memory"},
+                                                                   {"--patience", "patience"},
+                                                                   {"--rate", "schedule.rate"},
+                                                                   {"--steps", "steps"},
+                                                                   {"--warmup", "schedule.warmup"},
+                                                                   {"--weight-decay", "optimizer.weight_decay"}};
+
+/// Returns a hint to what the user may have meant by an option that `command` does not have: another option, or a key
+/// of the recipe.
+std::string hint_for(const std::string& word, const CLI::App& command) {
+  const std::string option = word.substr(0, word.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* each : command.get_options())
+    for (const std::string& name : each->get_lnames()) names.push_back("--" + name);
+  if (command.get_option_no_throw("--set") != nullptr)
+    for (const auto& [name, key] : keys_of_recipes) names.push_back(name);
+  const std::string best = nearest(option, names);
+  for (const auto& [name, key] : keys_of_recipes)
+    if (best == name && command.get_option_no_throw(best) == nullptr)
+      return "; did you mean '--set " + std::string(key) + "=…', a key of the recipe?";
+  return did_you_mean(option, names);
+}
+
 /// Returns the error message for wrong arguments. It replaces CLI11's message in two cases: CLI11 reports a mistyped
 /// command as a missing one, and reports a missing argument before an unknown option.
 std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = program.get_subcommands();
   for (const std::string& word : program.remaining(true))
-    if (!program.get_subcommands().empty() && word.rfind("-", 0) == 0) return "there is no option '" + word + "'";
+    if (!chosen.empty() && word.rfind("-", 0) == 0)
+      return "there is no option '" + word + "'" + hint_for(word, *chosen.front());
   const std::vector<std::string> left = program.remaining();
   if (!program.get_subcommands().empty() || left.empty()) return error.what();
   std::vector<std::string> names;
@@ -74,14 +109,26 @@ void check_values(CLI::App& program) {
     }
 }
 
+constexpr const char* examples = R"(Examples:
+  xtape show                                      the models and recipes that are installed
+  xtape show gpt2                                 the modules and weights of one
+  xtape train shakespeare_char --set data.text=FILE --out runs/mine
+  xtape generate runs/mine --prompt "The "
+  xtape COMMAND --help                            the options of a command)";
+
 int run(int count, char** arguments) {
   const GuardedTerminal output(std::cout, STDOUT_FILENO);
   const GuardedTerminal messages(std::cerr, STDERR_FILENO);
-  CLI::App program("Train, evaluate and use models that are defined in JSON files.", "xtape");
+  CLI::App program("Train, evaluate and use models of JSON files, Hugging Face folders and ONNX files.", "xtape");
   program.set_version_flag("--version", version);
-  program.require_subcommand(1);
+  program.require_subcommand(0, 1);
+  program.callback([&] {
+    if (program.get_subcommands().empty()) throw CLI::CallForHelp();
+  });
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.set_help_all_flag("--help-all", "Print the help of every command");
   add_commands(program);
+  program.footer(examples);  // after the commands, which would inherit it
   check_values(program);
   watch_inputs([](const std::string& sentence) { std::fputs((escaped(sentence) + "\n").c_str(), stderr); });
   try {

@@ -52,6 +52,7 @@ class OpenedModel {
   }
 
   // For Use::pairs:
+  const Tokenizer& source_tokenizer() const { return run_ ? run_->source_tokenizer() : *tokenizers_.source; }
   SearchOptions search_options() const { return run_ ? run_->recipe().search : SearchOptions{}; }
   std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
 

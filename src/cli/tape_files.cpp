@@ -87,7 +87,7 @@ SavedTape onnx_tape(const std::string& path, const InputSizes& sizes, const Stor
 }  // namespace
 #else
 static SavedTape onnx_tape(const std::string& path, const InputSizes&, const Store&) {
-  throw WrongInput("'" + path + "' cannot be read: this program was built without xtape-onnx");
+  throw WrongInput("'" + path + "' cannot be read: " + built_without_onnx);
 }
 #endif
 

@@ -122,8 +122,8 @@ Texts::Texts(const Recipe& recipe) {
   for (const std::vector<std::string>& files : data.training)
     for (const std::string& file : files)
       if (!path_exists(file))
-        throw FileError("cannot read " + file +
-                        ": No such file or directory; give its directory with --set data.folder=DIRECTORY");
+        throw FileError("cannot read " + file + ": No such file or directory; give the file with --set data." +
+                        data.files_key() + "=FILE, or its directory with --set data.folder=DIRECTORY");
   training_ = read(data, data.training);
   if (data.validation.empty())
     split(data);

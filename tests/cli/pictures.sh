@@ -40,6 +40,12 @@ expect 0 "^observed: step 4 " "step 4 of 4" train "$recipe" --out observed "${sm
 needs gnuplot command -v gnuplot
 expect 0 "" "" plot observed --statistics --out statistics.svg
 holds "the picture of statistics is valid" sound statistics.svg
+mkdir unnamed && cd unnamed || exit 1
+expect 0 "^statistics.svg$" "" plot ../observed --statistics
+expect 0 "^learning_rate.svg$" "" plot ../observed --metric learning_rate
+expect 0 "^attention.svg$" "" attention ../odd --source 'say it'\''s'
+holds "pictures without a name have one of their own" eval 'sound statistics.svg && sound learning_rate.svg && sound attention.svg'
+cd ..
 holds "modules and kinds are named" shows statistics.svg "largest value" "largest gradient" "share of zeros" "share of masked rows" \
   update encoder.0.self_attention
 holds "modules are named once" [ "$(how_often statistics.svg encoder.0.self_attention)" = 1 ]

@@ -123,7 +123,7 @@ expect 2 "" "'schedule' is wrong" train "$recipe" --out none --set steps=50
 expect 2 "" "n_layer" train "$recipe" --out none --set data.folder=sums --set hyper.n_layers=3
 expect 2 "" "key=value" train "$recipe" --out none --set steps
 expect 2 "" "use --set data.text=FILE" train "$source/models/recipes/shakespeare_char.json" --out none
-expect 2 "" "training.txt: No such file or directory; give its directory with --set data.folder=DIRECTORY" train "$recipe" --out none
+expect 2 "" "training.txt: No such file or directory; give the file with --set data.text=FILE, or its directory with --set data.folder=DIRECTORY" train "$recipe" --out none
 expect 2 "" "No such file" train "$source/models/recipes/shakespeare_char.json" --out none --set data.text=missing.txt
 expect 2 "" "n_head|n_embd|exact" train "$recipe" --out none --set data.folder=sums --set hyper.n_embd=9 --set hyper.n_head=2
 expect 2 "" "'epochs' needs epochs, which this data does not have" train "$source/models/recipes/shakespeare_char.json" --out none \

@@ -19,6 +19,7 @@ expect 0 "^the rain in $" "" generate run --prompt "the rain" "${greedy[@]}" --s
 expect 0 "^the rain in spain, n$" "" generate run --prompt "the rain" "${greedy[@]}" --stop "äh"
 expect 0 "^the rain" "^model opened after .* ms, first token after .* ms, 39 more in .* ms each$" \
   generate run --prompt "the rain" "${greedy[@]}" --timings
+expect 0 "^the rain" ", 99 more in .* ms each$" generate run --prompt "the rain" --timings
 
 # Prompts in a batch give the same texts as single prompts, for any seed.
 drawn=(--tokens 30 --temperature 1.5 --seed 11)

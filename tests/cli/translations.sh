@@ -36,6 +36,7 @@ done
 "$xtape" translate run <source >cached 2>/dev/null
 "$xtape" translate run --uncached <source >uncached 2>/dev/null
 holds "caches do not change the translations" cmp -s cached uncached
+expect 0 "." "^line 1: the model does not know 'Tres', 'Mil'$" translate run <<<"Tres Mil Tres"
 printf 'dois' | "$xtape" translate run >out 2>err
 holds "a last line without a line end is a line" [ "$(cat out)" = "$(sed -n 6p cached)" ]
 "$xtape" translate run --beam 4 --n-best 3 <source >out 2>err

@@ -7,11 +7,16 @@ echo "A Dog runs FAST." >"hypothesis"
 echo "a dog RUNS fast ." >"reference"
 printf 'a\nb\n' >"two"
 
-expect 0 "Subcommands:" "" --help
+expect 0 "^Look at a play:" "" --help
+expect 0 "^  xtape show gpt2 " ""
+expect 0 "^  gpt2 +GPT-2" "" show
+expect 0 "^  shakespeare_char +nanoGPT" "" show
+XTAPE_MODELS=nowhere expect 2 "" "nowhere" show
 expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
 expect 0 "kernels for [A-Za-z0-9]+" "" --version
-commands=$("$xtape" --help | sed -n '/^Subcommands:/,$p' | awk '/^  [a-z]/ {print $1}')
+commands=$("$xtape" --help | sed -n '/^Train:/,/^Examples:/p' | awk '/^  [a-z]/ {print $1}')
 holds "there are commands" [ -n "$commands" ]
+holds "a command's help has no examples of others" eval '! "$xtape" ops --help | grep -q Examples'
 for command in $commands; do
   expect 0 "Usage: .*$command" "" "$command" --help
   expect 2 "" "--no-such-option" "$command" --no-such-option
@@ -38,7 +43,10 @@ expect 2 "" "^xtape: --tolerance: .*-1" diff run run --tolerance -1
 "$xtape" --help >/dev/full 2>err
 holds "a help that cannot be written: exit code 1" [ $? = 1 ]
 holds "and an error" grep -q "cannot write to the standard output" err
-expect 2 "" "subcommand is required"
+expect 2 "" "no option '--epochs'; did you mean '--set epochs=…'" train shakespeare_char --epochs 3
+expect 2 "" "no option '--step=3'; did you mean '--set steps=…'" train shakespeare_char --step=3
+expect 2 "" "no option '--batch-size'; did you mean '--set batch.size=…'" profile shakespeare_char --batch-size 3
+expect 2 "" "no option '--chekpoint'; did you mean '--checkpoint'" eval run --chekpoint last
 expect 2 "" "no command 'trian'; did you mean 'train'" trian
 expect 2 "" "unknown op 'sofmax'; did you mean 'softmax'" ops sofmax
 expect 0 "softmax" "" ops softmax

@@ -8,7 +8,7 @@ PAGE = "docs/program.md"
 
 def commands(program):
     helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  ([a-z]\w*)", helped.split("Subcommands:")[1], re.M)
+    return re.findall(r"^  ([a-z]\w*)", helped.split("Train:")[1].split("Examples:")[0], re.M)
 
 
 def without_example(source, program):

@@ -91,7 +91,8 @@ HeatMaps maps_of(const Attention& attention, const AttentionArguments& arguments
 void draw_attention(const AttentionArguments& arguments) {
   Run run = open_run(arguments.run, arguments.checkpoint);
   const std::vector<Attention> all = as_wrong_input([&] { return run.attention(arguments.source, arguments.target); });
-  draw(maps_of(chosen(all, arguments.which), arguments), arguments.out);
+  const HeatMaps maps = maps_of(chosen(all, arguments.which), arguments);
+  draw(maps, picture_path(arguments.out, "attention.svg"));
 }
 
 }  // namespace
@@ -108,7 +109,7 @@ void add_attention(CLI::App& program) {
       ->add_option("--target", arguments->target,
                    "The target sentence (default: the run's translation, with the search of its recipe)")
       ->type_name(any_text);
-  add_picture(*command, arguments->out);
+  add_picture(*command, arguments->out, "attention.svg");
   command->add_option("--which", arguments->which,
                       "The attention to draw: cross (of the target to the source), encoder, decoder, or another result "
                       "of the model's function `attention` (default: the first)");

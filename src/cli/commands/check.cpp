@@ -130,8 +130,8 @@ void check(const CheckArguments& arguments) {
 }  // namespace
 
 void add_check(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "check", "Check a definition, or a recipe with its data and definition: all names, and all shapes by recording");
+  CLI::App* command =
+      program.add_subcommand("check", "Check a definition, or a recipe with its data: all names and shapes");
   const auto arguments = std::make_shared<CheckArguments>();
   add_definition(*command, arguments->definition, "; or a recipe, with its settings");
   command->add_option("--with", arguments->with,

@@ -117,8 +117,8 @@ void classify_any(const ClassifyArguments& arguments) {
 }  // namespace
 
 void add_classify(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "classify", "Label the lines of the standard input, or images, with a model: label<TAB>probability");
+  CLI::App* command =
+      program.add_subcommand("classify", "Label the lines of the standard input, or images: label<TAB>probability");
   const auto arguments = std::make_shared<ClassifyArguments>();
   command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face folder")->required();
   command->add_option("IMAGE", arguments->images, "For a model of images: PNG or PNM files");

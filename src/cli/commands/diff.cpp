@@ -51,10 +51,8 @@ void diff(const CLI::App& command, const DiffArguments& arguments) {
 }  // namespace
 
 void add_diff(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "diff",
-      "Print the first difference of two tapes, definitions, runs, recipes or files of digests, or of a play and a "
-      "reference");
+  CLI::App* command =
+      program.add_subcommand("diff", "Print the first difference of two tapes, definitions, runs, recipes or plays");
   const auto arguments = std::make_shared<DiffArguments>();
   add_play(*command, arguments->first);
   command

@@ -90,7 +90,7 @@ void write_onnx(const ExportArguments& arguments) {
 }
 #else
 void write_onnx(const ExportArguments&) {
-  throw WorkFailed("this program was built without xtape-onnx, which writes ONNX files");
+  throw WorkFailed(built_without_onnx);
 }
 #endif
 
@@ -132,9 +132,8 @@ void write(const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "export",
-      "Write a run's model as a folder with config.json and model.safetensors for transformers, or as an ONNX file");
+  CLI::App* command =
+      program.add_subcommand("export", "Write a run's model as a folder for transformers, or as an ONNX file");
   const auto arguments = std::make_shared<ExportArguments>();
   command
       ->add_option(

@@ -162,7 +162,7 @@ void add_generate(CLI::App& program) {
   command->add_option("--prompts", arguments->prompts_file, "A file of texts to continue, one per line, plain or .gz");
   add_max_line(*command, arguments->reading.max_line);
   command->add_option("--tokens", options.tokens, "The maximum number of tokens to generate")
-      ->required()
+      ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_option("--stop", arguments->stops, "Stop before this text; can be repeated")->allow_extra_args(false);
   command->add_option("--num-samples", options.samples, "The number of continuations of each text")

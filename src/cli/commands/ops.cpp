@@ -25,7 +25,7 @@ void print_onnx([[maybe_unused]] bool written) {
 #if defined(XTAPE_WITH_ONNX)
   for (const std::string& name : written ? onnx_written_ops() : onnx_operators()) std::cout << name << '\n';
 #else
-  throw WorkFailed("this program was built without xtape-onnx, which reads and writes ONNX files");
+  throw WorkFailed(built_without_onnx);
 #endif
 }
 

@@ -222,7 +222,8 @@ void plot(const PlotArguments& arguments) {
   if (arguments.statistics) {
     if (arguments.runs.size() != 1) throw WrongInput("--statistics draws one run");
     const std::string& run = arguments.runs[0];
-    return draw_statistics(as_wrong_input([&] { return lines_of(run); }), run, arguments.out);
+    const std::vector<train::Measured> lines = as_wrong_input([&] { return lines_of(run); });
+    return draw_statistics(lines, run, picture_path(arguments.out, "statistics.svg"));
   }
   std::vector<Curves> all = as_wrong_input([&] {
     std::vector<Curves> read;
@@ -235,7 +236,7 @@ void plot(const PlotArguments& arguments) {
     const bool ambiguous = std::ranges::count_if(all, same_name) > 1;
     drawing.add(all[i], ambiguous ? arguments.runs[i] : all[i].name);
   }
-  drawing.draw(arguments.out);
+  drawing.draw(picture_path(arguments.out, arguments.metric + ".svg"));
 }
 
 }  // namespace
@@ -244,7 +245,7 @@ void add_plot(CLI::App& program) {
   CLI::App* command = program.add_subcommand("plot", "Draw the loss, or another metric, of runs over their updates");
   const auto arguments = std::make_shared<PlotArguments>();
   command->add_option("RUN", arguments->runs, "Run directories, drawn in one picture")->required();
-  add_picture(*command, arguments->out);
+  add_picture(*command, arguments->out, "METRIC.svg");
   command
       ->add_option("--metric", arguments->metric,
                    "The metric to draw: loss, learning_rate, gradient_norm, tokens_per_s; of evaluations, if the run "

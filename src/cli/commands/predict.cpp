@@ -145,9 +145,8 @@ void predict(const PredictArguments& arguments) {
 }  // namespace
 
 void add_predict(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "predict",
-      "Predict for the rows of a table, for words or images, with a run's model: a line of numbers or labels for each");
+  CLI::App* command =
+      program.add_subcommand("predict", "Predict for the rows of a table, for words or images: numbers or labels");
   const auto arguments = std::make_shared<PredictArguments>();
   command->add_option("RUN", arguments->run, "A run directory")->required();
   command->add_option(

@@ -1,13 +1,17 @@
 /// xtape show: prints a definition's hyper-parameters, functions, modules and weights, or a recipe. Prints or saves a
-/// tape.
+/// tape. Lists the installed definitions and recipes.
 #include <algorithm>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "files.hpp"
 #include "joined.hpp"
+#include "json_text.hpp"
 #include "node_text.hpp"
 #include "recorded.hpp"
 #include "run_options.hpp"
@@ -104,6 +108,42 @@ void print_model(const Model& model) {
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
+/// Returns the first sentence of a text or of a list of its lines, shortened to about `width` characters.
+std::string first_sentence(const Json& about, std::size_t width) {
+  std::string text;
+  for (const Json& line : about.is_array() ? about : Json::array({about}))
+    if (line.is_string()) text += (text.empty() ? "" : " ") + line.get<std::string>();
+  std::size_t end = text.find(". ");
+  while (end != std::string::npos && text[end + 2] == '(') end = text.find(". ", end + 1);  // as in "et al. (2016)"
+  text = text.substr(0, end);
+  if (text.size() > width) text = text.substr(0, text.rfind(' ', width)) + " …";
+  return text;
+}
+
+/// Prints the JSON files of a folder, each with what it says about itself.
+void print_files(const char* title, const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder))
+    throw WrongInput("there is no folder " + folder.string() + "; set XTAPE_MODELS to the directory of the models");
+  std::map<std::string, std::string> abouts;
+  std::size_t width = 0;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    const JsonText file(read_file(entry.path().string()), entry.path().string(), JsonErrors::file);
+    const std::string name = entry.path().stem().string();
+    abouts[name] = first_sentence(file.root().value("about", Json("")), 72);
+    width = std::max(width, name.size());
+  }
+  std::cout << title << '\n';
+  for (const auto& [name, about] : abouts)
+    std::cout << "  " << std::left << std::setw(static_cast<int>(width) + 2) << name << about << '\n';
+}
+
+void print_installed() {
+  print_files("models", models_directory());
+  print_files("recipes", std::filesystem::path(models_directory()) / "recipes");
+  std::cout << "xtape show NAME prints one of them\n";
+}
+
 void print_tape(const RecordedTape& recorded, const std::string& format) {
   if (format == "json")
     std::cout << text_of(recorded.tape, recorded.outputs).text;
@@ -122,6 +162,7 @@ void print_recipe(const std::string& file, const std::vector<std::string>& setti
 
 void show(const CLI::App& command, const ShowArguments& arguments) {
   RecordedOptions options = arguments.recorded;
+  if (options.definition.definition.empty()) return print_installed();
   if (const std::string recipe = recipe_file(options.definition.definition); !recipe.empty()) {
     if (!options.function.empty()) throw WrongInput("--tape records a definition, and '" + recipe + "' is a recipe");
     return print_recipe(recipe, options.definition.set);
@@ -147,9 +188,10 @@ void show(const CLI::App& command, const ShowArguments& arguments) {
 
 void add_show(CLI::App& program) {
   CLI::App* command =
-      program.add_subcommand("show", "Print a definition's modules and weights, a recipe, or print or save a tape");
+      program.add_subcommand("show", "List the models and recipes, print one of them, or print or save a tape");
   const auto arguments = std::make_shared<ShowArguments>();
   add_recorded(*command, arguments->recorded);
+  command->get_option("DEFINITION")->required(false);
   command->add_option("--tape", arguments->recorded.function, "Record this function, and print its tape instead");
   command->add_option("--with", arguments->with, "The sizes to record for, such as b=2,t=8");
   command->add_option("--format", arguments->format, "text, json or dot")

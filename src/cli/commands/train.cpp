@@ -229,7 +229,10 @@ void train(const TrainArguments& arguments) {
 void add_train(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train a model from a recipe, or continue a run");
   const auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("RECIPE", arguments->recipe, "A recipe file, or with --resume a run directory")->required();
+  command
+      ->add_option("RECIPE", arguments->recipe,
+                   "A recipe file, or the name of an installed one; with --resume, a run directory")
+      ->required();
   command->add_option("--out", arguments->out, "The run directory (default: runs/NAME-DATE)");
   add_settings(*command, arguments->set);
   command->add_option("--seed", arguments->seed, "The seed of the initial weights, the data order and dropout");

@@ -2,7 +2,11 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <sstream>
+#include <unordered_set>
 
+#include "contains.hpp"
+#include "joined.hpp"
 #include "lines.hpp"
 #include "opened_model.hpp"
 #include "ranks.hpp"
@@ -46,6 +50,26 @@ SearchOptions options_of(const TranslateArguments& arguments, SearchOptions opti
   return options;
 }
 
+/// Warns about the words of a source that the model does not know, about each word once.
+class UnknownWords {
+ public:
+  void warn(std::int64_t number, const std::string& line, const Tokenizer& tokenizer) {
+    if (tokenizer.unknown() < 0 || !is_unknown(line, tokenizer)) return;
+    std::vector<std::string> found;
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+      if (is_unknown(word, tokenizer) && warned_.insert(word).second) found.push_back("'" + word + "'");
+    if (!found.empty())
+      std::cerr << "line " << number << ": the model does not know " << joined_first(found, 10) << '\n';
+  }
+
+ private:
+  static bool is_unknown(const std::string& text, const Tokenizer& tokenizer) {
+    return contains(tokenizer.encode(text), tokenizer.unknown());
+  }
+  std::unordered_set<std::string> warned_;
+};
+
 /// Prints one line per translation. With --n-best above 1, prints `line ||| text ||| score` for each candidate.
 void write(std::int64_t number, const Translation& translation, const TranslateArguments& arguments) {
   if (!translation.problem.empty()) std::cerr << "line " << number << ": " << translation.problem << '\n';
@@ -77,13 +101,17 @@ void translate(const TranslateArguments& arguments) {
   catch_interrupt();
   InputLines input(arguments.max_line);
   std::int64_t number = 0;
+  UnknownWords unknown;
   for (std::vector<std::string> lines;;) {
     lines = is_first_rank() ? input.next(lines_at_once) : std::vector<std::string>();
     if (communicator) lines = lines_of_first_rank(lines, group);
     if (lines.empty()) break;
     const std::vector<Translation> translations = model.translate(lines, options);
-    if (is_first_rank())
-      for (const Translation& translation : translations) write(++number, translation, arguments);
+    for (std::size_t i = 0; i < translations.size() && is_first_rank(); ++i) {
+      ++number;
+      if (translations[i].problem.empty()) unknown.warn(number, lines[i], model.source_tokenizer());
+      write(number, translations[i], arguments);
+    }
     std::cout << std::flush;
     if (group.any(interrupted())) throw Interrupted();
   }
@@ -92,8 +120,7 @@ void translate(const TranslateArguments& arguments) {
 }  // namespace
 
 void add_translate(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "translate", "Translate the lines of the standard input with the model of a run or of a folder");
+  CLI::App* command = program.add_subcommand("translate", "Translate the lines of the standard input");
   const auto arguments = std::make_shared<TranslateArguments>();
   command->add_option("RUN", arguments->run, "A run directory, or a Hugging Face model folder")->required();
   add_checkpoint(*command, arguments->checkpoint);
