@@ -10,7 +10,7 @@ int main() {
   for (int i = 0; i < 256; ++i) sines(i, 0) = std::sin(points(i, 0) = 0.025F * static_cast<float>(i - 128));
 
   Tape tape;
-  Parameters p(tape, 1);  // arrays outside the tape; seed and name determine the initial values
+  Parameters p(tape, 1);  // the weights; their initial values depend only on the seed and the name
   const Var x = tape.input("x", {256, 1}), y = tape.input("y", {256, 1});
   const Var found = nn::linear(p / "out", tanh(nn::linear(p / "hidden", x, 64)), 1);
   const Var loss = mse_loss(found, y);  // recorded, not computed; shapes are checked

@@ -29,13 +29,18 @@ show "três mil e sessenta" "three thousand and sixty"
 show "seiscentos e trinta e nove mil e noventa e sete" "six hundred and thirty-nine thousand and ninety-seven"
 show "trezentos e vinte e nove mil duzentos e vinte e três" "three hundred and twenty-nine thousand two hundred and twenty-three"
 
+gnuplot=
+command -v gnuplot >/dev/null || gnuplot=": apt-get install gnuplot-nox"
 cat <<END
 
 Done in $((SECONDS / 60)):$(printf %02d $((SECONDS % 60))). To try next:
-  $xtape translate $run                  # numbers of your own, in Portuguese words
-  $xtape attention $run --source "três mil e sessenta"
-  $xtape show transformer                # the model: modules, weights, parameters
-  $xtape train shakespeare_char --set data.text=FILE --out run   # a GPT on a text of your own
-  $xtape generate run --prompt "The "
-  docs/tutorial.md, for programs in C++; docs/definitions.md, for models of your own
+  export PATH=$PWD/build-demo/src/cli:\$PATH
+  cd $PWD
+  xtape translate $run   # numbers of your own, in Portuguese words
+  xtape attention $run --source "três mil e sessenta"   # draws attention.svg, with gnuplot$gnuplot
+  xtape show   # the models and recipes; xtape show transformer prints one
+  xtape train shakespeare_char --set data.text=$data/training.tsv --set steps=200 --out runs/gpt   # a GPT
+  xtape generate runs/gpt --prompt "cento e "
+For ONNX files and several processes, bash scripts/test.sh installs what is missing and builds build/src/cli/xtape.
+docs/tutorials/own_gpt.md is for models of your own, docs/tutorials/regression.md for programs in C++.
 END

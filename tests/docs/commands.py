@@ -18,9 +18,6 @@ def without_example(source, program):
 
 
 def shown(name, section):
-    """Whether the section runs `xtape NAME`, and shows the command beside what it prints."""
-    for snippet in snippets_of(PAGE, section):
-        command = snippet.clauses.get("output of", "")
-        if re.search(rf"\bxtape {name}\b", command) and f"\n    {command}\n" in section:
-            return True
-    return False
+    """Whether the section runs `xtape NAME`, and shows what it prints."""
+    return any(re.search(rf"\bxtape {name}\b", command) for snippet in snippets_of(PAGE, section)
+               for command, _ in snippet.transcript())

@@ -1,5 +1,7 @@
-"""C++ snippets: all of them are one program, compiled by the build's compiler with its flags; each runs by itself."""
-import fcntl, json, re, shlex, subprocess
+"""C++ of pages. A snippet that has `main` is a program, which is compiled as it stands: the pieces that continue it replace
+its line `// the pieces`. All other snippets, with those that continue them, are functions of one program. The build's
+compiler compiles everything with its flags; errors name lines of the pages."""
+import concurrent.futures, fcntl, json, re, shlex, subprocess
 
 from workplace import Failed
 
@@ -8,35 +10,90 @@ ALLOWED = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-
 # The target whose flags are those of a program that uses the library from outside.
 MODEL = "tests/datasets_test.p/"
 PLACE = re.compile(r"^([\w/]+\.md):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.M)
+PIECES = re.compile(r"^ *// the pieces.*\n", re.M)
 
 
-def compile_command(build):
-    """The words of the build up to its sources: compiler, include paths, flags."""
-    for entry in json.loads((build / "compile_commands.json").read_text()):
-        if entry["output"].startswith(MODEL):
-            words = shlex.split(entry["command"])
-            return [word for word in words[: words.index("-MD")] if word != "-fdiagnostics-color=always"]
-    raise Failed(f"the build has no target {MODEL}")
+def pieces(first, snippets):
+    """The snippet and those that continue it."""
+    return [each for each in snippets if each.is_compiled() and each.chain()[0] is first]
 
 
-def function(number, snippet, workplace):
-    """A function of the snippet's chain, and the includes in it. Errors name lines of the documents."""
+def is_whole(snippet):
+    return "int main(" in snippet.text
+
+
+def marked(snippet):
+    return f'#line {snippet.line} "{snippet.file}"\n{snippet.text}\n'
+
+
+def whole_source(program):
+    """The text of a program: its first snippet, with the others in their place."""
+    text, others = marked(program[0]), "".join(map(marked, program[1:]))
+    place = PIECES.search(text)
+    if place is None:
+        if others:
+            raise Failed("the program has no line `// the pieces` for those that continue it")
+        return text
+    after = program[0].line + text[: place.end()].count("\n") - 1
+    return f'{text[: place.start()]}{others}#line {after} "{program[0].file}"\n{text[place.end() :]}'
+
+
+class Compiler:
+    def __init__(self, workplace):
+        self.workplace = workplace
+        self.folder = workplace.build / "tests" / "docs.p"
+        self.folder.mkdir(exist_ok=True)
+        self.command = self.words_of_build()
+
+    def words_of_build(self):
+        """The words of the build up to its sources: compiler, include paths, flags."""
+        for entry in json.loads((self.workplace.build / "compile_commands.json").read_text()):
+            if entry["output"].startswith(MODEL):
+                words = shlex.split(entry["command"])
+                return [word for word in words[: words.index("-MD")] if word != "-fdiagnostics-color=always"]
+        raise Failed(f"the build has no target {MODEL}")
+
+    def compile(self, name, files):
+        """Compiles NAME.cpp beside the files that it includes. They always have the same place, so that a compiler cache
+        knows them again; several runs of this suite take turns there. Returns what the compiler says, or ""."""
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        with open(folder / "lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for file, text in files.items():
+                (folder / file).write_text(text)
+            done = self.run([*self.command, *ALLOWED, "-O0", "-c", str(folder / f"{name}.cpp"), "-o",
+                             self.target(name) + ".o"])
+        return done.stderr if done.returncode != 0 else ""
+
+    def link(self, name):
+        package = str(self.workplace.build / "packaging" / "xtape.pc")
+        libraries = self.run(["pkg-config", "--static", "--libs", package]).stdout.split()
+        done = self.run([*self.command, self.target(name) + ".o", "-o", self.target(name),
+                         f"-L{self.workplace.build}/src", *libraries])
+        if done.returncode != 0:
+            raise Failed(done.stderr)
+
+    def target(self, name):
+        return str(self.workplace.folder / name)
+
+    def run(self, words):
+        return subprocess.run(words, cwd=self.workplace.build, capture_output=True, text=True)
+
+
+def function(number, program):
+    """A function of the pieces, and the includes in them."""
     text, includes = f"static void snippet_{number}() {{\n", []
-    for name in snippet.needs():
-        need = workplace.here / "needs" / f"{name}.inc"
-        if need.is_file():
-            text += f'#line 1 "{need}"\n{need.read_text()}'
-    for each in snippet.chain():
+    for each in program:
         includes += re.findall(r"^#include.*$", each.text, re.M)
-        body = re.sub(r"^#include.*$", "", each.text, flags=re.M)
-        text += f'#line {each.line} "{each.file}"\n{body}\n'
+        text += re.sub(r"^#include.*$", "", marked(each), flags=re.M)
     return text + "}\n", includes
 
 
-def program(snippets, workplace):
+def functions_source(programs):
     functions, includes, calls = "", {}, ""
-    for number, snippet in enumerate(snippets):
-        text, own = function(number, snippet, workplace)
+    for number, program in enumerate(programs):
+        text, own = function(number, program)
         functions += text
         includes.update(dict.fromkeys(own))
         calls += f"  if (number == {number}) snippet_{number}();\n"
@@ -44,51 +101,72 @@ def program(snippets, workplace):
             "int main(int, char** words) {\n  const int number = std::atoi(words[1]);\n" + calls + "}\n")
 
 
-def compile_program(command, text, workplace):
-    """Compiles to snippets.o in the workplace. The source always has the same place, so that a compiler cache knows the
-    program again; several runs of this suite take turns there."""
-    folder = workplace.build / "tests" / "docs.p"
-    folder.mkdir(exist_ok=True)
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (folder / "snippets.cpp").write_text(text)
-        return subprocess.run([*command, *ALLOWED, "-O0", "-c", str(folder / "snippets.cpp"), "-o",
-                               str(workplace.folder / "snippets.o")], cwd=workplace.build, capture_output=True, text=True)
+class Programs:
+    """All C++ of the pages, compiled."""
 
+    def __init__(self, snippets, workplace):
+        self.workplace, self.commands, self.errors = workplace, {}, {}
+        programs = [pieces(each, snippets) for each in snippets if each.is_compiled() and each.before is None]
+        programs = [program for program in programs if self.has_needs(program)]
+        try:
+            compiler = Compiler(workplace)
+            with concurrent.futures.ThreadPoolExecutor(2) as workers:
+                list(workers.map(lambda program: self.compile_whole(program, snippets, compiler),
+                                 [program for program in programs if is_whole(program[0])]))
+            self.compile_functions([program for program in programs if not is_whole(program[0])], compiler)
+        except Failed as failure:
+            self.errors.update({id(each): str(failure) for program in programs for each in program})
 
-def compiled(snippets, workplace):
-    """The program of the snippets that compile, these, and the errors of the others."""
-    errors = {}
-    command = compile_command(workplace.build)
-    while snippets:
-        done = compile_program(command, program(snippets, workplace), workplace)
-        if done.returncode == 0:
-            break
-        found = PLACE.findall(done.stderr)
-        wrong = {id(each): f"{file}, line {line}: {message}" for file, line, message in reversed(found)
-                 for each in snippets if file == each.file and 0 <= int(line) - each.line <= each.text.count("\n")}
-        if not wrong:
-            raise Failed(done.stderr)
-        errors.update(wrong)
-        snippets = [each for each in snippets if not any(id(one) in errors for one in each.chain())]
-    return link(command, workplace), snippets, errors
+    def command_of(self, snippet):
+        """The words that run the snippet's program. Throws if there is none."""
+        first = id(snippet.chain()[0])
+        if first not in self.commands:
+            raise Failed(self.errors.get(id(snippet), "another piece of its program does not compile"))
+        return self.commands[first]
 
+    def has_needs(self, program):
+        try:
+            for each in program:
+                self.workplace.check_needs(each.needs())
+            return True
+        except Failed as failure:
+            self.errors.update({id(each): str(failure) for each in program})
+            return False
 
-def link(command, workplace):
-    libraries = subprocess.run(["pkg-config", "--static", "--libs", str(workplace.build / "packaging" / "xtape.pc")],
-                               capture_output=True, text=True, check=True).stdout.split()
-    target = workplace.folder / "snippets"
-    done = subprocess.run([*command, str(workplace.folder / "snippets.o"), "-o", str(target),
-                           f"-L{workplace.build}/src", *libraries], cwd=workplace.build, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failed(done.stderr)
-    return target
+    def note_errors(self, said, programs):
+        """Whether the compiler's words name lines of the programs, which it then notes."""
+        known = False
+        for file, line, message in reversed(PLACE.findall(said)):
+            for each in (each for program in programs for each in program):
+                if file == each.file and 0 <= int(line) - each.line <= each.text.count("\n"):
+                    self.errors[id(each)] = f"{file}, line {line}: {message}"
+                    known = True
+        return known
 
+    def compile_whole(self, program, snippets, compiler):
+        first = program[0]
+        page = [each for each in snippets if each.kind == "cpp" and each.file == first.file]
+        number = sum(is_whole(each) for each in page if each.line < first.line)
+        name = re.sub(r"\W", "_", f"{first.file}_{number}")
+        files = {each.clauses["file"]: marked(each) for each in page if "file" in each.clauses}
+        try:
+            said = compiler.compile(name, {**files, f"{name}.cpp": whole_source(program)})
+            if said and not self.note_errors(said, [program]):
+                raise Failed(said)
+            if not said:
+                compiler.link(name)
+                self.commands[id(first)] = [compiler.target(name)]
+        except Failed as failure:
+            self.errors.update({id(each): str(failure) for each in program})
 
-def run(number, snippet, target, workplace):
-    place = workplace.new()
-    workplace.prepare(place, snippet.needs())
-    code, output = workplace.run(place, [str(target), str(number)])
-    snippet.printed = output
-    if code != 0:
-        raise Failed(f"exit code {code}\n{output[-2000:]}")
+    def compile_functions(self, programs, compiler):
+        while programs:
+            said = compiler.compile("snippets", {"snippets.cpp": functions_source(programs)})
+            if not said:
+                break
+            if not self.note_errors(said, programs):
+                raise Failed(said)
+            programs = [program for program in programs if not any(id(each) in self.errors for each in program)]
+        compiler.link("snippets")
+        self.commands.update({id(program[0]): [compiler.target("snippets"), str(number)]
+                              for number, program in enumerate(programs)})

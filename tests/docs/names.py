@@ -3,8 +3,9 @@ import re, subprocess
 
 FILE = re.compile(r"(?<![\w/.-])(?:docs|examples|include|models|scripts|src|tests)/[\w/.*-]*\w")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-LAUNCHERS = {"--bind-to", "--hostfile", "--map-by", "--mpi", "--ntasks-per-node", "--signal"}  # of mpirun and srun
-OTHER = re.compile(r"\b(SUITE|NAME)\b|_test$")  # placeholders, and programs of the build
+# Options of mpirun, srun and hf.
+FOREIGN = {"--bind-to", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--signal"}
+PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$")  # or a program of the build
 
 
 def known_options(source, program):
@@ -12,11 +13,11 @@ def known_options(source, program):
     helped = subprocess.run([program, "--help-all"], capture_output=True, text=True, check=True).stdout
     texts = [helped] + [file.read_text() for folder in ("scripts", "tests") for file in (source / folder).rglob("*")
                         if file.suffix in (".py", ".sh", ".cpp")]
-    return LAUNCHERS | {option for text in texts for option in OPTION.findall(text)}
+    return FOREIGN | {option for text in texts for option in OPTION.findall(text)}
 
 
 def unknown(document, options, source):
     """The names in a document that do not exist."""
     text = document.read_text()
-    files = {name for name in FILE.findall(text) if not OTHER.search(name) and not any(source.glob(name))}
+    files = {name for name in FILE.findall(text) if not PLACEHOLDER.search(name) and not any(source.glob(name))}
     return sorted(files) + sorted(set(OPTION.findall(text)) - options)

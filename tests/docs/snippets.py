@@ -1,20 +1,26 @@
 """The snippets of Markdown files: every fenced block, with its kind and what the comment before it says.
 
+A text whose first line is `$ COMMAND` is a transcript: each such line is a command, what follows is its output.
+
 A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence has these clauses:
-  needs A, B          what tests/docs/needs/A.sh, A.inc and so on prepare
-  continues           the snippet goes on where the one before it, of its kind, ended
+  needs A, B          what tests/docs/needs/A.sh and B.sh prepare, because a reader brings it
+  continues           the C++ snippet goes on where the one before it ended
+  file FILE           a reader writes the text to FILE, which the paragraph before it names
   from FILE           its text stands in FILE; `…` stands for anything
   in FRAME            the snippet is a piece of tests/docs/frames/FRAME.json
-  output of COMMAND   COMMAND prints the text; `…` stands for anything
-  printed             the C++ snippet before it prints the text; `…` stands for anything
+  printed             the C++ program before it prints the text, as transcripts do
+  short               trainings end after two updates, and searches after half a second, because they take long
   skip REASON         the snippet is not run"""
-import dataclasses, pathlib, re
+import dataclasses, re
 
 KINDS = ("cpp", "json", "sh", "text")
 BROKEN = "tests/docs/broken.md"
+DEMO = "scripts/demo.sh"
 FENCE = re.compile(r"^ *(```+|~~~+)(.*)$")
 COMMENT = re.compile(r"^ *<!-- snippet: (.*) -->$")
-CLAUSE = re.compile(r"(needs|continues|from|in|output of|printed|skip)(?: (.+))?$")
+CLAUSE = re.compile(r"(needs|continues|file|from|in|printed|short|skip)(?: (.+))?$")
+ALONE = ("continues", "printed", "short")  # clauses without a value
+COLUMNS = 100  # of commands and outputs: what is longer is cut off on the page
 
 
 @dataclasses.dataclass
@@ -26,24 +32,36 @@ class Snippet:
     clauses: dict = dataclasses.field(default_factory=dict)
     fault: str = ""  # why it cannot be tested at all
     before: "Snippet | None" = None  # what it continues, or what prints it
-    printed: str | None = None  # what it has printed, once it has run
 
     def __str__(self):
         return f"{self.file}, line {self.line} ({self.kind or 'no kind'})"
+
+    def is_compiled(self):
+        """Whether it is C++ of a program of its own: no file, and no piece of one."""
+        return self.kind == "cpp" and not self.fault and not {"file", "from", "skip"} & self.clauses.keys()
 
     def chain(self):
         """The snippets that this one continues, and itself."""
         return (self.before.chain() if self.before else []) + [self]
 
     def needs(self):
-        names = [name for each in self.chain() for name in each.clauses.get("needs", "").split(",")]
-        return list(dict.fromkeys(name.strip() for name in names if name.strip()))
+        return [name.strip() for name in self.clauses.get("needs", "").split(",") if name.strip()]
+
+    def transcript(self):
+        """The commands of the text, each with its output."""
+        parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n?", self.text, flags=re.M)
+        return list(zip(parts[1::2], parts[2::2])) if parts[0] == "" else []
+
+    def check_lines(self):
+        for number, line in enumerate(self.text.split("\n")):
+            if self.kind in ("sh", "text") and len(line) > COLUMNS:
+                self.fault = f"line {self.line + number} has {len(line)} columns, and {COLUMNS} fit a page"
 
 
 def read_clauses(comment, snippet):
     for clause in comment.split("; "):
         match = CLAUSE.match(clause.strip())
-        if match is None or (match[2] is None) != (match[1] in ("continues", "printed")):
+        if match is None or (match[2] is None) != (match[1] in ALONE):
             snippet.fault = f"the comment has no clause '{clause.strip()}'"
         else:
             snippet.clauses[match[1]] = match[2] or ""
@@ -52,11 +70,13 @@ def read_clauses(comment, snippet):
 def snippets_of(file, text):
     """All snippets, those that nobody can test included: `fault` says why."""
     found, comment, comment_line, opened, lines = [], None, 0, None, []
+    paragraph, text_before = "", False
     for number, line in enumerate(text.split("\n"), 1):
         fence = FENCE.match(line)
         if opened is not None:
             if fence and fence[1].startswith(opened) and not fence[2].strip():
                 found[-1].text, opened = "\n".join(lines), None
+                found[-1].check_lines()
             else:
                 lines.append(line)
         elif fence:
@@ -66,10 +86,11 @@ def snippets_of(file, text):
             if comment is not None:
                 read_clauses(comment, snippet)
             if {"continues", "printed"} & snippet.clauses.keys():
-                kind = "cpp" if "printed" in snippet.clauses else snippet.kind
-                snippet.before = next((each for each in reversed(found) if each.kind == kind), None)
+                snippet.before = next((each for each in reversed(found) if each.is_compiled()), None)
                 if snippet.before is None:
-                    snippet.fault = "there is no snippet to continue"
+                    snippet.fault = "there is no C++ before it"
+            if "file" in snippet.clauses and f"`{snippet.clauses['file']}`" not in paragraph:
+                snippet.fault = f"the paragraph before it does not name `{snippet.clauses['file']}`"
             found.append(snippet)
             opened, lines, comment = fence[1], [], None
         elif comment is not None:
@@ -81,6 +102,9 @@ def snippets_of(file, text):
                 comment, comment_line = match[1], number
             elif "<!-- snippet" in line:
                 found.append(Snippet(file, number, "", fault="the comment is not understood"))
+            elif line:
+                paragraph = line if not text_before else f"{paragraph}\n{line}"
+            text_before = bool(line) or match is not None
     if opened is not None:
         found[-1].fault = "the fence is not closed"
     return found
@@ -91,16 +115,15 @@ def documents(root):
             *sorted((root / "models").glob("**/*.md"))]
 
 
+def suggested(root):
+    """What the demo prints at its end: commands to try next, which run beside the demo's run."""
+    text = (root / DEMO).read_text()
+    commands = re.findall(r"^  ((?:export|cd|xtape) .*)$", text.split("<<END\n")[1].replace("\\$", "$"), re.M)
+    variables = re.findall(r"^(?:run|data)=.*$", text, re.M)
+    return Snippet(DEMO, text[: text.index("<<END")].count("\n") + 1, "sh", "\n".join(variables + commands),
+                   {"needs": "numbers, gnuplot"})
+
+
 def all_snippets(root):
-    return [snippet for file in documents(root) for snippet in snippets_of(str(file.relative_to(root)), file.read_text())]
-
-
-def fits(text, whole):
-    """Whether `text` stands in `whole`, whatever the white space; `…` stands for anything."""
-    words = [re.escape(re.sub(r"\s+", " ", piece).strip()) for piece in text.split("…")]
-    return re.search(".*?".join(words), re.sub(r"\s+", " ", whole), re.S) is not None
-
-
-def read(root, file):
-    path = pathlib.Path(root) / file
-    return path.read_text() if path.is_file() else None
+    pages = [snippets_of(str(file.relative_to(root)), file.read_text()) for file in documents(root)]
+    return [snippet for page in pages for snippet in page] + [suggested(root)]

@@ -6,21 +6,23 @@ from patience import ended
 
 SKIPPED = 77  # the exit code of a need that is not there; its last line says why
 
-# Nobody waits for a whole training here: it ends after two updates, unless its command says how many.
+# Where nobody waits for a whole training (`short`), it ends after two updates, unless its command says how many; so does
+# the fuzzer, whose last option of a name counts.
 PROGRAM = """#!/bin/bash
-case "$1 $*" in
-  train*" steps="*) exec "{program}" "$@" ;;
-  train*) exec "{program}" "$@" --set steps=2 --set schedule.warmup=1 ;;
-  *) exec "{program}" "$@" ;;
-esac
+[[ -n "${{SHORT-}}" && "$1" = train && "$*" != *" steps="* ]] && set -- "$@" --set steps=2 --set schedule.warmup=1
+exec "{program}" "$@"
 """
-# The same of the fuzzer, which goes on for minutes. Its last option of a name counts.
 FUZZER = """#!/bin/bash
-case " $* " in
-  *" --seed "*) exec "{program}" "$@" ;;
-  *) exec "{program}" "$@" --seconds 0.5 ;;
-esac
+[[ -n "${{SHORT-}}" && "$*" != *--seed* ]] && set -- "$@" --seconds 0.5
+exec "{program}" "$@"
 """
+# One snippet after the other, as in one terminal: its variables and its folder stay.
+LINES = """STATE={place}/.state
+[ ! -e "$STATE" ] || . "$STATE"
+export SHORT={short}
+trap '{{ declare -px; printf "cd %q\\n" "$PWD"; }} >"$STATE"' EXIT
+set -aeu
+{lines}"""
 
 
 class Failed(Exception):
@@ -49,25 +51,33 @@ class Workplace:
         write_program(place / "bin" / "xtape", PROGRAM, self.program)
         write_program(place / "build" / "tests" / "tapes", FUZZER, self.build / "tests" / "tapes")
         (place / "build" / "examples").symlink_to(self.build / "examples")
-        shutil.copytree(self.source / "models", place / "models")
+        for folder in ("models", "examples"):  # copies, because snippets may change files
+            shutil.copytree(self.source / folder, place / folder)
+        for name in ("README.md", "docs"):
+            (place / name).symlink_to(self.source / name)
         return place
 
-    def environment(self, place):
+    def environment(self, place, short=False):
         ranks = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                  "XTAPE_MPI": f"{self.build}/src/mpi/libxtape-mpi.so"}
-        return {**os.environ, **ranks, "PATH": f"{place}/bin:{os.environ['PATH']}", "XTAPE_MODELS": f"{place}/models",
-                "SOURCE": str(self.source), "NEEDS": str(self.here / "needs"), "OMP_NUM_THREADS": "1",
+        return {**os.environ, **ranks, "SHORT": "1" if short else "", "PATH": f"{place}/bin:{os.environ['PATH']}",
+                "XTAPE_MODELS": f"{place}/models", "SOURCE": str(self.source), "NEEDS": str(self.here / "needs"),
+                "OMP_NUM_THREADS": "1",
                 "LD_LIBRARY_PATH": f"{self.build}/src:{os.environ.get('LD_LIBRARY_PATH', '')}"}
 
     def check_needs(self, names):
         for name in names:
-            if not any((self.here / "needs" / f"{name}.{kind}").is_file() for kind in ("sh", "inc")):
-                raise Failed(f"tests/docs/needs has neither {name}.sh nor {name}.inc")
+            if not (self.here / "needs" / f"{name}.sh").is_file():
+                raise Failed(f"tests/docs/needs has no {name}.sh")
 
-    def run(self, place, words, folder=None, timeout=120):
+    def run_lines(self, place, lines, short=False):
+        """The exit code of bash, which stops at the first line that fails, and all that was printed."""
+        return self.run(place, ["bash", "-c", LINES.format(place=place, lines=lines, short="1" if short else "")])
+
+    def run(self, place, words, folder=None, short=False, timeout=120):
         """The exit code, and all that was printed."""
         with tempfile.TemporaryFile() as printed:
-            process = subprocess.Popen(words, cwd=folder or place, env=self.environment(place),
+            process = subprocess.Popen(words, cwd=folder or place, env=self.environment(place, short),
                                        stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT)
             code = ended(process, timeout)
             if code is None:
@@ -79,9 +89,7 @@ class Workplace:
         self.check_needs(names)
         for name in names:
             script = self.here / "needs" / f"{name}.sh"
-            if not script.is_file():
-                continue
-            code, output = self.run(place, ["bash", "-eu", str(script)], folder)
+            code, output = self.run(place, ["bash", "-eu", str(script)], folder, short=True)
             if code == SKIPPED:
                 raise Skipped(output.strip().split("\n")[-1])
             if code != 0:

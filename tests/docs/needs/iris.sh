@@ -1,1 +1,0 @@
-cp "$SOURCE/examples/data/iris.csv" .

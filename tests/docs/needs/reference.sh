@@ -1,1 +1,0 @@
-printf 'the dog sees the old house\n' >reference.en
