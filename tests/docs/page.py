@@ -3,7 +3,7 @@ the source tree has, what the page shows, and what it says that a reader brings.
 import json, re
 
 import cpp
-from texts import fits, read
+from texts import fits, quoted, read
 from workplace import Failed, Skipped
 
 
@@ -11,6 +11,7 @@ class Page:
     def __init__(self, snippets, workplace, programs):
         self.snippets, self.workplace, self.programs = snippets, workplace, programs
         self.place = None
+        self.sets_path = any("export PATH=" in each.text for each in snippets)  # or a reader did so before
         self.prepared = set()
         self.printed = {}  # by the line of each program that has run
 
@@ -54,7 +55,7 @@ class Page:
         text = snippet.text
         if snippet.kind == "cpp":  # documents may comment on a line more than the source does
             text, whole = (re.sub(r" *//.*", "", each) for each in (text, whole))
-        if not fits(text, whole):
+        if not quoted(text, whole):
             raise Failed(f"its text does not stand in {snippet.clauses['from']}")
         return "compared"
 
@@ -109,10 +110,13 @@ class Page:
 
     def run_commands(self, snippet):
         self.prepare(snippet)
-        code, output = self.workplace.run_lines(self.place, snippet.text, "short" in snippet.clauses)
+        code, output = self.run_lines(snippet, snippet.text)
         if code != 0:
             raise Failed(f"exit code {code}\n{output[-2000:]}")
         return "run"
+
+    def run_lines(self, snippet, lines):
+        return self.workplace.run_lines(self.place, lines, "short" in snippet.clauses, not self.sets_path)
 
     def play_transcript(self, snippet):
         """Runs each command. A command fails where the text shows an error, and only there."""
@@ -121,7 +125,7 @@ class Page:
             raise Failed("a text begins with its command, `$ COMMAND`, or a comment says which file it is from")
         self.prepare(snippet)
         for command, text in commands:
-            code, output = self.workplace.run_lines(self.place, command, "short" in snippet.clauses)
+            code, output = self.run_lines(snippet, command)
             if not fits(text, output, entirely=True):
                 raise Failed(f"'{command}' prints\n{output}")
             if (code != 0) != (re.search(r"^xtape: ", text, re.M) is not None):

@@ -48,7 +48,7 @@ class Workplace:
     def new(self):
         """A folder of its own."""
         place = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
-        write_program(place / "bin" / "xtape", PROGRAM, self.program)
+        write_program(place / "build" / "src" / "cli" / "xtape", PROGRAM, self.program)
         write_program(place / "build" / "tests" / "tapes", FUZZER, self.build / "tests" / "tapes")
         (place / "build" / "examples").symlink_to(self.build / "examples")
         for folder in ("models", "examples"):  # copies, because snippets may change files
@@ -57,10 +57,11 @@ class Workplace:
             (place / name).symlink_to(self.source / name)
         return place
 
-    def environment(self, place, short=False):
+    def environment(self, place, short=False, on_path=True):
         ranks = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
                  "XTAPE_MPI": f"{self.build}/src/mpi/libxtape-mpi.so"}
-        return {**os.environ, **ranks, "SHORT": "1" if short else "", "PATH": f"{place}/bin:{os.environ['PATH']}",
+        path = f"{place}/build/src/cli:{os.environ['PATH']}" if on_path else os.environ["PATH"]
+        return {**os.environ, **ranks, "SHORT": "1" if short else "", "PATH": path,
                 "XTAPE_MODELS": f"{place}/models", "SOURCE": str(self.source), "NEEDS": str(self.here / "needs"),
                 "OMP_NUM_THREADS": "1",
                 "LD_LIBRARY_PATH": f"{self.build}/src:{os.environ.get('LD_LIBRARY_PATH', '')}"}
@@ -70,14 +71,15 @@ class Workplace:
             if not (self.here / "needs" / f"{name}.sh").is_file():
                 raise Failed(f"tests/docs/needs has no {name}.sh")
 
-    def run_lines(self, place, lines, short=False):
+    def run_lines(self, place, lines, short=False, on_path=True):
         """The exit code of bash, which stops at the first line that fails, and all that was printed."""
-        return self.run(place, ["bash", "-c", LINES.format(place=place, lines=lines, short="1" if short else "")])
+        lines = LINES.format(place=place, lines=lines, short="1" if short else "")
+        return self.run(place, ["bash", "-c", lines], on_path=on_path)
 
-    def run(self, place, words, folder=None, short=False, timeout=120):
-        """The exit code, and all that was printed."""
+    def run(self, place, words, folder=None, short=False, on_path=True, timeout=120):
+        """The exit code, and all that was printed. `on_path`: whether the PATH has the program."""
         with tempfile.TemporaryFile() as printed:
-            process = subprocess.Popen(words, cwd=folder or place, env=self.environment(place, short),
+            process = subprocess.Popen(words, cwd=folder or place, env=self.environment(place, short, on_path),
                                        stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT)
             code = ended(process, timeout)
             if code is None:
