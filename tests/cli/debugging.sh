@@ -3,9 +3,9 @@
 # usage: debugging.sh PROGRAM SOURCE_ROOT
 source "$(dirname "$0")/frame.sh" "$@"
 export XTAPE_MODELS="$source/models"
-SOURCE="$source"
-NEEDS="$source/tests/docs/needs"
-. "$NEEDS/story.sh"
+cp "$source"/examples/data/{entropy,entropy_recipe,masked}.json .
+sed 's/entropy/masked/' entropy_recipe.json >masked_recipe.json
+for _ in $(seq 100); do echo "ROMEO: is the day so young?"; done >text.txt
 
 # A failed training writes a capsule.
 expect 1 "" "not finite: -inf in #[0-9]+ log .* at loss \(.*function 'loss', line [0-9]+\)" train entropy_recipe.json --out run
