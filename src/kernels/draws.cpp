@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "distributions.hpp"
 #include "philox.hpp"
 #include "scalar.hpp"
 #include "threads.hpp"
-#include "xtape/literal.hpp"
 
 namespace xtape {
 
@@ -94,14 +94,6 @@ Kernel make_bernoulli(const KernelForm& form) {
   });
 }
 
-/// The index of the row with this number, for errors: " of row (1, 2)", or nothing if there is only one row.
-std::string of_row(std::int64_t row, const Shape& rows) {
-  if (rows.empty()) return "";
-  Shape index = rows;
-  for (std::size_t axis = rows.size(); axis-- > 0; row /= rows[axis]) index[axis] = row % rows[axis];
-  return " of row " + to_string(index);
-}
-
 /// The first index at which the cumulative sum of exp(logit - max) exceeds `unit` times the total, or -1 if there is no
 /// total because a logit is NaN or infinity.
 template <class T>
@@ -144,32 +136,7 @@ Kernel make_categorical(const KernelForm& form) {
             });
       });
       const std::int64_t wrong = std::find(to, to + rows, -1) - to;
-      if (wrong < rows) throw Error("the logits" + of_row(wrong, shape) + " contain NaN or inf");
-    }};
-  });
-}
-
-Kernel make_checked_weights(const KernelForm& form) {
-  return with_floating(form.dtype(0), [&](auto scalar) {
-    using T = decltype(scalar);
-    const std::int64_t n = form.shape(0).back();
-    Shape rows = form.shape(0);
-    rows.erase(rows.size() - 1);
-    return Kernel{[n, rows, count = count_of(rows)](const KernelArguments& arguments) {
-      const T* weights = in<T>(arguments, 0);
-      auto* to = out<double>(arguments, 0);
-      for (std::int64_t row = 0; row < count; ++row, weights += n, to += n) {
-        double sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-          sum += to[i] = static_cast<double>(weights[i]);
-          if (!(to[i] >= 0) || std::isinf(to[i]))
-            throw Error("weight " + std::to_string(i) + of_row(row, rows) + " is " + to_string(Literal(to[i])) +
-                        ": weights must be finite and not negative");
-        }
-        if (!(sum > 0) || std::isinf(sum))
-          throw Error("the weights" + of_row(row, rows) + " sum to " + to_string(Literal(sum)) +
-                      ": the sum must be positive and finite");
-      }
+      if (wrong < rows) refuse_logits(wrong, shape);
     }};
   });
 }
@@ -203,8 +170,7 @@ TileFunction make_dropout(const KernelForm& form) {
 KernelList list_draws() {
   return {{"uniform", make_uniform},
           {"bernoulli", make_bernoulli},
-          {"categorical", make_categorical},
-          {"checked_weights", make_checked_weights}};
+          {"categorical", make_categorical}};
 }
 
 }  // namespace xtape

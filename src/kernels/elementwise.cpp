@@ -145,9 +145,17 @@ void round_to_halves(const Tile& tile) {
 #pragma omp simd
   for (std::int64_t i = whole; i < tile.count; ++i) to[i] = static_cast<H>(from[i]);
 }
-/// Converts bfloat16 or float16 to a dtype other than float32. Only the second step can round.
+/// Converts to float32, such that a second conversion to a half rounds like a single one.
+TileFunction cast_before_halves(Dtype from) {
+  const auto odd = [](auto x) { return half::rounded_to_odd(x); };
+  if (from == Dtype::float64) return loop<float, double>(odd);
+  if (from == Dtype::int64) return loop<float, std::int64_t>(odd);
+  if (from == Dtype::int32) return loop<float, std::int32_t>(odd);
+  return make_cast(from, Dtype::float32);  // exact
+}
+/// Converts between bfloat16 or float16 and a dtype other than float32. Only one of the two steps rounds.
 TileFunction cast_through_floats(Dtype from, Dtype to) {
-  return [from, to, first = make_cast(from, Dtype::float32), then = make_cast(Dtype::float32, to)](const Tile& tile) {
+  return [from, to, first = is_half(to) ? cast_before_halves(from) : make_cast(from, Dtype::float32), then = make_cast(Dtype::float32, to)](const Tile& tile) {
     constexpr std::int64_t most = 512;
     std::array<float, most> floats;
     void* const middle = floats.data();
@@ -297,15 +305,17 @@ TileFunction make_cast(Dtype from, Dtype to) {
     return from == Dtype::bfloat16 ? widen_halves<bfloat16> : widen_halves<float16>;
   if (is_half(to) && from == Dtype::float32)
     return to == Dtype::bfloat16 ? round_to_halves<bfloat16> : round_to_halves<float16>;
-  if (is_half(from)) return cast_through_floats(from, to);
-  const auto to_wanted = [to](auto given) {
-    return with_element(to, [](auto wanted) {
+  if (is_half(from) || is_half(to)) return cast_through_floats(from, to);
+  const auto with_other = [](Dtype dtype, const auto& f) {
+    return dtype == Dtype::int8 ? f(std::int8_t{}) : with_scalar(dtype, f);
+  };
+  return with_other(from, [&](auto given) {
+    return with_other(to, [](auto wanted) {
       using From = decltype(given);
       using To = decltype(wanted);
       return loop<To, From>([](From x) { return converted<To>(x); });
     });
-  };
-  return from == Dtype::int8 ? to_wanted(std::int8_t{}) : with_scalar(from, to_wanted);
+  });
 }
 
 TileFunction make_tile(const std::string& op, const KernelForm& form) {

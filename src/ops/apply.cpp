@@ -242,7 +242,7 @@ Vars apply(Tape tape, const Op& op, const std::vector<Operand>& operands, const 
     Rollback rollback(tape);
     const Vars inputs = promoted(tape, op, operands);
     Vars outputs = op.record ? op.record(tape, op, inputs, complete) : record_call(tape, op, inputs, complete);
-    if (outputs.empty()) throw Error("its function `record` returns no var: an op has at least one result");
+    if (outputs.empty()) throw Error("has no result: its shape rule returns no type, or its function `record` no var");
     if (op.results != 0) outputs.resize(std::min(outputs.size(), op.results));
     rollback.keep();
     return outputs;

@@ -3,6 +3,7 @@
 #include "batching.hpp"
 #include "by_name.hpp"
 #include "creation.hpp"
+#include "distributions.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 
@@ -87,7 +88,9 @@ const Op& checked_weights_op() {
           },
       .gradient = [](const GradientCall& call) { return Vars{cast(call.cotangent(), call.inputs[0].dtype())}; },
       .batch = batch_leading,
-      .lowering = {.kernel = kernel_by_name}};
+      .lowering = {.kernel = [](const KernelCall& call) {
+        return make_checked_weights(form_of(call, call.attributes));
+      }}};
   return entry;
 }
 

@@ -88,12 +88,12 @@ std::vector<Row> rows_of_functions(World& w) {
          w.op.shape = {};
          xtape::apply(w.op, Vars{w.x});
        }},
-      {"apply", "a shape rule without types", "own: a node without outputs",
+      {"apply", "a shape rule without types", "own: has no result",
        [&w] {
          w.op.shape = [](const OpCall&) { return std::vector<ValueType>(); };
          xtape::apply(w.op, Vars{w.x});
        }},
-      {"apply", "a record function without results", "own: its function `record` returns no var",
+      {"apply", "a record function without results", "own: has no result",
        [&w] {
          w.op.record = [](Tape&, const Op&, const Vars&, const Attributes&) { return Vars(); };
          xtape::apply(w.op, Vars{w.x});

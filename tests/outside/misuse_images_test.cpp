@@ -102,7 +102,7 @@ TEST_CASE("the table has every function of images that can be misused") {
   check_complete<World>(
       rows_of_images, {"images.hpp"},
       {"ImageShape::pixels", "Images::size", "to_string", "ImageBatches::rows", "ImageBatches::columns",
-       "ImageBatches::blank", "ImageBatches::epoch_batches", "ImageBatches::validation_batches"},
+       "ImageBatches::blank", "ImageBatches::order", "ImageBatches::epoch_batches", "ImageBatches::validation_batches"},
       12);
 }
 }  // namespace misuse::images

@@ -203,6 +203,7 @@ Names check_file(const Definition& definition, const OpTable& ops, bool strict, 
     if (each.initial) add_hyper(*each.initial, definition, used);
   if (definition.hugging_face) {
     for (const auto& setting : definition.hugging_face->settings) used.insert(setting.hyper);
+    for (const auto& each : definition.hugging_face->fixed) used.insert(each.first);
     if (definition.hugging_face->adapter)
       for (const auto& setting : definition.hugging_face->adapter->hyper) used.insert(setting.second);
   }
