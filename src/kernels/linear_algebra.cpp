@@ -1,6 +1,8 @@
 #include "linear_algebra.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -198,11 +200,11 @@ Kernel make_svd(const KernelForm& form) {
                         });
 }
 
-/// The factors of a matrix [n, n] by complete pivoting: element (i, j) of L D U is element (rows[i], columns[j]) of the
-/// matrix. L is unit lower triangular, U is unit upper triangular, and D is diagonal. `ldu` holds all three. If the
-/// matrix has rank r, all elements of D after the first r are 0, apart from rounding errors.
+/// The factors of a matrix [n, n]: element (i, j) of L D U is element (rows[i], columns[j]) of the matrix. L is unit
+/// lower triangular, U is unit upper triangular, and D is diagonal. `ldu` holds all three. If the matrix has rank r, all
+/// elements of D after the first r are 0, apart from rounding errors.
 template <class T>
-struct CompleteFactors {
+struct PivotedFactors {
   T* ldu;
   int *rows, *columns;
   std::int64_t n;
@@ -227,8 +229,39 @@ struct CompleteFactors {
       product = -product;
     }
   }
-  /// Replaces the matrix in `ldu` by its factors.
-  void compute() {
+  void compute(const T* matrix) {
+    std::copy_n(matrix, n * n, ldu);
+    if (pivot_by_lapack()) return;
+    std::copy_n(matrix, n * n, ldu);
+    pivot_completely();
+  }
+  /// Replaces the matrix in `ldu` by its factors, with pivots that are the largest of their row. Returns false, after
+  /// an unspecified change, if a pivot is so small that L would be inexact: the matrix may be singular.
+  bool pivot_by_lapack() {
+    const int size = static_cast<int>(n);
+    int info = 0;
+    // LAPACK reads the rows as columns. So it factorises the transpose, and exchanges columns of the matrix.
+    if (n > 0) Lapack<T>::getrf(&size, &size, ldu, &size, rows, &info);
+    T least = std::numeric_limits<T>::infinity(), greatest = 0;
+    for (std::int64_t k = 0; k < n; ++k) {
+      least = std::min(least, std::abs(pivot(k)));
+      greatest = std::max(greatest, std::abs(pivot(k)));
+    }
+    if (!(least > 0 && least >= std::sqrt(std::numeric_limits<T>::epsilon()) * greatest)) return false;
+    std::iota(columns, columns + n, 0);
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t column = rows[k] - 1;
+      std::swap(columns[k], columns[column]);
+      product *= column == k ? pivot(k) : -pivot(k);
+    }
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t k = 0; k < i; ++k) ldu[i * n + k] /= pivot(k);
+    std::iota(rows, rows + n, 0);
+    return true;
+  }
+  /// Replaces the matrix in `ldu` by its factors, with pivots that are the largest of all that are left. This takes
+  /// several times as long for large matrices.
+  void pivot_completely() {
     std::iota(rows, rows + n, 0);
     std::iota(columns, columns + n, 0);
     for (std::int64_t k = 0; k < n; ++k) {
@@ -264,7 +297,7 @@ struct CompleteFactors {
 /// Replaces M by the derivative, in the direction M, of the cofactors of the diagonal matrix D. They are polynomials,
 /// so that no quotient of two zeros arises.
 template <class T>
-void differentiate_cofactors(const CompleteFactors<T>& factors, T* m, T* diagonal) {
+void differentiate_cofactors(const PivotedFactors<T>& factors, T* m, T* diagonal) {
   const std::int64_t n = factors.n;
   for (std::int64_t i = 0; i < n; ++i) diagonal[i] = std::exchange(m[i * n + i], T{0});
   for (std::int64_t i = 0; i < n; ++i)
@@ -291,9 +324,8 @@ Kernel make_cofactors(const KernelForm& form) {
                             fill_nan(y, size);
                             return true;
                           }
-                          CompleteFactors<T> factors{place.elements, place.integers, place.integers + n, n};
-                          std::copy_n(a, size, factors.ldu);
-                          factors.compute();
+                          PivotedFactors<T> factors{place.elements, place.integers, place.integers + n, n};
+                          factors.compute(a);
                           T* m = place.elements + size;
                           std::fill_n(m, size, T{0});
                           const auto at = [&](std::int64_t i, std::int64_t j) {

@@ -142,6 +142,24 @@ TEST_CASE("op det_grad: the cofactors of matrices of all ranks, batches, NaN") {
   const double nan = std::nan("");
   const auto found = value<double>(grad(sum(linalg::det(x)), {x})[0]);
   CHECK(near(found, xt::xarray<double>{{{4, -2}, {-2, 1}}, {{4, -3}, {-2, 1}}, {{nan, nan}, {nan, nan}}}, 1e-15));
+  // Of 40 rows, all are independent, or one or two are not. LAPACK's factors serve for the first matrix alone.
+  std::vector<double> largest;
+  for (int copies : {0, 1, 2}) {
+    xt::xarray<double> rows = numbers({40, 40}, 6);
+    for (int i = 0; i < copies; ++i)
+      for (int j = 0; j < 40; ++j) rows(i, j) = rows(39 - i, j);
+    const Var many = tape.parameter("rows" + std::to_string(copies), rows);
+    const auto slopes = value<double>(grad(linalg::det(many), {many})[0]);
+    largest.push_back(xt::amax(xt::abs(slopes))());
+    // The first row of the cofactors is orthogonal to all other rows of the matrix.
+    for (int i = 1; i < 40; ++i) {
+      double product = 0;
+      for (int j = 0; j < 40; ++j) product += slopes(0, j) * rows(i, j);
+      CHECK(std::abs(product) <= 1e-11 * largest[0]);
+    }
+  }
+  CHECK(largest[1] > 1e-3 * largest[0]);
+  CHECK(largest[2] < 1e-12 * largest[0]);
   // Products of two pivots overflow and underflow, but the cofactors do not.
   const xt::xarray<double> diagonal{1e200, 1e-200, 1e200, 1e-200};
   const Var wide = tape.parameter("wide", xt::xarray<double>(diagonal * xt::eye<double>(4)));
