@@ -61,6 +61,8 @@ std::vector<std::string> columns_of(const std::string& path, const ArrayInput& i
       columns.push_back(column);
       continue;
     }
+    if (table.columns.find(column) != nullptr)
+      throw FileError(path + " has a column named '*', but this name stands for all columns: rename the column");
     for (const auto& [name, array] : table.columns)
       if (is_floating(array.dtype()) && named.count(name) == 0) columns.push_back(name);
   }

@@ -23,6 +23,7 @@ constexpr const char* of_start = "it says how the run has begun";
 constexpr const char* of_tokens = "the run's weights belong to the tokens of its tokenizer";
 constexpr const char* of_data = "the run's weights and its position in the data belong to it";
 constexpr const char* of_seed = "it determines the order of the data and all random numbers of the run";
+constexpr const char* of_moments = "the run's checkpoints hold the moments of this kind";
 constexpr const char* of_noise = "epsilon holds only if all updates have the same noise";
 
 constexpr Rule rules[] = {
@@ -63,6 +64,7 @@ constexpr Rule rules[] = {
     {"memory"},
     {"name", of_start},
     {"optimizer"},
+    {"optimizer.kind", of_moments},
     {"patience"},
     {"precision"},
     {"privacy"},

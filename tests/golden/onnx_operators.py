@@ -156,6 +156,16 @@ for op, gates, settings in (
                 [numbers(3, 2, 2) / 4, numbers(count, gates * 2, 2) / 4, numbers(count, gates * 2, 2) / 4],
                 outputs=3 if op == "LSTM" else 2, hidden_size=2, direction=direction, **both)
 
+# Sizes and corners as PyTorch exports them: 5 times 1.4 is 7 in float32, and the last elements meet.
+x = np.sin(np.arange(25, dtype="float32")).reshape(1, 1, 5, 5)
+for scale in (1.4, 1.5, 0.6):
+    scales = np.array([1, 1, scale, scale], "float32")
+    add(18, f"Resize asymmetric {scale}", "Resize", [x, None, scales], mode="nearest",
+        coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    for mode in ("linear", "cubic"):
+        add(18, f"Resize {mode}, align_corners {scale}", "Resize", [x, None, scales], mode=mode,
+            coordinate_transformation_mode="align_corners")
+
 folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "onnx", "operators")
 os.makedirs(folder, exist_ok=True)
 for version, list_of_cases in cases.items():

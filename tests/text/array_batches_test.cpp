@@ -99,6 +99,9 @@ TEST_CASE("rows are read from safetensors and from CSV files") {
   CHECK(table.labelled == "label");
   CHECK(table.place(1) == csv.path() + ", row 2");
   CHECK_THROWS_WITH_AS(read_array_rows(csv.path()), doctest::Contains("inputs must say which columns"), Error);
+  const TemporaryFile star("star.csv", "*,a\n1,2\n");
+  CHECK_THROWS_WITH_AS(read_array_rows(star.path(), {{"x", {"*"}, true}}), doctest::Contains("has a column named '*'"),
+                       FileError);
 }
 
 }  // namespace array_batches

@@ -234,6 +234,7 @@ TEST_CASE("what gives weights and cursor their meaning cannot change in a run") 
                                                      {"tokenizer.kind", "words"},
                                                      {"tokenizer.unknown", "token"},
                                                      {"batch.bucket", "4"},
+                                                     {"optimizer.kind", "sgd"},
                                                      {"data.separator", "blank_line"},
                                                      {"data.prompt_end", "null"},
                                                      {"data.longest_row", "9"},

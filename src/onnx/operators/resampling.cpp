@@ -33,7 +33,8 @@ double source_of(const std::string& coordinates, const ResizedAxis& axis, std::i
   const auto at = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
   const double whole = axis.scale * in;
   if (coordinates == "asymmetric") return at / axis.scale;
-  if (coordinates == "align_corners") return i == 0 ? 0 : at * (in - 1) / (whole - 1);
+  // PyTorch and ONNX Runtime align the last elements; ONNX's reference would need the size before it is rounded.
+  if (coordinates == "align_corners") return i == 0 ? 0 : at * (in - 1) / (out - 1);
   if (coordinates == "tf_half_pixel_for_nn") return (at + 0.5) / axis.scale;
   if (coordinates == "pytorch_half_pixel" && axis.out == 1) return 0;
   if (coordinates == "tf_crop_and_resize")
@@ -119,11 +120,17 @@ Var inside(Tape tape, const std::vector<ResizedAxis>& axes) {
   return all;
 }
 
-/// Returns the size of an axis of `in` elements after scaling. It is rounded down, or to the nearest with `half` = 0.5.
-std::int64_t scaled_size(NodeCall& node, double in, double scale, double half = 0) {
-  const double out = std::floor(in * scale + half);
+/// Returns `size`, the size of an axis after scaling, rounded down.
+std::int64_t scaled_size(NodeCall& node, double size, double scale) {
+  const double out = std::floor(size);
   if (!(scale > 0) || !(out < 0x1p62)) node.fail("scale " + std::to_string(scale) + " is not possible");
   return static_cast<std::int64_t>(out);
+}
+
+/// The same for a scale of the file, which is a float32. The product is one, too: 5 times 1.4 is 7, as in PyTorch and
+/// ONNX Runtime.
+std::int64_t scaled_by_file(NodeCall& node, std::int64_t in, double scale) {
+  return scaled_size(node, static_cast<float>(in) * static_cast<float>(scale), scale);
 }
 
 Var resize_all(NodeCall& node, const Resize& resize, std::vector<ResizedAxis> axes) {
@@ -191,9 +198,9 @@ Vars resize(NodeCall& node) {
     ResizedAxis& axis = axes[normal_axis(which[i], x.rank())];
     const auto in = static_cast<double>(axis.in);
     if (common)
-      axis.scale = *common, axis.out = scaled_size(node, in, *common, 0.5);
+      axis.scale = *common, axis.out = scaled_size(node, in * *common + 0.5, *common);
     else if (wanted.empty())
-      axis.scale = factors[i], axis.out = scaled_size(node, in, factors[i]);
+      axis.scale = factors[i], axis.out = scaled_by_file(node, axis.in, factors[i]);
     else
       axis.out = wanted[i], axis.scale = static_cast<double>(wanted[i]) / in;
     if (!roi.empty()) axis.start = roi[i], axis.end = roi[i + which.size()];
@@ -211,7 +218,7 @@ Vars upsample(NodeCall& node) {
   if (factors.size() != x.rank()) node.fail("needs a scale for each axis of " + to_string(x.shape()));
   std::vector<ResizedAxis> axes;
   for (std::size_t k = 0; k < factors.size(); ++k)
-    axes.push_back({x.shape()[k], scaled_size(node, static_cast<double>(x.shape()[k]), factors[k]), factors[k]});
+    axes.push_back({x.shape()[k], scaled_by_file(node, x.shape()[k], factors[k]), factors[k]});
   return {resize_all(node, {mode, "asymmetric", "shrinks_up"}, std::move(axes))};
 }
 
