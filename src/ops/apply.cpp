@@ -1,6 +1,7 @@
 // Records a call. Completes the attributes, promotes dtypes, checks shapes and appends the node.
 #include <algorithm>
 
+#include "calls.hpp"
 #include "check_call.hpp"
 #include "contains.hpp"
 #include "nearest.hpp"

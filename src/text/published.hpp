@@ -6,6 +6,7 @@
 #include <string>
 
 #include "json_text.hpp"
+#include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"
 
 namespace xtape {

@@ -11,6 +11,7 @@
 #include "published.hpp"
 #include "special_tokens.hpp"
 #include "utf8.hpp"
+#include "word_model.hpp"
 #include "words.hpp"
 #include "xtape/error.hpp"
 #include "xtape/tokenizers.hpp"

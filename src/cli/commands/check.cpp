@@ -12,6 +12,7 @@
 #include "joined.hpp"
 #include "nearest.hpp"
 #include "new_run.hpp"
+#include "opened_model.hpp"
 #include "run_options.hpp"
 #include "step_check.hpp"
 #include "usage.hpp"
