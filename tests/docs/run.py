@@ -10,7 +10,7 @@ has every public header, name and command, and every key of recipes."""
 import collections, concurrent.futures, itertools, os, pathlib, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import commands, names, recipe_keys, reference
+import commands, names, recipe_keys, reference, speed
 from cpp import Programs
 from page import Page
 from snippets import BROKEN, Snippet, all_snippets, documents
@@ -36,7 +36,8 @@ def test_reference(source, program):
     wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
     wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
     wrong += [f"{recipe_keys.PAGE} says nothing about {key}" for key in recipe_keys.untold(source)]
-    for writer in (reference, recipe_keys):
+    wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
+    for writer in (reference, recipe_keys, speed):
         if writer.page(source) != read(source, writer.PAGE):
             wrong.append(f"{writer.PAGE} is not what tests/docs/{writer.__name__}.py writes")
     outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")
