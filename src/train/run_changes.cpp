@@ -189,7 +189,7 @@ void check_changes(const std::string& directory, const std::string& before, cons
     const auto setting = std::ranges::find_if(settings, of_change);
     throw DefinitionError(directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) +
                           ": " + described(change) + ": " + rule.fixed +
-                          ". A new run can have another value; docs/recipes.md lists the keys that may change");
+                          ". A new run can have another value; docs/recipes/runs.md says which keys may change");
   }
 }
 

@@ -8,12 +8,29 @@ FOREIGN = {"--bind-to", "--hostfile", "--local-dir", "--map-by", "--mpi", "--nta
 PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$")  # or a program of the build
 
 
+def options_of(program):
+    helped = subprocess.run([program, "--help-all"], capture_output=True, text=True, check=True).stdout
+    return set(OPTION.findall(helped))
+
+
 def known_options(source, program):
     """The options in the program's help, in the scripts and in the programs of the tests."""
-    helped = subprocess.run([program, "--help-all"], capture_output=True, text=True, check=True).stdout
-    texts = [helped] + [file.read_text() for folder in ("scripts", "tests") for file in (source / folder).rglob("*")
+    texts = [file.read_text() for folder in ("scripts", "tests") for file in (source / folder).rglob("*")
                         if file.suffix in (".py", ".sh", ".cpp")]
-    return FOREIGN | {option for text in texts for option in OPTION.findall(text)}
+    return FOREIGN | options_of(program) | {option for text in texts for option in OPTION.findall(text)}
+
+
+def untold(source, program):
+    """The options of the program that no page has in code marks. What fences show needs words, too."""
+    pages = [page for page in (source / "docs").rglob("*.md") if page.name != "changelog.md"]
+    texts = [re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S) for page in pages]
+    told = {option for text in texts for code in re.findall(r"`([^`]+)`", text) for option in OPTION.findall(code)}
+    return sorted(options_of(program) - told)
+
+
+def unlisted_recipes(source):
+    listed = re.findall(r"`(\w+)`", (source / "docs/recipes.md").read_text())
+    return sorted({file.stem for file in (source / "models/recipes").glob("*.json")} - set(listed))
 
 
 def unknown(document, options, source):

@@ -1,22 +1,62 @@
-"""The keys of recipes, from the readers in src/train. docs/recipe_keys.md has a table for each section; its last column is
-written by hand, and kept. usage: recipe_keys.py SOURCE_ROOT, which writes the page again"""
+"""The keys of recipes, from the readers in src/train. Pages have tables of them between `<!-- keys of SECTION: KEY … -->`
+(without `of SECTION` for keys of no section) and `<!-- end of keys -->`. The meanings are written by hand, and kept, and so
+are types and defaults that the readers do not say. usage: recipe_keys.py SOURCE_ROOT, which writes the tables again"""
 import pathlib, re, sys
 
-PAGE = "docs/recipe_keys.md"
+PAGES = ("docs/recipes.md", "docs/recipes/*.md")
 # The sections that the functions of the readers read. All other functions of recipe_data.cpp and recipe_images.cpp read `data`.
 SECTIONS = {"read_batch": "batch", "read_options": "optimizer", "read_optimizer": "optimizer", "read_group": "optimizer.groups",
             "read_privacy": "privacy", "read_schedule": "schedule", "read_tokenizer": "tokenizer", "read_search": "search",
             "column_of": "data.columns", "read_resize": "data.resize"}
+# The structs in which the targets of readers are declared, with their defaults; the first that has a name counts.
+STRUCTS = {"": ["Recipe", "FitOptions", "TrainerOptions"], "data.resize": ["ImageResize"], "optimizer": ["OptimizerOptions"],
+           "optimizer.groups": ["OptimizerOptions"], "schedule": ["ScheduleOptions"], "search": ["SearchOptions"]}
+HEADERS = ("recipe", "trainer", "decode", "optim", "images", "csv", "tokenizers", "text")
 INTERNAL = {"original", "longest_row", "changes", "until_step", "was"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
+# Keys whose readers check more than they say, and keys whose default depends on others, or is none.
+CHECKED_FURTHER = {"data.channels", "data.resize", "data.split", "steps", "epochs"}
+WITHOUT_DEFAULT = {"steps", "epochs", "evaluate_every", "checkpoint_every", "schedule.steps", "schedule.warmup", "data.max_line",
+                   "data.header", "data.max_length", "data.columns.numbers", "batch.size", "batch.tokens", "optimizer.kind"}
+TYPES = {"std::int64_t": "integer", "int": "integer", "std::uint64_t": "integer", "double": "number", "std::optional<double>": "number",
+         "bool": "`true`, `false`", "std::string": "string", "std::vector<std::string>": "list of strings"}
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")
-READ = re.compile(r'(?:\.(?:read|read_or|section|sections|value)|\boften)\("(\w+)"(.*)')
+READ = re.compile(r'(?:\.(?:read|read_or|section|sections|value)|\boften)\("(\w+)"(?:, ([\w.]+))?(.*)')
 LISTED = re.compile(r"for \(const [\w:]+[*&]? ?(?:\w+|\[key, \w+\]) : (\{.*\})\)")
+NEEDED = re.compile(r"^  section\.need\(\{(.*)\}|root\.need\(\{(.*)\}")
+DECLARED = re.compile(r"^ +([\w:]+(?:<[\w:]+>)?) (\w+(?: = [^,;]+)?(?:, \w+(?: = [^,;]+)?)*);")
+TABLE = re.compile(r"^(<!-- keys(?: of ([\w.]+))?: ([\w ]+?) -->)\n(.*?)^<!-- end of keys -->", re.M | re.S)
+ROW = re.compile(r"^\| `([\w.]+)` \| (.*?) ?\| (.*?) ?\| (?:yes|no) \| (.*?) ?\|$", re.M)
+
+
+def pages(source):
+    return sorted(page for pattern in PAGES for page in source.glob(pattern))
+
+
+def declarations(source):
+    """The type and the default of each field, by its struct and its name."""
+    found = {}
+    for header in HEADERS:
+        struct = ""
+        for line in (source / "include/xtape" / f"{header}.hpp").read_text().split("\n"):
+            struct = (re.match(r" *(?:struct|class) (\w+)", line) or [0, struct])[1]
+            struct = "Recipe" if header == "recipe" and line == "  };" else struct  # behind Recipe::Data
+            match = DECLARED.match(line)
+            for name, _, default in (each.partition(" = ") for each in (match[2].split(", ") if match else [])):
+                found.setdefault((struct, name), (match[1], default.removesuffix("{}")))
+    return found
+
+
+def declared(section, target, found):
+    """What is known of the target of a reader in the structs of its section, or else in the first struct that has it."""
+    name = target.removesuffix(".emplace").rpartition(".")[2]
+    own = [(struct, name) for struct in STRUCTS.get(section, [])] + [key for key in found if key[1] == name]
+    return next((found[key] for key in own if key in found), ("", "")) if "." in target else ("", "")
 
 
 def keys(source):
-    """The keys by section, each with the range or the choices that its reader gives."""
-    found = {}
+    """The cells of each key that the readers say, by section: its values, and its default."""
+    found, fields, needed = {}, declarations(source), set()
     for file in ("recipe.cpp", "recipe_data.cpp", "recipe_images.cpp", "recipe_parts.cpp"):
         section = function = ""
         for line in (source / "src" / "train" / file).read_text().split("\n"):
@@ -24,32 +64,37 @@ def keys(source):
             if opened and file != "recipe.cpp":
                 section = SECTIONS.get(opened[1], "data")
             function = opened[1] if opened else function
+            for names in NEEDED.findall(line):
+                needed.update((section, name) for name in re.findall(r'"(\w+)"', "".join(names)))
             listed = LISTED.search(line)
             names = set(re.findall(r'"(\w+)"', listed[1] if listed else "")) - REFUSED
-            for key, rest in READ.findall(line) + [(name, "") for name in names if not name.endswith("_")]:
+            for key, target, rest in READ.findall(line) + [(name, "", "") for name in names if not name.endswith("_")]:
                 at = "data" if function == "resolve_files" else "data.normalise" if key in ("mean", "std") else section
+                cells = cells_of(f"{at}.{key}".lstrip("."), declared(at, target, fields), rest)
                 rows = found.setdefault(at, {})
-                rows[key] = rows.get(key) or accepted(rest)
-    return {section: {key: words for key, words in rows.items() if key not in INTERNAL} for section, rows in found.items()}
+                rows[key] = [new or old for new, old in zip(cells, rows.get(key, cells))]
+    for section, key in needed:
+        found[section][key][1] = "required"
+    return {section: {key: cells for key, cells in rows.items() if key not in INTERNAL} for section, rows in found.items()}
 
 
-def accepted(rest):
-    """`{"a", "b"}` and ranges of numbers, in words; empty for what a reader checks otherwise."""
+def cells_of(key, field, rest):
+    """Choices, or type and range; the default."""
+    kind, default = field
     choices = re.search(r'\{("\w+"(?:, "\w+")*)\}', rest)
-    if choices:
-        return ", ".join(f"`{choice}`" for choice in choices[1].split(", "))
     words = re.search(r'"([^"]+)"\}', rest)
-    if words:
-        return words[1]
-    if "at_least_0" in rest:
-        return "at least 0"
-    low = re.search(r"\{\.low = (\d+)", rest)
-    if low:
-        return f"at least {low[1]}"
-    bounds = re.search(r"\{(\d+), ([\w <]+)\}", rest)
-    if bounds is None:
-        return ""
-    return f"{bounds[1]} to {bounds[2]}" if bounds[2].isdigit() else f"at least {bounds[1]}"
+    low = re.search(r"\{(?:\.low = )?(\d+)(?:, (\d+)\})?", rest)
+    at_least = low and (f"{low[1]} to {low[2]}" if low[2] else f"at least {low[1]}")
+    other = re.search(r'^, "(\w+)"', rest)
+    if choices:
+        names = choices[1].split(", ")
+        default = next((name for name in names if name.strip('"') == default.rpartition("::")[2]), names[default == "true"])
+        return [", ".join(f"`{name}`" for name in names), "" if key in WITHOUT_DEFAULT else f"`{default}`"]
+    limit = words[1] if words else "at least 0" if "at_least_0" in rest else at_least or ""
+    name = TYPES.get(kind, "integer" if low and not words else "")
+    values = ", ".join(part for part in (name, limit, other and f'`"{other[1]}"`') if part and key not in CHECKED_FURTHER)
+    none = not default or default == "{}" or key in WITHOUT_DEFAULT or (default == "0" and limit in ("at least 1", "above 0"))
+    return [values, "" if none else f"`{default}`"]
 
 
 def rules(source):
@@ -65,42 +110,37 @@ def changeable(key, table):
     return table.get(key, False)
 
 
-def meanings(source):
-    """What the page says, by section and key."""
-    path, section, found = source / PAGE, "", {}
-    for line in path.read_text().split("\n") if path.is_file() else []:
-        heading, row = re.match(r"## (?:`(.+)`)?", line), re.match(r"\| `(\w+)` \| .*? ?\| (?:yes|no) \| (.*) \|$", line)
-        if heading:
-            section = heading[1] or ""
-        elif row:
-            found[section, row[1]] = row[2]
-    return found
+def table(match, known, may_change):
+    """The table of a comment again, with what it says already."""
+    told = {row[1]: row.groups() for row in ROW.finditer(match[4])}
+    lines = ["| key | values | default | resume | meaning |", "|---|---|---|---|---|"]
+    for name in match[3].split():
+        key = f"{match[2] or ''}.{name}".lstrip(".")
+        _, *old, meaning = told.get(key, (key, "", "", ""))
+        cells = [new or kept for new, kept in zip(known.get(match[2] or "", {}).get(name, ["", ""]), old)]
+        lines.append(f"| `{key}` | {cells[0]} | {cells[1]} | {'yes' if changeable(key, may_change) else 'no'} | {meaning} |")
+    return "\n".join([match[1], "", *lines, "", "<!-- end of keys -->"])
 
 
-def untold(source):
-    """The keys of which the page says nothing."""
-    told = meanings(source)
-    return [f"{section}.{key}".lstrip(".") for section, rows in keys(source).items() for key in rows
-            if not told.get((section, key), "").strip()]
+def written(text, source):
+    known, may_change = keys(source), rules(source)
+    return TABLE.sub(lambda match: table(match, known, may_change), text)
 
 
-def page(source):
-    told = meanings(source)
-    lines = ["# The keys of recipes", "",
-             "Every key that a recipe may have, what its reader accepts, and what it is. [Recipes](recipes.md) explains them, with their",
-             "defaults. `--set SECTION.KEY=VALUE` sets one on the command line: `--set batch.size=8`. The readers of `src/train` give the keys;",
-             "after a new one, `python3 tests/docs/recipe_keys.py .` writes its row here. The column \"resume\" says whether the key may",
-             "change when a run is resumed.", ""]
-    table = rules(source)
-    for section, rows in sorted(keys(source).items()):
-        lines += [f"## `{section}`" if section else "## The recipe", "", "| key | accepts | resume | meaning |", "|---|---|---|---|"]
-        for key, words in sorted(rows.items()):
-            resume = "yes" if changeable(f"{section}.{key}".lstrip("."), table) else "no"
-            lines.append(f"| `{key}` | {words} | {resume} | {told.get((section, key), '')} |")
-        lines.append("")
-    return "\n".join(lines)
+def faults(source):
+    """Tables that are not what this script writes, and keys that no table or several have, or that have no meaning."""
+    texts = {page: page.read_text() for page in pages(source)}
+    wrong = [f"{page.relative_to(source)} is not what tests/docs/recipe_keys.py writes" for page, text in texts.items()
+             if written(text, source) != text]
+    rows = [(row[1], row[4]) for text in texts.values() for match in TABLE.finditer(text) for row in ROW.finditer(match[4])]
+    known = [f"{section}.{key}".lstrip(".") for section, names in keys(source).items() for key in names]
+    names = [key for key, _ in rows]
+    wrong += [f"the tables of recipes have '{key}' {names.count(key)} times" for key in known if names.count(key) != 1]
+    wrong += [f"recipes have no key '{key}'" for key in names if key not in known]
+    return wrong + [f"the tables of recipes do not say what '{key}' is" for key, meaning in rows if not meaning]
 
 
 if __name__ == "__main__":
     root = pathlib.Path(sys.argv[1])
-    (root / PAGE).write_text(page(root))
+    for page in pages(root):
+        page.write_text(written(page.read_text(), root))

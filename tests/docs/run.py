@@ -6,11 +6,11 @@ its text stands in the file that it is from; where C++ compiles and runs; where 
 definition, and `xtape train` trains by a recipe; where all of its commands succeed; where each command prints what the
 page shows. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md pass where they
 fail. A document as a whole passes where the files and options that it names are there. The reference passes where it
-has every public header, name and command, and every key of recipes."""
+has every public header, name, command, option and recipe, and every key of recipes, on pages that are not too long."""
 import collections, concurrent.futures, itertools, os, pathlib, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import commands, names, recipe_keys, reference, speed
+import commands, lengths, names, recipe_keys, reference, speed
 from cpp import Programs
 from page import Page
 from snippets import BROKEN, Snippet, all_snippets, documents
@@ -31,13 +31,16 @@ def test_names(source, program):
 
 def test_reference(source, program):
     """The outcome of the reference: every public header is on one page, every public name has a comment, every command an
-    example, every key of recipes an entry, and pages that scripts write are as these write them."""
+    example, every option and installed recipe a place, every key of recipes an entry, pages that scripts write are as these
+    write them, and no page is too long."""
     wrong = reference.misplaced(source)
     wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
     wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
-    wrong += [f"{recipe_keys.PAGE} says nothing about {key}" for key in recipe_keys.untold(source)]
     wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
-    for writer in (reference, recipe_keys, speed):
+    wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
+    wrong += [f"docs/recipes.md does not list the recipe {name}" for name in names.unlisted_recipes(source)]
+    wrong += recipe_keys.faults(source) + lengths.faults(source)
+    for writer in (reference, speed):
         if writer.page(source) != read(source, writer.PAGE):
             wrong.append(f"{writer.PAGE} is not what tests/docs/{writer.__name__}.py writes")
     outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")

@@ -246,8 +246,8 @@ TEST_CASE("what gives weights and cursor their meaning cannot change in a run") 
   CHECK_THROWS_WITH_AS(
       Run::resume(where, {{"clip", "2"}, {"hyper.slope", "2"}}),
       (where + "/recipe.json, --set hyper.slope: 'hyper.slope' has its default in this run and cannot become 2: the run's "
-               "weights belong to the model of its definition.json. A new run can have another value; docs/recipes.md "
-               "lists the keys that may change")
+               "weights belong to the model of its definition.json. A new run can have another value; "
+               "docs/recipes/runs.md says which keys may change")
           .c_str(),
       DefinitionError);
   CHECK_THROWS_WITH_AS(Run::resume(where, {{"data", R"({"kind": "documents", "text": "sums.txt", "held_out": 20, "prompt_end": "="})"}}),
