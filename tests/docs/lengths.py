@@ -26,5 +26,6 @@ def faults(source):
         count = words(GENERATED.sub("", text))
         if count > WORDS:
             wrong.append(f"{name} has {count} words, and a page has at most {WORDS}")
-        wrong += [f"{name} has a cell of {words(cell)} words, '{cell.strip()[:40]}…'" for cell in cells(text) if words(cell) > CELL]
+        long = [cell for cell in cells(text) if words(cell) > CELL]
+        wrong += [f"{name} has a cell of {words(cell)} words, '{cell.strip()[:40]}…'" for cell in long]
     return wrong

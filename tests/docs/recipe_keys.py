@@ -15,11 +15,13 @@ HEADERS = ("recipe", "trainer", "decode", "optim", "images", "csv", "tokenizers"
 INTERNAL = {"original", "longest_row", "changes", "until_step", "was"}  # the recipe of a run has them
 REFUSED = {"float16", "fp16"}  # values with an error of their own
 # Keys whose readers check more than they say, and keys whose default depends on others, or is none.
-CHECKED_FURTHER = {"data.channels", "data.resize", "data.split", "steps", "epochs"}
+CHECKED_FURTHER = {"data.channels", "data.resize", "data.split", "steps", "epochs", "evaluate_every", "checkpoint_every",
+                   "batch.size"}
 WITHOUT_DEFAULT = {"steps", "epochs", "evaluate_every", "checkpoint_every", "schedule.steps", "schedule.warmup", "data.max_line",
                    "data.header", "data.max_length", "data.columns.numbers", "batch.size", "batch.tokens", "optimizer.kind"}
-TYPES = {"std::int64_t": "integer", "int": "integer", "std::uint64_t": "integer", "double": "number", "std::optional<double>": "number",
-         "bool": "`true`, `false`", "std::string": "string", "std::vector<std::string>": "list of strings"}
+TYPES = {"std::int64_t": "integer", "int": "integer", "std::uint64_t": "integer", "double": "number",
+         "std::optional<double>": "number", "bool": "`true`, `false`", "std::string": "string",
+         "std::vector<std::string>": "list of strings"}
 FUNCTION = re.compile(r"^[A-Za-z][\w:<>&* ]*[ &*:](\w+)\(.*\{$")
 READ = re.compile(r'(?:\.(?:read|read_or|section|sections|value)|\boften)\("(\w+)"(?:, ([\w.]+))?(.*)')
 LISTED = re.compile(r"for \(const [\w:]+[*&]? ?(?:\w+|\[key, \w+\]) : (\{.*\})\)")
