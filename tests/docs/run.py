@@ -5,12 +5,12 @@ A page is played as a reader does (page.py): all that it shows runs in one folde
 its text stands in the file that it is from; where C++ compiles and runs; where `xtape check` finds no mistake in a
 definition, and `xtape train` trains by a recipe; where all of its commands succeed; where each command prints what the
 page shows. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md pass where they
-fail. A document as a whole passes where the files and options that it names are there. The reference passes where it
-has every public header, name, command, option and recipe, and every key of recipes, on pages that are not too long."""
+fail. A document as a whole passes where the files and options that it names are there, a link where it leads to a page or
+heading. The reference passes where it has every public header, name and command, and every key of recipes."""
 import collections, concurrent.futures, itertools, os, pathlib, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import commands, lengths, names, recipe_keys, reference, speed
+import commands, lengths, links, names, recipe_keys, reference, speed
 from cpp import Programs
 from page import Page
 from snippets import BROKEN, Snippet, all_snippets, documents
@@ -57,7 +57,7 @@ def main():
         pages.sort(key=lambda page: any(each.is_compiled() for each in page))  # these wait for the compiler
         played = [workers.submit(Page(page, workplace, programs).play) for page in pages]
         outcomes = [outcome for page in played for outcome in page.result()]
-    outcomes += test_names(source, program) + test_reference(source, program)
+    outcomes += test_names(source, program) + links.test(source) + test_reference(source, program)
     totals, kinds = collections.Counter(), collections.Counter()
     for snippet, (outcome, note) in outcomes:
         if snippet.file == BROKEN:
