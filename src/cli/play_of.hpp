@@ -23,7 +23,7 @@ struct PlayArguments {
   std::string in;                           ///< For a tape from a file: the file with its inputs.
   std::string with;                         ///< For an ONNX model: its dynamic dimensions.
   std::vector<std::string> set;             ///< Settings of a recipe or run.
-  std::optional<std::uint64_t> seed, step;  ///< For a tape from a file: the seed and the draw number.
+  std::optional<std::uint64_t> seed, step;  ///< For a tape from a file: the seed and the random step.
   int threads = 0;
   std::string precision;
 };

@@ -25,7 +25,7 @@ class Sampler {
   template <class T>
   const std::vector<Candidate>& weigh(const T* logits, std::int64_t classes);
 
-  /// Draws a token with draw number `draw` of the random stream `stream`. `logits` are contiguous, [classes], of a
+  /// Draws a token with the random step `draw` of the random stream `stream`. `logits` are contiguous, [classes], of a
   /// float dtype. Throws Error as `weigh` does.
   std::int32_t draw(const ArrayView& logits, std::uint64_t draw, std::uint64_t stream = 0);
 

@@ -40,7 +40,7 @@ struct Player::Data {
   std::int64_t measured = 0;     // the number of plays whose times `seconds` sums up
   std::optional<Hasher> hasher;  // if options.digests is set
   bool played = false;
-  std::uint64_t next_step = 0;  // the draw number of the next play, unless the caller gives one
+  std::uint64_t next_step = 0;  // the random step of the next play, unless the caller gives one
 
   const Executable::Data& plan() const { return *executable.data_; }
   const PlannedProgram& planned() const { return plan().planned; }

@@ -22,7 +22,7 @@ struct UpdatePrivacy {
 /// The state from which a run continues, apart from its arrays.
 struct State {
   std::int64_t step = 0;  ///< The number of updates made, which the schedule counts.
-  /// The number of micro-batches played. It is the index of the next batch in the data order, and the draw number of
+  /// The number of micro-batches played. It is the index of the next batch in the data order, and the random step of
   /// random ops.
   std::uint64_t cursor = 0;
   std::uint64_t seed = 0;          ///< The seed of the random ops and the data order.

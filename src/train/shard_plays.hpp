@@ -16,7 +16,7 @@ struct ShardPlay {
   std::int64_t shard;
   std::size_t own;       ///< The index of the shard among those of this rank.
   std::uint64_t cursor;  ///< The cursor of the micro-batch.
-  std::uint64_t draw;    ///< The draw number. It equals the cursor if there is only one shard.
+  std::uint64_t draw;    ///< The random step. It equals the cursor if there is only one shard.
   BatchArrays batch;     ///< The rows of the shard.
   bool first, last;      ///< Whether the play is the first play of the shard, and whether it is the last.
 };
