@@ -1,5 +1,5 @@
 #!/bin/bash
-# Draws the pictures of docs/tour.md from a tape and a plan. Needs graphviz and gnuplot. usage: draw.sh XTAPE
+# Draws the pictures of docs/architecture/walkthrough.md from a tape and a plan. Needs graphviz and gnuplot. usage: draw.sh XTAPE
 set -euo pipefail
 xtape=$(realpath "$1")
 images=$(cd "$(dirname "$0")" && pwd)
