@@ -90,7 +90,7 @@ holds "the changelog begins with this version" grep -q -m1 "^## $version\b" <<<"
 echo '{"xtape": 0}' >old.json
 expect 2 "" "reads definitions of versions [0-9]+ to [0-9]+" check old.json
 read -r oldest latest < <(sed -n 's/.*versions \([0-9]*\) to \([0-9]*\).*/\1 \2/p' err)
-holds "docs/definitions.md says the versions of definitions" grep -q "^| .xtape. | The version of the format: $latest, or $oldest " "$source/docs/definitions.md"
+holds "the reference says the versions of definitions" grep -q "^| .xtape. | The version of the format: $latest, or $oldest " "$source/docs/definitions/files.md"
 holds "installed definitions have the latest" [ -z "$(grep -L "\"xtape\": $latest," "$source"/models/*.json "$source"/models/{blocks,functions}/*.json)" ]
 sed 's/"xtape": 1/"xtape": 0/' "$source/models/recipes/adder.json" >old.json
 expect 2 "" '"?xtape"?.* must be [0-9]+' train old.json --out run

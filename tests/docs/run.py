@@ -6,11 +6,11 @@ its text stands in the file that it is from; where C++ compiles and runs; where 
 definition, and `xtape train` trains by a recipe; where all of its commands succeed; where each command prints what the
 page shows. snippets.py says what a comment before a fence may tell about it. The snippets of broken.md pass where they
 fail. A document as a whole passes where the files and options that it names are there, a link where it leads to a page or
-heading. The reference passes where it has every public header, name and command, and every key of recipes."""
+heading. The reference passes where it has every public header, name and command, and every key of recipes and definitions."""
 import collections, concurrent.futures, itertools, os, pathlib, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import commands, lengths, links, names, recipe_keys, reference, speed
+import commands, definition_keys, lengths, links, names, recipe_keys, reference, speed
 from cpp import Programs
 from page import Page
 from snippets import BROKEN, Snippet, all_snippets, documents
@@ -39,7 +39,7 @@ def test_reference(source, program):
     wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"docs/recipes.md does not list the recipe {name}" for name in names.unlisted_recipes(source)]
-    wrong += recipe_keys.faults(source) + lengths.faults(source)
+    wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + lengths.faults(source)
     for writer in (reference, speed):
         if writer.page(source) != read(source, writer.PAGE):
             wrong.append(f"{writer.PAGE} is not what tests/docs/{writer.__name__}.py writes")
