@@ -21,6 +21,7 @@ READERS = {
     "adapter.hyper": ("model/hugging_face/mapping.cpp", "names.only("),
 }
 INITIALISERS = ("nn/initialise.cpp", "table() {")
+TABLES = {*READERS, "initialiser"}
 LIST = re.compile(r'\{([^{}"]*"\w+"[^{}]*)\}')
 TABLE = re.compile(r"(?<=^<!-- keys: )([\w.]+)( -->\n\n)(\|.*\n)(\|[-|]*\n)((?:\|.*\n)*)", re.M)
 CELL = re.compile(r"(?<!\\)\|")
@@ -34,7 +35,7 @@ def after(source, reader):
 
 def listed(source, table):
     names = LIST.search(after(source, READERS[table]))[1]
-    return re.findall(r'"(\w+)"', re.sub(r"\bmodules\b(?!\")|modules_key\([\w.]*\)", '"modules"', names))
+    return [text or name for text, name in re.findall(r'"(\w+)"|\b(modules)', names)]
 
 
 def initialisers(source):
@@ -47,7 +48,7 @@ def initialisers(source):
 
 
 def settings(words):
-    found = re.findall(r'\{"(\w+)", (\w+)\}', words)
+    found = re.findall(r'\{"(\w+)", ([\w.]+)\}', words)
     return ", ".join(f"`{name}`" + ("" if default == "from_shape" else f" ({default})") for name, default in found)
 
 
@@ -70,6 +71,8 @@ def written(source, page):
     """The text of the page with the tables that the readers give."""
 
     def table(match):
+        if match[1] not in TABLES:
+            return match[0]
         told = {row[0]: row[-1] for row in map(cells, match[5].splitlines())}
         lines = ["| " + " | ".join([*row, told.get(row[0], "")]) + " |\n" for row in rows(source, match[1])]
         return match[1] + match[2] + match[3] + match[4] + "".join(lines)
@@ -78,13 +81,14 @@ def written(source, page):
 
 
 def wrong(source):
-    """Tables that no page has, and keys of which the pages say nothing."""
+    """Tables that no page has or no reader, and keys of which the pages say nothing."""
     tables = {match[1]: match[5] for page in pages(source) for match in TABLE.finditer(page.read_text())}
-    found = [f"no page of {PAGES} has the table of {name}" for name in sorted({*READERS, "initialiser"} - tables.keys())]
+    found = [f"no page of {PAGES} has the table '{name}'" for name in sorted(TABLES - tables.keys())]
+    found += [f"no reader of definitions has the table '{name}'" for name in sorted(tables.keys() - TABLES)]
     for page in pages(source):
         if written(source, page) != page.read_text():
             found.append(f"{PAGES}/{page.name} is not what tests/docs/definition_keys.py writes")
-    return found + [f"{PAGES} says nothing about {row[0]} of a {name}" for name, text in tables.items()
+    return found + [f"{PAGES} says nothing about {row[0]} in the table '{name}'" for name, text in tables.items()
                     for row in map(cells, text.splitlines()) if not row[-1]]
 
 
