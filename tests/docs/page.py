@@ -84,7 +84,7 @@ class Page:
 
     def play_json(self, snippet):
         """Checks a definition, and trains by a recipe, in a folder where files of models stand."""
-        text = self.framed(snippet)
+        text = snippet.text
         try:
             keys = json.loads(text)
         except ValueError as error:
@@ -99,14 +99,6 @@ class Page:
         if code != 0:
             raise Failed(output)
         return "trained" if recipe else "checked"
-
-    def framed(self, snippet):
-        if "in" not in snippet.clauses:
-            return snippet.text
-        frame = read(self.workplace.here, f"frames/{snippet.clauses['in']}.json")
-        if frame is None:
-            raise Failed(f"tests/docs/frames has no {snippet.clauses['in']}.json")
-        return frame.replace("@snippet@", snippet.text.rstrip().rstrip(","))
 
     def run_commands(self, snippet):
         self.prepare(snippet)

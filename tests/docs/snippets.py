@@ -7,7 +7,6 @@ A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence has thes
   continues           the C++ snippet goes on where the one before it ended
   file FILE           a reader writes the text to FILE, which the paragraph before it names
   from FILE           its text stands in FILE; `…` stands for anything
-  in FRAME            the snippet is a piece of tests/docs/frames/FRAME.json
   printed             the C++ program before it prints the text, as transcripts do
   short               trainings end after two updates, and searches after half a second, because they take long
   skip REASON         the snippet is not run"""
@@ -18,7 +17,7 @@ BROKEN = "tests/docs/broken.md"
 DEMO = "scripts/demo.sh"
 FENCE = re.compile(r"^ *(```+|~~~+)(.*)$")
 COMMENT = re.compile(r"^ *<!-- snippet: (.*) -->$")
-CLAUSE = re.compile(r"(needs|continues|file|from|in|printed|short|skip)(?: (.+))?$")
+CLAUSE = re.compile(r"(needs|continues|file|from|printed|short|skip)(?: (.+))?$")
 ALONE = ("continues", "printed", "short")  # clauses without a value
 COLUMNS = 100  # of commands and outputs: what is longer is cut off on the page
 
