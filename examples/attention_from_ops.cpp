@@ -3,9 +3,7 @@
 #include <cmath>
 #include <iostream>
 #include <xtape/xtape.hpp>
-
 using namespace xtape;
-using Table = xt::xtensor<double, 2>;
 
 namespace {
 
@@ -32,27 +30,17 @@ Attended additive(const Var& q, const Var& k, const Var& w, const Var& u, const 
   return attend(einsum("qkh,h->qk", tanh(query + key), v), k, hidden);
 }
 
-bool check(const char* what, const Table& found, const Table& expected) {
-  bool right = found.shape() == expected.shape();
-  std::cout << what << '\n';
-  for (std::size_t row = 0; row < found.shape(0); ++row) {
-    for (std::size_t column = 0; column < found.shape(1); ++column) {
-      std::cout << "  " << found(row, column);
-      right = right && std::fabs(found(row, column) - expected(row, column)) < 1e-4;
-    }
-    std::cout << '\n';
-  }
-  if (!right) std::cout << "  is WRONG\n";
-  return right;
+void print(const char* title, const ArrayView& table) {
+  std::cout << title << '\n';
+  for (std::int64_t row = 0; row < table.shape()[0]; ++row, std::cout << '\n')
+    for (std::int64_t column = 0; column < table.shape()[1]; ++column) std::cout << "  " << table(row, column);
 }
 
 }  // namespace
 
-int main() {
+int main() try {
   std::cout.precision(4);
   std::cout.setf(std::ios::fixed);
-  const Table rows = {{0, 0, 1}, {0, 0, 2}, {1, 0, 0}};
-  const Table single = {{0.1, 0.1, 0.8}};
 
   Tape tape;
   const Var x = tape.input("x", {3, 3}, Dtype::float64);
@@ -69,17 +57,14 @@ int main() {
   const Attended added = additive(x, x, identity, identity, ones(tape, {3}, Dtype::float64), padding);
 
   Player player(tape, {plain.weights, alone.output, alone.weights, causal.weights, padded.weights, added.weights});
-  player.play({{x, rows}, {one, single}});
-  const auto found = [&](const Var& var) { return player.value<double>(var); };
-  bool right = check("every row attends to every row", found(plain.weights),
-                     {{0.2992, 0.5329, 0.1679}, {0.2228, 0.7070, 0.0702}, {0.2645, 0.2645, 0.4711}});
-  right &= check("one row attends to itself", found(alone.weights), {{1.0}});
-  right &= check("and gets what it is", found(alone.output), single);
-  right &= check("causal mask: no row sees a later one", found(causal.weights),
-                 {{1, 0, 0}, {0.2396, 0.7604, 0}, {0.2645, 0.2645, 0.4711}});
-  right &= check("padding mask: no row sees the last", found(padded.weights),
-                 {{0.3595, 0.6405, 0}, {0.2396, 0.7604, 0}, {0.5, 0.5, 0}});
-  right &= check("additive attention, with W = U = 1 and v = (1, 1, 1)", found(added.weights),
-                 {{0.4922, 0.5078, 0}, {0.4989, 0.5011, 0}, {0.4496, 0.5504, 0}});
-  return right ? 0 : 1;
+  player.play({{x, {0, 0, 1, 0, 0, 2, 1, 0, 0}}, {one, {0.1, 0.1, 0.8}}});
+  print("every row attends to every row", player.view(plain.weights));
+  print("one row attends to itself", player.view(alone.weights));
+  print("and gets what it is", player.view(alone.output));
+  print("causal mask: no row sees a later one", player.view(causal.weights));
+  print("padding mask: no row sees the last", player.view(padded.weights));
+  print("additive attention, with W = U = 1 and v = (1, 1, 1)", player.view(added.weights));
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

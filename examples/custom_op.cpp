@@ -37,14 +37,14 @@ Var soft_clip(const Argument& x, double limit) {
   return apply(soft_clip_op, {x}, {{"limit", limit}}, x.caller())[0];
 }
 
-int main() {
+int main() try {
   const std::vector<double> points = {-3.0, -0.5, 0.0, 0.7, 9.0};
-  Compiled clip([](Var x) { return Vars{soft_clip(x, 2), 2 * tanh(x / 2)}; }, {}, Tape(Dtype::float64));
-  const std::vector<ArrayView> found = clip({points});
-  std::cout << "9 becomes " << found[0](4) << '\n';
+  Compiled clip([](Var x) { return soft_clip(x, 2); }, {}, Tape(Dtype::float64));
+  std::cout << "9 becomes " << clip({points})[0](4) << '\n';
   GradcheckOptions second;
   second.second = true;
-  const bool right = gradcheck([](const Vars& x) { return Vars{soft_clip(x[0], 2)}; }, {points}, second).passed;
+  const auto report = gradcheck([](const Vars& x) { return Vars{soft_clip(x[0], 2)}; }, {points}, second);
+  std::cout << "error of the second gradient: " << report.worst << '\n';
 
   OpTable table = builtin_ops();
   table.add(soft_clip_op);
@@ -55,5 +55,8 @@ int main() {
       "clip": {"inputs": {"x": "float [n]"}, "result": "soft_clip(x, limit=2)"}}}})json",
                              options);
   const Store results = model.play("clip", {{"x", points}});
-  return right && std::abs(found[0](4) - found[1](4)) < 1e-12 && results.at("clip")(4) == found[0](4) ? 0 : 1;
+  std::cout << "9 becomes " << results.at("clip")(4) << " in a definition\n";
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -13,8 +13,9 @@ Var network(const Parameters& p, const Var& images) {
   return nn::linear(p / "out", reshape(x, {x.size(0), -1}), 10);
 }
 
-int main(int, char** arguments) {
-  const Store digits = load_arrays(arguments[1]);
+int main(int argc, char** argv) try {
+  if (argc != 2) throw Error("usage: digits examples/data/digits.safetensors");
+  const Store digits = load_arrays(argv[1]);
   const auto [x, held_x, y, held_y] = split_rows(0.8, 1, digits.at("images"), digits.at("labels"));
 
   Tape tape, evaluation(Mode::eval);
@@ -22,8 +23,8 @@ int main(int, char** arguments) {
   const Var images = tape.input("images", {64, 8, 8}, Dtype::int32), labels = tape.input("labels", {64}, Dtype::int32);
   Vars results = {cross_entropy(network(p, images), labels)};
   for (const auto& statistic : p.updates()) results.push_back(statistic.value);
-  const Var found = argmax(network({evaluation, p}, evaluation.constant(held_x)));
-  const Var accuracy = mean(found == evaluation.constant(held_y));
+  const Var prediction = argmax(network({evaluation, p}, evaluation.constant(held_x)));
+  const Var accuracy = mean(prediction == evaluation.constant(held_y));
 
   Step step(results, p, AdamW{3e-3});
   auto data = batches({64, 1, true, true}, x, y);
@@ -34,5 +35,7 @@ int main(int, char** arguments) {
     }
     std::cout << "epoch " << epoch << ": held-out accuracy " << evaluate(accuracy)() << '\n';
   }
-  return evaluate(accuracy)() > 0.9 ? 0 : 1;
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

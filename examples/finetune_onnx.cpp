@@ -6,9 +6,10 @@
 #include <xtape/xtape.hpp>
 using namespace xtape;
 
-int main(int, char** arguments) {
-  const OnnxModel model = open_onnx(arguments[1]);
-  const Store digits = load_arrays(arguments[2]);
+int main(int argc, char** argv) try {
+  if (argc != 4) throw Error("usage: finetune_onnx MODEL.onnx DIGITS.safetensors TUNED.onnx");
+  const OnnxModel model = open_onnx(argv[1]);
+  const Store digits = load_arrays(argv[2]);
   const auto [x, held_x, y, held_y] = split_rows(0.8, 1, digits.at("images"), digits.at("labels"));
 
   const auto scores = [&](const Var& images) { return model.record(images.tape(), {cast(images, Dtype::float32)})[0]; };
@@ -22,6 +23,8 @@ int main(int, char** arguments) {
     for (auto [bx, by] : data) step({bx, by});
     if (epoch % 10 == 9) std::cout << "after epoch " << epoch << ": " << held_out() << '\n';
   }
-  save_onnx_weights(arguments[3], arguments[1], model.weights());
-  return held_out() > 0.9 ? 0 : 1;
+  save_onnx_weights(argv[3], argv[1], model.weights());
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -5,10 +5,11 @@
 #include <xtape/xtape.hpp>
 using namespace xtape;
 
-int main(int, char** arguments) {
+int main(int argc, char** argv) try {
+  if (argc != 2) throw Error("usage: mlp_csv examples/data/iris.csv");
   CsvOptions options;
   options.labels = {"species"};
-  const CsvTable iris = read_csv(arguments[1], options);
+  const CsvTable iris = read_csv(argv[1], options);
   const auto [x, held_x, y, held_y] = split_rows(0.8, 1, iris.matrix_without({"species"}), iris.at("species"));
 
   const auto network = [](const Parameters& p, Var rows) {
@@ -30,7 +31,8 @@ int main(int, char** arguments) {
     for (auto [rows, labels] : data) loss = step({rows, labels});
     std::cout << "epoch " << epoch << ": loss " << loss << '\n';
   }
-  const double found = evaluate(accuracy)();
-  std::cout << "held out: accuracy " << found << '\n';
-  return found > 0.9 ? 0 : 1;
+  std::cout << "held-out accuracy " << evaluate(accuracy)() << '\n';
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -1,10 +1,9 @@
-// Fits a neural ordinary differential equation (Chen et al., 2018) to a spiral. The training data are points of the
-// spiral at some times.
+// Fits a neural ordinary differential equation (Chen et al., 2018) to 40 points of a spiral.
 #include <iostream>
 #include <xtape/xtape.hpp>
 using namespace xtape;
 
-int main() {
+int main() try {
   Tape tape;
   const Var times = linspace(tape, 0, 5, 40), radius = 2 * exp(-0.1 * times);
   const Var truth = stack({radius * cos(2 * times), -radius * sin(2 * times)}, 1);  // [times, 2]
@@ -16,13 +15,14 @@ int main() {
   OdeOptions options;
   options.rtol = 1e-4;
   options.atol = 1e-5;
-  const Var loss = mse_loss(odeint(slope, truth.at(0), times, options), truth);
+  const Var prediction = odeint(slope, truth.at(0), times, options);
 
-  Step step(loss, p, Adam{0.01});
-  double found = 0;
-  for (int i = 0; i < 300; ++i) {
-    found = step({});
-    if (i % 50 == 0) std::cout << "step " << i << ": loss " << found << '\n';
+  Step step(mse_loss(prediction, truth), p, Adam{0.01});
+  for (int i = 0; i <= 300; ++i) {
+    const double loss = step({});
+    if (i % 50 == 0) std::cout << "step " << i << ": loss " << loss << '\n';
   }
-  return found < 0.05 ? 0 : 1;
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

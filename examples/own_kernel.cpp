@@ -66,34 +66,39 @@ const Op slope_op = [] {
   return op;
 }();
 
-int main() {
+int main() try {
   OpTable table = builtin_ops();  // before the tape, because it must outlive the tape
   for (const Op* op : {&slope_op, &jvp_op, &vjp_op}) table.add(*op);
   const auto f = [](const Var& y) { return apply(slope_op, {y})[0]; };
-  const bool right = gradcheck([&](const Vars& y) { return Vars{f(y[0])}; }, {std::vector<double>{1, 2, 3}}).passed;
+  const auto report = gradcheck([&](const Vars& y) { return Vars{f(y[0])}; }, {std::vector<double>{1, 2, 3}});
+  std::cout << "error of the gradient: " << report.worst << '\n';
 
   Tape tape(Dtype::float64);
   const Var start = tape.input("start", {3});
   const double dt = 0.01;
-  const ScanFunction step = [&](const Vars&, const Vars& states) {  // a Runge-Kutta step
+  const ScanFunction advance = [&](const Vars&, const Vars& states) {  // a Runge-Kutta step
     const Var y = states[0], a = f(y), b = f(y + dt / 2 * a), c = f(y + dt / 2 * b), d = f(y + dt * c);
     return std::pair{Vars{}, Vars{y + dt / 6 * (a + 2 * b + 2 * c + d)}};
   };
   ScanOptions along;
   along.axis = 0;
-  const Var end = scan(step, {arange(tape, 100)}, {start}, along).states[0];
+  const Var end = scan(advance, {arange(tape, 100)}, {start}, along).states[0];
   JacobianOptions options;
   options.mode = JacobianMode::forward;
   const Var forward = jacobian(end, start, options);
   options.mode = JacobianMode::reverse;
-  const Var reverse = jacobian(end, start, options), off = max(abs(forward - reverse));
-  Player player(tape, {forward, off});
+  const Var reverse = jacobian(end, start, options);
+  Player player(tape, {forward, reverse});
   player.play({{start, {1, 1, 1}}});
-  std::cout << "d end[0] / d start[0] = " << player.view(forward)(0, 0) << '\n';
+  std::cout << "d end[0] / d start[0]: " << player.view(forward)(0, 0) << " forward, " << player.view(reverse)(0, 0)
+            << " reverse\n";
 
   tape.set_ops(table);
   tape.save("lorenz", {{"jacobian", forward}});
   const SavedTape saved = Tape::load("lorenz", {}, &table);
-  const double again = evaluate(saved.outputs.at("jacobian"), {{saved.inputs.at("start"), {1, 1, 1}}})(0, 0);
-  return right && player.scalar(off) < 1e-9 && std::abs(again - player.view(forward)(0, 0)) < 1e-9 ? 0 : 1;
+  const Array loaded = evaluate(saved.outputs.at("jacobian"), {{saved.inputs.at("start"), {1, 1, 1}}});
+  std::cout << "from the file: " << loaded(0, 0) << '\n';
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -5,10 +5,10 @@
 #include <xtape/xtape.hpp>
 using namespace xtape;
 
-constexpr std::int64_t examples = 4000, most = 200;  // `most` is ten standard deviations above the expected batch
+constexpr std::int64_t examples = 4000, rows = 200;  // ten standard deviations more than an update draws on average
 constexpr double expected = 100, sample_rate = expected / examples, clip_norm = 1, noise = 1.5, delta = 1e-5;
 
-int main() {
+int main() try {
   Tape tape;
   const Var points = tape.constant(evaluate(uniform(tape, {examples, 2}, -2, 2)));
   const Var inside = cast(abs(sqrt(sum(square(points), 1)) - 1.2) < 0.5, Dtype::float32);  // 1 in a ring, otherwise 0
@@ -22,8 +22,8 @@ int main() {
     return one[2] * binary_cross_entropy_with_logits(logit(one[0]), one[1]);
   };
   // Poisson sampling draws each example independently. `used` is 0 for padding rows, so that their gradients are 0.
-  const auto [used, rows] = top_k(cast(bernoulli(tape, {examples}, sample_rate), Dtype::float32), most);
-  const Vars batch = {take(points, rows), take(inside, rows), used};
+  const auto [used, drawn] = top_k(cast(bernoulli(tape, {examples}, sample_rate), Dtype::float32), rows);
+  const Vars batch = {take(points, drawn), take(inside, drawn), used};
   const Vars gradients = with_noise(clipped_gradients(loss, p.list(), batch, clip_norm).gradients, noise * clip_norm);
 
   Player player(tape, gradients);
@@ -37,7 +37,8 @@ int main() {
     accountant.count(noise, sample_rate);
     if (update % 250 == 0) std::cout << "update " << update << ": epsilon " << accountant.epsilon(delta) << '\n';
   }
-  const double found = evaluate(accuracy)();
-  std::cout << "accuracy " << found << '\n';
-  return found > 0.85 && accountant.epsilon(delta) < 3 ? 0 : 1;
+  std::cout << "accuracy " << evaluate(accuracy)() << '\n';
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

@@ -1,6 +1,7 @@
 // Trains a small GPT-2 (models/gpt2.json) on the characters of a text, with a custom training loop instead of Trainer,
 // then generates text from a prompt.
 // usage: train_gpt2 [TEXT [STEPS]]
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -32,33 +33,12 @@ Model small_gpt2(const CharacterTokenizer& tokenizer, std::int64_t block_size) {
   return Model::load("gpt2", options);
 }
 
-/// The training step on a tape: the mean loss, and its gradient with respect to each weight.
-struct TrainingStep {
-  Tape tape{Mode::train};
-  NamedVars inputs;
-  Var loss;
-  Vars gradients;
-
-  TrainingStep(const Model& model, const TextBatchesOptions& sizes)
-      : inputs(model.inputs(tape, "loss", {{"b", sizes.rows}, {"t", sizes.block_size}})) {
-    const NamedVars results = model.record(tape, "loss", inputs);
-    loss = results[0].value / cast(results[1].value, model.dtype());
-    Vars weights;
-    for (const auto& [name, weight] : model.weights(tape)) weights.push_back(weight);
-    gradients = grad(loss, weights);
-  }
-  Vars outputs() const {
-    Vars all = gradients;
-    all.push_back(loss);
-    return all;
-  }
-};
-
 }  // namespace
 
 int main(int argc, char** argv) try {
+  const int steps = argc > 2 ? std::atoi(argv[2]) : 200;
+  if (argc > 3 || steps < 1) throw Error("usage: train_gpt2 [TEXT [STEPS]]");
   const std::string text = text_of(argc, argv);
-  const int steps = argc > 2 ? std::stoi(argv[2]) : 200;
   const TextSplit split = split_text(text, 0.9);
   const CharacterTokenizer tokenizer(text);
   TextBatchesOptions sizes;
@@ -66,33 +46,27 @@ int main(int argc, char** argv) try {
   const TextBatches batches(tokenizer.encode(split.training), tokenizer.encode(split.validation), sizes);
 
   Model model = small_gpt2(tokenizer, sizes.block_size);
-  const TrainingStep step(model, sizes);
-  Player player(step.tape, step.outputs());
-  Optimizer optimizer(model.weights(), {});  // AdamW
-  const double first_loss = sampled_loss(model, batches, 1);
+  Tape tape(Mode::train);
+  const NamedVars inputs = model.inputs(tape, "loss", {{"b", sizes.rows}, {"t", sizes.block_size}});
+  const NamedVars results = model.record(tape, "loss", inputs);  // the sum of the losses, and the number of targets
+  StepOptions options;
+  options.clip = 1;  // the norm of the gradients
+  Step step(results[0].value / cast(results[1].value, model.dtype()), model.weights(), AdamW{3e-3}, options);
   BatchArrays batch = batches.blank();
-  std::vector<ArrayView> gradients;
   for (int i = 0; i < steps; ++i) {
     batches.training(static_cast<std::uint64_t>(i), batch);
-    player.play({{step.inputs.at("tokens"), batch.at("tokens")}, {step.inputs.at("targets"), batch.at("targets")}},
-                static_cast<std::uint64_t>(i));
-    gradients.clear();
-    for (const Var& gradient : step.gradients) gradients.push_back(player.view(gradient));
-    optimizer.update(gradients, 3e-3, 1, 1);  // learning rate 3e-3, no scaling, clipped to a norm of 1
-    if (i % 20 == 0) std::cout << "step " << i << " loss " << player.scalar(step.loss) << std::endl;
+    const double loss = step({{inputs.at("tokens"), batch.at("tokens")}, {inputs.at("targets"), batch.at("targets")}});
+    if (i % 20 == 0) std::cout << "step " << i << ": loss " << loss << std::endl;
   }
+  std::cout << "held-out loss " << evaluate(model, batches).loss << '\n';
 
-  const double loss = evaluate(model, batches).loss;
-  GenerateOptions options;
-  options.tokens = 120;
-  options.context = sizes.block_size;
-  options.sampling.temperature = 0.5;
-  const Tokens whole = tokenizer.encode(text);
-  const Tokens prompt(whole.begin(), whole.begin() + 8);
-  std::cout << "validation loss " << loss << "\n"
-            << tokenizer.decode(prompt) << tokenizer.decode(generate(model, prompt, options)) << '\n';
-  return loss < first_loss ? 0 : 1;
-} catch (const std::exception& error) {
+  GenerateOptions generation;
+  generation.tokens = 120;
+  generation.context = sizes.block_size;
+  generation.sampling.temperature = 0.5;
+  const Tokens tokens = tokenizer.encode(text), prompt(tokens.begin(), tokens.begin() + 8);
+  std::cout << tokenizer.decode(prompt) << tokenizer.decode(generate(model, prompt, generation)) << '\n';
+} catch (const Error& error) {
   std::cerr << error.what() << '\n';
-  return 2;
+  return 1;
 }

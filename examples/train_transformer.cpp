@@ -2,7 +2,8 @@
 // then translates some held-out numbers with beam search.
 // usage: train_transformer FOLDER [STEPS]
 // FOLDER contains training.tsv and validation.tsv, with a line portuguese<TAB>english for each number. The command
-// `data/number_words FOLDER 20000 200` writes both files.
+// `build/examples/data/number_words FOLDER 20000 200` writes both files.
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <xtape/xtape.hpp>
@@ -44,9 +45,9 @@ TrainerOptions training(std::int64_t steps) {
 
 int main(int argc, char** argv) try {
   Trainer::FitOptions fit;
-  if (argc < 2) throw Error("usage: train_transformer FOLDER [STEPS]");
+  fit.steps = argc > 2 ? std::atoi(argv[2]) : 800;
+  if (argc < 2 || argc > 3 || fit.steps < 1) throw Error("usage: train_transformer FOLDER [STEPS]");
   const std::string folder = argv[1];
-  fit.steps = argc > 2 ? std::stoi(argv[2]) : 800;
 
   // The padding, start and end tokens of word tokenizers are 0, 2 and 3, which are the defaults of SearchOptions.
   const PairTexts training_texts = read_pairs(folder + "/training.tsv");
@@ -56,16 +57,15 @@ int main(int argc, char** argv) try {
   const RowBatches batches(pairs_of(training_texts, source, target), pairs_of(held_out, source, target), {});
 
   Model model = small_transformer(source, target);
-  const double first_loss = sampled_loss(model, batches, 1);
   Trainer trainer(model, batches, training(fit.steps));
   Trainer::Callbacks callbacks;
   callbacks.step = [](const StepReport& report) {
-    if (report.step % 50 == 0) std::cout << "step " << report.step << " loss " << report.loss << std::endl;
+    if (report.step % 50 == 0) std::cout << "step " << report.step << ": loss " << report.loss << std::endl;
   };
   Evaluation last;
   callbacks.evaluation = [&](const Evaluation& evaluation) { last = evaluation; };
   trainer.fit(fit, callbacks);
-  std::cout << "held out: perplexity " << *last.perplexity << ", accuracy " << *last.accuracy << "\n\n";
+  std::cout << "held out: loss " << last.loss << ", accuracy " << *last.accuracy << "\n\n";
 
   SearchOptions options;
   options.beam_size = 4;
@@ -73,12 +73,11 @@ int main(int argc, char** argv) try {
   options.max_length = 40;
   std::vector<Tokens> lines;
   for (std::size_t i = 0; i < 5; ++i) lines.push_back(framed(source, held_out.source[i]));
-  const auto found = search(model, lines, options);
+  const auto hypotheses = search(model, lines, options);
   for (std::size_t i = 0; i < lines.size(); ++i)
-    std::cout << "source       " << held_out.source[i] << "\ntranslation  " << target.decode(found[i][0].tokens)
+    std::cout << "source       " << held_out.source[i] << "\ntranslation  " << target.decode(hypotheses[i][0].tokens)
               << "\nreference    " << held_out.target[i] << "\n\n";
-  return last.loss < first_loss ? 0 : 1;
-} catch (const std::exception& error) {
+} catch (const Error& error) {
   std::cerr << error.what() << '\n';
-  return 2;
+  return 1;
 }

@@ -17,23 +17,25 @@ Var loss_of(const Parameters& p, const Var& images) {
   return (rebuilt + divergence) / x.size(0);
 }
 
-int main(int, char** arguments) {
-  const Store digits = load_arrays(arguments[1]);
+int main(int argc, char** argv) try {
+  if (argc != 2) throw Error("usage: vae examples/data/digits.safetensors");
+  const Store digits = load_arrays(argv[1]);
   Tape tape;
   Parameters p(tape, 1);
-  const Var x = tape.input("x", {64, 8, 8}, Dtype::int32), loss = loss_of(p, x);
+  const Var x = tape.input("x", {64, 8, 8}, Dtype::int32);
   const Var samples = sigmoid(network(p / "decoder", randn(tape, {4, 8}), 64));
-  Step step(loss, p, Adam{2e-3});
+  Step step(loss_of(p, x), p, Adam{2e-3});
   auto data = batches({64, 1, true, true}, digits.at("images"));
-  double total = 0;
   for (int epoch = 0; epoch < 20; ++epoch) {
-    total = 0;
-    for (auto [images] : data) total += step({{x, images}}) / static_cast<double>(data.size());
-    std::cout << "epoch " << epoch << ": -ELBO " << total << '\n';
+    double loss = 0;
+    for (auto [images] : data) loss += step({{x, images}}) / static_cast<double>(data.size());
+    std::cout << "epoch " << epoch << ": -ELBO " << loss << '\n';
   }
   const Array drawn = evaluate(samples);
   for (int row = 0; row < 8; ++row, std::cout << '\n')
     for (int image = 0; image < 4; ++image, std::cout << "  ")
       for (int i = 0; i < 8; ++i) std::cout << " .:*#"[static_cast<int>(4.99 * drawn(image, 8 * row + i))];
-  return total < 30 ? 0 : 1;
+} catch (const Error& error) {
+  std::cerr << error.what() << '\n';
+  return 1;
 }

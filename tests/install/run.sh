@@ -91,10 +91,10 @@ run() { # run DIRECTORY EXAMPLE: outside the source tree; training is just long 
     digits | vae) arguments=("$source/examples/data/digits.safetensors") ;;
     finetune_onnx) arguments=("$source/examples/data/digits."{onnx,safetensors} "$work/tuned.onnx") ;;
     train_gpt2) arguments=("$source/README.md" 30) ;;
-    train_transformer) arguments=("$work/number_words" 10) ;;
-    train_seq2seq) arguments=("$work/dates" 10) ;;
+    train_transformer) arguments=("$work/number_words" 100) ;;
+    train_seq2seq) arguments=("$work/dates" 100) ;;
   esac
-  (cd "$work" && "$1/$2" "${arguments[@]}")
+  (cd "$work" && "$1/$2" "${arguments[@]}" >"$1/$2.out") && python3 -B "$source/tests/install/expected.py" "$2" <"$1/$2.out"
 }
 by_pkg_config() {
   with_pkg_config "$source/examples/$1.cpp" "$work/$1" -std=c++17 && run "$work" "$1"
@@ -160,5 +160,15 @@ on_ranks() { # the same loss on one and two ranks
 check "a program linked to the library does not depend on MPI" library_has_no_mpi
 [ -z "$mpi" ] || check "train_distributed on two ranks" on_ranks
 check "the program finds its models beside itself" finds_models
+clear_errors() { # one line for a file that is not there, and for a wrong number of arguments
+  local name message
+  for name in digits vae mlp_csv train_gpt2 train_transformer train_seq2seq; do
+    message=$("$work/$name" /none 2>&1)
+    [ $? = 1 ] && [ "$(wc -l <<<"$message")" = 1 ] && grep "/none" <<<"$message" || return 1
+    message=$("$work/$name" 1 2 3 2>&1)
+    [ $? = 1 ] && [ "$(wc -l <<<"$message")" = 1 ] && grep "usage: $name" <<<"$message" || return 1
+  done
+}
+check "examples end with one line where they are used wrongly" clear_errors
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]
