@@ -3,9 +3,10 @@ import re, subprocess
 
 FILE = re.compile(r"(?<![\w/.-])(?:docs|examples|include|models|scripts|src|tests)/[\w/.*-]*\w")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-# Options of mpirun, srun and hf.
-FOREIGN = {"--bind-to", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--signal"}
-PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$")  # or a program of the build
+# Options of mpirun, srun, hf and gradbench.
+FOREIGN = {"--bind-to", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--signal", "--tool"}
+GALLERY = "examples/README.md"
+PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$|^src/cli/xtape$")  # or a program of the build
 
 
 def options_of(program):
@@ -14,8 +15,8 @@ def options_of(program):
 
 
 def known_options(source, program):
-    """The options in the program's help, in the scripts and in the programs of the tests."""
-    texts = [file.read_text() for folder in ("scripts", "tests") for file in (source / folder).rglob("*")
+    """The options in the program's help, in the scripts, in the examples and in the programs of the tests."""
+    texts = [file.read_text() for folder in ("examples", "scripts", "tests") for file in (source / folder).rglob("*")
              if file.suffix in (".py", ".sh", ".cpp")]
     return FOREIGN | options_of(program) | {option for text in texts for option in OPTION.findall(text)}
 
@@ -38,3 +39,11 @@ def unknown(document, options, source):
     text = document.read_text()
     files = {name for name in FILE.findall(text) if not PLACEHOLDER.search(name) and not any(source.glob(name))}
     return sorted(files) + sorted(set(OPTION.findall(text)) - options)
+
+
+def without_row(source):
+    """The programs of examples that no row of the gallery links to."""
+    rows = re.findall(r"^\| \[[^]]*\]\(([^)]*)\)", (source / GALLERY).read_text(), re.M)
+    programs = [file for folder in ("examples", "examples/data") for file in (source / folder).glob("*.[cp][py]*")
+                if "usage:" in file.read_text() or folder == "examples"]
+    return sorted({str(file.relative_to(source / "examples")) for file in programs} - set(rows))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays every page of README.md, docs and models. usage: run.py PROGRAM SOURCE_ROOT BUILD_ROOT [PAGE…]
+"""Plays every page of README.md, docs, models and examples. usage: run.py PROGRAM SOURCE_ROOT BUILD_ROOT [PAGE…]
 
 A page is played as a reader does (page.py): all that it shows runs in one folder, in its order. A snippet passes where
 its text stands in the file that it is from; where C++ compiles and runs; where `xtape check` finds no mistake in a
@@ -31,14 +31,15 @@ def test_names(source, program):
 
 def test_reference(source, program):
     """The outcome of the reference: every public header is on one page, every public name has a comment, every command an
-    example, every option and installed recipe a place, every key of recipes an entry, pages that scripts write are as these
-    write them, and no page is too long."""
+    example, every option and installed recipe a place, every key of recipes and definitions an entry, every program of examples
+    a row, pages and pictures that scripts write are as these write them, and no page is too long."""
     wrong = reference.misplaced(source)
     wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
     wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
     wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"docs/recipes.md does not list the recipe {name}" for name in names.unlisted_recipes(source)]
+    wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + lengths.faults(source)
     for writer in (reference, speed):
         if writer.page(source) != read(source, writer.PAGE):

@@ -111,7 +111,7 @@ def snippets_of(file, text):
 
 def documents(root):
     return [root / "README.md", root / BROKEN, *sorted((root / "docs").glob("**/*.md")),
-            *sorted((root / "models").glob("**/*.md"))]
+            *sorted((root / "models").glob("**/*.md")), *sorted((root / "examples").glob("**/*.md"))]
 
 
 def suggested(root):

@@ -169,6 +169,10 @@ clear_errors() { # one line for a file that is not there, and for a wrong number
     [ $? = 1 ] && [ "$(wc -l <<<"$message")" = 1 ] && grep "usage: $name" <<<"$message" || return 1
   done
 }
+gallery() { # the commands of examples/README.md, with the programs that pkg-config built
+  EXAMPLES=$work python3 "$source/tests/docs/run.py" "$build/src/cli/xtape" "$source" "$build" examples/README.md
+}
 check "examples end with one line where they are used wrongly" clear_errors
+check "examples/README.md" gallery
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

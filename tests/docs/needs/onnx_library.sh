@@ -1,0 +1,1 @@
+[ -e finetune_onnx ] || { echo "the build has no ONNX"; exit 77; }
