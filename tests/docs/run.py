@@ -41,9 +41,9 @@ def test_reference(source, program):
     wrong += [f"docs/recipes.md does not list the recipe {name}" for name in names.unlisted_recipes(source)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + lengths.faults(source)
-    for writer in (reference, speed):
-        if writer.page(source) != read(source, writer.PAGE):
-            wrong.append(f"{writer.PAGE} is not what tests/docs/{writer.__name__}.py writes")
+    for page, text in {**reference.pages(source, program), speed.PAGE: speed.page(source)}.items():
+        if text != read(source, page):
+            wrong.append(f"{page} is not what its script in tests/docs writes")
     outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")
     return [(Snippet("docs/reference", 1, "reference"), outcome)]
 
