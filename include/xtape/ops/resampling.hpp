@@ -1,5 +1,5 @@
-/// Resampling of images and signals, with PyTorch's names, argument order and conventions. docs/ops.md has the
-/// formulas. Functions throw ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error,
+/// Resampling of images and signals, with PyTorch's names, argument order and conventions. docs/ops/resampling.md has
+/// the formulas. Functions throw ShapeError, DtypeError, HandleError and Error like those of ops.hpp. After an error,
 /// nothing is recorded.
 #pragma once
 
