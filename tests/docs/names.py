@@ -37,7 +37,8 @@ def unlisted_recipes(source):
 def unknown(document, options, source):
     """The names in a document that do not exist."""
     text = document.read_text()
-    files = {name for name in FILE.findall(text) if not PLACEHOLDER.search(name) and not any(source.glob(name))}
+    files = {name for name in FILE.findall(text) if not PLACEHOLDER.search(name) and not any(source.glob(name))
+             and not (document.parent / name).exists()}
     return sorted(files) + sorted(set(OPTION.findall(text)) - options)
 
 
