@@ -29,11 +29,6 @@ def untold(source, program):
     return sorted(options_of(program) - told)
 
 
-def unlisted_recipes(source):
-    listed = re.findall(r"`(\w+)`", (source / "docs/recipes.md").read_text())
-    return sorted({file.stem for file in (source / "models/recipes").glob("*.json")} - set(listed))
-
-
 def unknown(document, options, source):
     """The names in a document that do not exist."""
     text = document.read_text()

@@ -10,7 +10,7 @@ heading. The reference passes where it has every public header, name and command
 import collections, concurrent.futures, itertools, os, pathlib, sys, tempfile
 
 sys.dont_write_bytecode = True  # the source tree stays as it is
-import commands, definition_keys, lengths, links, names, recipe_keys, reference, speed
+import commands, definition_keys, gallery, lengths, links, names, recipe_keys, reference, speed
 from cpp import Programs
 from page import Page
 from snippets import BROKEN, Snippet, all_snippets, documents
@@ -31,16 +31,15 @@ def test_names(source, program):
 
 def test_reference(source, program):
     """The outcome of the reference: every public header is on one page, every public name has a comment, every command an
-    example, every option and installed recipe a place, every key of recipes and definitions an entry, every program of examples
-    a row, pages and pictures that scripts write are as these write them, and no page is too long."""
+    example, every option a place, every key of recipes and definitions an entry, every program of examples,
+    model and recipe a row, pages and pictures that scripts write are as these write them, and no page is too long."""
     wrong = reference.misplaced(source)
     wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
     wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
     wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
-    wrong += [f"docs/recipes.md does not list the recipe {name}" for name in names.unlisted_recipes(source)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
-    wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + lengths.faults(source)
+    wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
     for page, text in {**reference.pages(source, program), speed.PAGE: speed.page(source)}.items():
         if text != read(source, page):
             wrong.append(f"{page} is not what its script in tests/docs writes")
