@@ -1,16 +1,19 @@
 """C++ of pages. A snippet that has `main` is a program, which is compiled as it stands: the pieces that continue it replace
-its line `// the pieces`. All other snippets, with those that continue them, are functions of one program. The build's
-compiler compiles everything with its flags; errors name lines of the pages."""
+its line `// the pieces`. All other snippets, with those that continue them, are functions of one program, with the
+includes of a program on their page that has the line `// one of the pieces`. The build's compiler compiles everything
+with its flags; errors name lines of the pages."""
 import concurrent.futures, fcntl, json, re, shlex, subprocess
 
 from workplace import Failed
 
-# A snippet shows names, and need not use them.
-ALLOWED = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter"]
+# A snippet shows names and values, and need not use them.
+ALLOWED = ["-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-parameter", "-Wno-unused-value"]
 # The target whose flags are those of a program that uses the library from outside.
 MODEL = "tests/datasets_test.p/"
 PLACE = re.compile(r"^([\w/]+\.md):(\d+):(?:\d+:)? (?:fatal )?error: (.*)$", re.M)
 PIECES = re.compile(r"^ *// the pieces.*\n", re.M)
+FRAME = re.compile(r"^ *// one of the pieces", re.M)
+INCLUDE = re.compile(r"^#include.*$", re.M)
 
 
 def pieces(first, snippets):
@@ -85,13 +88,14 @@ def function(number, program):
     """A function of the pieces, and the includes in them."""
     text, includes = f"static void snippet_{number}() {{\n", []
     for each in program:
-        includes += re.findall(r"^#include.*$", each.text, re.M)
-        text += re.sub(r"^#include.*$", "", marked(each), flags=re.M)
+        includes += INCLUDE.findall(each.text)
+        text += INCLUDE.sub("", marked(each))
     return text + "}\n", includes
 
 
-def functions_source(programs):
-    functions, includes, calls = "", {}, ""
+def functions_source(programs, frames):
+    functions, calls = "", ""
+    includes = dict.fromkeys(include for frame in frames for include in INCLUDE.findall(frame.text))
     for number, program in enumerate(programs):
         text, own = function(number, program)
         functions += text
@@ -113,7 +117,8 @@ class Programs:
             with concurrent.futures.ThreadPoolExecutor(2) as workers:
                 list(workers.map(lambda program: self.compile_whole(program, snippets, compiler),
                                  [program for program in programs if is_whole(program[0])]))
-            self.compile_functions([program for program in programs if not is_whole(program[0])], compiler)
+            frames = [each for each in snippets if is_whole(each) and FRAME.search(each.text)]
+            self.compile_functions([program for program in programs if not is_whole(program[0])], frames, compiler)
         except Failed as failure:
             self.errors.update({id(each): str(failure) for program in programs for each in program})
 
@@ -159,14 +164,15 @@ class Programs:
         except Failed as failure:
             self.errors.update({id(each): str(failure) for each in program})
 
-    def compile_functions(self, programs, compiler):
+    def compile_functions(self, programs, frames, compiler):
         while programs:
-            said = compiler.compile("snippets", {"snippets.cpp": functions_source(programs)})
+            said = compiler.compile("snippets", {"snippets.cpp": functions_source(programs, frames)})
             if not said:
                 break
             if not self.note_errors(said, programs):
                 raise Failed(said)
             programs = [program for program in programs if not any(id(each) in self.errors for each in program)]
-        compiler.link("snippets")
+        if programs:
+            compiler.link("snippets")
         self.commands.update({id(program[0]): [compiler.target("snippets"), str(number)]
                               for number, program in enumerate(programs)})

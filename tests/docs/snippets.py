@@ -2,7 +2,8 @@
 
 A text whose first line is `$ COMMAND` is a transcript: each such line is a command, what follows is its output.
 
-A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence has these clauses:
+A comment `<!-- snippet: CLAUSE; CLAUSE -->` on the line before a fence, or `cells` before a table, has these clauses:
+  cells               the code in the first column continues the C++ before the table, each piece as a block of its own
   needs A, B          what tests/docs/needs/A.sh and B.sh prepare, because a reader brings it
   continues           the C++ snippet goes on where the one before it ended
   file FILE           a reader writes the text to FILE, which the paragraph before it names
@@ -17,8 +18,9 @@ BROKEN = "tests/docs/broken.md"
 DEMO = "scripts/demo.sh"
 FENCE = re.compile(r"^ *(```+|~~~+)(.*)$")
 COMMENT = re.compile(r"^ *<!-- snippet: (.*) -->$")
-CLAUSE = re.compile(r"(needs|continues|file|from|printed|short|skip)(?: (.+))?$")
-ALONE = ("continues", "printed", "short")  # clauses without a value
+CLAUSE = re.compile(r"(cells|needs|continues|file|from|printed|short|skip)(?: (.+))?$")
+ALONE = ("cells", "continues", "printed", "short")  # clauses without a value
+AFTER = {"cells", "continues", "printed"}  # clauses of what needs C++ before it
 COLUMNS = 100  # of commands and outputs: what is longer is cut off on the page
 
 
@@ -66,10 +68,23 @@ def read_clauses(comment, snippet):
             snippet.clauses[match[1]] = match[2] or ""
 
 
+def find_before(snippet, found):
+    if AFTER & snippet.clauses.keys():
+        snippet.before = next((each for each in reversed(found) if each.is_compiled()), None)
+        if snippet.before is None:
+            snippet.fault = "there is no C++ before it"
+
+
+def blocks(row):
+    """The code in the first cell of a table's row, each piece as a block of its own."""
+    cell = re.split(r"(?<!\\)\|", row)[1].replace("\\|", "|")
+    return " ".join(f"{{ {code}; }}" for code in re.findall("`([^`]+)`", cell))
+
+
 def snippets_of(file, text):
     """All snippets, those that nobody can test included: `fault` says why."""
     found, comment, comment_line, opened, lines = [], None, 0, None, []
-    paragraph, text_before = "", False
+    paragraph, text_before, table = "", False, None
     for number, line in enumerate(text.split("\n"), 1):
         fence = FENCE.match(line)
         if opened is not None:
@@ -84,19 +99,22 @@ def snippets_of(file, text):
                 snippet.fault = f"a fence is of the kind {', '.join(KINDS)}, not '{snippet.kind}'"
             if comment is not None:
                 read_clauses(comment, snippet)
-            if {"continues", "printed"} & snippet.clauses.keys():
-                snippet.before = next((each for each in reversed(found) if each.is_compiled()), None)
-                if snippet.before is None:
-                    snippet.fault = "there is no C++ before it"
+            find_before(snippet, found)
             if "file" in snippet.clauses and f"`{snippet.clauses['file']}`" not in paragraph:
                 snippet.fault = f"the paragraph before it does not name `{snippet.clauses['file']}`"
             found.append(snippet)
             opened, lines, comment = fence[1], [], None
+        elif line.startswith("|") and (table is not None or comment == "cells"):
+            if table is None:
+                table, comment = Snippet(file, number, "cpp", clauses={"cells": ""}), None
+                find_before(table, found)
+                found.append(table)
+            table.text += blocks(line) + "\n"
         elif comment is not None:
             found.append(Snippet(file, comment_line, "", fault="no fence follows the comment"))
             comment = None
         else:
-            match = COMMENT.match(line)
+            table, match = None, COMMENT.match(line)
             if match:
                 comment, comment_line = match[1], number
             elif "<!-- snippet" in line:
