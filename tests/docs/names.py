@@ -3,8 +3,9 @@ import re, subprocess
 
 FILE = re.compile(r"(?<![\w/.-])(?:docs|examples|include|models|scripts|src|tests)/[\w/.*-]*\w")
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-# Options of mpirun, srun, hf and gradbench.
-FOREIGN = {"--bind-to", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--signal", "--tool"}
+# Options of mpirun, srun, hf, shuf and gradbench.
+FOREIGN = {"--bind-to", "--eval", "--hostfile", "--local-dir", "--map-by", "--mpi", "--ntasks-per-node", "--random-source",
+           "--signal", "--tool"}
 GALLERY = "examples/README.md"
 PLACEHOLDER = re.compile(r"\b(SUITE|NAME)\b|_test$|^src/cli/xtape$")  # or a program of the build
 
