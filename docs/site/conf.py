@@ -8,7 +8,7 @@ import furo
 project, author, html_title = "xtape", "the authors of xtape", "xtape"
 extensions = ["myst_parser", "breathe"]
 root_doc = "index"
-exclude_patterns = ["site/**"]
+exclude_patterns = ["site/**", "README.md"]  # index.rst includes README.md
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 myst_heading_anchors = 3
 breathe_projects = {"xtape": os.environ.get("XTAPE_DOXYGEN", "")}

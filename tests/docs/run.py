@@ -37,6 +37,7 @@ def test_reference(source, program):
     wrong += [f"'{name}' of include/xtape has no comment" for name, told in reference.names(source).items() if not told]
     wrong += [f"{commands.PAGE} has no example of {name}" for name in commands.without_example(source, program)]
     wrong += [f"{speed.TABLE}: the ratio is not the quotient of the times in {cell}" for cell in speed.wrong_ratios(source)]
+    wrong += [f"README.md and {speed.TABLE} have different ranges: {each}" for each in speed.wrong_ranges(source)]
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)

@@ -29,6 +29,15 @@ def wrong_ratios(source):
             if cell and f"{float(cell[2]) / float(cell[3]):.2f}" != cell[1]]
 
 
+def wrong_ranges(source):
+    """The trainings of each machine as a range, where README.md has another one, in the order of the columns."""
+    columns, rows = table(source)
+    trainings = [[float(cells[number][1]) for name, cells in rows if name != rows[-1][0]] for number in range(len(columns))]
+    right = {f"{min(ratios):.2f} to {max(ratios):.2f}" for ratios in trainings}
+    told = re.findall(r"\| ([\d.]+ to [\d.]+) \|$", (source / "README.md").read_text(), re.M)
+    return sorted(right ^ set(told))
+
+
 def text(x, y, words, size=12, colour="#222", **attributes):
     more = "".join(f" {key.replace('_', '-')}='{value}'" for key, value in attributes.items())
     return f"<text x='{x}' y='{y}' font-size='{size}' fill='{colour}'{more}>{html.escape(words)}</text>"
