@@ -10,7 +10,7 @@ printf 'a\nb\n' >"two"
 expect 0 "^Look at a play:" "" --help
 expect 0 "^  xtape show gpt2 " ""
 expect 0 "^  gpt2 +GPT-2" "" show
-expect 0 "^  shakespeare_char +nanoGPT" "" show
+expect 0 "^  shakespeare_char +Shakespeare's" "" show
 XTAPE_MODELS=nowhere expect 2 "" "nowhere" show
 expect 0 "^xtape [0-9]+\.[0-9]+\.[0-9]+$" "" --version
 expect 0 "kernels for [A-Za-z0-9]+" "" --version

@@ -108,7 +108,8 @@ void print_model(const Model& model) {
   std::cout << grouped(model.parameter_count()) << " parameters\n";
 }
 
-/// Returns the first sentence of a text or of a list of its lines, shortened to about `width` characters.
+/// Returns the first sentence of a text or of a list of its lines, without its period, shortened to about `width`
+/// characters.
 std::string first_sentence(const Json& about, std::size_t width) {
   std::string text;
   for (const Json& line : about.is_array() ? about : Json::array({about}))
@@ -116,6 +117,7 @@ std::string first_sentence(const Json& about, std::size_t width) {
   std::size_t end = text.find(". ");
   while (end != std::string::npos && text[end + 2] == '(') end = text.find(". ", end + 1);  // as in "et al. (2016)"
   text = text.substr(0, end);
+  if (!text.empty() && text.back() == '.') text.pop_back();
   if (text.size() > width) text = text.substr(0, text.rfind(' ', width)) + " …";
   return text;
 }
