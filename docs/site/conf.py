@@ -4,6 +4,7 @@ import pathlib
 import re
 
 import furo
+from sphinx.util.nodes import make_refnode
 
 project, author, html_title = "xtape", "the authors of xtape", "xtape"
 extensions = ["myst_parser", "breathe"]
@@ -26,3 +27,18 @@ html_static_path = ["static", "/usr/share/javascript/normalize.css/normalize.css
 breathe_default_members = ("members",)
 breathe_implementation_filename_extensions = []
 suppress_warnings = ["misc.highlighting_failure"]  # of code with `…`
+
+
+
+def beside_docs(app, env, node, contnode):
+    """A link to the gallery leads to the page that includes it; a link to another file beside docs becomes its text."""
+    gallery = (pathlib.Path(env.srcdir).parent / "examples" / "README.md").resolve()
+    folder = gallery.parent if node["refdoc"] == "examples" else (pathlib.Path(env.srcdir) / node["refdoc"]).parent
+    file = (folder / node["reftarget"]).resolve()
+    if file == gallery:
+        return make_refnode(app.builder, node["refdoc"], "examples", None, contnode)
+    return contnode if file.is_file() else None
+
+
+def setup(app):
+    app.connect("missing-reference", beside_docs)
