@@ -41,7 +41,10 @@ def test_reference(source, program):
     wrong += [f"no page says {option} in code marks" for option in names.untold(source, program)]
     wrong += [f"{names.GALLERY} has no row for {file}" for file in names.without_row(source)]
     wrong += recipe_keys.faults(source) + definition_keys.wrong(source) + gallery.faults(source) + lengths.faults(source)
-    for page, text in {**reference.pages(source, program), speed.PAGE: speed.page(source)}.items():
+    pages = {**reference.pages(source, program), speed.PAGE: speed.page(source)}
+    wrong += [f"docs/ops/{file.name} is no page of a family" for file in (source / "docs" / "ops").iterdir()
+              if f"docs/ops/{file.name}" not in pages]
+    for page, text in pages.items():
         if text != read(source, page):
             wrong.append(f"{page} is not what its script in tests/docs writes")
     outcome = ("failed", "; ".join(wrong)) if wrong else ("passed", "complete")
