@@ -1,14 +1,14 @@
-#include "definition_options.hpp"
+#include "cli/definition_options.hpp"
 
 #include <charconv>
 
-#include "checkpoint.hpp"
-#include "durable.hpp"
-#include "files.hpp"
-#include "json_text.hpp"
-#include "new_run.hpp"
-#include "opened_model.hpp"
-#include "usage.hpp"
+#include "train/run/checkpoint.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/json/json_text.hpp"
+#include "train/run/new_run.hpp"
+#include "cli/opened_model.hpp"
+#include "model/definition/usage.hpp"
 
 namespace xtape::cli {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::cli {

@@ -3,8 +3,8 @@
 #include <map>
 #include <tuple>
 
-#include "commands/diff.hpp"
-#include "digests.hpp"
+#include "cli/commands/diff.hpp"
+#include "cli/digests.hpp"
 
 namespace xtape::cli {
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <iostream>
 
-#include "commands/diff.hpp"
+#include "cli/commands/diff.hpp"
 
 namespace xtape::cli {
 

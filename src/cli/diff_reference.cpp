@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <optional>
 
-#include "commands/diff.hpp"
-#include "element_index.hpp"
+#include "cli/commands/diff.hpp"
+#include "base/arrays/element_index.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint.hpp"
-#include "commands/diff.hpp"
-#include "compare.hpp"
-#include "durable.hpp"
-#include "files.hpp"
-#include "metrics.hpp"
-#include "new_run.hpp"
+#include "train/run/checkpoint.hpp"
+#include "cli/commands/diff.hpp"
+#include "tape/compare.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "train/run/metrics.hpp"
+#include "train/run/new_run.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

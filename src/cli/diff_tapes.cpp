@@ -2,8 +2,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "commands/diff.hpp"
-#include "compare.hpp"
+#include "cli/commands/diff.hpp"
+#include "tape/compare.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::cli {

@@ -1,11 +1,11 @@
-#include "digests.hpp"
+#include "cli/digests.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "instruction_set.hpp"
-#include "tape_json.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape::cli {
 

@@ -1,4 +1,4 @@
-#include "gnuplot.hpp"
+#include "cli/gnuplot.hpp"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -10,8 +10,8 @@
 #include <iostream>
 #include <memory>
 
-#include "files.hpp"
-#include "utf8.hpp"
+#include "base/files/files.hpp"
+#include "data/tokenizers/utf8.hpp"
 
 namespace xtape::cli {
 

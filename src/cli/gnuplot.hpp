@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 
 namespace xtape::cli {
 

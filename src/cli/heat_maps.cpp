@@ -1,11 +1,11 @@
-#include "heat_maps.hpp"
+#include "cli/heat_maps.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "ceiling.hpp"
-#include "gnuplot.hpp"
+#include "base/memory/ceiling.hpp"
+#include "cli/gnuplot.hpp"
 
 namespace xtape::cli {
 

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "lines.hpp"
+#include "cli/lines.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "characters.hpp"
-#include "commands.hpp"
-#include "utf8.hpp"
+#include "base/messages/characters.hpp"
+#include "cli/commands.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "characters.hpp"
-#include "commands.hpp"
-#include "instruction_set.hpp"
-#include "nearest.hpp"
-#include "process_memory.hpp"
-#include "products/blas_core.hpp"
-#include "ranks.hpp"
-#include "terminal.hpp"
+#include "base/messages/characters.hpp"
+#include "cli/commands.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "base/messages/nearest.hpp"
+#include "base/memory/process_memory.hpp"
+#include "kernels/products/blas_core.hpp"
+#include "cli/ranks.hpp"
+#include "cli/terminal.hpp"
 #include "xtape/text.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)

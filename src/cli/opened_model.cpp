@@ -1,10 +1,10 @@
-#include "opened_model.hpp"
+#include "cli/opened_model.hpp"
 
 #include <algorithm>
 #include <iostream>
 
-#include "commands.hpp"
-#include "translate.hpp"
+#include "cli/commands.hpp"
+#include "train/predict/translate.hpp"
 
 namespace xtape::cli {
 

@@ -1,12 +1,12 @@
-#include "play_of.hpp"
+#include "cli/play_of.hpp"
 
 #include <array>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "json_text.hpp"
-#include "recorded.hpp"
-#include "run_options.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/json/json_text.hpp"
+#include "cli/recorded.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape::cli {

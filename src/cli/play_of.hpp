@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/player.hpp"
 

@@ -1,8 +1,8 @@
-#include "predictions.hpp"
+#include "cli/predictions.hpp"
 
 #include <iostream>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 
 namespace xtape::cli {
 

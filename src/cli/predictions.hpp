@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "predict.hpp"
+#include "train/predict/predict.hpp"
 
 namespace xtape::cli {
 

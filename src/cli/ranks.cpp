@@ -1,4 +1,4 @@
-#include "ranks.hpp"
+#include "cli/ranks.hpp"
 
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 #include <iostream>
 #include <thread>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 #include "xtape/mpi.hpp"
 
 namespace xtape::cli {

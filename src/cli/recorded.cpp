@@ -1,9 +1,9 @@
-#include "recorded.hpp"
+#include "cli/recorded.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "nearest.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

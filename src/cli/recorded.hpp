@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "definition_options.hpp"
-#include "tape_files.hpp"
+#include "cli/definition_options.hpp"
+#include "cli/tape_files.hpp"
 
 namespace xtape::cli {
 

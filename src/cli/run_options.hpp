@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "commands.hpp"
-#include "thread_count.hpp"
+#include "cli/commands.hpp"
+#include "base/threads/thread_count.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "commands.hpp"
-#include "process_memory.hpp"
-#include "products/blas_core.hpp"
+#include "cli/commands.hpp"
+#include "base/memory/process_memory.hpp"
+#include "kernels/products/blas_core.hpp"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

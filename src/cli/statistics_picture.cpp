@@ -1,12 +1,12 @@
-#include "statistics_picture.hpp"
+#include "cli/statistics_picture.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <sstream>
 
-#include "ceiling.hpp"
-#include "contains.hpp"
-#include "gnuplot.hpp"
+#include "base/memory/ceiling.hpp"
+#include "base/messages/contains.hpp"
+#include "cli/gnuplot.hpp"
 
 namespace xtape::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics.hpp"
+#include "train/run/metrics.hpp"
 
 namespace xtape::cli {
 

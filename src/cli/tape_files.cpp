@@ -1,12 +1,12 @@
-#include "tape_files.hpp"
+#include "cli/tape_files.hpp"
 
 #include <cstring>
 #include <vector>
 
-#include "contains.hpp"
-#include "joined.hpp"
-#include "nearest.hpp"
-#include "recorded.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "base/messages/nearest.hpp"
+#include "cli/recorded.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"
 #endif

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/tape.hpp"
 

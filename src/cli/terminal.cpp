@@ -1,8 +1,8 @@
-#include "terminal.hpp"
+#include "cli/terminal.hpp"
 
 #include <unistd.h>
 
-#include "characters.hpp"
+#include "base/messages/characters.hpp"
 
 namespace xtape::cli {
 

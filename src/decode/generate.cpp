@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "choices.hpp"
-#include "contains.hpp"
-#include "sampler.hpp"
+#include "decode/most_probable.hpp"
+#include "base/messages/contains.hpp"
+#include "decode/sampler.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {

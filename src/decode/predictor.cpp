@@ -1,8 +1,8 @@
-#include "contains.hpp"
-#include "nearest.hpp"
-#include "predictor_data.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/nearest.hpp"
+#include "decode/predictor_data.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "function_cache.hpp"
-#include "recording.hpp"
-#include "row_buffer.hpp"
+#include "model/recording/function_cache.hpp"
+#include "decode/recording.hpp"
+#include "decode/row_buffer.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape {

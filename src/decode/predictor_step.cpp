@@ -1,6 +1,6 @@
 // A predictor's steps and their players.
-#include "predictor_data.hpp"
-#include "threads.hpp"
+#include "decode/predictor_data.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

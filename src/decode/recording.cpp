@@ -1,10 +1,10 @@
-#include "recording.hpp"
+#include "decode/recording.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-#include "contains.hpp"
-#include "graph.hpp"
+#include "base/messages/contains.hpp"
+#include "tape/graph.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

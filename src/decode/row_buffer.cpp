@@ -1,4 +1,4 @@
-#include "row_buffer.hpp"
+#include "decode/row_buffer.hpp"
 
 #include <cstring>
 

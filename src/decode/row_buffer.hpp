@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "row_moves.hpp"
+#include "decode/row_moves.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape::decode {

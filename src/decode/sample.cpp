@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "json_text.hpp"
-#include "sampler.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/json/json_text.hpp"
+#include "decode/sampler.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,11 @@
-#include "sampler.hpp"
+#include "decode/sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "kernels.hpp"
-#include "order.hpp"
+#include "kernels/table/kernels.hpp"
+#include "base/arrays/order.hpp"
 
 namespace xtape::decode {
 

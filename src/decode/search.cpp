@@ -6,10 +6,10 @@
 #include <numeric>
 #include <optional>
 
-#include "contains.hpp"
-#include "sentence_search.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "base/messages/contains.hpp"
+#include "decode/sentence_search.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {

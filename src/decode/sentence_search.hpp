@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "choices.hpp"
-#include "contains.hpp"
+#include "decode/most_probable.hpp"
+#include "base/messages/contains.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape::decode {

@@ -1,11 +1,11 @@
-#include "step_check.hpp"
+#include "decode/step_check.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "contains.hpp"
-#include "step_trials.hpp"
-#include "visit.hpp"
+#include "base/messages/contains.hpp"
+#include "decode/step_trials.hpp"
+#include "base/arrays/visit.hpp"
 
 namespace xtape::decode {
 

@@ -1,11 +1,11 @@
-#include "step_trace.hpp"
+#include "decode/step_trace.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "recording.hpp"
-#include "visit.hpp"
+#include "decode/recording.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

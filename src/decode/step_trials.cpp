@@ -1,11 +1,11 @@
-#include "step_trials.hpp"
+#include "decode/step_trials.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <sstream>
 
-#include "joined.hpp"
-#include "visit.hpp"
+#include "base/messages/joined.hpp"
+#include "base/arrays/visit.hpp"
 
 namespace xtape::decode {
 

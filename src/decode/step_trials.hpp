@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "step_trace.hpp"
+#include "decode/step_trace.hpp"
 #include "xtape/predict.hpp"
 
 namespace xtape::decode {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "utf8.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/decode.hpp"
 
 namespace xtape {

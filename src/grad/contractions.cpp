@@ -1,11 +1,11 @@
 // Reduces per-example gradients through the nodes that compute them.
-#include "contractions.hpp"
+#include "grad/contractions.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "example_products.hpp"
+#include "grad/example_products.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

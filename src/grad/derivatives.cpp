@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
-#include "batching.hpp"
-#include "calls.hpp"
-#include "chunks.hpp"
+#include "ops/recording/batching.hpp"
+#include "tape/calls.hpp"
+#include "grad/chunks.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"

@@ -1,12 +1,12 @@
-#include "example_products.hpp"
+#include "grad/example_products.hpp"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "batching.hpp"
-#include "contains.hpp"
-#include "creation.hpp"
-#include "equation.hpp"
+#include "ops/recording/batching.hpp"
+#include "base/messages/contains.hpp"
+#include "ops/shapes/creation.hpp"
+#include "ops/linear_algebra/equation.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

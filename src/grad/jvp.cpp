@@ -1,10 +1,10 @@
 // The forward sweep. Records tangents as further nodes of the same tape.
 #include <algorithm>
 
-#include "call_expansion.hpp"
-#include "calls.hpp"
-#include "graph.hpp"
-#include "sweep.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "tape/calls.hpp"
+#include "tape/graph.hpp"
+#include "grad/sweep.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "calls.hpp"
-#include "enclosed.hpp"
-#include "graph.hpp"
+#include "tape/calls.hpp"
+#include "ops/recording/enclosed.hpp"
+#include "tape/graph.hpp"
 #include "xtape/custom_gradient.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/loops.hpp"

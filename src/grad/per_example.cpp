@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "calls.hpp"
-#include "contractions.hpp"
+#include "tape/calls.hpp"
+#include "grad/contractions.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/random.hpp"

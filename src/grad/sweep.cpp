@@ -1,9 +1,9 @@
-#include "sweep.hpp"
+#include "grad/sweep.hpp"
 
 #include <algorithm>
 
-#include "call_expansion.hpp"
-#include "graph.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "tape/graph.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

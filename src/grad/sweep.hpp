@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fusions.hpp"
+#include "rewrite/fusions.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "batching.hpp"
-#include "call_expansion.hpp"
-#include "calls.hpp"
-#include "graph.hpp"
+#include "ops/recording/batching.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "tape/calls.hpp"
+#include "tape/graph.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,9 +1,9 @@
 // Extracts from a failing tape the smallest tape that still fails.
-#include "call_expansion.hpp"
-#include "checksum.hpp"
-#include "describe.hpp"
-#include "instruction_set.hpp"
-#include "plan/placement.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "base/files/checksum.hpp"
+#include "inspect/describe.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "player/plan/placement.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

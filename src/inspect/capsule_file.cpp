@@ -2,9 +2,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "tape_json.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "tape/tape_json.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {

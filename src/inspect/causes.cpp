@@ -3,9 +3,9 @@
 #include <cmath>
 #include <tuple>
 
-#include "element_index.hpp"
-#include "failing.hpp"
-#include "visit.hpp"
+#include "base/arrays/element_index.hpp"
+#include "inspect/failing.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

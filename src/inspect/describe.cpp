@@ -1,11 +1,11 @@
 // The wording of a failure: labels, elements, time steps and causes.
-#include "describe.hpp"
+#include "inspect/describe.hpp"
 
 #include <algorithm>
 #include <sstream>
 
-#include "element_index.hpp"
-#include "visit.hpp"
+#include "base/arrays/element_index.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,7 +1,7 @@
 /// Describes a failure.
 #pragma once
 
-#include "failing.hpp"
+#include "inspect/failing.hpp"
 
 namespace xtape {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "passes/program.hpp"
-#include "single_node.hpp"
+#include "player/program/program.hpp"
+#include "inspect/single_node.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"
@@ -245,12 +245,12 @@ GradientFlow explain_gradient(const RecordedPlay& play, const Var& value) {
 
 namespace {
 /// The float parameters by name: parameters without a gradient, and parameters with one.
-struct Parameters {
+struct ParameterText {
   std::vector<std::string> without;
   NamedVars with;
 };
 
-Parameters parameters_of(const RecordedPlay& play) {
+ParameterText parameters_of(const RecordedPlay& play) {
   const Tape& tape = play.tape;
   const std::int32_t loss = loss_of(play).id().node;
   // whether the loss depends differentiably on the node
@@ -260,7 +260,7 @@ Parameters parameters_of(const RecordedPlay& play) {
     if (reaches[i] && passes_gradient(tape.node(i)))
       for (const ValueId id : tape.node(i).inputs)
         if (is_floating(tape.type(id).dtype)) reaches[id.node] = true;
-  Parameters found;
+  ParameterText found;
   for (std::size_t i = 0; i < tape.size(); ++i) {
     const Node& node = tape.node(i);
     if (node.op != &parameter_op() || !is_floating(node.outputs[0].dtype)) continue;

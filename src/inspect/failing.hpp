@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "made.hpp"
+#include "inspect/made.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <span>
 
-#include "contains.hpp"
-#include "failing.hpp"
-#include "process_memory.hpp"
+#include "base/messages/contains.hpp"
+#include "inspect/failing.hpp"
+#include "base/memory/process_memory.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,7 +1,7 @@
-#include "in_float64.hpp"
+#include "inspect/in_float64.hpp"
 
-#include "check_call.hpp"
-#include "convert.hpp"
+#include "tape/check_call.hpp"
+#include "base/arrays/convert.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

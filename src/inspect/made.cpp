@@ -1,12 +1,12 @@
-#include "made.hpp"
+#include "inspect/made.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
 
-#include "contains.hpp"
-#include "visit.hpp"
+#include "base/messages/contains.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "finite.hpp"
-#include "node_by_node.hpp"
+#include "base/arrays/finite.hpp"
+#include "inspect/node_by_node.hpp"
 
 namespace xtape {
 

@@ -1,8 +1,8 @@
-#include "node_by_node.hpp"
+#include "inspect/node_by_node.hpp"
 
 #include <algorithm>
 
-#include "passes/passes.hpp"
+#include "player/program/passes.hpp"
 
 namespace xtape {
 

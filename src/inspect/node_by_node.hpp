@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "passes/program.hpp"
-#include "single_node.hpp"
+#include "player/program/program.hpp"
+#include "inspect/single_node.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {

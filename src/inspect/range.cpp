@@ -2,7 +2,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "visit.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {

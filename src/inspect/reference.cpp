@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "contains.hpp"
-#include "element_index.hpp"
-#include "node_by_node.hpp"
-#include "visit.hpp"
+#include "base/messages/contains.hpp"
+#include "base/arrays/element_index.hpp"
+#include "inspect/node_by_node.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/op/op.hpp"
 

@@ -1,9 +1,9 @@
 // Plays a capsule again, and writes its text.
 #include <algorithm>
 
-#include "checksum.hpp"
-#include "element_index.hpp"
-#include "failing.hpp"
+#include "base/files/checksum.hpp"
+#include "base/arrays/element_index.hpp"
+#include "inspect/failing.hpp"
 
 namespace xtape {
 

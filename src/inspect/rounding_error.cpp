@@ -1,6 +1,6 @@
-#include "rounding_error.hpp"
+#include "inspect/rounding_error.hpp"
 
-#include "by_name.hpp"
+#include "ops/recording/by_name.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 /// The op that compares a value with its float64 shadow.
 #pragma once
 
-#include "rounding.hpp"
+#include "kernels/math/rounding.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

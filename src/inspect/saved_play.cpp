@@ -1,10 +1,10 @@
 // A play as a folder that contains a saved tape, the arrays of its inputs, and play.json.
 #include <nlohmann/json.hpp>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "instruction_set.hpp"
-#include "tape_json.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "tape/tape_json.hpp"
 #include "xtape/inspect.hpp"
 
 namespace xtape {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <tuple>
 
-#include "graph.hpp"
-#include "in_float64.hpp"
-#include "node_by_node.hpp"
-#include "rounding_error.hpp"
+#include "tape/graph.hpp"
+#include "inspect/in_float64.hpp"
+#include "inspect/node_by_node.hpp"
+#include "inspect/rounding_error.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"
 

@@ -1,4 +1,4 @@
-#include "single_node.hpp"
+#include "inspect/single_node.hpp"
 
 #include "xtape/op/op.hpp"
 

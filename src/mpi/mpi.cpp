@@ -19,7 +19,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "ceiling.hpp"
+#include "base/memory/ceiling.hpp"
 
 namespace xtape {
 

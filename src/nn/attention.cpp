@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "layers.hpp"
+#include "nn/layers.hpp"
 
 namespace xtape::nn {
 

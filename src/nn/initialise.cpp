@@ -1,4 +1,4 @@
-#include "initialise.hpp"
+#include "nn/initialise.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,11 +7,11 @@
 #include <limits>
 #include <map>
 
-#include "contains.hpp"
-#include "draws.hpp"
-#include "nearest.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "base/messages/contains.hpp"
+#include "base/arrays/named_draws.hpp"
+#include "base/messages/nearest.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

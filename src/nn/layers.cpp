@@ -1,9 +1,9 @@
 // Linear maps of the last axis, convolutions and norms.
-#include "layers.hpp"
+#include "nn/layers.hpp"
 
 #include <algorithm>
 
-#include "initialise.hpp"
+#include "nn/initialise.hpp"
 
 namespace xtape::nn {
 

@@ -1,7 +1,7 @@
 /// Shared code of the layers.
 #pragma once
 
-#include "calls.hpp"
+#include "tape/calls.hpp"
 #include "xtape/nn.hpp"
 
 namespace xtape::nn {

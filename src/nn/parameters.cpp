@@ -3,9 +3,9 @@
 #include <functional>
 #include <optional>
 
-#include "calls.hpp"
-#include "contains.hpp"
-#include "nearest.hpp"
+#include "tape/calls.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"
 

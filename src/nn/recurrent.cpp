@@ -1,5 +1,5 @@
 // Recurrent layers. The input is projected for all steps at once, and a scan computes the rest.
-#include "layers.hpp"
+#include "nn/layers.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape::nn {

@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <set>
 
-#include "bytes.hpp"
-#include "contains.hpp"
-#include "model_data.hpp"
-#include "nearest.hpp"
+#include "onnx/bytes.hpp"
+#include "base/messages/contains.hpp"
+#include "onnx/onnx_model.hpp"
+#include "base/messages/nearest.hpp"
 
 namespace xtape {
 

@@ -1,12 +1,12 @@
-#include "bytes.hpp"
+#include "onnx/bytes.hpp"
 
 #include <cstring>
 #include <exception>
 #include <mutex>
 
-#include "process_memory.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape::onnx {
 

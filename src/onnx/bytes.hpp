@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "files.hpp"
+#include "base/files/files.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape::onnx {

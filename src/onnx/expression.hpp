@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

@@ -1,9 +1,9 @@
-#include "graphs_by_size.hpp"
+#include "onnx/graphs_by_size.hpp"
 
 #include <algorithm>
 #include <protozero/pbf_reader.hpp>
 
-#include "joined.hpp"
+#include "base/messages/joined.hpp"
 
 namespace xtape::onnx {
 

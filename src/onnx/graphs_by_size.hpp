@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "open_sizes.hpp"
+#include "onnx/open_sizes.hpp"
 
 namespace xtape::onnx {
 

@@ -1,6 +1,6 @@
-#include "messages.hpp"
+#include "onnx/messages.hpp"
 
-#include "wire.hpp"
+#include "onnx/wire.hpp"
 
 namespace xtape::onnx {
 

@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <map>
 
-#include "bytes.hpp"
-#include "joined.hpp"
-#include "model_data.hpp"
-#include "operators.hpp"
+#include "onnx/bytes.hpp"
+#include "base/messages/joined.hpp"
+#include "onnx/onnx_model.hpp"
+#include "onnx/operators.hpp"
 
 namespace xtape {
 

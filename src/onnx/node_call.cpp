@@ -1,12 +1,12 @@
-#include "node_call.hpp"
+#include "onnx/node_call.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "convert.hpp"
-#include "joined.hpp"
-#include "visit.hpp"
+#include "base/arrays/convert.hpp"
+#include "base/messages/joined.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/elementwise.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "messages.hpp"
+#include "onnx/messages.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape::onnx {

@@ -1,11 +1,11 @@
-#include "open_sizes.hpp"
+#include "onnx/open_sizes.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <optional>
 
-#include "graphs_by_size.hpp"
+#include "onnx/graphs_by_size.hpp"
 
 namespace xtape::onnx {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 #include "xtape/attributes.hpp"
 
 namespace xtape::onnx {

@@ -1,4 +1,4 @@
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 
 #include <map>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "node_call.hpp"
+#include "onnx/node_call.hpp"
 
 namespace xtape::onnx {
 

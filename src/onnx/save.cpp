@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <protozero/pbf_writer.hpp>
 
-#include "graph.hpp"
-#include "joined.hpp"
-#include "open_sizes.hpp"
-#include "written_file.hpp"
+#include "tape/graph.hpp"
+#include "base/messages/joined.hpp"
+#include "onnx/open_sizes.hpp"
+#include "onnx/written_file.hpp"
 #include "xtape/onnx.hpp"
 
 namespace xtape {

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <limits>
 
-#include "bytes.hpp"
-#include "files.hpp"
-#include "messages.hpp"
-#include "process_memory.hpp"
-#include "stored_types.hpp"
-#include "wire.hpp"
+#include "onnx/bytes.hpp"
+#include "base/files/files.hpp"
+#include "onnx/messages.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/arrays/stored_types.hpp"
+#include "onnx/wire.hpp"
 
 namespace xtape::onnx {
 

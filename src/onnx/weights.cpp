@@ -1,12 +1,12 @@
 // Writes weights back into the file from which they came.
 #include <protozero/pbf_writer.hpp>
 
-#include "convert.hpp"
-#include "files.hpp"
-#include "joined.hpp"
-#include "model_data.hpp"
-#include "wire.hpp"
-#include "written_file.hpp"
+#include "base/arrays/convert.hpp"
+#include "base/files/files.hpp"
+#include "base/messages/joined.hpp"
+#include "onnx/onnx_model.hpp"
+#include "onnx/wire.hpp"
+#include "onnx/written_file.hpp"
 #include "xtape/onnx.hpp"
 
 namespace xtape {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "contains.hpp"
-#include "writing.hpp"
+#include "base/messages/contains.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

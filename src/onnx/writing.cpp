@@ -1,10 +1,10 @@
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 
 #include <protozero/pbf_writer.hpp>
 
-#include "call_expansion.hpp"
-#include "contains.hpp"
-#include "graph.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "base/messages/contains.hpp"
+#include "tape/graph.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {

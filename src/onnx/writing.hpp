@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "messages.hpp"
+#include "onnx/messages.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::onnx {

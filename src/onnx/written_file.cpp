@@ -1,11 +1,11 @@
-#include "written_file.hpp"
+#include "onnx/written_file.hpp"
 
 #include <filesystem>
 #include <limits>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
 
-#include "files.hpp"
+#include "base/files/files.hpp"
 
 namespace xtape::onnx {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "element_index.hpp"
-#include "for_pieces.hpp"
+#include "base/arrays/element_index.hpp"
+#include "optim/for_pieces.hpp"
 
 namespace xtape {
 

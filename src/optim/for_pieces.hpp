@@ -1,8 +1,8 @@
 /// Work on the pieces of an optimiser, in parallel.
 #pragma once
 
-#include "piece_optimizer.hpp"
-#include "threads.hpp"
+#include "optim/piece_optimizer.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "groups.hpp"
-#include "nearest.hpp"
-#include "optimizer_data.hpp"
+#include "optim/groups.hpp"
+#include "base/messages/nearest.hpp"
+#include "optim/optimizer_data.hpp"
 
 namespace xtape {
 

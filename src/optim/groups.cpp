@@ -1,4 +1,4 @@
-#include "groups.hpp"
+#include "optim/groups.hpp"
 
 #include <fnmatch.h>
 

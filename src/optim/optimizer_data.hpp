@@ -1,7 +1,7 @@
 /// The data members of an Optimizer.
 #pragma once
 
-#include "piece_optimizer.hpp"
+#include "optim/piece_optimizer.hpp"
 
 namespace xtape {
 

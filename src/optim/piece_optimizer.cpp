@@ -1,13 +1,13 @@
-#include "piece_optimizer.hpp"
+#include "optim/piece_optimizer.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "for_pieces.hpp"
-#include "groups.hpp"
-#include "kernels.hpp"
-#include "thread_count.hpp"
+#include "optim/for_pieces.hpp"
+#include "optim/groups.hpp"
+#include "kernels/table/kernels.hpp"
+#include "base/threads/thread_count.hpp"
 
 namespace xtape {
 

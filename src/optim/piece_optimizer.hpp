@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "update.hpp"
+#include "kernels/table/update.hpp"
 #include "xtape/optim.hpp"
 
 namespace xtape {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <optional>
 
-#include "calls.hpp"
-#include "function_plans.hpp"
-#include "groups.hpp"
+#include "tape/calls.hpp"
+#include "player/function_plans.hpp"
+#include "optim/groups.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/literal.hpp"
 

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "lanes.hpp"
+#include "kernels/math/lanes.hpp"
 #include "xtape/array.hpp"
 
 #endif

@@ -1,7 +1,7 @@
 #include "xtape/compiled.hpp"
 
-#include "calls.hpp"
-#include "function_plans.hpp"
+#include "tape/calls.hpp"
+#include "player/function_plans.hpp"
 
 namespace xtape {
 

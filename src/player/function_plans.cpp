@@ -1,4 +1,4 @@
-#include "function_plans.hpp"
+#include "player/function_plans.hpp"
 
 #include <algorithm>
 #include <mutex>

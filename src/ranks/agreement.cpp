@@ -1,4 +1,4 @@
-#include "agreement.hpp"
+#include "ranks/agreement.hpp"
 
 #include <omp.h>
 #include <sched.h>

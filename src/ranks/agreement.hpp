@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "rank_group.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace xtape::ranks {
 

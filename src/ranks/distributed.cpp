@@ -7,14 +7,14 @@
 #include <map>
 #include <optional>
 
-#include "agreement.hpp"
-#include "gradient_noise.hpp"
-#include "gradient_sum.hpp"
-#include "piece_optimizer.hpp"
-#include "plan/memory.hpp"
-#include "shared_weights.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "ranks/agreement.hpp"
+#include "ranks/gradient_noise.hpp"
+#include "ranks/gradient_sum.hpp"
+#include "optim/piece_optimizer.hpp"
+#include "player/plan/memory.hpp"
+#include "ranks/shared_weights.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/safetensors.hpp"
 
 namespace xtape {

@@ -1,8 +1,8 @@
-#include "gradient_layout.hpp"
+#include "ranks/gradient_layout.hpp"
 
 #include <algorithm>
 
-#include "ceiling.hpp"
+#include "base/memory/ceiling.hpp"
 
 namespace xtape::ranks {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "piece_optimizer.hpp"
+#include "optim/piece_optimizer.hpp"
 
 namespace xtape::ranks {
 

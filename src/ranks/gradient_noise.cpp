@@ -1,6 +1,6 @@
-#include "gradient_noise.hpp"
+#include "ranks/gradient_noise.hpp"
 
-#include "draws.hpp"
+#include "base/arrays/named_draws.hpp"
 
 namespace xtape::ranks {
 

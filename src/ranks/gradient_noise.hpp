@@ -1,7 +1,7 @@
 /// Noise on sums of gradients.
 #pragma once
 
-#include "piece_optimizer.hpp"
+#include "optim/piece_optimizer.hpp"
 #include "xtape/distributed.hpp"
 
 namespace xtape::ranks {

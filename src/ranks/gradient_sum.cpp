@@ -1,14 +1,14 @@
-#include "gradient_sum.hpp"
+#include "ranks/gradient_sum.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <numeric>
 
-#include "contains.hpp"
-#include "kernels.hpp"
-#include "plan/memory.hpp"
-#include "threads.hpp"
+#include "base/messages/contains.hpp"
+#include "kernels/table/kernels.hpp"
+#include "player/plan/memory.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape::ranks {
 

@@ -1,9 +1,9 @@
 /// The sum of gradients over the shards of an update. Several ranks compute it together.
 #pragma once
 
-#include "gradient_layout.hpp"
-#include "rank_group.hpp"
-#include "shard_tree.hpp"
+#include "ranks/gradient_layout.hpp"
+#include "ranks/rank_group.hpp"
+#include "ranks/shard_tree.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::ranks {

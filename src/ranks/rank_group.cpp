@@ -1,4 +1,4 @@
-#include "rank_group.hpp"
+#include "ranks/rank_group.hpp"
 
 #include <algorithm>
 #include <atomic>

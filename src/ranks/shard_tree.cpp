@@ -1,4 +1,4 @@
-#include "shard_tree.hpp"
+#include "ranks/shard_tree.hpp"
 
 #include <algorithm>
 

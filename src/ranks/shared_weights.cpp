@@ -1,4 +1,4 @@
-#include "shared_weights.hpp"
+#include "ranks/shared_weights.hpp"
 
 namespace xtape::ranks {
 

@@ -1,8 +1,8 @@
 /// The trained weights in memory that the ranks of a host share, and the exchange of updated weights between hosts.
 #pragma once
 
-#include "gradient_layout.hpp"
-#include "rank_group.hpp"
+#include "ranks/gradient_layout.hpp"
+#include "ranks/rank_group.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::ranks {

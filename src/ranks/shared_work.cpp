@@ -1,4 +1,4 @@
-#include "shared_work.hpp"
+#include "ranks/shared_work.hpp"
 
 namespace xtape::ranks {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rank_group.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace xtape::ranks {
 

@@ -1,4 +1,4 @@
-#include "canonical_form.hpp"
+#include "rewrite/canonical_form.hpp"
 
 #include <algorithm>
 #include <cmath>

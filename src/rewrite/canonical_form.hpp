@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph.hpp"
+#include "tape/graph.hpp"
 #include "xtape/op/terms.hpp"
 
 namespace xtape {

@@ -1,10 +1,10 @@
-#include "fusions.hpp"
+#include "rewrite/fusions.hpp"
 
 #include <algorithm>
 #include <set>
 #include <unordered_set>
 
-#include "pattern.hpp"
+#include "rewrite/pattern.hpp"
 
 namespace xtape {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "pattern.hpp"
+#include "rewrite/pattern.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "pattern.hpp"
+#include "rewrite/pattern.hpp"
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "binding.hpp"
-#include "canonical_form.hpp"
+#include "rewrite/binding.hpp"
+#include "rewrite/canonical_form.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "mix.hpp"
+#include "base/arrays/mix.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,6 +1,6 @@
 // Moves nodes of a tape into a body, and records the nodes of a body on a tape.
-#include "graph.hpp"
-#include "tape_data.hpp"
+#include "tape/graph.hpp"
+#include "tape/tape_data.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,9 +1,9 @@
-#include "check_call.hpp"
+#include "tape/check_call.hpp"
 
 #include <algorithm>
 
-#include "contains.hpp"
-#include "nearest.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/nearest.hpp"
 
 namespace xtape {
 

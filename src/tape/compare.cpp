@@ -1,9 +1,9 @@
-#include "compare.hpp"
+#include "tape/compare.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "node_text.hpp"
+#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,4 +1,4 @@
-#include "graph.hpp"
+#include "tape/graph.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "tape_data.hpp"
+#include "tape/tape_data.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 // The ops input, parameter and constant, and the table of ops.
 #include <algorithm>
 
-#include "nearest.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,5 +1,5 @@
 // The past of the rows of a tape in mode predict, and the states that hold it.
-#include "tape_data.hpp"
+#include "tape/tape_data.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

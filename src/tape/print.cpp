@@ -1,7 +1,7 @@
 // Writes a tape as text and Graphviz, and the reference of the ops.
 #include <sstream>
 
-#include "node_text.hpp"
+#include "tape/node_text.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <set>
 
-#include "check_call.hpp"
-#include "nearest.hpp"
-#include "tape_data.hpp"
-#include "tape_json.hpp"
+#include "tape/check_call.hpp"
+#include "base/messages/nearest.hpp"
+#include "tape/tape_data.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 // The folder of a saved tape.
-#include "durable.hpp"
-#include "files.hpp"
-#include "tape_json.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape {
 

@@ -1,6 +1,6 @@
 // The sites of nodes, and the guards that determine them.
-#include "mix.hpp"
-#include "tape_data.hpp"
+#include "base/arrays/mix.hpp"
+#include "tape/tape_data.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "calls.hpp"
-#include "check_call.hpp"
-#include "graph.hpp"
-#include "tape_data.hpp"
-#include "visit.hpp"
+#include "tape/calls.hpp"
+#include "tape/check_call.hpp"
+#include "tape/graph.hpp"
+#include "tape/tape_data.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "blocks.hpp"
+#include "tape/blocks.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape {

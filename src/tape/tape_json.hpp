@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "json_text.hpp"
+#include "base/json/json_text.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "tape_json.hpp"
-#include "visit.hpp"
+#include "tape/tape_json.hpp"
+#include "base/arrays/visit.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "calls.hpp"
-#include "tape_data.hpp"
+#include "tape/calls.hpp"
+#include "tape/tape_data.hpp"
 #include "xtape/tape.hpp"
 
 namespace xtape {

@@ -2,8 +2,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tape_data.hpp"
-#include "tape_json.hpp"
+#include "tape/tape_data.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape {
 

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "threads.hpp"
+#include "base/threads/threads.hpp"
 
 using namespace xtape;
 

@@ -1,4 +1,4 @@
-#include "characters.hpp"
+#include "base/messages/characters.hpp"
 
 #include <doctest/doctest.h>
 

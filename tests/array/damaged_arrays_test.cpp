@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "checksum.hpp"
+#include "base/files/checksum.hpp"
 #include "xtape/safetensors.hpp"
 #include "xtape/xtensor.hpp"
 

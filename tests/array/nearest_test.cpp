@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "nearest.hpp"
+#include "base/messages/nearest.hpp"
 
 using namespace xtape;
 

@@ -8,7 +8,7 @@
 using namespace xtape;
 
 namespace {
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
 }  // namespace
@@ -16,7 +16,7 @@ constexpr std::int64_t two_to(int power) { return std::int64_t{1} << power; }
 TEST_CASE("the bytes of an array are counted up to 2^63 - 1, as NumPy counts them") {
   CHECK(checked_bytes(Dtype::float32, {2, 3}) == 24);
   CHECK(checked_bytes(Dtype::int64, {}) == 8);
-  CHECK(checked_bytes(Dtype::boolean, {most}) == most);
+  CHECK(checked_bytes(Dtype::boolean, {largest}) == largest);
   CHECK(checked_bytes(Dtype::boolean, {two_to(31), two_to(31)}) == two_to(62));
   CHECK(checked_bytes(Dtype::float32, {two_to(60)}) == two_to(62));
   CHECK_THROWS_AS(checked_bytes(Dtype::float32, {two_to(61)}), ShapeError);
@@ -35,16 +35,16 @@ TEST_CASE("the bytes of an array are counted up to 2^63 - 1, as NumPy counts the
 }
 
 TEST_CASE("checked sums and products report overflow of 64 bits and leave the number unchanged") {
-  std::int64_t number = most - 1;
+  std::int64_t number = largest - 1;
   CHECK(checked_add(number, 1));
-  CHECK(number == most);
+  CHECK(number == largest);
   CHECK_FALSE(checked_add(number, 1));
-  CHECK(number == most);
+  CHECK(number == largest);
   CHECK(checked_multiply(number, -1));
-  CHECK(number == -most);
+  CHECK(number == -largest);
   CHECK_FALSE(checked_multiply(number, 2));
   CHECK_FALSE(checked_add(number, -2));
-  CHECK(number == -most);
+  CHECK(number == -largest);
   number = least;
   CHECK_FALSE(checked_multiply(number, -1));
   CHECK(number == least);
@@ -66,7 +66,7 @@ TEST_CASE("arrays and views of impossible shapes are refused") {
   CHECK_THROWS_AS(Array{repeated}, Error);
 }
 
-TEST_CASE("Array::first takes at most the elements of the array, also if the product of sizes overflows") {
+TEST_CASE("Array::first takes at largest the elements of the array, also if the product of sizes overflows") {
   Array array(Dtype::float32, {4});
   CHECK(array.first({2, 1}).shape() == Shape{2, 1});
   CHECK_THROWS_AS(array.first({5}), ShapeError);
@@ -86,7 +86,7 @@ TEST_CASE("inserting or erasing an axis beyond the last is an error") {
 }
 
 TEST_CASE("the smallest and the largest int64 are out of range as axes") {
-  for (const std::int64_t axis : {least, least + 1, -two_to(62), two_to(31), two_to(62), most})
+  for (const std::int64_t axis : {least, least + 1, -two_to(62), two_to(31), two_to(62), largest})
     for (const std::size_t rank : {0, 1, 10}) CHECK_THROWS_AS(normal_axis(axis, rank), ShapeError);
 }
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "needs.hpp"
-#include "process_memory.hpp"
-#include "team.hpp"
-#include "thread_count.hpp"
-#include "threads.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/threads/team.hpp"
+#include "base/threads/thread_count.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/array.hpp"
 
 using namespace xtape;

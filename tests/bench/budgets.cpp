@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "bench.hpp"
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 

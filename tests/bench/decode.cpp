@@ -6,8 +6,8 @@
 #include <random>
 
 #include "bench.hpp"
-#include "lanes.hpp"
-#include "threads.hpp"
+#include "kernels/math/lanes.hpp"
+#include "base/threads/threads.hpp"
 #include "xtape/decode.hpp"
 
 namespace bench {

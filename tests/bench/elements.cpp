@@ -15,7 +15,7 @@
 
 #include "bench.hpp"
 #include "dense_call.hpp"
-#include "kernels.hpp"
+#include "kernels/table/kernels.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/passes.hpp"
-#include "plan/plan.hpp"
+#include "player/program/passes.hpp"
+#include "player/plan/plan.hpp"
 #include "training_step.hpp"
 #include "xtape/player.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "dense_call.hpp"
-#include "kernels.hpp"
+#include "kernels/table/kernels.hpp"
 
 namespace {
 

@@ -16,8 +16,8 @@
 
 #include "bench.hpp"
 #include "dense_call.hpp"
-#include "kernels.hpp"
-#include "threads.hpp"
+#include "kernels/table/kernels.hpp"
+#include "base/threads/threads.hpp"
 
 namespace {
 

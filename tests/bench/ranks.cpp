@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "bench.hpp"
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/mpi.hpp"
 #include "xtape/xtape.hpp"

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "bench.hpp"
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "training_step.hpp"
 #include "xtape/inspect.hpp"
 

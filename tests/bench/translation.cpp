@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench.hpp"
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "xtape/xtape.hpp"
 
 namespace {

@@ -18,7 +18,7 @@
 
 #include "bench.hpp"
 #include "decode.hpp"
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 #include "workload.hpp"
 #include "xtape/optim.hpp"
 #include "xtape/xtape.hpp"

@@ -1,4 +1,4 @@
-#include "row_moves.hpp"
+#include "decode/row_moves.hpp"
 
 #include <doctest/doctest.h>
 

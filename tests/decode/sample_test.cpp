@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "folders.hpp"
-#include "sampler.hpp"
+#include "decode/sampler.hpp"
 #include "xtape/decode.hpp"
 
 using namespace xtape;

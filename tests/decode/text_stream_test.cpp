@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "utf8.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/decode.hpp"
 
 using namespace xtape;

@@ -101,7 +101,7 @@ def cells_of(key, field, rest):
 
 def rules(source):
     """Whether a key and the keys inside it may change in a run, from the table of run_changes.cpp."""
-    rows = re.findall(r'^    \{"([\w.]+)"(, \w+)?\},$', (source / "src/train/run_changes.cpp").read_text(), re.M)
+    rows = re.findall(r'^    \{"([\w.]+)"(, \w+)?\},$', (source / "src/train/run/run_changes.cpp").read_text(), re.M)
     return {key: not fixed for key, fixed in rows}
 
 

@@ -7,7 +7,7 @@
 
 #include "../train/run_files.hpp"
 #include "../train/tiny.hpp"
-#include "durable.hpp"
+#include "base/files/durable.hpp"
 #include "operations.hpp"
 #include "xtape/safetensors.hpp"
 

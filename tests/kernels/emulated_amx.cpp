@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "xtape/half.hpp"
 
 namespace {
@@ -71,4 +71,4 @@ InstructionSet instruction_set() {
 }
 }  // namespace xtape
 
-#include "products/amx.cpp"
+#include "kernels/products/amx.cpp"

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "products/gemm.hpp"
+#include "kernels/products/gemm.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape {

@@ -1,4 +1,4 @@
-#include "philox.hpp"
+#include "kernels/random/philox.hpp"
 
 #include <Random123/philox.h>
 #include <doctest/doctest.h>

@@ -8,10 +8,10 @@
 
 #include "matrices.hpp"
 #include "needs_instructions.hpp"
-#include "products/amx.hpp"
-#include "products/product.hpp"
-#include "products/product_amx.hpp"
-#include "products/tiles.hpp"
+#include "kernels/products/amx.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/products/product_amx.hpp"
+#include "kernels/products/tiles.hpp"
 
 using namespace xtape;
 

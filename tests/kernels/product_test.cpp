@@ -1,4 +1,4 @@
-#include "products/product.hpp"
+#include "kernels/products/product.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <limits>
 #include <map>
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "matrices.hpp"
-#include "products/amx.hpp"
+#include "kernels/products/amx.hpp"
 #include "random_layouts.hpp"
 
 using namespace xtape;

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "matrices.hpp"
-#include "products/amx.hpp"
-#include "products/product.hpp"
+#include "kernels/products/amx.hpp"
+#include "kernels/products/product.hpp"
 
 using namespace xtape;
 

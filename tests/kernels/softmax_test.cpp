@@ -1,4 +1,4 @@
-#include "softmax.hpp"
+#include "kernels/reductions/softmax.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "cross_entropy.hpp"
+#include "kernels/reductions/cross_entropy.hpp"
 #include "dense_call.hpp"
-#include "middle.hpp"
+#include "kernels/reductions/middle.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

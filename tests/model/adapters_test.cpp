@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error_of.hpp"
-#include "files.hpp"
+#include "base/files/files.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"

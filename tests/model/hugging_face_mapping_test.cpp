@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "folders.hpp"
-#include "hugging_face/mapping.hpp"
+#include "model/hugging_face/mapping.hpp"
 #include "source_root.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "folders.hpp"
-#include "hugging_face/mapping.hpp"
+#include "model/hugging_face/mapping.hpp"
 #include "xtape/safetensors.hpp"
 
 using namespace xtape;

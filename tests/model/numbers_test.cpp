@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "definitions.hpp"
-#include "language/value.hpp"
+#include "model/language/value.hpp"
 #include "source_root.hpp"
 #include "xtape/text.hpp"
 

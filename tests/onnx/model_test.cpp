@@ -6,7 +6,7 @@
 #include <limits>
 #include <set>
 
-#include "messages.hpp"
+#include "onnx/messages.hpp"
 #include "source_root.hpp"
 #include "written.hpp"
 #include "xtape/grad.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "visit.hpp"
+#include "base/arrays/visit.hpp"
 #include "written.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"

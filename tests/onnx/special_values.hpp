@@ -14,7 +14,7 @@
 #include "op_files.hpp"
 #include "op_samples.hpp"
 #include "round_trip.hpp"
-#include "visit.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::special_values {

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "base64.hpp"
+#include "base/files/base64.hpp"
 #include "source_root.hpp"
 #include "xtape/text.hpp"
 

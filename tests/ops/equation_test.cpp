@@ -1,7 +1,7 @@
 // Translation of einsum's words to letters.
 #include <doctest/doctest.h>
 
-#include "equation.hpp"
+#include "ops/linear_algebra/equation.hpp"
 
 using namespace xtape;
 

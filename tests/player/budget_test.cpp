@@ -10,8 +10,8 @@
 #include <string>
 
 #include "allocations.hpp"
-#include "plan/memory.hpp"
-#include "plan/recompute.hpp"
+#include "player/plan/memory.hpp"
+#include "player/plan/recompute.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/body_loops.hpp"
+#include "player/run/body_loops.hpp"
 #include "played.hpp"
 #include "same_bits.hpp"
 #include "xtape/ops.hpp"

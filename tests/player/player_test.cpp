@@ -13,7 +13,7 @@
 
 #include "allocations.hpp"
 #include "needs.hpp"
-#include "passes/passes.hpp"
+#include "player/program/passes.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/ops.hpp"

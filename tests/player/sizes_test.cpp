@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "needs.hpp"
-#include "plan/memory.hpp"
+#include "player/plan/memory.hpp"
 #include "processor_time.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/op/op.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <limits>
 
-#include "canonical_form.hpp"
+#include "rewrite/canonical_form.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/ops.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernel_form.hpp"
+#include "kernels/table/kernel_form.hpp"
 
 namespace xtape {
 

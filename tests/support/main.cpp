@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cases.hpp"
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 
 namespace {
 std::vector<std::string> names;

@@ -1,7 +1,7 @@
 /// Conditions of cases that need an instruction set.
 #pragma once
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 #include "needs.hpp"
 
 namespace xtape {

@@ -1,5 +1,5 @@
 // The first difference of two tapes.
-#include "compare.hpp"
+#include "tape/compare.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "folders.hpp"
-#include "tape_json.hpp"
+#include "tape/tape_json.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/player.hpp"

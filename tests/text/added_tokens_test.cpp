@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "durable.hpp"
+#include "base/files/durable.hpp"
 #include "folders.hpp"
 #include "source_root.hpp"
 #include "xtape/error.hpp"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "order.hpp"
+#include "base/arrays/order.hpp"
 #include "xtape/text.hpp"
 
 using namespace xtape;

@@ -1,4 +1,4 @@
-#include "files.hpp"
+#include "base/files/files.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

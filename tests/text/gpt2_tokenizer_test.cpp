@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "byte_symbols.hpp"
+#include "data/tokenizers/byte_symbols.hpp"
 #include "processor_time.hpp"
 #include "source_root.hpp"
 #include "temporary_file.hpp"
-#include "word_pattern.hpp"
+#include "data/tokenizers/word_pattern.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

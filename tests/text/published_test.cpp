@@ -6,8 +6,8 @@
 
 #include "folders.hpp"
 #include "source_root.hpp"
-#include "utf8.hpp"
-#include "word_pattern.hpp"
+#include "data/tokenizers/utf8.hpp"
+#include "data/tokenizers/word_pattern.hpp"
 #include "xtape/error.hpp"
 #include "xtape/text.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "utf8.hpp"
+#include "data/tokenizers/utf8.hpp"
 
 using namespace xtape;
 

@@ -1,4 +1,4 @@
-#include "words.hpp"
+#include "data/tokenizers/words.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "carried.hpp"
+#include "train/trainer/carried.hpp"
 
 #include <doctest/doctest.h>
 

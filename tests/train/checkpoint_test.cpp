@@ -1,4 +1,4 @@
-#include "checkpoint.hpp"
+#include "train/run/checkpoint.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "agreement.hpp"
-#include "batch_shards.hpp"
-#include "gradient_layout.hpp"
+#include "ranks/agreement.hpp"
+#include "train/trainer/batch_shards.hpp"
+#include "ranks/gradient_layout.hpp"
 #include "recurrent.hpp"
-#include "shard_tree.hpp"
+#include "ranks/shard_tree.hpp"
 #include "thread_ranks.hpp"
 #include "tiny.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint.hpp"
+#include "train/run/checkpoint.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"

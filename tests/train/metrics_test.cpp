@@ -1,5 +1,5 @@
 // Reading of metrics.jsonl.
-#include "metrics.hpp"
+#include "train/run/metrics.hpp"
 
 #include <doctest/doctest.h>
 

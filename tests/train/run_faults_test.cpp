@@ -8,8 +8,8 @@
 #include <functional>
 #include <thread>
 
-#include "durable.hpp"
-#include "metrics.hpp"
+#include "base/files/durable.hpp"
+#include "train/run/metrics.hpp"
 #include "run_files.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint.hpp"
+#include "train/run/checkpoint.hpp"
 #include "xtape/text.hpp"
 
 /// Whether the files of two checkpoints are equal.

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint.hpp"
+#include "train/run/checkpoint.hpp"
 #include "tiny.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "metrics.hpp"
+#include "train/run/metrics.hpp"
 #include "processor_time.hpp"
 #include "recurrent.hpp"
 #include "tiny.hpp"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "joined.hpp"
+#include "base/messages/joined.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "predict.hpp"
+#include "train/predict/predict.hpp"
 #include "source_root.hpp"
 #include "tiny.hpp"
 

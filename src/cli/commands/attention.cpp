@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "gnuplot.hpp"
-#include "heat_maps.hpp"
-#include "joined.hpp"
-#include "nearest.hpp"
-#include "run_options.hpp"
+#include "cli/gnuplot.hpp"
+#include "cli/heat_maps.hpp"
+#include "base/messages/joined.hpp"
+#include "base/messages/nearest.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

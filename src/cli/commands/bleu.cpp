@@ -1,9 +1,9 @@
 /// xtape bleu: computes the BLEU score of a translation.
 #include "xtape/bleu.hpp"
 
-#include "commands.hpp"
-#include "lines.hpp"
-#include "utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/lines.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::cli {

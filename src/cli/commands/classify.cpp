@@ -4,12 +4,12 @@
 #include <iostream>
 #include <memory>
 
-#include "commands.hpp"
-#include "hugging_face/folder.hpp"
-#include "lines.hpp"
-#include "opened_model.hpp"
-#include "predictions.hpp"
-#include "run_options.hpp"
+#include "cli/commands.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "cli/lines.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/predictions.hpp"
+#include "cli/run_options.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -1,12 +1,12 @@
 /// xtape diff: finds the first difference between two tapes, definitions, runs, recipes or files of digests, or between
 /// a play and reference arrays.
-#include "commands/diff.hpp"
+#include "cli/commands/diff.hpp"
 
 #include <initializer_list>
 #include <memory>
 
-#include "contains.hpp"
-#include "run_options.hpp"
+#include "base/messages/contains.hpp"
+#include "cli/run_options.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "play_of.hpp"
-#include "recorded.hpp"
+#include "cli/play_of.hpp"
+#include "cli/recorded.hpp"
 
 namespace xtape::cli {
 

@@ -3,12 +3,12 @@
 #include <iostream>
 #include <memory>
 
-#include "commands.hpp"
-#include "lines.hpp"
-#include "opened_model.hpp"
-#include "ranks.hpp"
-#include "run_options.hpp"
-#include "utf8.hpp"
+#include "cli/commands.hpp"
+#include "cli/lines.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/ranks.hpp"
+#include "cli/run_options.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

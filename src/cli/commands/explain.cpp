@@ -3,8 +3,8 @@
 #include <iostream>
 #include <memory>
 
-#include "nearest.hpp"
-#include "play_of.hpp"
+#include "base/messages/nearest.hpp"
+#include "cli/play_of.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::cli {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "commands.hpp"
-#include "definition_options.hpp"
-#include "durable.hpp"
-#include "opened_model.hpp"
-#include "run_options.hpp"
+#include "cli/commands.hpp"
+#include "cli/definition_options.hpp"
+#include "base/files/durable.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/train.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"

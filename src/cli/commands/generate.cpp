@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
-#include "commands.hpp"
-#include "contains.hpp"
-#include "lines.hpp"
-#include "opened_model.hpp"
-#include "run_options.hpp"
+#include "cli/commands.hpp"
+#include "base/messages/contains.hpp"
+#include "cli/lines.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/decode.hpp"
 #include "xtape/text.hpp"
 

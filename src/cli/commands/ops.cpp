@@ -2,7 +2,7 @@
 #include <iostream>
 #include <memory>
 
-#include "commands.hpp"
+#include "cli/commands.hpp"
 #include "xtape/op/op.hpp"
 #if defined(XTAPE_WITH_ONNX)
 #include "xtape/onnx.hpp"

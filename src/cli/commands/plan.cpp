@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "gnuplot.hpp"
-#include "plan/memory.hpp"
-#include "play_of.hpp"
+#include "cli/gnuplot.hpp"
+#include "player/plan/memory.hpp"
+#include "cli/play_of.hpp"
 
 namespace xtape::cli {
 namespace {

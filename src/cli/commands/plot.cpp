@@ -6,14 +6,14 @@
 #include <optional>
 #include <sstream>
 
-#include "ceiling.hpp"
-#include "contains.hpp"
-#include "durable.hpp"
-#include "gnuplot.hpp"
-#include "joined.hpp"
-#include "metrics.hpp"
-#include "nearest.hpp"
-#include "statistics_picture.hpp"
+#include "base/memory/ceiling.hpp"
+#include "base/messages/contains.hpp"
+#include "base/files/durable.hpp"
+#include "cli/gnuplot.hpp"
+#include "base/messages/joined.hpp"
+#include "train/run/metrics.hpp"
+#include "base/messages/nearest.hpp"
+#include "cli/statistics_picture.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -5,12 +5,12 @@
 #include <optional>
 #include <utility>
 
-#include "batch_shards.hpp"
-#include "commands.hpp"
-#include "lines.hpp"
-#include "predictions.hpp"
-#include "run_options.hpp"
-#include "sentences.hpp"
+#include "train/trainer/batch_shards.hpp"
+#include "cli/commands.hpp"
+#include "cli/lines.hpp"
+#include "cli/predictions.hpp"
+#include "cli/run_options.hpp"
+#include "data/texts/sentences.hpp"
 
 namespace xtape::cli {
 namespace {

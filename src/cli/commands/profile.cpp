@@ -10,11 +10,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "play_of.hpp"
-#include "run_options.hpp"
-#include "training_steps.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "cli/play_of.hpp"
+#include "cli/run_options.hpp"
+#include "train/trainer/training_steps.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

@@ -3,12 +3,12 @@
 #include <iostream>
 #include <memory>
 
-#include "digests.hpp"
-#include "nearest.hpp"
-#include "opened_model.hpp"
-#include "recorded.hpp"
-#include "run_options.hpp"
-#include "visit.hpp"
+#include "cli/digests.hpp"
+#include "base/messages/nearest.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/recorded.hpp"
+#include "cli/run_options.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/inspect.hpp"
 #include "xtape/safetensors.hpp"
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <sstream>
 
-#include "gnuplot.hpp"
-#include "play_of.hpp"
-#include "run_options.hpp"
+#include "cli/gnuplot.hpp"
+#include "cli/play_of.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape::cli {

@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "files.hpp"
-#include "joined.hpp"
-#include "json_text.hpp"
-#include "node_text.hpp"
-#include "recorded.hpp"
-#include "run_options.hpp"
-#include "tape_json.hpp"
+#include "base/files/files.hpp"
+#include "base/messages/joined.hpp"
+#include "base/json/json_text.hpp"
+#include "tape/node_text.hpp"
+#include "cli/recorded.hpp"
+#include "cli/run_options.hpp"
+#include "tape/tape_json.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <sstream>
 
-#include "lines.hpp"
-#include "run_options.hpp"
+#include "cli/lines.hpp"
+#include "cli/run_options.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/train.hpp"
 

@@ -11,18 +11,18 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ceiling.hpp"
-#include "commands.hpp"
-#include "durable.hpp"
-#include "files.hpp"
-#include "joined.hpp"
-#include "json_text.hpp"
-#include "opened_model.hpp"
-#include "progress.hpp"
-#include "rank_group.hpp"
-#include "ranks.hpp"
-#include "run_options.hpp"
-#include "utf8.hpp"
+#include "base/memory/ceiling.hpp"
+#include "cli/commands.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "base/messages/joined.hpp"
+#include "base/json/json_text.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/progress.hpp"
+#include "ranks/rank_group.hpp"
+#include "cli/ranks.hpp"
+#include "cli/run_options.hpp"
+#include "data/tokenizers/utf8.hpp"
 
 namespace xtape::cli {
 namespace {

@@ -5,13 +5,13 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "contains.hpp"
-#include "joined.hpp"
-#include "lines.hpp"
-#include "opened_model.hpp"
-#include "ranks.hpp"
-#include "run_options.hpp"
-#include "shared_work.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "cli/lines.hpp"
+#include "cli/opened_model.hpp"
+#include "cli/ranks.hpp"
+#include "cli/run_options.hpp"
+#include "ranks/shared_work.hpp"
 #include "xtape/train.hpp"
 
 namespace xtape::cli {

@@ -1,13 +1,13 @@
-#include "compact.hpp"
+#include "kernels/table/compact.hpp"
 
-#include "products/amx.hpp"
+#include "kernels/products/amx.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 
 #if defined(__AVX512F__) && defined(__linux__)
 #include <immintrin.h>

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "ceiling.hpp"
+#include "base/memory/ceiling.hpp"
 
 namespace xtape::amx {
 

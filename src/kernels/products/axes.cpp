@@ -1,9 +1,9 @@
-#include "products/axes.hpp"
+#include "kernels/products/axes.hpp"
 
 #include <algorithm>
 
-#include "products/rows.hpp"
-#include "products/tiles.hpp"
+#include "kernels/products/rows.hpp"
+#include "kernels/products/tiles.hpp"
 
 namespace xtape {
 

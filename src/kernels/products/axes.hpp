@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "products/gemm.hpp"
-#include "products/product.hpp"
-#include "products/product_loops.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/products/product_loops.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "products/blas_core.hpp"
+#include "kernels/products/blas_core.hpp"
 
 #include <cblas.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "process_memory.hpp"
-#include "thread_count.hpp"
+#include "base/memory/process_memory.hpp"
+#include "base/threads/thread_count.hpp"
 #include "xtape/error.hpp"
 
 // Functions of OpenBLAS that its headers do not declare. A BLAS call takes a buffer while it runs. A returned buffer

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "instruction_set.hpp"
+#include "base/threads/instruction_set.hpp"
 
 namespace xtape {
 

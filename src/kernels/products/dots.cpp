@@ -1,12 +1,12 @@
-#include "products/dots.hpp"
+#include "kernels/products/dots.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "lanes.hpp"
-#include "scratch.hpp"
-#include "threads.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

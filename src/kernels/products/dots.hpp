@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "products/axes.hpp"
-#include "products/product.hpp"
+#include "kernels/products/axes.hpp"
+#include "kernels/products/product.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "products/gemm.hpp"
+#include "kernels/products/gemm.hpp"
 
 #include <cblas.h>
 
@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "ceiling.hpp"
-#include "products/blas_core.hpp"
-#include "threads.hpp"
+#include "base/memory/ceiling.hpp"
+#include "kernels/products/blas_core.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "loops.hpp"
-#include "products/product.hpp"
+#include "kernels/elements/loops.hpp"
+#include "kernels/products/product.hpp"
 
 namespace xtape {
 

@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
-#include "lanes.hpp"
-#include "products/gemm.hpp"
-#include "products/tile_formats.hpp"
-#include "products/tile_loops.hpp"
-#include "scratch.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/products/tile_formats.hpp"
+#include "kernels/products/tile_loops.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

@@ -1,22 +1,22 @@
 // Chooses the implementation of a product: the kernel for few rows times a matrix, a matrix product (BLAS, tiles or
 // AMX), or plain loops. Packs operands with unsuitable strides before a matrix product.
-#include "products/product.hpp"
+#include "kernels/products/product.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
-#include "copy.hpp"
-#include "elementwise.hpp"
-#include "products/axes.hpp"
-#include "products/dots.hpp"
-#include "products/gemm.hpp"
-#include "products/product_amx.hpp"
-#include "products/product_loops.hpp"
-#include "products/rows.hpp"
-#include "products/tiles.hpp"
-#include "scratch.hpp"
-#include "threads.hpp"
+#include "kernels/elements/copy.hpp"
+#include "kernels/elements/elementwise.hpp"
+#include "kernels/products/axes.hpp"
+#include "kernels/products/dots.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/products/product_amx.hpp"
+#include "kernels/products/product_loops.hpp"
+#include "kernels/products/rows.hpp"
+#include "kernels/products/tiles.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "products/product_amx.hpp"
+#include "kernels/products/product_amx.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "products/amx.hpp"
-#include "scratch.hpp"
-#include "threads.hpp"
+#include "kernels/products/amx.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -1,7 +1,7 @@
 /// Batches of float32 matrix products on the matrix unit. amx.hpp describes the method and its accuracy.
 #pragma once
 
-#include "products/gemm.hpp"
+#include "kernels/products/gemm.hpp"
 #include "xtape/precision.hpp"
 
 namespace xtape {

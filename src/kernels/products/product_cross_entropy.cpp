@@ -1,18 +1,18 @@
-#include "products/product_cross_entropy.hpp"
+#include "kernels/products/product_cross_entropy.hpp"
 
 #include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "ceiling.hpp"
-#include "cross_entropy.hpp"
-#include "kernel_form.hpp"
-#include "lanes.hpp"
-#include "products/product.hpp"
-#include "reduce.hpp"
-#include "scalar.hpp"
-#include "scratch.hpp"
-#include "threads.hpp"
+#include "base/memory/ceiling.hpp"
+#include "kernels/reductions/cross_entropy.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/reductions/reduce.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

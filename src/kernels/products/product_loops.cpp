@@ -2,14 +2,14 @@
 // The compiler need not make versions of loops for strides of 1. Loops that gain from such versions have them below.
 #pragma GCC optimize("no-version-loops-for-strides", "no-unswitch-loops")
 #endif
-#include "products/product_loops.hpp"
+#include "kernels/products/product_loops.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <type_traits>
 
-#include "ceiling.hpp"
-#include "threads.hpp"
+#include "base/memory/ceiling.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

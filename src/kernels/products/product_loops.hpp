@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "loops.hpp"
+#include "kernels/elements/loops.hpp"
 
 namespace xtape {
 

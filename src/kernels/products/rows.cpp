@@ -1,13 +1,13 @@
-#include "products/rows.hpp"
+#include "kernels/products/rows.hpp"
 
 #include <algorithm>
 #include <type_traits>
 #include <utility>
 
-#include "ceiling.hpp"
-#include "lanes.hpp"
-#include "products/tiles.hpp"
-#include "threads.hpp"
+#include "base/memory/ceiling.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/tiles.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

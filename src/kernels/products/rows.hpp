@@ -2,7 +2,7 @@
 /// reading the matrix. The matrix is therefore read once, in memory order, and never packed.
 #pragma once
 
-#include "products/gemm.hpp"
+#include "kernels/products/gemm.hpp"
 
 namespace xtape {
 

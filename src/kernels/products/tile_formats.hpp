@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <xsimd/xsimd.hpp>
 
-#include "lanes.hpp"
+#include "kernels/math/lanes.hpp"
 
 namespace xtape {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <xsimd/xsimd.hpp>
 
-#include "products/tile_formats.hpp"
+#include "kernels/products/tile_formats.hpp"
 
 namespace xtape {
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "products/gemm.hpp"
-#include "products/packing.hpp"
-#include "products/tile_loops.hpp"
-#include "scratch.hpp"
+#include "kernels/products/gemm.hpp"
+#include "kernels/products/packing.hpp"
+#include "kernels/products/tile_loops.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,11 @@
-#include "products/tiles.hpp"
+#include "kernels/products/tiles.hpp"
 
 #include <algorithm>
 
-#include "instruction_set.hpp"
-#include "products/tile_operands.hpp"
-#include "scratch.hpp"
-#include "threads.hpp"
+#include "base/threads/instruction_set.hpp"
+#include "kernels/products/tile_operands.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "products/gemm.hpp"
+#include "kernels/products/gemm.hpp"
 
 namespace xtape {
 

@@ -1,13 +1,13 @@
 // Convolutions with windows of 3 x 3 elements and stride 1. A tile of 2 x 2 results takes 16 multiplications per pair
 // of channels instead of 36.
-#include "products/winograd.hpp"
+#include "kernels/products/winograd.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 
-#include "threads.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape::winograd {
 

@@ -8,10 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernel_form.hpp"
-#include "lanes.hpp"
-#include "products/product.hpp"
-#include "scratch.hpp"
+#include "kernels/table/kernel_form.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/products/product.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape::winograd {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-#include "products/winograd.hpp"
-#include "threads.hpp"
+#include "kernels/products/winograd.hpp"
+#include "base/threads/threads.hpp"
 
 namespace xtape::winograd {
 

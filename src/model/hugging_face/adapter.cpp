@@ -1,4 +1,4 @@
-#include "hugging_face/adapter.hpp"
+#include "model/hugging_face/adapter.hpp"
 
 namespace xtape::model {
 

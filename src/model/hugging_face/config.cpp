@@ -1,4 +1,4 @@
-#include "hugging_face/config.hpp"
+#include "model/hugging_face/config.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "contains.hpp"
-#include "hugging_face/folder.hpp"
+#include "base/messages/contains.hpp"
+#include "model/hugging_face/folder.hpp"
 
 namespace xtape::model {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hugging_face/mapping.hpp"
-#include "json_text.hpp"
+#include "model/hugging_face/mapping.hpp"
+#include "base/json/json_text.hpp"
 
 namespace xtape::model {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "definition.hpp"
-#include "json_text.hpp"
+#include "model/definition/definition.hpp"
+#include "base/json/json_text.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

@@ -1,10 +1,10 @@
-#include "hugging_face/mapping.hpp"
+#include "model/hugging_face/mapping.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "contains.hpp"
-#include "nearest.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "json_text.hpp"
+#include "base/json/json_text.hpp"
 #include "xtape/array.hpp"
 
 namespace xtape::model {

@@ -4,14 +4,14 @@
 #include <map>
 #include <set>
 
-#include "definition.hpp"
-#include "durable.hpp"
-#include "files.hpp"
-#include "hugging_face/adapter.hpp"
-#include "hugging_face/config.hpp"
-#include "hugging_face/folder.hpp"
-#include "joined.hpp"
-#include "weight_patterns.hpp"
+#include "model/definition/definition.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "model/hugging_face/adapter.hpp"
+#include "model/hugging_face/config.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "base/messages/joined.hpp"
+#include "model/weights/weight_patterns.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "durable.hpp"
-#include "files.hpp"
-#include "hugging_face/adapter.hpp"
-#include "hugging_face/config.hpp"
-#include "hugging_face/folder.hpp"
-#include "joined.hpp"
-#include "nearest.hpp"
-#include "word_list.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "model/hugging_face/adapter.hpp"
+#include "model/hugging_face/config.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "base/messages/joined.hpp"
+#include "base/messages/nearest.hpp"
+#include "base/messages/word_list.hpp"
 #include "xtape/hugging_face.hpp"
 
 namespace xtape {

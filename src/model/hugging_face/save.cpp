@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "definition.hpp"
-#include "durable.hpp"
-#include "files.hpp"
-#include "hugging_face/config.hpp"
-#include "hugging_face/folder.hpp"
-#include "read_back.hpp"
-#include "stored_weights.hpp"
+#include "model/definition/definition.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
+#include "model/hugging_face/config.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "model/definition/read_back.hpp"
+#include "model/weights/stored_weights.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/safetensors.hpp"
 

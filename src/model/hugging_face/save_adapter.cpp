@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "durable.hpp"
-#include "hugging_face/adapter.hpp"
-#include "hugging_face/folder.hpp"
-#include "read_back.hpp"
+#include "base/files/durable.hpp"
+#include "model/hugging_face/adapter.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "model/definition/read_back.hpp"
 #include "xtape/hugging_face.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/safetensors.hpp"

@@ -1,5 +1,5 @@
 // The weights in the files of a folder.
-#include "hugging_face/weights.hpp"
+#include "model/hugging_face/weights.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "durable.hpp"
-#include "files.hpp"
+#include "base/files/durable.hpp"
+#include "base/files/files.hpp"
 
 namespace xtape::model {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "hugging_face/mapping.hpp"
-#include "stored_weights.hpp"
+#include "model/hugging_face/mapping.hpp"
+#include "model/weights/stored_weights.hpp"
 
 namespace xtape::model {
 

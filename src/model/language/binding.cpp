@@ -1,7 +1,7 @@
 // Assigns the arguments of a call to the inputs and attributes of an op.
 #include <algorithm>
 
-#include "language/interpreter.hpp"
+#include "model/language/interpreter.hpp"
 
 namespace xtape::model {
 

@@ -3,12 +3,12 @@
 #include <set>
 #include <utility>
 
-#include "check_sizes.hpp"
-#include "definition.hpp"
-#include "hugging_face/mapping.hpp"
-#include "joined.hpp"
-#include "language/visible_names.hpp"
-#include "nearest.hpp"
+#include "model/definition/check_sizes.hpp"
+#include "model/definition/definition.hpp"
+#include "model/hugging_face/mapping.hpp"
+#include "base/messages/joined.hpp"
+#include "model/language/visible_names.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::model {

@@ -1,9 +1,9 @@
-#include "language/formula.hpp"
+#include "model/language/formula.hpp"
 
-#include "contains.hpp"
-#include "joined.hpp"
-#include "language/interpreter.hpp"
-#include "nearest.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "model/language/interpreter.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

@@ -1,10 +1,10 @@
-#include "language/interpreter.hpp"
+#include "model/language/interpreter.hpp"
 
 #include <algorithm>
 
-#include "narrow_weights.hpp"
-#include "nearest.hpp"
-#include "stack.hpp"
+#include "model/weights/narrow_weights.hpp"
+#include "base/messages/nearest.hpp"
+#include "base/memory/stack.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

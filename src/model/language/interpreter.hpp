@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "language/visible_names.hpp"
-#include "module.hpp"
+#include "model/language/visible_names.hpp"
+#include "model/recording/module.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

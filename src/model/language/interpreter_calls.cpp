@@ -1,10 +1,10 @@
 // Calls in expressions: calls of modules, of the model's functions, and of ops.
 #include <algorithm>
 
-#include "caret.hpp"
-#include "contains.hpp"
-#include "joined.hpp"
-#include "language/interpreter.hpp"
+#include "base/messages/caret.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "model/language/interpreter.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

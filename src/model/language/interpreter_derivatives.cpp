@@ -1,8 +1,8 @@
 // The functions grad, jvp, hvp, jacobian and hessian, and vmap(module, x, …), which applies a module to each example.
 #include <algorithm>
 
-#include "language/interpreter.hpp"
-#include "nearest.hpp"
+#include "model/language/interpreter.hpp"
+#include "base/messages/nearest.hpp"
 #include "xtape/derivatives.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/vmap.hpp"

@@ -1,6 +1,6 @@
 // is_named(names) tells whether the module that calls it has one of these names.
-#include "language/interpreter.hpp"
-#include "nearest.hpp"
+#include "model/language/interpreter.hpp"
+#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

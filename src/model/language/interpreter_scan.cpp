@@ -1,5 +1,5 @@
 // scan(cell, x, …, init=…): applies a module step by step along an axis.
-#include "language/interpreter.hpp"
+#include "model/language/interpreter.hpp"
 #include "xtape/scan.hpp"
 
 namespace xtape::model {

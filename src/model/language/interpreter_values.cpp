@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "language/interpreter.hpp"
+#include "model/language/interpreter.hpp"
 
 namespace xtape::model {
 

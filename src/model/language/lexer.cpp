@@ -1,4 +1,4 @@
-#include "language/lexer.hpp"
+#include "model/language/lexer.hpp"
 
 #include <cctype>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "language/location.hpp"
+#include "model/language/location.hpp"
 
 namespace xtape::model {
 

@@ -1,6 +1,6 @@
-#include "language/location.hpp"
+#include "model/language/location.hpp"
 
-#include "caret.hpp"
+#include "base/messages/caret.hpp"
 
 namespace xtape::model {
 

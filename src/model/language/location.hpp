@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "json_text.hpp"
+#include "base/json/json_text.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::model {

@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
-#include "contains.hpp"
-#include "language/lexer.hpp"
-#include "language/syntax.hpp"
-#include "stack.hpp"
+#include "base/messages/contains.hpp"
+#include "model/language/lexer.hpp"
+#include "model/language/syntax.hpp"
+#include "base/memory/stack.hpp"
 
 namespace xtape::model {
 

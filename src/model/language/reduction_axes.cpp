@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "contains.hpp"
-#include "joined.hpp"
-#include "language/interpreter.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "model/language/interpreter.hpp"
 
 namespace xtape::model {
 

@@ -1,5 +1,5 @@
 // Writes expressions as source text.
-#include "language/syntax.hpp"
+#include "model/language/syntax.hpp"
 
 namespace xtape::model {
 

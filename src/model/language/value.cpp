@@ -1,9 +1,9 @@
-#include "language/value.hpp"
+#include "model/language/value.hpp"
 
 #include <algorithm>
 
-#include "language/interpreter.hpp"
-#include "module.hpp"
+#include "model/language/interpreter.hpp"
+#include "model/recording/module.hpp"
 #include "xtape/model.hpp"
 
 namespace xtape::model {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "contains.hpp"
-#include "division.hpp"
-#include "language/value.hpp"
+#include "base/messages/contains.hpp"
+#include "kernels/elements/division.hpp"
+#include "model/language/value.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

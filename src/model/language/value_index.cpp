@@ -1,7 +1,7 @@
 // x[...]: records a slice, then drops and adds axes.
 #include <algorithm>
 
-#include "language/value.hpp"
+#include "model/language/value.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::model {

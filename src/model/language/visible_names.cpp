@@ -1,11 +1,11 @@
-#include "language/visible_names.hpp"
+#include "model/language/visible_names.hpp"
 
 #include <algorithm>
 
-#include "contains.hpp"
-#include "joined.hpp"
-#include "language/value.hpp"
-#include "nearest.hpp"
+#include "base/messages/contains.hpp"
+#include "base/messages/joined.hpp"
+#include "model/language/value.hpp"
+#include "base/messages/nearest.hpp"
 
 namespace xtape::model {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "definition.hpp"
+#include "model/definition/definition.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape::model {

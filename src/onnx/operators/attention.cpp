@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {

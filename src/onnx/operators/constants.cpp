@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {

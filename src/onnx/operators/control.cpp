@@ -1,7 +1,7 @@
 // Operators with graphs inside.
 #include <algorithm>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/scan.hpp"
 

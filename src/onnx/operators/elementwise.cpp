@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/activations.hpp"
 

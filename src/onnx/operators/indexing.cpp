@@ -1,6 +1,6 @@
 // Operators with indices, and losses over classes.
-#include "operators.hpp"
-#include "visit.hpp"
+#include "onnx/operators.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/losses.hpp"
 

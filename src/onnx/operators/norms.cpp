@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "operators.hpp"
-#include "operators/spatial.hpp"
+#include "onnx/operators.hpp"
+#include "onnx/operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 #include "xtape/ops/reductions.hpp"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "ceiling.hpp"
-#include "operators.hpp"
-#include "operators/spatial.hpp"
+#include "base/memory/ceiling.hpp"
+#include "onnx/operators.hpp"
+#include "onnx/operators/spatial.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 #include "xtape/ops/elementwise.hpp"

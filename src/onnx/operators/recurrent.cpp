@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/activations.hpp"
 #include "xtape/scan.hpp"

@@ -1,7 +1,7 @@
 #include "xtape/ops/reductions.hpp"
 
-#include "operators.hpp"
-#include "scatter.hpp"
+#include "onnx/operators.hpp"
+#include "ops/indexing/scatter.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 
 namespace xtape::onnx {

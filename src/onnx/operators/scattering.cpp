@@ -1,5 +1,5 @@
 // Operators with indices of several axes, scattering, and the largest elements.
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 #include "xtape/ops/order.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "operators.hpp"
+#include "onnx/operators.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/indexing.hpp"
 

@@ -1,9 +1,9 @@
-#include "spatial.hpp"
+#include "onnx/operators/spatial.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "ceiling.hpp"
+#include "base/memory/ceiling.hpp"
 #include "xtape/ops.hpp"
 #include "xtape/ops/convolution.hpp"
 

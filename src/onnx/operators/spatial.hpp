@@ -1,7 +1,7 @@
 /// The common attributes of convolutions and pools over spatial axes.
 #pragma once
 
-#include "node_call.hpp"
+#include "onnx/node_call.hpp"
 
 namespace xtape::onnx {
 

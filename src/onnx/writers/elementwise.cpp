@@ -4,7 +4,7 @@
 #include <iterator>
 #include <limits>
 
-#include "expression.hpp"
+#include "onnx/expression.hpp"
 
 namespace xtape::onnx {
 
@@ -58,7 +58,7 @@ Expression truncated_remainder(const Expression& a, const Expression& b) {
   return a.with("Mod", {b.name}, {{"fmod", 1}});
 }
 
-/// The formulas of floats are those of the kernel (src/kernels/division.hpp).
+/// The formulas of floats are those of the kernel (src/kernels/elements/division.hpp).
 Names floor_divide(const WriteCall& call) {
   const Expression a = operand(call, 0), b = operand(call, 1);
   if (!is_floating(a.dtype)) {

@@ -1,5 +1,5 @@
 // Indices.
-#include "expression.hpp"
+#include "onnx/expression.hpp"
 
 namespace xtape::onnx {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
-#include "contains.hpp"
-#include "convolution_geometry.hpp"
-#include "equation.hpp"
-#include "writing.hpp"
+#include "base/messages/contains.hpp"
+#include "ops/convolution/convolution_geometry.hpp"
+#include "ops/linear_algebra/equation.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

@@ -1,7 +1,7 @@
 // Reductions, running sums and sorting.
 #include <limits>
 
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 
 namespace xtape::onnx {
 

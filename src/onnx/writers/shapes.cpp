@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "writing.hpp"
+#include "onnx/writing.hpp"
 #include "xtape/index.hpp"
 
 namespace xtape::onnx {

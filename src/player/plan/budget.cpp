@@ -1,10 +1,10 @@
-#include "plan/budget.hpp"
+#include "player/plan/budget.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "plan/memory.hpp"
-#include "plan/shortage.hpp"
+#include "player/plan/memory.hpp"
+#include "player/plan/shortage.hpp"
 
 namespace xtape {
 

@@ -1,8 +1,8 @@
 /// Memory budgets of plans. To need less memory, a plan discards values and runs steps again.
 #pragma once
 
-#include "plan/plan.hpp"
-#include "plan/recompute.hpp"
+#include "player/plan/plan.hpp"
+#include "player/plan/recompute.hpp"
 
 namespace xtape {
 

@@ -1,4 +1,4 @@
-#include "plan/cost.hpp"
+#include "player/plan/cost.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "plan/kernel_table.hpp"
+#include "player/plan/kernel_table.hpp"
 
 #include <algorithm>
 
-#include "compare.hpp"
-#include "graph.hpp"
-#include "mix.hpp"
+#include "tape/compare.hpp"
+#include "tape/graph.hpp"
+#include "base/arrays/mix.hpp"
 #include "xtape/op/op.hpp"
 #include "xtape/op/terms.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "plan/cost.hpp"
+#include "player/plan/cost.hpp"
 #include "xtape/op/lowering.hpp"
 
 namespace xtape {

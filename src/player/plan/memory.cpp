@@ -1,4 +1,4 @@
-#include "plan/memory.hpp"
+#include "player/plan/memory.hpp"
 
 #include <malloc.h>
 #include <sys/mman.h>
@@ -14,8 +14,8 @@
 #include <numeric>
 #include <set>
 
-#include "ceiling.hpp"
-#include "plan/recompute.hpp"
+#include "base/memory/ceiling.hpp"
+#include "player/plan/recompute.hpp"
 
 namespace xtape {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "process_memory.hpp"
+#include "base/memory/process_memory.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {

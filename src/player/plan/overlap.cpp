@@ -1,4 +1,4 @@
-#include "plan/overlap.hpp"
+#include "player/plan/overlap.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 namespace xtape {
 

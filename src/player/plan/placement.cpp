@@ -1,8 +1,8 @@
-#include "plan/placement.hpp"
+#include "player/plan/placement.hpp"
 
 #include <algorithm>
 
-#include "passes/passes.hpp"
+#include "player/program/passes.hpp"
 
 namespace xtape {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 namespace xtape {
 

@@ -1,18 +1,18 @@
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 
-#include "kernels.hpp"
-#include "loop_kernel.hpp"
-#include "passes/passes.hpp"
-#include "plan/budget.hpp"
-#include "plan/kernel_table.hpp"
-#include "plan/memory.hpp"
-#include "plan/placement.hpp"
-#include "plan/shortage.hpp"
-#include "ready.hpp"
+#include "kernels/table/kernels.hpp"
+#include "kernels/table/loop_kernel.hpp"
+#include "player/program/passes.hpp"
+#include "player/plan/budget.hpp"
+#include "player/plan/kernel_table.hpp"
+#include "player/plan/memory.hpp"
+#include "player/plan/placement.hpp"
+#include "player/plan/shortage.hpp"
+#include "player/run/ready.hpp"
 
 namespace xtape {
 

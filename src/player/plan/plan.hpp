@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "passes/program.hpp"
-#include "plan/cost.hpp"
+#include "player/program/program.hpp"
+#include "player/plan/cost.hpp"
 
 namespace xtape {
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "plan/schedule.hpp"
+#include "player/plan/schedule.hpp"
 
 namespace xtape {
 

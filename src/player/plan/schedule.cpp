@@ -1,9 +1,9 @@
-#include "plan/schedule.hpp"
+#include "player/plan/schedule.hpp"
 
 #include <algorithm>
 
-#include "plan/placement.hpp"
-#include "scratch.hpp"
+#include "player/plan/placement.hpp"
+#include "kernels/table/scratch.hpp"
 
 namespace xtape {
 

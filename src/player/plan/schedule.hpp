@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 namespace xtape {
 

@@ -1,6 +1,6 @@
-#include "plan/shortage.hpp"
+#include "player/plan/shortage.hpp"
 
-#include "plan/memory.hpp"
+#include "player/plan/memory.hpp"
 
 namespace xtape {
 

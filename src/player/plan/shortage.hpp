@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 namespace xtape {
 

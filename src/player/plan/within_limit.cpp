@@ -1,10 +1,10 @@
-#include "plan/within_limit.hpp"
+#include "player/plan/within_limit.hpp"
 
 #include <algorithm>
 #include <optional>
 
-#include "passes/passes.hpp"
-#include "plan/budget.hpp"
+#include "player/program/passes.hpp"
+#include "player/plan/budget.hpp"
 
 namespace xtape {
 

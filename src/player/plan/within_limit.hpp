@@ -1,7 +1,7 @@
 /// Plans of tapes whose scans may compute values again to keep to a memory limit.
 #pragma once
 
-#include "plan/plan.hpp"
+#include "player/plan/plan.hpp"
 
 namespace xtape {
 

@@ -1,10 +1,10 @@
-#include "sparse/colouring.hpp"
+#include "player/sparse/colouring.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
 
-#include "process_memory.hpp"
+#include "base/memory/process_memory.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -1,11 +1,11 @@
-#include "sparse/dependence.hpp"
+#include "player/sparse/dependence.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <map>
 
-#include "call_expansion.hpp"
-#include "enclosed.hpp"
+#include "ops/recording/call_expansion.hpp"
+#include "ops/recording/enclosed.hpp"
 #include "xtape/player.hpp"
 
 namespace xtape {

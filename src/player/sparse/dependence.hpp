@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph.hpp"
-#include "sparse/index_sets.hpp"
+#include "tape/graph.hpp"
+#include "player/sparse/index_sets.hpp"
 #include "xtape/op/op.hpp"
 
 namespace xtape {

@@ -1,8 +1,8 @@
 // The rules that play a call on the indices of elements instead of the elements.
 #include <array>
 
-#include "contains.hpp"
-#include "sparse/dependence.hpp"
+#include "base/messages/contains.hpp"
+#include "player/sparse/dependence.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/player.hpp"
 

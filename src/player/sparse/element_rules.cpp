@@ -1,10 +1,10 @@
 // The rules for elementwise ops, products, running sums, and calls about which nothing is known.
 #include <algorithm>
 
-#include "contains.hpp"
-#include "equation.hpp"
-#include "sparse/dependence.hpp"
-#include "visit.hpp"
+#include "base/messages/contains.hpp"
+#include "ops/linear_algebra/equation.hpp"
+#include "player/sparse/dependence.hpp"
+#include "base/arrays/visit.hpp"
 
 namespace xtape {
 

@@ -1,11 +1,11 @@
-#include "sparse/index_sets.hpp"
+#include "player/sparse/index_sets.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <string>
 
-#include "mix.hpp"
+#include "base/arrays/mix.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "calls.hpp"
-#include "chunks.hpp"
-#include "sparse/colouring.hpp"
-#include "sparse/dependence.hpp"
-#include "visit.hpp"
+#include "tape/calls.hpp"
+#include "grad/chunks.hpp"
+#include "player/sparse/colouring.hpp"
+#include "player/sparse/dependence.hpp"
+#include "base/arrays/visit.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

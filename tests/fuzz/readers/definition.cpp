@@ -1,5 +1,5 @@
 // A definition: reads it, records its functions and prints the tape.
-#include "definition.hpp"
+#include "model/definition/definition.hpp"
 
 #include <sstream>
 

@@ -1,7 +1,7 @@
 // A line of the expression language.
 #include <cstring>
 
-#include "language/syntax.hpp"
+#include "model/language/syntax.hpp"
 #include "target.hpp"
 
 namespace xtape::fuzz {

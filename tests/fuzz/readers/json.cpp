@@ -1,7 +1,7 @@
 // JSON text, as in all files.
 #include <nlohmann/json.hpp>
 
-#include "json_text.hpp"
+#include "base/json/json_text.hpp"
 #include "target.hpp"
 #include "xtape/xtensor.hpp"
 

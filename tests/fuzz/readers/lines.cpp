@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "fields.hpp"
+#include "data/tables/fields.hpp"
 #include "target.hpp"
 #include "xtape/csv.hpp"
 #include "xtape/text.hpp"

@@ -1,5 +1,5 @@
 // ZIP archives of NumPy.
-#include "npz.hpp"
+#include "data/arrays/npz.hpp"
 
 #include "target.hpp"
 

@@ -1,6 +1,6 @@
 // Saved tapes: tape.json, then arrays.safetensors.
 #include "../small_plays.hpp"
-#include "tape_json.hpp"
+#include "tape/tape_json.hpp"
 #include "target.hpp"
 
 namespace xtape::fuzz {

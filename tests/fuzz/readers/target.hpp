@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "characters.hpp"
+#include "base/messages/characters.hpp"
 #include "xtape/error.hpp"
 
 namespace xtape::fuzz {

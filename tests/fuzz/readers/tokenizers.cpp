@@ -1,6 +1,6 @@
 // Saved tokenizers, and the tokens that they give for a text.
 #include "target.hpp"
-#include "utf8.hpp"
+#include "data/tokenizers/utf8.hpp"
 #include "xtape/text.hpp"
 
 namespace xtape::fuzz {

@@ -1,9 +1,9 @@
 // UTF-8 in pieces and as a whole; the functions on characters and words.
-#include "utf8.hpp"
+#include "data/tokenizers/utf8.hpp"
 
 #include "target.hpp"
-#include "words.hpp"
-#include "words_13a.hpp"
+#include "data/tokenizers/words.hpp"
+#include "data/texts/words_13a.hpp"
 
 namespace xtape::fuzz {
 

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "byte_symbols.hpp"
-#include "word_pattern.hpp"
+#include "data/tokenizers/byte_symbols.hpp"
+#include "data/tokenizers/word_pattern.hpp"
 #include "target.hpp"
 #include "xtape/text.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "../small_plays.hpp"
 #include "drawer.hpp"
-#include "tape_json.hpp"
+#include "tape/tape_json.hpp"
 
 using namespace xtape;
 using namespace xtape::fuzz;

@@ -5,7 +5,7 @@
 
 #include "oracles.hpp"
 #include "same_bits.hpp"
-#include "tape_json.hpp"
+#include "tape/tape_json.hpp"
 #include "xtape/grad.hpp"
 #include "xtape/ops.hpp"
 

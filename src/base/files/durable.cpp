@@ -1,0 +1,203 @@
+#include "base/files/durable.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "base/messages/contains.hpp"
+#include "base/files/files.hpp"
+#include "base/memory/process_memory.hpp"
+
+namespace xtape {
+
+namespace fs = std::filesystem;
+
+namespace {
+[[noreturn]] void fail(const std::string& what, const std::string& path) {
+  if (errno == ENOMEM) throw OutOfMemory("out of memory: cannot " + what + " '" + path + "', and " + memory_left_text());
+  throw FileError("cannot " + what + " '" + path + "': " + std::strerror(errno));
+}
+
+/// Returns the mode that stat gives for `path`, or 0 if nothing exists there. Throws FileError if stat fails for
+/// another reason.
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) == 0) return status.st_mode;
+  if (errno != ENOENT && errno != ENOTDIR) fail("access", path);
+  return 0;
+}
+}  // namespace
+
+bool path_exists(const std::string& path) {
+  return mode_of(path) != 0;
+}
+bool is_folder(const std::string& path) {
+  return S_ISDIR(mode_of(path));
+}
+bool is_plain_file(const std::string& path) {
+  return S_ISREG(mode_of(path));
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  try {
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  } catch (const fs::filesystem_error& error) {
+    errno = error.code().value();
+    fail("list", folder);
+  }
+  return names;
+}
+
+std::string other_name_in(const std::string& folder, const std::vector<std::string>& known) {
+  for (const std::string& name : names_in(folder))
+    if (!contains(known, name)) return name;
+  return "";
+}
+
+void make_folders(const std::string& folder) {
+  if (path_exists(folder)) return;  // if it is not a folder, its first use fails
+  const std::string above = folder_of(folder);
+  if (above != folder) make_folders(above);
+  make_folder(folder);
+}
+
+void make_folder(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) fail("make", folder);
+  flush_folder(folder_of(folder));
+}
+
+std::string try_to_remove(const std::string& path) {
+  std::error_code failed;
+  fs::remove_all(path, failed);
+  return failed ? failed.message() : "";
+}
+
+std::string try_to_rename(const std::string& from, const std::string& to) {
+  return std::rename(from.c_str(), to.c_str()) == 0 ? "" : std::strerror(errno);
+}
+
+void remove_if_possible(const std::string& path) noexcept {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+void flush_folder(const std::string& folder) {
+  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0 && errno == EACCES) return;  // a folder that can be written but not read cannot be flushed
+  if (file < 0) fail("open", folder);
+  // Some file systems cannot flush a folder and return EINVAL.
+  const bool failed = fsync(file) != 0 && errno != EINVAL;
+  const int reason = errno;
+  close(file);
+  errno = reason;
+  if (failed) fail("flush", folder);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t last = path.find_last_not_of('/');
+  const std::size_t slash = last == std::string::npos ? last : path.rfind('/', last);
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void rename_path(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) fail("rename '" + from + "' to", to);
+  flush_folder(folder_of(to));
+}
+
+namespace {
+/// Renames folder `from` to `to`. An existing `to` is replaced and then removed.
+void put_in_place(const std::string& from, const std::string& to) {
+  if (path_exists(to)) {
+    // A plain rename cannot replace a directory that is not empty. The exchange is also atomic.
+    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
+      flush_folder(folder_of(to));
+      remove_if_possible(from);
+      return;
+    }
+    if (errno != EINVAL && errno != ENOSYS) fail("replace", to);
+    // The file system does not support the exchange. If the process ends between the two renames, `to` does not exist.
+    const std::string before = to + ".replaced" + unfinished;
+    remove_if_possible(before);
+    rename_path(to, before);
+    try {
+      rename_path(from, to);
+    } catch (const FileError&) {
+      if (!path_exists(to)) rename_path(before, to);
+      throw;
+    }
+    return;
+  }
+  rename_path(from, to);
+}
+}  // namespace
+
+bool is_unfinished(const std::string& name) {
+  const std::string mark = unfinished;
+  const std::size_t at = name.rfind(mark);
+  if (at == std::string::npos) return false;
+  const std::string rest = name.substr(at + mark.size());
+  return rest.empty() ||
+         (rest.size() > 1 && rest[0] == '-' && rest.find_first_not_of("0123456789", 1) == std::string::npos);
+}
+
+void write_folder(const std::string& path, const std::function<void(const std::string& beside)>& write) {
+  const std::string to = link_target(path.substr(0, path.find_last_not_of('/') + 1));  // "runs/t/" becomes "runs/t"
+  const std::string beside = to + unfinished;
+  remove_if_possible(beside);
+  try {
+    make_folder(beside);
+    write(beside);
+    put_in_place(beside, to);
+  } catch (...) {
+    remove_if_possible(beside);  // frees its space, because the disk may be full
+    throw;
+  }
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  ReplacedFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+AppendedFile::AppendedFile(std::string path) : path_(std::move(path)) {
+  file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0) fail(std::strerror(errno));
+}
+
+AppendedFile::~AppendedFile() {
+  close(file_);
+}
+
+void AppendedFile::fail(const std::string& reason) const {
+  throw FileError("cannot write '" + path_ + "': " + reason);
+}
+
+void AppendedFile::write(const std::string& bytes) {
+  struct stat before {};
+  if (fstat(file_, &before) != 0) fail(std::strerror(errno));
+  if (before.st_nlink == 0) fail("it has been deleted meanwhile");
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t count = ::write(file_, bytes.data() + done, bytes.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const std::string reason = std::strerror(errno);
+      // If this fails too, a partial line remains. The next user of the file must remove it.
+      [[maybe_unused]] const int failed = ftruncate(file_, before.st_size);
+      fail(reason);
+    }
+    done += static_cast<std::size_t>(count);
+  }
+}
+
+void AppendedFile::flush() {
+  if (fsync(file_) != 0) fail(std::strerror(errno));
+}
+
+}  // namespace xtape

@@ -1,0 +1,165 @@
+// The gate of a team is one word. It says whether there is work and how many helpers take part.
+//
+// OpenMP's regions wait at their end for every thread of the team. On a busy machine, the system may run one of these
+// threads milliseconds late, when the others have already done all the work. Here the caller closes the gate when no
+// work is left, and waits only for helpers that have entered.
+#include "base/threads/team.hpp"
+
+#include <omp.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace xtape {
+
+namespace {
+// The bits of the gate: 15 for the number of helpers inside, one for whether the gate is open, 16 for the number of the
+// call. A helper that misses 65,535 calls may mistake the next call for the last call that it saw, and miss this call,
+// too.
+constexpr std::uint32_t is_open = 1U << 15, one_call = 1U << 16;
+std::uint32_t inside(std::uint32_t gate) {
+  return gate & (is_open - 1);
+}
+std::uint32_t call_of(std::uint32_t gate) {
+  return gate / one_call;
+}
+
+/// The time that a thread spins before it sleeps. With a shorter time, the next call of the same play must wake the
+/// thread, which takes about 10 µs. With a longer time, the thread takes the core from a thread that has work.
+constexpr std::chrono::microseconds awake{100};
+
+/// Tells the processor that the thread spins.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Waits until ready(value of `word`) is true, and returns the value.
+template <class Ready>
+std::uint32_t wait_until(const std::atomic<std::uint32_t>& word, const Ready& ready) {
+  const auto end = std::chrono::steady_clock::now() + awake;
+  std::uint32_t value = word.load(std::memory_order_acquire);
+  do {
+    for (int i = 0; i < 16 && !ready(value); ++i, value = word.load(std::memory_order_acquire)) relax();
+  } while (!ready(value) && std::chrono::steady_clock::now() < end);
+  for (; !ready(value); value = word.load(std::memory_order_acquire)) word.wait(value);
+  return value;
+}
+
+std::atomic<int> forks{0};           // number of forks of this process and its ancestors
+thread_local bool is_alone = false;  // true in a member, in a helper, and after the end of the team
+
+class Team {
+ public:
+  Team() {
+    static const int once = pthread_atfork(nullptr, nullptr, [] { ++forks; });
+    static_cast<void>(once);
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  ~Team() {
+    if (is_of_parent()) forget();
+    ends_ = true;  // set before the gate changes; the change wakes all helpers
+    announce();
+    for (std::thread& helper : helpers_) helper.join();
+  }
+
+  void run(int threads, const void* context, void (*member)(const void* context, int worker)) {
+    if (is_of_parent()) forget();
+    start(threads - 1);
+    context_ = context;
+    member_ = member;
+    threads_ = threads;
+    finished_.store(0, std::memory_order_relaxed);
+    announce();
+    member(context, 0);
+    if (inside(gate_.fetch_and(~is_open)) == 0) return;
+    wait_until(finished_, [](std::uint32_t finished) { return finished != 0; });
+  }
+
+ private:
+  /// Returns whether the helpers are threads of the parent process, which forked this process.
+  bool is_of_parent() const { return forks_ != forks.load(std::memory_order_relaxed); }
+  void forget() {
+    // never destroyed, because threads that do not exist in this process can be neither joined nor detached
+    new std::vector<std::thread>(std::move(helpers_));
+    forks_ = forks;
+    gate_ = 0;
+  }
+
+  /// Starts helpers until there are `count` of them. If memory runs out, there are fewer helpers, or helpers that end
+  /// at once and never take part in a call.
+  void start(int count) {
+    try {
+      while (static_cast<int>(helpers_.size()) < count)
+        helpers_.emplace_back([this, worker = static_cast<int>(helpers_.size()) + 1, seen = call_of(gate_)] {
+          is_alone = true;
+          void* volatile room = std::malloc(1 << 12);  // volatile: the compiler must not leave the calls out
+          if (room == nullptr) return;  // the OpenMP library would end the process if it got no memory
+          std::free(room);
+          omp_set_num_threads(1);  // limits the BLAS calls of this thread to one thread
+          help(worker, seen);
+        });
+    } catch (const std::exception&) {
+    }
+  }
+
+  /// Opens the gate for the next call.
+  void announce() {
+    gate_ = ((call_of(gate_.load(std::memory_order_relaxed)) + 1) * one_call) | is_open;
+    gate_.notify_all();
+  }
+
+  void help(int worker, std::uint32_t seen) {
+    for (;;) {
+      std::uint32_t gate = wait_until(gate_, [&](std::uint32_t now) { return call_of(now) != seen || ends_; });
+      if (ends_) return;
+      bool entered = false;
+      while ((gate & is_open) != 0 && !(entered = gate_.compare_exchange_weak(gate, gate + 1))) {
+      }
+      seen = call_of(gate);
+      if (!entered) continue;
+      if (worker < threads_) member_(context_, worker);
+      const std::uint32_t before = gate_.fetch_sub(1);
+      if (inside(before) == 1 && (before & is_open) == 0) {
+        finished_ = 1;
+        finished_.notify_one();
+      }
+    }
+  }
+
+  alignas(64) std::atomic<std::uint32_t> gate_{0};
+  alignas(64) std::atomic<std::uint32_t> finished_{0};  // whether the last helper has left the closed gate
+  alignas(64) const void* context_ = nullptr;
+  void (*member_)(const void* context, int worker) = nullptr;
+  int threads_ = 0;
+  std::atomic<bool> ends_{false};
+  int forks_ = forks;
+  std::vector<std::thread> helpers_;
+};
+
+struct TeamOfThread {
+  Team team = {};
+  ~TeamOfThread() { is_alone = true; }
+};
+}  // namespace
+
+void run_team(int threads, const void* context, void (*member)(const void* context, int worker)) {
+  if (threads <= 1 || is_alone) return member(context, 0);
+  thread_local TeamOfThread of_thread;
+  is_alone = true;
+  of_thread.team.run(threads, context, member);
+  is_alone = false;
+}
+
+}  // namespace xtape

@@ -1,0 +1,197 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "data/texts/each_line.hpp"
+#include "data/texts/input_watch.hpp"
+#include "base/memory/process_memory.hpp"
+#include "data/tokenizers/utf8.hpp"
+#include "xtape/error.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape {
+
+namespace {
+
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw FileError("cannot read " + path + ": " + reason);
+}
+
+/// Throws FileError if the remaining memory is too small for `bytes` bytes. `what` is their purpose.
+void require_memory(const std::string& path, const std::string& what, std::size_t bytes) {
+  try {
+    require_memory_left(bytes, what);
+  } catch (const Error& error) {
+    fail(path, error.what());
+  }
+}
+
+/// The text of a file while it is being read. Checks the lengths of lines and the memory before it accepts more text.
+class Incoming {
+ public:
+  Incoming(const std::string& path, const ReadOptions& options) : path_(path), options_(options), watch_(path) {
+    if (options.max_line < 0) throw Error("max_line must not be negative, got " + std::to_string(options.max_line));
+  }
+
+  /// Reserves this number of bytes in total.
+  void expect(std::size_t bytes) {
+    if (bytes <= text_.capacity()) return;
+    require_memory(path_, "its text", bytes);
+    text_.reserve(bytes);
+  }
+
+  void add(const char* bytes, std::size_t count) {
+    watch_.add(count);
+    if (options_.max_line > 0) check_lines(bytes, count);
+    if (text_.size() + count > text_.capacity()) expect(std::max(text_.size() + count, 2 * text_.capacity()));
+    text_.append(bytes, count);
+  }
+
+  std::size_t size() const { return text_.size(); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  void check_lines(const char* bytes, std::size_t count) {
+    const char* const end = bytes + count;
+    for (const char* at = bytes; at < end;) {
+      const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+      in_line_ += (newline != nullptr ? newline : end) - at;
+      if (in_line_ > options_.max_line)
+        fail(path_, "line " + std::to_string(line_) + " has " + std::to_string(in_line_) + " bytes" +
+                        (newline != nullptr ? "" : " or more") + ", and max_line allows " +
+                        std::to_string(options_.max_line) + " (0: any number)");
+      if (newline == nullptr) return;
+      at = newline + 1;
+      in_line_ = 0;
+      ++line_;
+    }
+  }
+
+  const std::string& path_;
+  const ReadOptions& options_;
+  InputWatch watch_;
+  std::string text_;
+  std::int64_t line_ = 1, in_line_ = 0;
+};
+
+constexpr std::size_t piece_bytes = std::size_t{1} << 17;
+
+/// A compressed file that unpacks to more than 200 times its size is rejected, because a file of a few kilobytes could
+/// otherwise fill the memory. Up to 64 MiB of text are always accepted.
+constexpr std::size_t most_unpacked_times = 200;
+constexpr std::size_t unpacked_in_any_case = std::size_t{64} << 20;
+
+constexpr std::string_view gzip_mark = "\x1F\x8B";
+
+/// Unpacks a file that is compressed with gzip, piece by piece. The file may have several members, one after the other.
+class Gzip {
+ public:
+  explicit Gzip(const std::string& path) : path_(path), unpacked_(piece_bytes) {
+    constexpr int with_header = 15 + 16;
+    if (inflateInit2(&stream_, with_header) != Z_OK) throw std::bad_alloc();
+  }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() { inflateEnd(&stream_); }
+
+  void unpack(char* packed, std::size_t count, Incoming& text) {
+    packed_ += count;
+    stream_.next_in = reinterpret_cast<Bytef*>(packed);
+    stream_.avail_in = static_cast<uInt>(count);
+    while (stream_.avail_in > 0) {
+      if (ended_ && *stream_.next_in != static_cast<Bytef>(gzip_mark[0])) return;  // padding after the last member
+      if (std::exchange(ended_, false)) inflateReset(&stream_);
+      do {
+        stream_.next_out = reinterpret_cast<Bytef*>(unpacked_.data());
+        stream_.avail_out = static_cast<uInt>(unpacked_.size());
+        const int state = inflate(&stream_, Z_NO_FLUSH);
+        if (state == Z_MEM_ERROR) throw std::bad_alloc();
+        if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR)
+          fail(path_,
+               std::string("the compressed file is damaged (") + (stream_.msg ? stream_.msg : "no reason") + ")");
+        ended_ = state == Z_STREAM_END;
+        text.add(unpacked_.data(), unpacked_.size() - stream_.avail_out);
+        check_size(text.size());
+      } while (!ended_ && stream_.avail_out == 0);
+    }
+  }
+
+  void finish() const {
+    if (!ended_) fail(path_, "the compressed file is cut off");
+  }
+
+ private:
+  void check_size(std::size_t unpacked) const {
+    if (unpacked > unpacked_in_any_case && unpacked / most_unpacked_times > packed_)
+      fail(path_, "its first " + std::to_string(packed_) + " bytes unpack to " + std::to_string(unpacked) + ", over " +
+                      std::to_string(most_unpacked_times) + " times as much, too much for a text");
+  }
+
+  const std::string& path_;
+  std::vector<char> unpacked_;
+  z_stream stream_ = {};
+  std::size_t packed_ = 0;  // the number of bytes so far
+  bool ended_ = false;      // whether a member has just ended
+};
+
+struct File {
+  explicit File(const std::string& path) : number(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() {
+    if (number >= 0) close(number);
+  }
+  int number;
+};
+}  // namespace
+
+std::string read_text(const std::string& path, const ReadOptions& options) {
+  Incoming incoming(path, options);
+  const File file(path);
+  struct stat status {};
+  if (file.number < 0 || fstat(file.number, &status) != 0) fail(path, std::strerror(errno));
+  if (S_ISREG(status.st_mode)) incoming.expect(static_cast<std::size_t>(status.st_size));
+  std::vector<char> piece(piece_bytes);
+  std::size_t held = 0;  // the number of bytes in `piece`
+  std::optional<Gzip> gzip;
+  for (bool begun = false, ended = false; !ended;) {
+    const ssize_t count = read(file.number, piece.data() + held, piece.size() - held);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, std::strerror(errno));
+    held += static_cast<std::size_t>(count);
+    ended = count == 0;
+    if (!begun && !ended && held < gzip_mark.size()) continue;
+    if (!std::exchange(begun, true) && std::string_view(piece.data(), held).starts_with(gzip_mark)) gzip.emplace(path);
+    if (gzip)
+      gzip->unpack(piece.data(), held, incoming);
+    else
+      incoming.add(piece.data(), held);
+    held = 0;
+  }
+  if (gzip) gzip->finish();
+  if (!gzip && path.ends_with(".gz")) fail(path, "it is not compressed by gzip, as its name says");
+  std::string text = incoming.take();
+  drop_byte_order_mark(text, path);
+  return text;
+}
+
+std::vector<std::string> read_lines(const std::string& path, const ReadOptions& options) {
+  const std::string text = read_text(path, options);
+  const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  require_memory(path, "a copy of its lines", text.size() + count * sizeof(std::string));
+  std::vector<std::string> lines;
+  lines.reserve(count + 1);
+  for_each_line(text, [&](std::string line) { lines.push_back(std::move(line)); });
+  return lines;
+}
+
+}  // namespace xtape

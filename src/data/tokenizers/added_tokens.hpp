@@ -1,0 +1,38 @@
+/// Tokens that a folder adds to the vocabulary of its tokenizer. The tokenizer finds them in texts.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json/json_text.hpp"
+#include "data/tokenizers/normalizers.hpp"
+#include "data/tokenizers/trie.hpp"
+#include "xtape/tokenizers.hpp"
+
+namespace xtape {
+
+/// Finds the texts of tokens in a text. The leftmost match wins. If several matches begin there, the longest wins.
+class AddedTokens {
+ public:
+  void add(const std::string& text, const AddedToken& token);
+  /// Visits the parts of `text` in order: tokens as (part, token), and the text between them as (part, -1).
+  void cut(std::string_view text, const std::function<void(std::string_view, std::int32_t)>& visit) const;
+
+ private:
+  Trie trie_;
+  std::vector<AddedToken> tokens_;
+};
+
+/// Reads the entry of an added token, whose number is `token`.
+AddedToken read_added_token(const JsonNode& node, std::int32_t token);
+/// Returns the entry, with its number.
+Json json_of(const AddedToken& added);
+
+/// Throws Error if the token contradicts a vocabulary, which gives the number `known` (-1: none) to the text of the
+/// token, and the text `piece` ("": none) to its number. Throws Error if the token has no text, or its number is out of
+/// range.
+void check_added(const AddedToken& added, std::int32_t known, const std::string& piece);
+
+}  // namespace xtape

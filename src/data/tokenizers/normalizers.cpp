@@ -1,0 +1,139 @@
+#include "data/tokenizers/normalizers.hpp"
+
+#include <memory>
+
+#include "data/tokenizers/charsmap.hpp"
+#include "data/tokenizers/published_json.hpp"
+#include "data/tokenizers/unicode.hpp"
+#include "data/tokenizers/utf8.hpp"
+#include "xtape/error.hpp"
+
+namespace xtape {
+
+namespace {
+/// Applies `each` to every character of a text and returns the concatenated results. See Normalizer for `first`.
+template <class Each>
+std::string by_character(const std::string& text, bool& first, const Each& each) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    each(result, next_character(text, at));
+    first = first && !result.empty();
+  }
+  return result;
+}
+
+std::string without(const std::string& text, bool& first, bool (*removed)(char32_t)) {
+  return by_character(text, first, [&](std::string& result, char32_t character) {
+    if (!removed(character)) append_character(result, character);
+  });
+}
+
+std::string stripped(const std::string& text, bool& first, bool left, bool right) {
+  std::size_t begin = text.size(), end = 0;  // the range without white space at the ends
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t here = at;
+    if (is_white_space(next_character(text, at))) continue;
+    begin = std::min(begin, here);
+    end = at;
+  }
+  if (begin >= end) return left || right ? "" : text;
+  if (!left) begin = 0;
+  if (!right) end = text.size();
+  first = first && begin == 0;
+  return text.substr(begin, end - begin);
+}
+
+/// Removes control characters, and replaces each white-space character by a space.
+std::string cleaned(const std::string& text, bool& first) {
+  return by_character(text, first, [](std::string& result, char32_t c) {
+    const bool line = c == '\t' || c == '\n' || c == '\r';
+    if (c == 0 || c == replacement_character || (!line && is_other(c))) return;
+    append_character(result, is_white_space(c) ? U' ' : c);
+  });
+}
+
+/// Returns whether the character is in one of the blocks that BERT treats as Chinese characters.
+bool is_chinese(char32_t c) {
+  return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) ||
+         (c >= 0x2A700 && c <= 0x2B73F) || (c >= 0x2B740 && c <= 0x2B81F) || (c >= 0x2B920 && c <= 0x2CEAF) ||
+         (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
+std::string spaced_chinese(const std::string& text, bool& first) {
+  return by_character(text, first, [](std::string& result, char32_t character) {
+    const bool apart = is_chinese(character);
+    if (apart) result += ' ';
+    append_character(result, character);
+    if (apart) result += ' ';
+  });
+}
+
+std::string in_lower_case(const std::string& text, bool& first) {
+  return by_character(text, first, append_lower_case);
+}
+
+/// Replaces the matches of a pattern. A replacement stems from the last character of its match.
+std::string replaced(const std::string& text, bool& first, const WordPattern& pattern, const std::string& with) {
+  std::string result;
+  pattern.cut(text, [&](const Span& span) {
+    result += span.matched ? with : text.substr(span.begin, span.end - span.begin);
+    if (span.matched && span.begin == 0 && span.end > (with.empty() ? 0 : character_length(text, 0))) first = false;
+  });
+  return result;
+}
+
+void add_bert(std::vector<Normalizer>& all, const JsonNode& node) {
+  const bool lower = flag_of(node, "lowercase", true);
+  if (flag_of(node, "clean_text", true)) all.emplace_back(cleaned);
+  if (flag_of(node, "handle_chinese_chars", true)) all.emplace_back(spaced_chinese);
+  if (flag_of(node, "strip_accents", lower))
+    all.emplace_back([](const std::string& text, bool& first) {
+      return without(normal_form(text, {false, false}), first, is_nonspacing_mark);
+    });
+  if (lower) all.emplace_back(in_lower_case);
+}
+
+void add(std::vector<Normalizer>& all, const JsonNode& node) {
+  const std::string& type = node.at("type").text();
+  const auto form = [&](bool compatible, bool composed) {
+    all.emplace_back([=](const std::string& text, bool&) { return normal_form(text, {compatible, composed}); });
+  };
+  if (type == "NFC") return form(false, true);
+  if (type == "NFD") return form(false, false);
+  if (type == "NFKC") return form(true, true);
+  if (type == "NFKD") return form(true, false);
+  if (type == "Lowercase") return void(all.emplace_back(in_lower_case));
+  if (type == "StripAccents")
+    return void(all.emplace_back([](const std::string& text, bool& first) { return without(text, first, is_mark); }));
+  if (type == "BertNormalizer") return add_bert(all, node);
+  if (type == "Strip") {
+    const bool left = flag_of(node, "strip_left", true), right = flag_of(node, "strip_right", true);
+    all.emplace_back([=](const std::string& text, bool& first) { return stripped(text, first, left, right); });
+  } else if (type == "Replace") {
+    all.emplace_back([pattern = read_pattern(node.at("pattern")), with = node.at("content").text()](
+                         const std::string& text, bool& first) { return replaced(text, first, pattern, with); });
+  } else if (type == "Prepend") {
+    all.emplace_back([start = node.at("prepend").text()](const std::string& text, bool&) {
+      return text.empty() ? text : start + text;
+    });
+  } else if (type == "Precompiled") {
+    const JsonNode map = node.at("precompiled_charsmap");
+    if (map.is_null() || map.text().empty()) return;
+    const auto charsmap = at_node(map, [&] { return std::make_shared<const Charsmap>(map.text()); });
+    all.emplace_back([charsmap](const std::string& text, bool&) { return charsmap->applied(text); });
+  } else {
+    refuse_type(node, "the normalizer",
+                "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Precompiled, Prepend, Replace, Sequence, Strip, "
+                "StripAccents");
+  }
+}
+}  // namespace
+
+std::vector<Normalizer> read_normalizers(const JsonNode& node) {
+  std::vector<Normalizer> all;
+  for (const JsonNode& part : parts_of(node, "normalizers")) add(all, part);
+  return all;
+}
+
+}  // namespace xtape

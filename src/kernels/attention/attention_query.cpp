@@ -1,0 +1,157 @@
+#include "kernels/attention/attention_query.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "kernels/attention/attention_mask.hpp"
+#include "kernels/math/lanes.hpp"
+#include "kernels/elements/scalar.hpp"
+#include "kernels/table/scratch.hpp"
+#include "base/threads/threads.hpp"
+#include "kernels/math/vector_math.hpp"
+
+namespace xtape {
+
+namespace {
+constexpr std::int64_t worth_a_piece = 1 << 15;  // multiply-adds
+constexpr std::int64_t heads_ahead = 4;          // the prefetch distance in heads
+constexpr std::int64_t bytes_ahead = 1 << 14;    // the most bytes to prefetch per head
+
+template <class T>
+class QueryAttention {
+ public:
+  [[gnu::cold]] explicit QueryAttention(const AttentionPlan& plan)
+      : plan_(plan), grain_(std::max<std::int64_t>(1, worth_a_piece / (plan.keys * (plan.width + plan.value_width)))) {}
+
+  std::size_t scratch_bytes() const { return static_cast<std::size_t>(plan_.threads) * bytes_of_thread(); }
+
+  void run(const void* q, const T* k, const T* v, const bool* mask, T* y, std::byte* scratch) const {
+    const auto run_heads = [&](std::int64_t begin, std::int64_t end, std::int64_t worker) {
+      T* weights = reinterpret_cast<T*>(scratch + static_cast<std::size_t>(worker) * bytes_of_thread());
+      T* widened = weights + lanes_of_keys();
+      for (std::int64_t head = begin; head < end; ++head) {
+        const auto at = plan_.heads.offsets(head, plan_.heads.rank());
+        const bool* masked = mask + at[of_mask];
+        const std::int64_t keys = last_seen(masked, plan_.mask.column, plan_.keys);
+        prefetch(head + heads_ahead, keys, k, v);
+        score(query(q, at[of_q], widened), k + at[of_k], keys, weights);
+        const T total = weigh(masked, keys, weights);
+        add_values(weights, v + at[of_v], keys, total == 0 ? T{0} : 1 / total, y + at[of_y]);
+      }
+    };
+    parallel_pieces(plan_.threads, plan_.heads.count(), grain_, run_heads);
+  }
+
+ private:
+  enum Which : std::size_t { of_q, of_k, of_v, of_y, of_mask };  // indices into AttentionPlan::heads
+  using Batch = xsimd::batch<T>;
+  static constexpr std::int64_t lanes_each = Batch::size;
+  static constexpr std::int64_t line = 64 / sizeof(T);  // elements per cache line
+  using Row = typename Register<T, Batch::size>::type;
+
+  std::int64_t lanes_of_keys() const { return ceiling(plan_.keys, lanes_each) * lanes_each; }
+  std::size_t bytes_of_thread() const {
+    return whole_lines(static_cast<std::size_t>(lanes_of_keys() + plan_.width) * sizeof(T));
+  }
+
+  /// Returns the query at `offset`. If the query is stored as bfloat16, float16 or int8, its elements are converted to
+  /// T in `memory`.
+  const T* query(const void* q, std::int64_t offset, T* memory) const {
+    if (!plan_.narrow[of_q]) return static_cast<const T*>(q) + offset;
+    return with_narrow(*plan_.narrow[of_q], [&](auto number) {
+      const auto* narrow = static_cast<const decltype(number)*>(q) + offset;
+      for (std::int64_t i = 0; i < plan_.width; ++i) memory[i] = static_cast<T>(narrow[i]);
+      return memory;
+    });
+  }
+
+  /// Prefetches the first keys and values of a later head. The memory of other heads lies in between, so the processor
+  /// does not prefetch these keys and values by itself.
+  void prefetch(std::int64_t head, std::int64_t keys, const T* k, const T* v) const {
+    if (head >= plan_.heads.count()) return;
+    const auto at = plan_.heads.offsets(head, plan_.heads.rank());
+    const std::int64_t most = bytes_ahead / (static_cast<std::int64_t>(sizeof(T)) * (plan_.width + plan_.value_width));
+    for (std::int64_t j = 0; j < std::min(keys, most); ++j) {
+      for (std::int64_t i = 0; i < plan_.width; i += line) will_read(k + at[of_k] + j * plan_.k.row + i);
+      for (std::int64_t i = 0; i < plan_.value_width; i += line) will_read(v + at[of_v] + j * plan_.v.row + i);
+    }
+  }
+  static void will_read(const T* address) { __builtin_prefetch(address, 0, 3); }
+
+  /// Computes the dot products of the query with the keys. Each step computes as many dot products as a register has
+  /// lanes.
+  void score(const T* q, const T* k, std::int64_t keys, T* scores) const {
+    for (std::int64_t first = 0; first < keys; first += lanes_each) {
+      Row sums[Batch::size] = {};
+      for (std::int64_t j = 0; j < std::min(lanes_each, keys - first); ++j) {
+        Batch sum(T{0});
+        const T* key = k + (first + j) * plan_.k.row;
+        for_lanes<T>(plan_.width, [&](std::int64_t i, const auto& lanes) {
+          sum = xsimd::fma(lanes.load(q + i), lanes.load(key + i), sum);
+        });
+        sum.store_unaligned(reinterpret_cast<T*>(&sums[j]));
+      }
+      add_rows<T, Batch::size>(sums);
+      std::memcpy(scores + first, &sums[0], sizeof(Row));
+    }
+  }
+
+  /// Converts scores to exponentials, and returns their sum.
+  T weigh(const bool* masked, std::int64_t keys, T* weights) const {
+    constexpr T lowest = -std::numeric_limits<T>::infinity();
+    const std::int64_t end = ceiling(keys, lanes_each) * lanes_each;
+    const T scale = static_cast<T>(plan_.scale);
+    for (std::int64_t j = 0; j < keys; ++j) weights[j] = masked[j * plan_.mask.column] ? lowest : weights[j] * scale;
+    std::fill(weights + keys, weights + end, lowest);
+    const T largest = max_of_lanes(weights, end);
+    const Batch shift(largest == lowest ? T{0} : largest);
+    Batch total(T{0});
+    for (std::int64_t j = 0; j < end; j += lanes_each) {
+      const Batch weight = vector_math::clipped_exp(Batch::load_unaligned(weights + j) - shift);
+      weight.store_unaligned(weights + j);
+      total += weight;
+    }
+    return add_lanes(total);
+  }
+
+  void add_values(const T* weights, const T* v, std::int64_t keys, T factor, T* y) const {
+    for_lanes<T>(plan_.value_width, [&](std::int64_t i, const auto& lanes) {
+      Batch even(T{0}), odd(T{0});
+      const T* value = v + i;
+      std::int64_t j = 0;
+      for (; j + 2 <= keys; j += 2, value += 2 * plan_.v.row) {
+        even = xsimd::fma(Batch(weights[j]), lanes.load(value), even);
+        odd = xsimd::fma(Batch(weights[j + 1]), lanes.load(value + plan_.v.row), odd);
+      }
+      if (j < keys) even = xsimd::fma(Batch(weights[j]), lanes.load(value), even);
+      lanes.store(y + i, (even + odd) * Batch(factor));
+    });
+  }
+
+  AttentionPlan plan_;
+  std::int64_t grain_;
+};
+
+template <class T>
+Kernel made(const AttentionPlan& plan) {
+  const QueryAttention<T> attention(plan);
+  return {[attention, masked = plan.masked](const KernelArguments& arguments) {
+            attention.run(arguments.in[0], in<T>(arguments, 1), in<T>(arguments, 2), mask_of(arguments, 3, masked),
+                          out<T>(arguments, 0), static_cast<std::byte*>(arguments.scratch));
+          },
+          attention.scratch_bytes()};
+}
+}  // namespace
+
+bool query_attention_suits(const AttentionPlan& plan) {
+  const auto runs = [](const AttentionPlan::Matrix& matrix) { return matrix.column == 1; };
+  return !plan.narrow[1] && !plan.narrow[2] && plan.queries == 1 && plan.keys > 0 && plan.width > 0 && plan.rate == 0 &&
+         runs(plan.q) && runs(plan.k) && runs(plan.v) && runs(plan.y);
+}
+
+Kernel make_query_attention(const AttentionPlan& plan) {
+  return plan.dtype == Dtype::float64 ? made<double>(plan) : made<float>(plan);
+}
+
+}  // namespace xtape

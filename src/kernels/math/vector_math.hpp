@@ -1,0 +1,236 @@
+/// Vectorised loops over dense arrays, and transcendental functions for them.
+///
+/// The same instructions compute every element, also in the tail of a loop. The result therefore does not depend on how
+/// an array is split.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <xsimd/xsimd.hpp>
+
+#include "kernels/math/double_math.hpp"
+#include "kernels/math/gelu.hpp"
+
+namespace xtape::vector_math {
+
+/// The square root, correctly rounded. On NEON, xsimd only estimates the float32 square root.
+template <class T>
+xsimd::batch<T> square_root(const xsimd::batch<T>& x) {
+#ifdef __aarch64__
+  if constexpr (std::is_same_v<T, float>) return vsqrtq_f32(x);
+#endif
+  return xsimd::sqrt(x);
+}
+
+/// out = f(in...), one register at a time. `out` may be one of `in`.
+template <class T, std::size_t n, class F>
+void map_vectors(const std::array<const T*, n>& in, T* out, std::int64_t count, const F& f) {
+  using Batch = xsimd::batch<T>;
+  constexpr std::int64_t width = Batch::size;
+  const auto over_registers = [&f](const std::array<const T*, n>& from, T* to,
+                                   std::int64_t size) __attribute__((noinline)) {
+    [&]<std::size_t... each>(std::index_sequence<each...>) {
+      for (std::int64_t i = 0; i < size; i += width)
+        Batch(f(Batch::load_unaligned(from[each] + i)...)).store_unaligned(to + i);
+    }
+    (std::make_index_sequence<n>{});
+  };
+  const std::int64_t whole = count / width * width, rest = count - whole;
+  over_registers(in, out, whole);
+  if (rest == 0) return;
+  // The tail is also computed in full registers. They are padded with ones, because no function traps or is slow for 1.
+  std::array<std::array<T, Batch::size>, n> padded;
+  std::array<const T*, n> from;
+  for (std::size_t k = 0; k < n; ++k) {
+    padded[k].fill(T{1});
+    std::copy_n(in[k] + whole, rest, padded[k].data());
+    from[k] = padded[k].data();
+  }
+  std::array<T, Batch::size> result;
+  over_registers(from, result.data(), width);
+  std::copy_n(result.data(), rest, out + whole);
+}
+
+/// e^x, with two exceptions for float32: a subnormal result may be 0, and a result near the largest number may be
+/// infinity.
+template <class T>
+xsimd::batch<T> clipped_exp(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::exp(x);
+  else
+    return xsimd::exp(x);
+}
+
+template <class T>
+xsimd::batch<T> sin(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::sin(x);
+  else
+    return xsimd::sin(x);
+}
+
+template <class T>
+xsimd::batch<T> cos(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::cos(x);
+  else
+    return xsimd::cos(x);
+}
+
+template <class T>
+xsimd::batch<T> tanh(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::tanh(x);
+  else
+    return xsimd::tanh(x);
+}
+
+/// e^x. Corrects xsimd's version, which gives infinity for some results near the largest number, and 0 for subnormal
+/// results.
+template <class T>
+xsimd::batch<T> exp(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8) {
+    return in_double::exp(x);
+  } else {
+    using Batch = xsimd::batch<T>;
+    constexpr T ordinary = 87, beyond = 104;  // results are 0 or infinity from `beyond` on
+    const Batch y = xsimd::exp(x);
+    const Batch size = xsimd::abs(x);
+    const auto at_an_end = (size > Batch(ordinary)) & (size < Batch(beyond));
+    if (!xsimd::any(at_an_end)) return y;
+    const Batch root = xsimd::exp(x * Batch(T(0.5)));
+    return xsimd::select(at_an_end, root * root, y);
+  }
+}
+
+/// e^x - 1. Corrects xsimd's version, which gives infinity too early for large x, like its exponential.
+template <class T>
+xsimd::batch<T> expm1(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8) {
+    return in_double::expm1(x);
+  } else {
+    using Batch = xsimd::batch<T>;
+    const Batch y = xsimd::expm1(x);
+    const auto large = x > Batch(T{80});  // 1 is less than half a unit in the last place
+    return xsimd::any(large) ? xsimd::select(large, vector_math::exp(x), y) : y;
+  }
+}
+
+/// The natural logarithm.
+template <class T>
+xsimd::batch<T> log(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::log(x);
+  else
+    return xsimd::log(x);
+}
+
+/// log(1 + x).
+template <class T>
+xsimd::batch<T> log1p(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::log1p(x);
+  else
+    return xsimd::log1p(x);
+}
+
+/// The error function.
+template <class T>
+xsimd::batch<T> erf(const xsimd::batch<T>& x) {
+  if constexpr (sizeof(T) == 8)
+    return in_double::erf(x);
+  else
+    return xsimd::erf(x);
+}
+
+/// x^y. Without fused multiply-adds, uses the C library's pow. float32 is computed in double.
+template <class T>
+xsimd::batch<T> pow(const xsimd::batch<T>& x, const xsimd::batch<T>& y) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  if constexpr (sizeof(T) == 8) return in_double::pow<false>(x, y);
+#endif
+  constexpr std::size_t size = xsimd::batch<T>::size;
+  std::array<T, size> xs, ys, powers;
+  x.store_unaligned(xs.data());
+  y.store_unaligned(ys.data());
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  using Wide = in_double::Batch;
+  std::array<double, size> wide_x, wide_y, wide;
+  std::copy(xs.begin(), xs.end(), wide_x.begin());
+  std::copy(ys.begin(), ys.end(), wide_y.begin());
+  for (std::size_t i = 0; i < size; i += Wide::size)
+    in_double::pow<true>(Wide::load_unaligned(&wide_x[i]), Wide::load_unaligned(&wide_y[i])).store_unaligned(&wide[i]);
+  for (std::size_t i = 0; i < size; ++i) powers[i] = static_cast<T>(wide[i]);
+#else
+  for (std::size_t i = 0; i < size; ++i) powers[i] = std::pow(xs[i], ys[i]);
+#endif
+  return xsimd::batch<T>::load_unaligned(powers.data());
+}
+
+/// 1 / (1 + e^-x), computed from the exponential of -|x|, which does not overflow.
+template <class T>
+xsimd::batch<T> sigmoid(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch one(T{1});
+  const Batch e = vector_math::exp(-xsimd::abs(x));
+  return xsimd::select(x < Batch(T{0}), e, one) / (one + e);
+}
+
+/// log(1 + e^x), without overflow.
+template <class T>
+xsimd::batch<T> softplus(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch e = vector_math::exp(-xsimd::abs(x));
+  Batch tail;
+  if constexpr (sizeof(T) == 8)
+    tail = in_double::core_log1p(e);
+  else
+    tail = xsimd::log1p(e);
+  return xsimd::select(x > Batch(T{0}), x + tail, tail);
+}
+
+/// x times the normal distribution function of x.
+template <class T>
+xsimd::batch<T> gelu_erf(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch half_x = x * Batch(T(0.5));
+  return xsimd::fma(half_x, vector_math::erf(x * Batch(T(M_SQRT1_2))), half_x);
+}
+
+/// The derivative of gelu_erf.
+template <class T>
+xsimd::batch<T> gelu_erf_slope(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch half(T(0.5));
+  const Batch below = xsimd::fma(half, vector_math::erf(x * Batch(T(M_SQRT1_2))), half);
+  const Batch density = clipped_exp(x * x * Batch(T(-0.5))) * Batch(T(M_SQRT1_2 * 0.5 * M_2_SQRTPI));
+  return xsimd::fma(x, density, below);
+}
+
+/// GPT-2's approximation of gelu: x/2 * (1 + tanh(u)) with u = gelu_scale * (x + gelu_cubic x^3). (1 + tanh u)/2 is
+/// computed as sigmoid(2u), with one exponential.
+template <class T>
+xsimd::batch<T> gelu_tanh(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch twice_u = x * xsimd::fma(x * x, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  return x * vector_math::sigmoid(twice_u);
+}
+
+/// The derivative of gelu_tanh.
+template <class T>
+xsimd::batch<T> gelu_tanh_slope(const xsimd::batch<T>& x) {
+  using Batch = xsimd::batch<T>;
+  const Batch x2 = x * x;
+  const Batch twice_u = x * xsimd::fma(x2, Batch(T(2 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  const Batch s = vector_math::sigmoid(twice_u);
+  const Batch slope = xsimd::fma(x2, Batch(T(6 * gelu_scale * gelu_cubic)), Batch(T(2 * gelu_scale)));
+  return s * xsimd::fma(x * slope, Batch(T{1}) - s, Batch(T{1}));
+}
+
+}  // namespace xtape::vector_math

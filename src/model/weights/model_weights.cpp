@@ -1,0 +1,148 @@
+// A model's weights in files.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "base/arrays/convert.hpp"
+#include "model/recording/model_data.hpp"
+#include "model/weights/narrow_weights.hpp"
+#include "base/messages/nearest.hpp"
+#include "model/weights/stored_weights.hpp"
+#include "model/weights/weight_patterns.hpp"
+
+namespace xtape {
+
+namespace {
+/// Reads an array into `to`. Converts the array if the file has another float dtype and `to` is neither bfloat16 nor
+/// float16.
+void read_into(const ArrayFile& file, std::size_t entry, Array& to) {
+  const Dtype dtype = file.entries()[entry].dtype;
+  if (dtype == to.dtype() || is_half(dtype))
+    file.read(entry, to);
+  else
+    convert_floats(file.read(entry), to);
+}
+
+/// Returns the shape of a weight, or of one part of it.
+Shape shape_of(const Array& weight, std::int64_t part) {
+  Shape shape = weight.shape();
+  if (part != model::StoredWeight::whole) shape.erase(0);
+  return shape;
+}
+
+/// Returns the parts in which the files hold a weight: `whole`, or all indices of its first axis if the files have at
+/// least one of these parts.
+std::vector<std::int64_t> parts_in(const model::FoundWeights& found, const Store::Entry& entry) {
+  const auto first = found.lower_bound({entry.name, 0});
+  if (first == found.end() || first->first.first != entry.name) return {model::StoredWeight::whole};
+  std::vector<std::int64_t> parts(static_cast<std::size_t>(entry.value.shape()[0]));
+  std::iota(parts.begin(), parts.end(), std::int64_t{0});
+  return parts;
+}
+}  // namespace
+
+void Model::save_weights(const std::string& path) const {
+  save_arrays(path, weights(), {{"format", "pt"}, {"model", name()}});
+}
+
+void Model::load_weights(const std::string& path) {
+  const ArrayFile file(path);
+  std::vector<model::StoredWeight> stored;
+  for (std::size_t i = 0; i < file.entries().size(); ++i) stored.push_back({file.entries()[i].name, &file, i});
+  model::read_weights(weights(), stored, "'" + path + "'", name());
+}
+
+model::FoundWeights model::check_weights(const Store& weights, const std::vector<StoredWeight>& stored,
+                                         const std::string& where, const std::string& model,
+                                         const std::vector<std::string>& may_lack) {
+  constexpr int most_listed = 100;
+  std::string problems;
+  int count = 0;
+  const auto list = [&](const auto& describe) {
+    if (++count <= most_listed) problems += "\n  " + describe();
+  };
+  FoundWeights found;
+  std::vector<std::string> missing;  // an unexpected name may be a misspelling of one of them
+  std::vector<const StoredWeight*> unexpected, again;
+  for (const StoredWeight& each : stored) {
+    if (weights.find(each.weight) == nullptr)
+      unexpected.push_back(&each);
+    else if (!found.emplace(std::pair(each.weight, each.part), &each).second)
+      again.push_back(&each);
+  }
+  for (const Store::Entry& entry : weights)
+    for (const std::int64_t part : parts_in(found, entry)) {
+      const auto location = found.find({entry.name, part});
+      if (location == found.end()) {
+        missing.push_back(entry.name);
+        if (matches_weight(entry.name, may_lack)) continue;
+        list([&] {
+          return "missing: " + entry.name + " " + to_string(entry.value.shape()) +
+                 (part == StoredWeight::whole ? "" : ", number " + std::to_string(part) + " of its first axis");
+        });
+        continue;
+      }
+      const ArrayFile::Entry& described = location->second->described();
+      const Shape shape = shape_of(entry.value, part);
+      if (described.shape != shape && !location->second->is_exact && matches_weight(entry.name, may_lack))
+        found.erase(location);  // counts as missing; an example is a head for a different number of labels
+      else if (described.shape != shape)
+        list([&] {
+          return "of another shape: " + described.name + " is " + to_string(described.shape) + ", the model's is " +
+                 to_string(shape);
+        });
+      else if (described.dtype != entry.value.dtype() &&
+               !(is_floating(described.dtype) && is_floating(entry.value.dtype())))
+        list([&] {
+          return "of another dtype: " + described.name + " is " + name_of(described.dtype) + ", the model's is " +
+                 name_of(entry.value.dtype());
+        });
+    }
+  for (const StoredWeight* each : unexpected)
+    list([&] { return "unexpected: " + each->described().name + did_you_mean(each->weight, missing); });
+  for (const StoredWeight* each : again) list([&] { return "there twice: " + each->described().name; });
+  if (count > most_listed) problems += "\n  and " + std::to_string(count - most_listed) + " more";
+  if (count > 0) throw FileError("the weights in " + where + " do not fit model '" + model + "':" + problems);
+  return found;
+}
+
+void model::read_weights(const Store& weights, const std::vector<StoredWeight>& stored, const std::string& where,
+                         const std::string& model, const std::vector<std::string>& may_lack) {
+  const FoundWeights found = check_weights(weights, stored, where, model, may_lack);
+  std::map<FoundWeights::key_type, Array> halves;  // half-precision weights that the files hold as other floats
+  for (const auto& [place, location] : found) {    // this loop ends before any weight changes
+    location->file->check(location->entry);
+    const Dtype dtype = weights.at(place.first).dtype();
+    if (!is_half(dtype) || location->described().dtype == dtype) continue;
+    Array half = as_half(location->file->read(location->entry), dtype);
+    if (!half)
+      throw FileError(location->described().name + " in '" + location->file->path() +
+                      "' has numbers beyond the range of " + name_of(dtype) + ", as which the weight is stored");
+    halves.emplace(place, std::move(half));
+  }
+  for (const auto& [place, location] : found) {
+    Array weight(weights.at(place.first));
+    const bool is_whole = location->part == StoredWeight::whole;
+    Array read = is_whole ? Array(weight) : Array(weight.dtype(), shape_of(weight, location->part));
+    if (const auto half = halves.find(place); half != halves.end())
+      read.assign(half->second);
+    else
+      read_into(*location->file, location->entry, read);
+    if (!is_whole) set_part(weight, location->part, read);
+  }
+}
+
+Array model::part_of(const Array& array, std::int64_t part) {
+  Array elements(array.dtype(), shape_of(array, part));
+  const auto* first = static_cast<const std::byte*>(array.data());
+  std::memcpy(elements.data(), first + static_cast<std::size_t>(part) * elements.bytes(), elements.bytes());
+  return elements;
+}
+
+void model::set_part(Array& array, std::int64_t part, const Array& elements) {
+  auto* first = static_cast<std::byte*>(array.data());
+  std::memcpy(first + static_cast<std::size_t>(part) * elements.bytes(), elements.data(), elements.bytes());
+}
+
+}  // namespace xtape

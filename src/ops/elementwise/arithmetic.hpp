@@ -1,0 +1,58 @@
+/// Shared helpers of the arithmetic ops.
+#pragma once
+
+#include "ops/elementwise/elementwise_gradients.hpp"
+#include "ops/recording/op_helpers.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+using CanonicalRule = TermId (*)(const CanonicalCall&);
+
+/// Applies `rule` to calls on floats only. Integer arithmetic wraps, so calls on integers are not rewritten.
+inline auto of_floats(CanonicalRule rule) {
+  return
+      [rule](const CanonicalCall& call) { return is_floating(call.type().dtype) ? rule(call) : call.as_it_stands(); };
+}
+
+/// Defines an elementwise op of two numbers of one dtype that broadcast together.
+inline Op binary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"a"}, {"b"}};
+  op.shape = same_number_dtype;
+  op.lowering.tile = tile_by_name;
+  op.gradient = gradient;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
+  op.lowering.overwrites = {0, 1};
+  return op;
+}
+
+/// Defines an elementwise op of one number. If there is no `gradient`, the op is not differentiable.
+inline Op unary(const char* name, const char* doc, ElementwiseGradient gradient, CanonicalRule canonical = nullptr) {
+  Op op;
+  op.name = name;
+  op.doc = doc;
+  op.inputs = {{"x"}};
+  op.shape = same_number_dtype;
+  op.lowering.tile = tile_by_name;
+  op.gradient = gradient;
+  op.differentiable = gradient != nullptr;
+  if (canonical != nullptr) op.canonical = of_floats(canonical);
+  op.lowering.overwrites = {0};
+  return op;
+}
+
+/// Returns the gradients of a broadcasting binary op. `to_a` and `to_b` record the gradients in the shape of the
+/// output. Each gradient is then summed to the shape of its input. `to_a` is called only if a needs a gradient, and
+/// `to_b` only if b does.
+template <class A, class B>
+Vars per_operand(const GradientCall& call, const A& to_a, const B& to_b) {
+  Vars gradients(2);
+  if (call.needs[0]) gradients[0] = sum_to(to_a(), call.inputs[0].shape());
+  if (call.needs[1]) gradients[1] = sum_to(to_b(), call.inputs[1].shape());
+  return gradients;
+}
+
+}  // namespace xtape

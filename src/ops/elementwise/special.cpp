@@ -1,0 +1,253 @@
+// Elementwise functions that call one C function for each element. They are tiles and not compositions. Formulas in
+// other ops would lose digits (asinh, atanh, log2 near 1, erfc) or would need several other ops (tan, lgamma).
+#include <cmath>
+
+#include "ops/elementwise/arithmetic.hpp"
+#include "ops/recording/composed.hpp"
+#include "kernels/math/functions.hpp"
+#include "xtape/ops/elementwise.hpp"
+
+namespace xtape {
+
+namespace {
+using One = double (*)(double);
+using Two = double (*)(double, double);
+/// Returns the derivative of a function at x. `y` is the value of the function at x.
+using Slope = Var (*)(const Var& x, const Var& y);
+
+struct SpecialRow {
+  const char* name;
+  One function;
+  Slope slope;  ///< Null if the function is not differentiable. Such a function returns integers unchanged.
+  const char* doc;
+};
+
+const SpecialRow special_rows[] = {
+    {"round", [](double x) { return std::nearbyint(x); }, nullptr,
+     "The nearest whole number; ties go to the even number. Integers stay as they are. No gradient flows."},
+    {"ceil", [](double x) { return std::ceil(x); }, nullptr,
+     "The smallest whole number not below x, in the dtype of x. Integers stay as they are. No gradient flows."},
+    {"trunc", [](double x) { return std::trunc(x); }, nullptr,
+     "x rounded towards 0, in the dtype of x. Integers stay as they are. No gradient flows."},
+    {"tan", [](double x) { return std::tan(x); }, [](const Var&, const Var& y) { return 1 + square(y); },
+     "The tangent of x, in radians."},
+    {"asin", [](double x) { return std::asin(x); }, [](const Var& x, const Var&) { return rsqrt((1 - x) * (1 + x)); },
+     "The inverse sine of x, in [-pi / 2, pi / 2]; NaN outside [-1, 1]."},
+    {"acos", [](double x) { return std::acos(x); }, [](const Var& x, const Var&) { return -rsqrt((1 - x) * (1 + x)); },
+     "The inverse cosine of x, in [0, pi]; NaN outside [-1, 1]."},
+    {"atan", [](double x) { return std::atan(x); }, [](const Var& x, const Var&) { return 1 / (1 + square(x)); },
+     "The inverse tangent of x, in [-pi / 2, pi / 2]."},
+    {"sinh", [](double x) { return std::sinh(x); }, [](const Var& x, const Var&) { return cosh(x); },
+     "(exp(x) - exp(-x)) / 2, accurate near 0."},
+    {"cosh", [](double x) { return std::cosh(x); }, [](const Var& x, const Var&) { return sinh(x); },
+     "(exp(x) + exp(-x)) / 2."},
+    {"asinh", [](double x) { return std::asinh(x); }, [](const Var& x, const Var&) { return 1 / hypot(x, 1); },
+     "The inverse of sinh, log(x + sqrt(x * x + 1)), accurate near 0."},
+    {"acosh", [](double x) { return std::acosh(x); },
+     [](const Var& x, const Var&) { return rsqrt(x - 1) * rsqrt(x + 1); },
+     "The inverse of cosh, log(x + sqrt(x * x - 1)); NaN where x < 1."},
+    {"atanh", [](double x) { return std::atanh(x); }, [](const Var& x, const Var&) { return 1 / ((1 - x) * (1 + x)); },
+     "The inverse of tanh, log((1 + x) / (1 - x)) / 2, accurate near 0; inf at 1, -inf at -1, NaN beyond."},
+    {"exp2", [](double x) { return std::exp2(x); }, [](const Var&, const Var& y) { return y * M_LN2; }, "2 ** x."},
+    {"log2", [](double x) { return std::log2(x); }, [](const Var& x, const Var&) { return 1 / (x * M_LN2); },
+     "The logarithm of x to base 2; -inf at 0, NaN where x is negative."},
+    {"log10", [](double x) { return std::log10(x); }, [](const Var& x, const Var&) { return 1 / (x * M_LN10); },
+     "The logarithm of x to base 10; -inf at 0, NaN where x is negative."},
+    {"erfc", [](double x) { return std::erfc(x); },
+     [](const Var& x, const Var&) { return exp(-square(x)) * -M_2_SQRTPI; },
+     "1 - erf(x), also accurate where the result is tiny."},
+    {"erfinv", inverse_erf, [](const Var&, const Var& y) { return exp(square(y)) / M_2_SQRTPI; },
+     "The inverse of erf; inf at 1, -inf at -1, NaN beyond."},
+    {"lgamma", log_gamma, [](const Var& x, const Var&) { return digamma(x); },
+     "The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers."},
+    {"digamma", digamma, [](const Var& x, const Var&) { return polygamma(1, x); },
+     "The derivative of lgamma; NaN at negative integers, -inf at 0 and inf at -0."},
+};
+
+/// Records nothing for integers, because they are already whole numbers.
+Vars record_whole(Tape& tape, const Op& op, const Vars& inputs, const Attributes& attributes) {
+  return is_floating(inputs[0].dtype()) || inputs[0].dtype() == Dtype::boolean
+             ? record_call(tape, op, inputs, attributes)
+             : inputs;
+}
+
+std::vector<Op> special_ops() {
+  std::vector<Op> ops;
+  for (const SpecialRow& row : special_rows) {
+    Op op = unary(row.name, row.doc, nullptr);
+    op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
+    if (row.slope == nullptr) {
+      op.record = record_whole;
+    } else {
+      op.inputs = inputs_of("x");
+      op.shape = same_dtype;
+      op.differentiable = true;
+      op.gradient = [slope = row.slope](const GradientCall& call) {
+        return Vars{call.cotangent() * slope(call.inputs[0], call.outputs[0])};
+      };
+    }
+    ops.push_back(op);
+  }
+  return ops;
+}
+
+/// Defines an op of two floats.
+Op special(const char* name, const char* inputs, Two function, const char* doc) {
+  Op op = binary(name, doc, nullptr);
+  op.inputs = inputs_of(inputs);
+  op.shape = same_dtype;
+  op.lowering.tile = [function](const KernelCall& call) { return tile_of(function, call.dtype(0)); };
+  return op;
+}
+
+const Op& atan2_op() {
+  static const Op entry = [] {
+    Op op = special(
+        "atan2", "y x", [](double y, double x) { return std::atan2(y, x); },
+        "The angle of the point (x, y), in [-pi, pi]. The gradient at (0, 0) is NaN.");
+    op.gradient = [](const GradientCall& call) {
+      const Var &y = call.inputs[0], &x = call.inputs[1];
+      const Var length = hypot(y, x), share = call.cotangent() / length;
+      return per_operand(
+          call, [&] { return share * (x / length); }, [&] { return -(share * (y / length)); });
+    };
+    return op;
+  }();
+  return entry;
+}
+
+const Op& hypot_op() {
+  static const Op entry = [] {
+    Op op = special(
+        "hypot", "a b", [](double a, double b) { return std::hypot(a, b); },
+        "sqrt(a * a + b * b). The intermediate values neither overflow nor underflow. The gradient at (0, 0) is NaN.");
+    op.gradient = [](const GradientCall& call) {
+      const auto share = [&](std::size_t i) {
+        return [&call, i] { return call.cotangent() * (call.inputs[i] / call.outputs[0]); };
+      };
+      return per_operand(call, share(0), share(1));
+    };
+    return op;
+  }();
+  return entry;
+}
+
+const Op& polygamma_op() {
+  static const Op entry = [] {
+    Op op = unary("polygamma", "The n-th derivative of digamma.", [](const GradientCall& call) {
+      return Vars{call.cotangent() * polygamma(call.attributes().get<std::int64_t>("n") + 1, call.inputs[0])};
+    });
+    op.inputs = inputs_of("x");
+    op.attributes = {
+        {"n", AttributeType::integer, "The order of the derivative, at least 0 and less than 2 ** 53.", std::nullopt}};
+    op.shape = [](const OpCall& call) {
+      const std::int64_t n = call.integer("n");
+      if (n < 0 || n >= std::int64_t{1} << 53)  // the kernel computes with n as a double
+        throw Error("n must be at least 0 and less than 2 ** 53, got " + std::to_string(n));
+      return same_dtype(call);
+    };
+    op.lowering.tile = [](const KernelCall& call) {
+      return tile_of(polygamma, static_cast<double>(call.integer("n")), call.dtype(0));
+    };
+    return op;
+  }();
+  return entry;
+}
+
+using Integers = std::int64_t (*)(std::int64_t, std::int64_t);
+struct BitwiseRow {
+  const char* name;
+  Integers function;
+  const char* doc;
+};
+const BitwiseRow bitwise_rows[] = {
+    {"bitwise_and", [](std::int64_t a, std::int64_t b) { return a & b; }, "The bits that are set in both a and b."},
+    {"bitwise_or", [](std::int64_t a, std::int64_t b) { return a | b; },
+     "The bits that are set in a or b, or in both."},
+    {"bitwise_xor", [](std::int64_t a, std::int64_t b) { return a ^ b; },
+     "The bits that are set in exactly one of a and b."},
+    {"bitwise_left_shift",
+     [](std::int64_t a, std::int64_t b) {
+       return b < 0 || b > 63 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+     },
+     "a * 2 ** b, wrapping; 0 where b is negative or at least the number of bits."},
+    {"bitwise_right_shift", [](std::int64_t a, std::int64_t b) { return a >> (b < 0 || b > 63 ? 63 : b); },
+     "floor(a / 2 ** b). If b is negative or at least the number of bits, the result is 0 for a >= 0 and -1 for a < "
+     "0."},
+};
+
+std::vector<ValueType> integer_type(const OpCall& call) {
+  if (!is_integer(call.dtype(0)))
+    throw DtypeError(std::string("takes integers, received ") + name_of(call.dtype(0)) +
+                     (call.dtype(0) == Dtype::boolean ? ": use the logical ops" : ": cast to an integer first"));
+  return same_dtype(call);
+}
+
+std::vector<Op> bitwise_ops() {
+  std::vector<Op> ops;
+  for (const BitwiseRow& row : bitwise_rows) {
+    Op op = binary(row.name, row.doc, nullptr);
+    op.shape = integer_type;
+    op.differentiable = false;
+    op.lowering.tile = [f = row.function](const KernelCall& call) { return tile_of(f, call.dtype(0)); };
+    ops.push_back(op);
+  }
+  // The composition is exact in two's complement.
+  Op inverted = unary("bitwise_not", "The bits that are not set in x, that is -x - 1.", nullptr);
+  inverted.shape = integer_type;
+  inverted.lowering = {};
+  inverted.expand = [](const ExpandCall& call) { return Vars{-1 - call.inputs[0]}; };
+  ops.push_back(inverted);
+  return ops;
+}
+}  // namespace
+
+#define XTAPE_UNARY(name)       \
+  Var name(const Argument& x) { \
+    return call_op(#name, {x}); \
+  }
+#define XTAPE_BINARY(name)                       \
+  Var name(const Operand& a, const Operand& b) { \
+    return call_op(#name, {a, b});               \
+  }
+XTAPE_UNARY(round)
+XTAPE_UNARY(ceil)
+XTAPE_UNARY(trunc)
+XTAPE_UNARY(tan)
+XTAPE_UNARY(asin)
+XTAPE_UNARY(acos)
+XTAPE_UNARY(atan)
+XTAPE_UNARY(sinh)
+XTAPE_UNARY(cosh)
+XTAPE_UNARY(asinh)
+XTAPE_UNARY(acosh)
+XTAPE_UNARY(atanh)
+XTAPE_UNARY(exp2)
+XTAPE_UNARY(log2)
+XTAPE_UNARY(log10)
+XTAPE_UNARY(erfc)
+XTAPE_UNARY(erfinv)
+XTAPE_UNARY(lgamma)
+XTAPE_UNARY(digamma)
+XTAPE_UNARY(bitwise_not)
+XTAPE_BINARY(atan2)
+XTAPE_BINARY(hypot)
+XTAPE_BINARY(bitwise_and)
+XTAPE_BINARY(bitwise_or)
+XTAPE_BINARY(bitwise_xor)
+XTAPE_BINARY(bitwise_left_shift)
+XTAPE_BINARY(bitwise_right_shift)
+#undef XTAPE_UNARY
+#undef XTAPE_BINARY
+Var polygamma(std::int64_t n, const Argument& x) {
+  return call_op("polygamma", {x}, {{"n", n}});
+}
+
+void list_special(OpTable& table) {
+  static const std::vector<Op> functions = special_ops(), bitwise = bitwise_ops();
+  for (const Op& op : functions) table.add(op);
+  for (const Op& op : bitwise) table.add(op);
+  for (const Op* op : {&atan2_op(), &hypot_op(), &polygamma_op()}) table.add(*op);
+}
+
+}  // namespace xtape

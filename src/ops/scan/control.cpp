@@ -1,0 +1,188 @@
+// stop_gradient, watch, and cache, which keeps earlier inputs in mode predict.
+#include <algorithm>
+#include <cstring>
+
+#include "ops/recording/batching.hpp"
+#include "base/arrays/element_index.hpp"
+#include "kernels/table/kernels.hpp"
+#include "base/threads/threads.hpp"
+#include "xtape/op/op.hpp"
+#include "xtape/ops.hpp"
+
+namespace xtape {
+
+namespace {
+const Op& stop_gradient_op() {
+  static const Op entry{
+      .name = "stop_gradient",
+      .doc = "x itself. No gradient flows through it. A view: nothing is copied.",
+      .inputs = {{"x", Accept::any}},
+      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .batch = batch_leading,
+      .differentiable = false,
+      .lowering = {.view = [](const OpCall&, const Layout& layout) { return std::optional<Layout>(layout); }}};
+  return entry;
+}
+
+Kernel watch_kernel(const KernelCall& call) {
+  const Shape condition = call.shape(1);
+  const auto copy = kernels().make_copy(call.dtype(0), call.in[0], call.out[0], call.threads);
+  return Kernel{[condition, copy](const KernelArguments& arguments) {
+    const auto count = static_cast<std::size_t>(count_of(condition));
+    if (const void* wrong = std::memchr(arguments.in[1], 0, count)) {
+      const std::int64_t flat = static_cast<const std::byte*>(wrong) - static_cast<const std::byte*>(arguments.in[1]);
+      throw Error("the condition is false at " + index_text(index_of(flat, condition)));
+    }
+    if (arguments.in[0] != arguments.out[0]) copy(arguments.in[0], arguments.out[0]);
+  }};
+}
+
+const Op& watch_op() {
+  static const Op entry{
+      .name = "watch",
+      .doc = R"(x itself. Playing throws an error if an element of `condition` is false. The error names the line and
+           the first index. The check takes place only if the result is used.)",
+      .inputs = {{"x", Accept::any}, {"condition", Accept::mask}},
+      .shape = [](const OpCall& call) -> std::vector<ValueType> { return {call.inputs[0]}; },
+      .gradient =
+          [](const GradientCall& call) {
+            return Vars{call.cotangent(), {}};
+          },
+      .batch = batch_leading,
+      .lowering = {.kernel = watch_kernel, .overwrites = {0}, .any_dtype = true}};
+  return entry;
+}
+
+/// The sizes of a cache. A row of x has the shape [outer, piece, inner], and a row of the state has the shape [outer,
+/// capacity, inner].
+struct CacheExtent {
+  std::int64_t rows, outer, piece, capacity;
+  std::size_t inner_bytes;
+
+  explicit CacheExtent(const OpCall& call) {
+    const Shape& x = call.shape(0);
+    const std::size_t axis = normal_axis(call.integer("axis"), x.size());
+    rows = x[0];
+    piece = x[axis];
+    capacity = call.shape(1)[axis];
+    outer = 1;
+    for (std::size_t i = 1; i < axis; ++i) outer *= x[i];
+    inner_bytes = size_of(call.dtype(0));
+    for (std::size_t i = axis + 1; i < x.size(); ++i) inner_bytes *= static_cast<std::size_t>(x[i]);
+  }
+
+  /// Copies the positions of x with index `k` over [rows, outer] to the state, where they begin at position `past`.
+  /// Positions beyond the capacity are dropped.
+  void write(const std::byte* x, std::byte* state, std::int64_t k, std::int64_t past) const {
+    const std::int64_t count = std::min(piece, capacity - past);
+    if (count <= 0) return;
+    std::memcpy(state + static_cast<std::size_t>(k * capacity + past) * inner_bytes,
+                x + static_cast<std::size_t>(k * piece) * inner_bytes, static_cast<std::size_t>(count) * inner_bytes);
+  }
+};
+
+Kernel cache_kernel(const KernelCall& call) {
+  constexpr std::size_t grain_bytes = 65536;  // fewer bytes are not worth another thread
+  const CacheExtent extent(call);
+  const std::size_t bytes = std::max<std::size_t>(1, static_cast<std::size_t>(extent.piece) * extent.inner_bytes);
+  const auto grain = static_cast<std::int64_t>(std::max<std::size_t>(1, grain_bytes / bytes));
+  const auto all = kernels().make_copy(call.dtype(1), call.in[1], call.out[0], call.threads);
+  return Kernel{[extent, grain, all, threads = call.threads](const KernelArguments& arguments) {
+    const auto* past = static_cast<const std::int64_t*>(arguments.in[2]);
+    for (std::int64_t row = 0; row < extent.rows; ++row)
+      if (past[row] < 0)
+        throw Error("cache: row " + std::to_string(row) + " cannot have a past of " + std::to_string(past[row]) +
+                    " positions");
+    if (arguments.in[1] != arguments.out[0]) all(arguments.in[1], arguments.out[0]);
+    parallel_for(threads, extent.rows * extent.outer, grain, [&](std::int64_t begin, std::int64_t finish) {
+      for (std::int64_t k = begin; k < finish; ++k)
+        extent.write(static_cast<const std::byte*>(arguments.in[0]), static_cast<std::byte*>(arguments.out[0]), k,
+                     past[k / extent.outer]);
+    });
+  }};
+}
+
+/// If called with x alone, adds a state to the tape and records the call with this state. Returns x itself if x has no
+/// past.
+Vars record_cache(Tape& tape, const Op& self, const Vars& inputs, const Attributes& attributes) {
+  if (inputs.size() > 1) return record_call(tape, self, inputs, attributes);
+  const Var& x = inputs[0];
+  const std::size_t axis = normal_axis(attributes.get<std::int64_t>("axis"), x.rank());
+  const Var past = tape.past_of(x);
+  if (past.empty()) return inputs;
+  Shape shape = x.shape();
+  shape[axis] = tape.capacity();
+  const Var state = tape.input("cache " + std::to_string(tape.states().size()), shape, x.dtype());
+  const Vars outputs = record_call(tape, self, {x, state, past}, attributes);
+  tape.add_state(state, outputs[0]);
+  return outputs;
+}
+
+/// The rows of all examples become rows of a single cache.
+Vars batch_cache(const BatchCall& call) {
+  Vars rows;
+  for (const Var& each : call.all_whole()) {  // [examples, b, …]
+    Shape shape = each.shape();
+    shape.erase(0);
+    shape[0] *= call.size;  // no overflow, because the tape has the array
+    rows.push_back(reshape(each, shape));
+  }
+  Shape shape = call.node.outputs[0].shape;
+  shape.insert(0, call.size);
+  const auto axis = static_cast<std::int64_t>(normal_axis(call.attributes().get<std::int64_t>("axis"), rows[0].rank()));
+  return {reshape(record_call(call.tape, call.op, rows, {{"axis", axis}})[0], shape)};
+}
+
+const Op& cache_op() {
+  static const Op entry{
+      .name = "cache",
+      .doc = R"(Stores the current piece of the input after the earlier pieces and returns all pieces, for models that
+           read their input piece by piece. Writes x [b, t, …] to the positions past[row] … past[row] + t - 1 of `state`
+           [b, capacity, …], and returns the whole state. Positions beyond the capacity are dropped. Definitions pass x
+           alone. In mode predict, if x has a past, the op then adds the state to the tape as an input, which players
+           carry from play to play. Otherwise the result is x itself, and nothing is recorded. `past` is int64 [b].)",
+      .inputs = {{"x", Accept::any},
+                 {"state", Accept::any, Arity::optional},
+                 {"past", Accept::integer, Arity::optional}},
+      .attributes = {{"axis", AttributeType::integer,
+                      "The axis along which the pieces follow one another. It must not be 0, the axis of the rows.",
+                      std::int64_t{1}}},
+      .shape = [](const OpCall& call) -> std::vector<ValueType> {
+        if (call.inputs.size() != 3) throw Error("takes x alone, or x with a state and a past");
+        const std::size_t axis = normal_axis(call.integer("axis"), call.shape(0).size());
+        if (axis == 0)
+          throw ShapeError("axis 0 is the axis of the rows: the pieces must follow one another along another axis");
+        Shape wanted = call.shape(0);
+        if (call.shape(1).size() == wanted.size()) wanted[axis] = call.shape(1)[axis];
+        if (call.inputs[1] != ValueType{call.dtype(0), wanted})
+          throw ShapeError("a state of type " + to_string(call.inputs[1]) + " cannot hold pieces of type " +
+                           to_string(call.inputs[0]) + " along axis " + std::to_string(axis));
+        if (call.inputs[2] != ValueType{Dtype::int64, {call.shape(0)[0]}})
+          throw ShapeError("the past must be int64, one number for each of the " + std::to_string(call.shape(0)[0]) +
+                           " rows, not " + to_string(call.inputs[2]));
+        return {call.inputs[1]};
+      },
+      .batch = batch_cache,
+      .record = record_cache,
+      .differentiable = false,
+      .lowering = {.kernel = cache_kernel, .overwrites = {1}, .any_dtype = true}};
+  return entry;
+}
+}  // namespace
+
+Var stop_gradient(const Argument& x) {
+  return apply(stop_gradient_op(), {x})[0];
+}
+Var cache(const Argument& x, std::int64_t axis) {
+  return apply(cache_op(), {x}, {{"axis", axis}})[0];
+}
+
+Var watch(const Argument& x, const Var& condition) {
+  return apply(watch_op(), {x, condition})[0];
+}
+
+void list_control(OpTable& table) {
+  for (const Op* op : {&stop_gradient_op(), &watch_op(), &cache_op()}) table.add(*op);
+}
+
+}  // namespace xtape

@@ -1,0 +1,109 @@
+// Executables are tapes compiled for chosen outputs.
+#include "player/run/executable.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "player/program/passes.hpp"
+#include "player/plan/within_limit.hpp"
+#include "base/threads/thread_count.hpp"
+
+namespace xtape {
+
+Passes Passes::reference() {
+  Passes passes;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
+  passes.views = passes.in_place = passes.reuse = false;
+  passes.expand = true;
+  return passes;
+}
+
+Passes Passes::unfused() {
+  Passes passes;
+  passes.fuse = passes.fold = passes.common = passes.accumulate = passes.elementwise = false;
+  return passes;
+}
+
+SingleThreadedBlas::SingleThreadedBlas() : before_(omp_get_max_threads()) {
+  omp_set_num_threads(1);
+}
+SingleThreadedBlas::~SingleThreadedBlas() {
+  omp_set_num_threads(before_);
+}
+
+namespace {
+Plan description_of(const Executable& executable, const PlannedProgram& planned, const OpTable& rules) {
+  Plan plan;
+  for (const PlannedStep& step : planned.steps) {
+    const Site& site = planned.site_of(step);
+    plan.steps.push_back({planned.name_of(step), to_string(site), planned.types_text(step),
+                          site.scope ? site.scope->path : "", step.cost.flops, step.cost.bytes,
+                          predicted_seconds(step.cost), step.again});
+  }
+  for (const Buffer& buffer : planned.buffers) {
+    if (!buffer.counts()) continue;
+    plan.buffers.push_back(
+        {planned.name_of(buffer), name_of(buffer.kind), buffer.bytes, buffer.offset, buffer.first, buffer.last});
+    if (buffer.kind == BufferKind::output || buffer.kind == BufferKind::carry) plan.output_bytes += buffer.bytes;
+    if (buffer.kind == BufferKind::constant || buffer.kind == BufferKind::input) plan.constant_bytes += buffer.bytes;
+    if (buffer.kind == BufferKind::parameter) plan.parameter_bytes += buffer.bytes;
+    if (buffer.role == Buffer::Role::scratch) plan.scratch_bytes = std::max(plan.scratch_bytes, buffer.bytes);
+  }
+  plan.arena_bytes = planned.arena_bytes;
+  const PlayerOptions& options = executable.options();
+  const Vars& outputs = executable.outputs();
+  const Vars requested(outputs.begin(), outputs.end() - std::ssize(options.carries));
+  plan.fusions = notes_on_rules(executable.tape(), rules, requested, options);
+  return plan;
+}
+}  // namespace
+
+const PlannedOutput& Executable::Data::output(const Var& var) const {
+  const ValueId id = var.id();
+  if (var.tape() != tape) throw HandleError("the var belongs to another tape than the player");
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].id() == id) return planned.outputs[i];
+  throw Error("this var (#" + std::to_string(id.node) + " " + var.node().op->name +
+              ") is not an output of the player: add it to the outputs");
+}
+
+Executable compile(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  auto data = std::make_shared<Executable::Data>();
+  data->tape = tape;
+  data->rules = &ops_of(tape);
+  data->outputs = outputs;
+  for (const Carry& carry : options.carries) data->outputs.push_back(carry.output);
+  data->options = options;
+  data->threads = thread_count(options.threads);
+  const SingleThreadedBlas guard;  // needed already here, because constant folding plays tapes
+  data->planned = plan_within_limit(tape, outputs, options, data->threads);
+  return Executable(std::move(data));
+}
+
+std::vector<MemoryPoint> memory_curve(const Tape& tape, const Vars& outputs, const PlayerOptions& options) {
+  PlayerOptions unbounded = options;
+  unbounded.memory = 0;
+  const int threads = thread_count(options.threads);  // must precede the guard, which limits the number of threads
+  const SingleThreadedBlas guard;
+  return memory_curve(tape, outputs, unbounded, threads);
+}
+
+const Plan& Executable::plan() const {
+  std::call_once(data_->described, [&] { data_->plan = description_of(*this, data_->planned, *data_->rules); });
+  return data_->plan;
+}
+int Executable::threads() const {
+  return data_->threads;
+}
+const Tape& Executable::tape() const {
+  return data_->tape;
+}
+const Vars& Executable::outputs() const {
+  return data_->outputs;
+}
+const PlayerOptions& Executable::options() const {
+  return data_->options;
+}
+
+}  // namespace xtape

@@ -1,0 +1,37 @@
+/// Readers for the sections of a recipe.
+#pragma once
+
+#include "train/recipe/section.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+inline constexpr std::int64_t longest_row = 1 << 24;  ///< The maximum row length in a recipe, in tokens.
+inline constexpr Bounds at_least_0 = {.low = 0, .words = "at least 0"};
+inline constexpr const char* standard_input = "/dev/stdin";  ///< The file for the path "-".
+
+/// Returns Recipe::text of the recipe in a file, without checking what the recipe says.
+std::string recipe_text(const std::string& file);
+/// Whether a value of `data.kind` is a kind of data that only earlier versions could generate.
+bool is_removed_kind(const Json& kind);
+Recipe::Data read_data(Section section);
+void read_image_data(Section& section, Recipe::Data& data);
+/// If the recipe starts from a folder that specifies an image preparation, completes the preparation in the section
+/// `data` with the folder's settings. Throws as read_image_preparation does.
+void prepare_as_folder(const Json& data, Recipe& recipe);
+/// Writes the image preparation to the section `data` of a recipe.
+void write_preparation(const Recipe::Data& data, Json& json);
+/// Returns the names of the data's sizes to which {"from": …} can refer, or nothing if only the data's file tells.
+std::vector<std::string> data_names(const Recipe::Data& data);
+TokenizerSettings read_tokenizer(Section section);
+/// Reads the batch sizes into the recipe. Its `data` must already be read.
+void read_batch(Section section, Recipe& recipe);
+SearchOptions read_search(Section section);
+/// Reads the optimiser of all weights and its groups.
+void read_optimizer(Section section, TrainerOptions& trainer);
+PrivacyOptions read_privacy(Section section);
+/// Reads the schedule. Linear and cosine schedules end by default with the steps of `fit`, or with its epochs if it has
+/// no steps.
+ScheduleOptions read_schedule(Section section, const Trainer::FitOptions& fit);
+
+}  // namespace xtape::train

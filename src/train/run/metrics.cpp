@@ -1,0 +1,122 @@
+#include "train/run/metrics.hpp"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/json/json_text.hpp"
+#include "xtape/text.hpp"
+
+namespace xtape::train {
+
+namespace {
+constexpr const char* statistics_key = "statistics";
+
+/// Returns the measurement of a line, or null if the line is not a measurement.
+Json measurement(const std::string& line) {
+  try {
+    Json json = JsonText(line, "", JsonErrors::file).root();
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer()) return json;
+  } catch (const FileError&) {  // the line was cut off by a crash or is still being written
+  }
+  return nullptr;
+}
+}  // namespace
+
+const double* Measured::find(const std::string& key) const {
+  for (const auto& [name, number] : numbers)
+    if (name == key) return &number;
+  return nullptr;
+}
+
+std::vector<Measured> read_metrics(const std::string& path) {
+  std::istringstream lines(read_text(path));
+  std::vector<Measured> measured;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const Json json = measurement(line);
+    if (json.is_null()) {
+      if (lines.eof()) break;  // the last line has no line end because it was cut off
+      throw FileError(path + ", line " + std::to_string(number) + ": this is not a measurement of a training step");
+    }
+    Measured& one = measured.emplace_back();
+    one.step = json["step"];
+    for (const auto& [key, value] : json.items())
+      if (key != "step" && value.is_number()) one.numbers.emplace_back(key, value.get<double>());
+    if (!json.contains(statistics_key) || !json[statistics_key].is_object()) continue;
+    for (const auto& [module, numbers] : json[statistics_key].items()) {
+      auto& of_module = one.statistics.emplace_back(module, std::vector<std::pair<std::string, double>>()).second;
+      if (!numbers.is_object()) continue;
+      for (const auto& [key, value] : numbers.items())
+        of_module.emplace_back(key, value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
+    }
+  }
+  return measured;
+}
+
+namespace {
+constexpr const char* evaluation_key = "validation_loss";
+
+/// Removes the lines that the run will write again when it continues from the checkpoint of `step`. Returns the path.
+const std::string& cut_back(const std::string& path, std::int64_t step, std::int64_t evaluated) {
+  if (!path_exists(path)) return path;
+  const std::string text = read_text(path);
+  std::istringstream lines(text);
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = measurement(line);  // null if the line was cut off by a crash
+    if (json.is_null()) continue;
+    const auto at = json["step"].get<std::int64_t>();
+    const bool again = at > step || (at == step && evaluated < step && json.contains(evaluation_key));
+    if (!again) kept += line + "\n";
+  }
+  if (kept != text) write_file(path, kept);
+  return path;
+}
+}  // namespace
+
+Metrics::Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated)
+    : file_(cut_back(path, step, evaluated)) {}
+
+void Metrics::add(const StepReport& report) {
+  const double speed = report.seconds > 0 ? static_cast<double>(report.tokens) / report.seconds : 0;
+  Json line;
+  line["step"] = report.step;
+  if (!std::isnan(report.loss)) line["loss"] = report.loss;
+  line["learning_rate"] = report.rate;
+  line["gradient_norm"] = report.norm;
+  line["tokens"] = report.tokens;
+  line["tokens_per_s"] = speed;
+  line["seconds"] = report.seconds;
+  write(line.dump());
+}
+
+void Metrics::add(const Evaluation& evaluation) {
+  Json line = {{"step", evaluation.step}, {evaluation_key, evaluation.loss}, {"tokens", evaluation.tokens}};
+  if (evaluation.perplexity) line["perplexity"] = *evaluation.perplexity;
+  if (evaluation.accuracy) line["accuracy"] = *evaluation.accuracy;
+  if (evaluation.bleu) line["bleu"] = *evaluation.bleu;
+  if (evaluation.epsilon) line["epsilon"] = *evaluation.epsilon;
+  if (evaluation.exact_match) line["exact_match"] = *evaluation.exact_match;
+  write(line.dump());
+}
+
+void Metrics::add(std::int64_t step, const std::vector<ModuleStatistics>& statistics) {
+  Json modules = Json::object();
+  for (const ModuleStatistics& each : statistics) {
+    Json& of = modules[each.module] = {{"largest", each.largest}, {"mean", each.mean}, {"zeros", each.zeros}};
+    const auto add = [&](const char* key, const std::optional<double>& value) {
+      if (value) of[key] = *value;
+    };
+    add("gradient_largest", each.gradient_largest);
+    add("gradient_mean", each.gradient_mean);
+    add("gradient_zeros", each.gradient_zeros);
+    add("saturated", each.saturated);
+    add("masked_rows", each.masked_rows);
+  }
+  write(Json{{"step", step}, {statistics_key, modules}}.dump());
+}
+
+}  // namespace xtape::train

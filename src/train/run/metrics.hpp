@@ -1,0 +1,44 @@
+/// The file metrics.jsonl. Each line is a JSON object about an update, an evaluation, or statistics of modules.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/files/durable.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+/// A line of the file.
+struct Measured {
+  std::int64_t step = 0;
+  /// The numbers with their keys. Values that were not finite are left out.
+  std::vector<std::pair<std::string, double>> numbers;
+  const double* find(const std::string& key) const;  ///< Returns null if there is no number with this key.
+  /// For a line of statistics: for each module, the numbers by key. NaN stands for a number that was not finite.
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, double>>>> statistics;
+};
+
+/// Returns the lines of a metrics file. Ignores an incomplete last line, which may exist while a run is trained. Throws
+/// FileError if the file cannot be read or if another line is not a measurement.
+std::vector<Measured> read_metrics(const std::string& path);
+
+class Metrics {
+ public:
+  /// Opens the file to append to it. First removes an incomplete line that a crash left, and the lines that the run
+  /// will write again. The run continues from a checkpoint of `step`, last evaluated at step `evaluated`, and repeats
+  /// all later updates and evaluations. Throws FileError if the file cannot be written, as do all functions of this
+  /// class.
+  Metrics(const std::string& path, std::int64_t step, std::int64_t evaluated = -1);
+  void add(const StepReport& report);
+  void add(const Evaluation& evaluation);
+  void add(std::int64_t step, const std::vector<ModuleStatistics>& statistics);
+  void flush() { file_.flush(); }  ///< Waits until all lines are on the disk.
+
+ private:
+  void write(const std::string& line) { file_.write(line + "\n"); }
+  AppendedFile file_;
+};
+
+}  // namespace xtape::train

@@ -1,0 +1,160 @@
+// Creates, opens and resumes runs.
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "ranks/agreement.hpp"
+#include "train/predict/answers.hpp"
+#include "train/run/checkpoint.hpp"
+#include "train/recipe/recipe_parts.hpp"
+#include "train/run/run_agreement.hpp"
+#include "train/run/run_changes.hpp"
+#include "train/run/run_model.hpp"
+#include "train/run/run_state.hpp"
+#include "data/tokenizers/utf8.hpp"
+
+namespace xtape {
+
+namespace {
+std::string without_slashes(std::string directory) {
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  return directory;
+}
+}  // namespace
+
+void Run::Data::acquire() {
+  if (lock || !is_first()) return;
+  lock.emplace(directory + "/" + train::lock_file, directory);
+  for (const std::string& name : names_in(directory))  // files that a crash left incomplete
+    if (is_unfinished(name)) remove_if_possible(directory + "/" + name);
+}
+
+std::int64_t Run::Data::the_columns() {
+  if (!recipe.data.has_rows()) return recipe.data.block_size;
+  return recipe.data.longest_row > 0 ? recipe.data.longest_row : the_batches().columns();
+}
+
+Run::Run(std::unique_ptr<Data> data) : data_(std::move(data)) {}
+
+const std::string& Run::directory() const {
+  return data_->directory;
+}
+const Recipe& Run::recipe() const {
+  return data_->recipe;
+}
+Model& Run::model() {
+  return *data_->model;
+}
+namespace {
+const Tokenizer& existing(const std::shared_ptr<const Tokenizer>& tokenizer, const Recipe& recipe) {
+  if (!tokenizer) throw Error("this run's data is " + recipe.data.kind + ": the run has no tokenizer");
+  return *tokenizer;
+}
+}  // namespace
+const Tokenizer& Run::tokenizer() const {
+  return existing(data_->tokenizers.target, recipe());
+}
+const Tokenizer& Run::source_tokenizer() const {
+  return existing(data_->tokenizers.source, recipe());
+}
+const Batches& Run::batches() {
+  return data_->the_batches();
+}
+
+const std::vector<std::string>& Run::labels() const {
+  return data_->tokenizers.labels;
+}
+
+std::int64_t Run::columns() {
+  return data_->the_columns();
+}
+
+Tokens Run::prompt(const std::string& text) const {
+  return train::prompt_tokens(recipe(), tokenizer(), text);
+}
+
+std::int32_t Run::end_token() const {
+  return recipe().data.has_rows() ? tokenizer().end() : -1;
+}
+
+Tokens Run::end_tokens() const {
+  return recipe().data.has_rows() ? train::end_tokens(tokenizer()) : Tokens();
+}
+
+namespace {
+/// Waits until a folder that rank 0 has created is visible on this rank. Network file systems can take a moment.
+void wait_for(const std::string& directory, const ranks::RankGroup& group) {
+  for (int tries = 0; tries < 100 && !path_exists(directory + "/recipe.json"); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  if (!path_exists(directory + "/recipe.json"))
+    throw FileError(group.name(group.rank()) + " does not see " + directory +
+                    ", which rank 0 has made: the run must be in a folder that all hosts share");
+}
+}  // namespace
+
+Run Run::create(const Recipe& recipe, const std::string& path, const std::shared_ptr<Communicator>& communicator) {
+  const std::string directory = without_slashes(path);
+  ranks::RankGroup group(communicator);
+  train::check_agreement(group, recipe);
+  ranks::check_shards(recipe.trainer.shards, group.size());
+  if (group.size() > 1 && group.rank() > 0)
+    for (const std::vector<std::string>& files : recipe.data.training)
+      if (std::ranges::count(files, train::standard_input) > 0)
+        throw Error("only a single process can read its data from a pipe");
+  if (group.rank() == 0 && path_exists(directory)) throw FileError(directory + " already exists");
+  std::error_code ignored;
+  if (!error_not_utf8("", std::filesystem::absolute(directory, ignored).string()).empty())
+    throw FileError("the path of a run must be UTF-8, because its files have it: " + escaped(directory));
+  train::Texts texts(recipe);
+  train::check_agreement(group, texts);
+  std::unique_ptr<Batches> batches;
+  if (group.rank() == 0) {
+    const train::Tokenizers tokenizers = texts.make_tokenizers(recipe);
+    batches = texts.batches(recipe, tokenizers);
+    train::write_run(recipe, tokenizers, *batches, texts.inputs(), directory);
+  }
+  group.barrier();
+  wait_for(directory, group);
+  // The run uses its own copy of the definition from the start. Random numbers depend on the file and line of a call,
+  // so they would differ after a resume if another copy had been used before.
+  Run run = open(directory, {}, {}, communicator);
+  run.data_->texts = std::move(texts);  // kept, because a pipe can be read only once
+  run.data_->batches = std::move(batches);
+  if (recipe.trainer.memory > 0) run.data_->make_first_trainer();
+  return run;
+}
+
+Run Run::open(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint,
+              const std::shared_ptr<Communicator>& communicator) {
+  const std::string file = directory + "/recipe.json";
+  if (!path_exists(file)) throw FileError(directory + " is not a run: it has no recipe.json");
+  auto data = std::make_unique<Data>(communicator);
+  data->directory = directory;
+  data->recipe = Recipe::load(file, settings);
+  data->own_recipe = train::recipe_text(file);
+  train::check_changes(directory, data->own_recipe, data->recipe.text, settings);
+  data->recipe.trainer.communicator = communicator;
+  train::check_agreement(data->group, data->recipe);
+  if (data->group.size() > 1 && data->recipe.trainer.threads == 0)
+    data->recipe.trainer.threads = ranks::threads_of(data->group);
+  data->tokenizers = train::load_tokenizers(directory, data->recipe.data);
+  const std::vector<std::string> found = train::checkpoints(data->checkpoints());
+  data->model = train::run_model(data->recipe, directory, !found.empty());
+  ranks::check_agreement(data->group, "definition", data->model->definition_text());
+  if (!found.empty() || checkpoint.kind != CheckpointChoice::Kind::last)
+    data->opened = train::load_checkpoint(*data->model, data->checkpoints(), checkpoint);
+  return Run(std::move(data));
+}
+
+Run Run::resume(const std::string& directory, const std::vector<Setting>& settings, const CheckpointChoice& checkpoint,
+                const std::shared_ptr<Communicator>& communicator) {
+  if (checkpoint.kind == CheckpointChoice::Kind::average)
+    throw Error("training cannot continue from an average of checkpoints: it has no optimiser state");
+  Run run = open(directory, settings, checkpoint, communicator);
+  if (checkpoint.kind != CheckpointChoice::Kind::last) run.data_->resume = run.data_->opened;
+  run.data_->acquire();
+  return run;
+}
+
+}  // namespace xtape

@@ -1,0 +1,211 @@
+#include "train/run/run_changes.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/files/durable.hpp"
+#include "base/json/json_text.hpp"
+#include "train/recipe/recipe_parts.hpp"
+
+namespace xtape::train {
+
+namespace {
+/// Whether a key of a run's recipe, and the keys inside it, may change. The longest key of the table that contains a
+/// key decides. Keys that are not in the table cannot change.
+struct Rule {
+  std::string_view key;
+  const char* fixed = nullptr;  // why the key cannot change; null if it can
+};
+
+constexpr const char* of_model = "the run's weights belong to the model of its definition.json";
+constexpr const char* of_start = "it says how the run has begun";
+constexpr const char* of_tokens = "the run's weights belong to the tokens of its tokenizer";
+constexpr const char* of_data = "the run's weights and its position in the data belong to it";
+constexpr const char* of_seed = "it determines the order of the data and all random numbers of the run";
+constexpr const char* of_moments = "the run's checkpoints hold the moments of this kind";
+constexpr const char* of_noise = "epsilon holds only if all updates have the same noise";
+
+constexpr Rule rules[] = {
+    {"about"},
+    {"adapter", of_start},
+    {"batch"},
+    {"batch.bucket", of_data},
+    {"checkpoint_every"},
+    {"clip"},
+    {"data", of_data},
+    {"data.arrays"},
+    {"data.crop"},
+    {"data.delimiter"},
+    {"data.flip"},
+    {"data.folder"},
+    {"data.header"},
+    {"data.held_out"},
+    {"data.images"},
+    {"data.max_length"},
+    {"data.max_line"},
+    {"data.missing"},
+    {"data.pairs"},
+    {"data.source"},
+    {"data.split"},
+    {"data.table"},
+    {"data.tags"},
+    {"data.target"},
+    {"data.text"},
+    {"definition", of_model},
+    {"epochs"},
+    {"evaluate_every"},
+    {"from", of_start},
+    {"frozen"},
+    {"hyper", of_model},
+    {"initialise", of_start},
+    {"keep"},
+    {"measure"},
+    {"memory"},
+    {"name", of_start},
+    {"optimizer"},
+    {"optimizer.kind", of_moments},
+    {"patience"},
+    {"precision"},
+    {"privacy"},
+    {"privacy.noise_multiplier", of_noise},
+    {"schedule"},
+    {"search"},
+    {"seed", of_seed},
+    {"statistics_every"},
+    {"steps"},
+    {"threads"},
+    {"tokenizer", of_tokens},
+    {"trainable"},
+    {"watch"},
+    {"watch_every"},
+};
+constexpr Rule of_others = {"", "a run keeps it"};
+
+/// Returns the rule for a key such as "data.validation_text". The files of all splits have the same rule.
+const Rule& rule_for(std::string key) {
+  for (const std::string_view split : {"data.validation_", "data.test_"})
+    if (key.starts_with(split)) key = "data." + key.substr(split.size());
+  const Rule* found = &of_others;
+  for (const Rule& rule : rules)
+    if ((key == rule.key || key.starts_with(std::string(rule.key) + ".")) && rule.key.size() > found->key.size())
+      found = &rule;
+  return *found;
+}
+
+/// A key whose value has changed. A value that was missing or is missing now is null.
+struct Change {
+  std::string key;
+  Json before, after;
+};
+
+/// Appends the innermost keys whose values differ.
+void add_changes(const std::string& key, const Json& before, const Json& after, std::vector<Change>& changes) {
+  if (before == after) return;
+  const bool nested = (before.is_object() || before.is_null()) && (after.is_object() || after.is_null());
+  if (!nested) return changes.push_back({key, before, after});
+  const auto value = [](const Json& object, const std::string& name) {
+    return object.contains(name) ? object[name] : Json();
+  };
+  const std::string prefix = key.empty() ? "" : key + ".";
+  for (const auto& [name, old] : before.items()) add_changes(prefix + name, old, value(after, name), changes);
+  for (const auto& [name, made] : after.items())
+    if (!before.contains(name)) add_changes(prefix + name, Json(), made, changes);
+}
+
+std::vector<Change> changes_of(const Json& before, const Json& after) {
+  std::vector<Change> changes;
+  add_changes("", before, after, changes);
+  return changes;
+}
+
+Json parsed(const std::string& recipe) {
+  return JsonText(recipe, "recipe.json", JsonErrors::file).root();
+}
+
+constexpr const char* in_run = "definition.json";  // its path in the recipe of a run
+constexpr const char* record = "changes";
+constexpr const char* last_step = "until_step";
+constexpr const char* values = "was";
+
+/// Adds the former values to the last element of `list` if it ends at the same step, otherwise as a new element. Of two
+/// former values at the same step, the first was in effect.
+void add_element(std::int64_t step, const Json& was, Json& list) {
+  if (list.empty() || list.back()[last_step] != step) list.push_back({{last_step, step}, {values, Json::object()}});
+  Json& last = list.back()[values];
+  for (const auto& [key, value] : was.items())
+    if (!last.contains(key)) last[key] = value;
+}
+
+/// Returns the value of a key such as "schedule.rate", or null if there is none.
+Json value_at(const Json& recipe, const std::string& key) {
+  const Json* value = &recipe;
+  for (std::size_t at = 0; at <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', at), key.size());
+    const std::string name = key.substr(at, dot - at);
+    if (!value->is_object() || !value->contains(name)) return {};
+    value = &value->at(name);
+    at = dot + 1;
+  }
+  return *value;
+}
+
+/// Returns the record of `before` with the new changes at `step`. Elements of later steps, which the run has left, end
+/// at `step` too. If a value is the same again, or no update was made with the former values, nothing is kept.
+Json recorded(const Json& before, const Json& after, std::int64_t step) {
+  Json list = Json::array(), was = Json::object();
+  if (before.contains(record))
+    for (const Json& element : before[record])
+      add_element(std::min(element[last_step].get<std::int64_t>(), step), element[values], list);
+  for (const Change& change : changes_of(before, after)) was[change.key] = change.before;
+  add_element(step, was, list);
+  Json last = Json::object();
+  for (const auto& [key, value] : list.back()[values].items())
+    if (value_at(after, key) != value) last[key] = value;
+  if (last.empty() || step == 0)
+    list.erase(list.size() - 1);
+  else
+    list.back()[values] = last;
+  return list;
+}
+
+std::string described(const Change& change) {
+  return "'" + change.key + "' " + (change.before.is_null() ? "has its default" : "is " + change.before.dump()) +
+         " in this run and cannot " +
+         (change.after.is_null() ? "go back to its default" : "become " + change.after.dump());
+}
+}  // namespace
+
+void check_changes(const std::string& directory, const std::string& before, const std::string& after,
+                   const std::vector<Setting>& settings) {
+  const Json old = parsed(before);
+  const bool replaced = is_removed_kind(value_at(old, "data.kind"));  // other data has to replace the data of this kind
+  for (const Change& change : changes_of(old, parsed(after))) {
+    const Rule& rule = rule_for(change.key);
+    if (rule.fixed == nullptr || (replaced && change.key.starts_with("data."))) continue;
+    const auto of_change = [&](const Setting& each) {
+      return change.key == each.key || change.key.starts_with(each.key + ".");
+    };
+    const auto setting = std::ranges::find_if(settings, of_change);
+    throw DefinitionError(directory + "/recipe.json" + (setting == settings.end() ? "" : ", --set " + setting->key) +
+                          ": " + described(change) + ": " + rule.fixed +
+                          ". A new run can have another value; docs/recipes/runs.md says which keys may change");
+  }
+}
+
+std::string write_changes(const std::string& directory, const std::string& before, const std::string& after,
+                          std::int64_t step) {
+  const Json old = parsed(before);
+  Json made = parsed(after);
+  const Json list = recorded(old, made, step);
+  const Json known = value_at(old, record);
+  if (changes_of(old, made).empty() && list == (known.is_null() ? Json::array() : known)) return before;
+  made.erase(record);
+  if (!list.empty()) made[record] = list;
+  const std::string text = made.dump(2) + "\n";
+  made["definition"] = in_run;
+  write_file(directory + "/recipe.json", made.dump(2) + "\n");
+  return text;
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,156 @@
+#include "train/run/run_model.hpp"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/messages/contains.hpp"
+#include "model/definition/definition.hpp"
+#include "base/files/durable.hpp"
+#include "model/hugging_face/adapter.hpp"
+#include "model/hugging_face/folder.hpp"
+#include "model/language/formula.hpp"
+#include "train/run/trained_weights.hpp"
+#include "model/definition/usage.hpp"
+#include "model/weights/weight_patterns.hpp"
+#include "xtape/hugging_face.hpp"
+#include "xtape/safetensors.hpp"
+
+namespace xtape::train {
+
+namespace {
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+std::string first_weights(const std::string& directory) {
+  return directory + "/start.safetensors";
+}
+
+Settings hyper_of(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches) {
+  Named<std::int64_t> numbers = {{"labels", std::ssize(tokenizers.labels)}};
+  if (recipe.data.has_images()) {
+    const BatchArrays batch = batches.blank();
+    const Shape& shape = batch.at("images").shape();
+    for (const auto& [name, axis] : {std::pair("channels", 1), {"height", 2}, {"width", 3}})
+      numbers.add(name, shape[axis]);
+  } else if (recipe.data.has_arrays()) {
+    for (const auto& [name, array] : batches.blank()) {
+      std::int64_t numbers_of_row = 1;
+      for (std::size_t axis = 1; axis < array.shape().size(); ++axis) numbers_of_row *= array.shape()[axis];
+      if (!numbers.has(name)) numbers.add(name, numbers_of_row);
+    }
+  } else {
+    numbers.add("columns", batches.columns());
+    numbers.add("source_vocabulary", tokenizers.source->size());
+    for (const char* name : {"vocabulary", "target_vocabulary"}) numbers.add(name, tokenizers.target->size());
+  }
+  Settings hyper;
+  for (const HyperSetting& setting : recipe.hyper)
+    hyper.emplace_back(
+        setting.name, setting.from_data ? model::value_of_formula(setting.text, numbers, "'hyper." + setting.name + "'")
+                                        : setting.text);
+  return hyper;
+}
+
+ModelOptions options_of(const Recipe& recipe, Settings hyper, bool initialise) {
+  ModelOptions options;
+  options.seed = recipe.trainer.seed;
+  options.initialise = initialise;
+  options.hyper = std::move(hyper);
+  return options;
+}
+
+void play_as_said(const Recipe& recipe, Model& model) {
+  PlayerOptions playing;
+  playing.threads = recipe.trainer.threads;
+  playing.seed = recipe.trainer.seed;
+  playing.precision = recipe.trainer.precision;
+  model.set_player_options(16, playing);
+}
+
+void check_vocabulary(const Model& model, const Tokenizer& tokenizer, const std::string& from) {
+  const Hyper& hyper = model.hyper();
+  if (hyper.has("vocab_size") && tokenizer.size() > hyper.integer("vocab_size"))
+    throw Error("the tokenizer has " + std::to_string(tokenizer.size()) + " tokens, but the model of " + from +
+                " has only " + std::to_string(hyper.integer("vocab_size")));
+}
+}  // namespace
+
+Model new_model(const Recipe& recipe, const Tokenizers& tokenizers, const Batches& batches, bool initialise) {
+  ModelOptions options = options_of(recipe, hyper_of(recipe, tokenizers, batches), initialise || !recipe.from.empty());
+  Model model = recipe.from.empty()
+                    ? Model::load(recipe.definition, options)
+                    : open_hugging_face(recipe.from, options, recipe.definition, recipe.initialise, recipe.adapter);
+  if (!options.initialise && !model.weights_from_files().empty()) {
+    options.initialise = true;  // the run keeps all initial weights
+    model = Model::load(recipe.definition, options);
+  }
+  if (!recipe.from.empty() && tokenizers.target) check_vocabulary(model, *tokenizers.target, recipe.from);
+  // Checks the recipe's settings of the model before a run is created.
+  if (!recipe.definition.empty())
+    model::check_overrides(find_definition(recipe.definition), hyper_of(recipe, tokenizers, batches));
+  model::check_weight_patterns(model, "initialise", recipe.initialise);
+  trained_weights(model, recipe.trainer);
+  play_as_said(recipe, model);
+  return model;
+}
+
+namespace {
+/// Writes the names of labels for an export. If the model reads images of one or three channels, also writes their
+/// preparation. For other numbers of channels, removes the file of the preparation.
+void write_for_export(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                      const std::string& folder) {
+  make_folders(folder);
+  Json config = is_hugging_face(folder) ? model::read_config(folder).json() : Json(Json::object());
+  config["id2label"] = config["label2id"] = Json::object();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    config["id2label"][std::to_string(i)] = labels[i];
+    config["label2id"][labels[i]] = i;
+  }
+  write_file(path_in(folder, model::config_file), indented(config));
+  if (!recipe.data.has_images()) return;
+  const std::int64_t channels =
+      model.hyper().has("channels") ? model.hyper().integer("channels") : recipe.data.channels;
+  if (channels == 1 || channels == 3)
+    write_image_preparation({recipe.data.resize, recipe.data.images}, channels, folder);
+  else
+    remove_if_possible(path_in(folder, preparation_file));
+}
+}  // namespace
+
+void write_model(const Model& model, const Recipe& recipe, const std::vector<std::string>& labels,
+                 const std::string& directory) {
+  write_file(directory + "/definition.json", model.definition_text());
+  if (!recipe.from.empty() || !model.weights_from_files().empty()) model.save_weights(first_weights(directory));
+  if (!recipe.from.empty()) copy_hugging_face_files(recipe.from, hugging_face_folder(directory));
+  if (!labels.empty() && model::parse_definition(model.definition_text(), model.name())->hugging_face)
+    write_for_export(model, recipe, labels, hugging_face_folder(directory));
+}
+
+Model run_model(const Recipe& recipe, const std::string& directory, bool has_checkpoint) {
+  const bool from_file = !has_checkpoint && path_exists(first_weights(directory));
+  // The definition of a run has the values of all hyper-parameters.
+  ModelOptions options = options_of(recipe, {}, !has_checkpoint && !from_file);
+  options.original = recipe.original;
+  Model model = Model::load(recipe.definition, options);
+  if (from_file) model.load_weights(first_weights(directory));
+  play_as_said(recipe, model);
+  return model;
+}
+
+void check_adapters_alone(const Model& model, const std::string& directory) {
+  const ArrayFile first(first_weights(directory));
+  const std::vector<std::string> adapters = model::adapter_weights(model);
+  for (std::size_t i = 0; i < first.entries().size(); ++i) {
+    const std::string& name = first.entries()[i].name;
+    if (contains(adapters, name)) continue;
+    const Array before = first.read(i), now(model.weights().at(name));
+    if (std::memcmp(before.data(), now.data(), before.bytes()) != 0)
+      throw FileError("'" + directory + "' has trained '" + name +
+                      "' besides its adapters: adapters alone are not its model; export it without --adapter");
+  }
+}
+
+std::string hugging_face_folder(const std::string& directory) {
+  return directory + "/hugging_face";
+}
+
+}  // namespace xtape::train

@@ -1,0 +1,79 @@
+/// What a run holds, shared by the files that define it: run.cpp opens runs, run_training.cpp trains them, run_use.cpp
+/// uses their models.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files/durable.hpp"
+#include "train/trainer/evaluate.hpp"
+#include "train/run/metrics.hpp"
+#include "train/run/new_run.hpp"
+#include "ranks/rank_group.hpp"
+#include "train/run/run_data.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape {
+
+struct Run::Data {
+  explicit Data(const std::shared_ptr<Communicator>& communicator) : group(communicator) {}
+
+  ranks::RankGroup group;  // the group of all processes that work on the run
+  std::string directory;
+  Recipe recipe;
+  std::string own_recipe;  // the text of `recipe` without the settings of this process
+  train::Tokenizers tokenizers;
+  std::optional<train::Texts> texts;  // empty until needed
+  std::unique_ptr<Batches> batches;   // null until needed
+  std::optional<Model> model;
+  std::optional<Trainer> trainer;
+  std::optional<Searcher> searcher;
+  std::optional<FileLock> lock;        // held while this process trains the run
+  std::optional<std::int64_t> resume;  // the step to continue from; if empty, the step of the last checkpoint
+  std::int64_t saved = -1;             // the step of the last checkpoint
+  std::int64_t opened = 0;             // the step of the weights that the model received when the run was opened
+
+  const Batches& the_batches() {
+    if (!batches) batches = the_texts().batches(recipe, tokenizers);
+    return *batches;
+  }
+  const train::Texts& the_texts() {
+    if (!texts) texts.emplace(recipe);
+    return *texts;
+  }
+  std::string checkpoints() const { return directory + "/" + train::checkpoints_folder; }
+  train::FailureFolders failures() const { return {directory + "/capsule", directory + "/failed_play"}; }
+  bool is_first() const { return group.rank() == 0; }
+  std::int64_t step() const { return trainer ? trainer->step() : opened; }
+  void acquire();
+  std::int64_t the_columns();
+
+  // Training
+  /// Returns a trainer that has made no update.
+  Trainer new_trainer();
+  /// Returns a new trainer. It continues from a checkpoint if there is one.
+  Trainer continued();
+  /// Creates the trainer of a new run. If the memory limit is too low on any rank, removes the run.
+  void make_first_trainer();
+  /// Throws FileError if another process has continued the training of the run since this trainer was made.
+  void check_last_checkpoint() const;
+  /// Flushes the metrics up to the trainer's step. Then saves a checkpoint of this step, unless it exists. If the run
+  /// has been moved or deleted in the meantime, the error says so, whichever call failed.
+  void save(std::optional<train::Metrics>& metrics, const Trainer::Callbacks& callbacks);
+
+  // Using the model
+  Evaluation evaluated(const Batches& on);
+  /// Measures the model's answers as the recipe requests. The prompts come from a split, unless there are separate
+  /// `pairs`.
+  void measure(Evaluation& evaluation, bool on_test = false, const std::function<void()>& between = {},
+               const std::optional<PairTexts>& other = std::nullopt);
+  std::vector<std::string> translated(const std::vector<std::string>& sources, const std::function<void()>& between);
+  std::vector<Translation> translate(const std::vector<std::string>& lines, const SearchOptions& options);
+  /// Releases the memory that only updates or only answers need, because the two take turns.
+  void return_memory();
+};
+
+}  // namespace xtape

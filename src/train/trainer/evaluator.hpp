@@ -1,0 +1,68 @@
+/// Measures a model on batches in mode eval.
+#pragma once
+
+#include <array>
+
+#include "train/trainer/failed_play.hpp"
+#include "model/recording/function_cache.hpp"
+#include "train/trainer/loss.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape::train {
+
+/// Sums the results of the function `loss` over batches. Also sums those of `plain_loss` and `accuracy` if the model
+/// has these functions. For each batch shape, all functions are recorded on one tape, so that shared values are
+/// computed once. The function `loss` determines the carried states. The other functions receive them as inputs.
+class Evaluator {
+ public:
+  explicit Evaluator(Model& model) : Evaluator(model, model.player_options()) {}
+  /// The evaluator calls `make_room` before each planning.
+  Evaluator(Model& model, const PlayerOptions& playing, std::function<void()> make_room = {});
+  /// Discards the least recently used plan. Returns whether there was one.
+  bool drop() { return measuring_.drop(); }
+  void restart();
+  /// The sum and the count of each measure, and the number of carried states that are not finite.
+  using Sums = std::array<double, 7>;
+  /// Plays batch `item`. If `continues` is true, its rows continue the rows of the previous batch, and the play starts
+  /// from the final states of the previous batch. Otherwise the play starts from states of zero.
+  Sums play(std::size_t item, const BatchArrays& batch, bool continues = false);
+  void add(const Sums& sums);  ///< Adds the sums of a batch.
+  /// Throws EvaluationError if the sums of batch `item` are not finite. The message names the failing call. All ranks
+  /// of the group must call this function together with the same sums. At least one rank must have played the batch.
+  void check(const Sums& sums, std::size_t item, ranks::RankGroup& group) const;
+  /// Call this function if play(item, …) has thrown on this rank. Writes this play to `folders`. Returns a sentence
+  /// about each folder, or "" if no failing call was found.
+  std::string saved_failure(std::size_t item) const;
+  /// Returns the means over all batches since restart(). Throws Error if no target counts.
+  Evaluation measured() const;
+
+  std::string name = "the evaluation";  ///< For errors.
+  FailureFolders folders;               ///< The folders for a batch that fails.
+
+ private:
+  /// Returns a description of the sum that is not finite, or null if all are finite.
+  static const char* not_finite(const Sums& sums);
+  static constexpr std::size_t not_finite_states = 6;
+  enum Measure : std::size_t { loss, plain_loss, accuracy };
+  static constexpr std::array<const char*, 3> functions = {"loss", "plain_loss", "accuracy"};
+  struct Measured {
+    std::array<Loss, 3> results;
+    std::vector<CarriedState> states;
+  };
+  using Measuring = FunctionCache<Measured>;
+  Measuring::Recording record(const NamedSizes& sizes) const;
+  Model& model_;
+  std::array<bool, 3> has_{};
+  Measuring measuring_;
+  Sums sums_{};
+  Store left_;  // carried states that the last batch left
+  struct Failing {
+    std::size_t item = 0;
+    FailedPlay play;
+  };
+  /// Returns the failure of a batch that this rank has played, or null if there is none.
+  const FailedPlay* failure_of(std::size_t item) const;
+  std::optional<Failing> failed_;  // the first batch since restart() that threw or is not finite
+};
+
+}  // namespace xtape::train

@@ -1,0 +1,192 @@
+// The course of a training: evaluations, observations, interruptions and checkpoints between updates.
+#include <cmath>
+
+#include "train/trainer/trainer_data.hpp"
+
+namespace xtape {
+
+train::Evaluator Trainer::Data::new_evaluator() {
+  if (!memory) return train::Evaluator(model);
+  PlayerOptions playing = model.player_options();
+  playing.memory = steps.playing().memory;
+  return {model, playing, [this] { make_room(true); }};
+}
+
+void Trainer::Data::note(const Evaluation& evaluation) {
+  const double measure = evaluation.perplexity.value_or(evaluation.loss);
+  state.evaluated = state.step;
+  state.evaluation_due = false;
+  if (std::isfinite(measure) && (state.best_step < 0 || measure < state.best)) {
+    state.best = measure;
+    state.best_step = state.step;
+    state.stale = 0;
+  } else {
+    ++state.stale;
+  }
+}
+
+void Trainer::Data::observe(const FitOptions& fit, const Callbacks& callbacks, bool failed) {
+  if (group.rank() != 0) return;
+  const std::int64_t number = state.step + 1;
+  const auto due = [&](std::int64_t every) { return every > 0 && (state.step % every == 0) != failed; };
+  const auto tell = [&](const auto& callback, const auto& observe) {
+    std::optional<decltype(observe())> made;
+    try {
+      made = observe();
+    } catch (const DefinitionError&) {  // there is no value with this name
+      throw;
+    } catch (const MemoryError& error) {
+      if (callbacks.warning)
+        callbacks.warning("update " + std::to_string(number) + " is not observed: " + error.what());
+    } catch (const Error&) {  // the caller reports the error of the update itself
+    }
+    if (made) callback(number, *made);
+  };
+  if (callbacks.statistics && due(fit.statistics_every)) tell(callbacks.statistics, [&] { return statistics(); });
+  if (callbacks.watched && !fit.watch.empty() && due(fit.watch_every))
+    tell(callbacks.watched, [&] { return watched(fit.watch); });
+  if (memory) observed.reset();  // the memory limit does not count its plans
+}
+
+std::vector<ModuleStatistics> Trainer::Data::statistics() {
+  return train::ObservedSteps::statistics_of(
+      play_observed([&](const BatchArrays& batch) -> auto& { return observed->statistics(batch); }));
+}
+
+std::vector<WatchedValue> Trainer::Data::watched(const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  return train::ObservedSteps::values_of(
+      play_observed([&](const BatchArrays& batch) -> auto& { return observed->watched(batch, names); }));
+}
+
+Evaluation Trainer::evaluate() {
+  Data& d = *data_;
+  if (!d.evaluator) d.evaluator.emplace(d.new_evaluator());
+  d.evaluator->name = "the evaluation after update " + std::to_string(step());
+  d.evaluator->folders = d.folders();
+  Evaluation evaluation = train::evaluate(*d.evaluator, d.batches, d.group, [&] { d.between(); });
+  if (d.group.any(d.interrupted)) d.stop_here();
+  evaluation.step = step();
+  evaluation.epsilon = d.privacy.epsilon(step());
+  return evaluation;
+}
+
+std::int64_t Trainer::epoch() const {
+  const std::int64_t batches = data_->batches.epoch_batches();
+  return batches == 0 ? 0 : static_cast<std::int64_t>(data_->state.cursor) / batches;
+}
+
+std::int64_t Trainer::best_step() const {
+  return data_->state.best_step;
+}
+
+std::vector<ModuleStatistics> Trainer::statistics() {
+  return data_->statistics();
+}
+
+std::vector<WatchedValue> Trainer::watched(const std::vector<std::string>& names) {
+  return data_->watched(names);
+}
+
+std::int64_t Trainer::evaluated_step() const {
+  return data_->state.evaluated;
+}
+
+bool Trainer::fit(const FitOptions& options, const Callbacks& callbacks) {
+  for (const std::int64_t number : {options.steps, options.epochs, options.evaluate_every, options.patience,
+                                    options.statistics_every, options.watch_every})
+    if (number < 0) throw Error("the numbers of a training must not be negative, got " + std::to_string(number));
+  if (options.steps == 0 && options.epochs == 0) throw Error("training needs a number of steps or of epochs");
+  if ((options.epochs > 0 || options.evaluate_epochs) && data_->batches.epoch_batches() == 0)
+    throw Error("this data has no epochs: its batches are drawn at random");
+  const auto evaluated = [&] {
+    try {
+      return evaluate();
+    } catch (const DefinitionError& error) {  // a definition error of a function that only evaluations record
+      throw EvaluationError(error.what());
+    }
+  };
+  const auto report_evaluation = [&] {
+    const Evaluation evaluation = evaluated();
+    if (callbacks.evaluation) callbacks.evaluation(evaluation);
+    data_->note(evaluation);  // runs after the callback, which may add measures and may be interrupted
+  };
+  const auto observed_update = [&] {
+    data_->observe(options, callbacks, false);
+    try {
+      return update();
+    } catch (const TrainingError&) {
+      data_->observe(options, callbacks, true);
+      throw;
+    }
+  };
+  const auto ended = [&] {
+    return (options.steps > 0 && step() >= options.steps) || (options.epochs > 0 && epoch() >= options.epochs) ||
+           (options.patience > 0 && data_->state.stale >= options.patience);
+  };
+  struct Called {  // resets `called` when fit() returns
+    ~Called() { callbacks = nullptr; }
+    const Callbacks*& callbacks;
+  } const called{data_->called};
+  data_->called = &callbacks;
+  const auto asked_to_stop = [&] { return callbacks.stop && callbacks.stop(); };
+  try {
+    if (data_->state.evaluation_due) report_evaluation();
+    while (!ended()) {
+      const std::int64_t epoch_before = epoch();
+      const StepReport report = observed_update();
+      if (callbacks.step) callbacks.step(report);
+      data_->state.evaluation_due = (options.evaluate_every > 0 && step() % options.evaluate_every == 0) ||
+                                    (options.evaluate_epochs && epoch() > epoch_before);
+      if (data_->state.evaluation_due) report_evaluation();
+      if (!ended() && data_->group.any(asked_to_stop())) return false;
+    }
+    if (data_->state.evaluated != step()) report_evaluation();
+  } catch (const train::Interruption&) {
+    return false;
+  }
+  return true;
+}
+
+void Trainer::save(const std::string& path) const {
+  Data& d = *data_;
+  const Store carried = d.plays.gather_carried(d.state.cursor, d.group);
+  if (d.group.rank() != 0) {
+    d.optimizer.save(path);
+    return;
+  }
+  train::write_checkpoint(
+      path, d.model.weights(), [&](const std::string& file) { d.optimizer.save(file); }, d.state, carried);
+}
+
+void Trainer::load(const std::string& path) {
+  Data& d = *data_;
+  train::State state = train::read_state(path);
+  if (state.seed != d.options.seed)
+    throw FileError("checkpoint " + path + " is from a run with seed " + std::to_string(state.seed) + ", not " +
+                    std::to_string(d.options.seed));
+  d.privacy.check(path, state);
+  const std::string moments = path + "/optimizer.safetensors";
+  d.optimizer.check(moments);
+  const std::int64_t epoch_batches = d.batches.epoch_batches();
+  const std::uint64_t order = d.batches.order();
+  const bool same_order = state.epoch_batches == epoch_batches && (state.order == 0 || state.order == order);
+  if (epoch_batches > 0 && !same_order) {
+    const std::int64_t before = state.epoch_batches > 0 ? state.epoch_batches : epoch_batches;
+    const std::uint64_t epochs = state.cursor / static_cast<std::uint64_t>(before);
+    if (__builtin_mul_overflow(epochs, static_cast<std::uint64_t>(epoch_batches), &state.cursor))
+      throw FileError("checkpoint " + path + " is of epoch " + std::to_string(epochs) +
+                      ", which is too large to be valid");
+  }
+  state.epoch_batches = epoch_batches;
+  state.order = order;
+  Store carried;
+  if (d.batches.training_continues(state.cursor))
+    carried = train::read_carried(path, d.plays.whole_states(state.cursor));
+  d.model.load_weights(path + "/weights.safetensors");  // checks everything before changing the model
+  d.optimizer.load(moments);
+  d.plays.set_carried(state.cursor, carried);
+  d.state = state;
+}
+
+}  // namespace xtape

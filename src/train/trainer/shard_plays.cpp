@@ -1,0 +1,125 @@
+#include "train/trainer/shard_plays.hpp"
+
+#include <algorithm>
+
+namespace xtape::train {
+
+ShardPlays::ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
+                       DistributedOptimizer& optimizer)
+    : model_(model),
+      batches_(batches),
+      options_(options),
+      steps_(steps),
+      optimizer_(optimizer),
+      batch_(batches.blank()),
+      states_(carried_names(model, "loss")) {
+  if (options.shards > 1) axes_ = row_axes(model, "loss");
+  const auto own = static_cast<std::size_t>(optimizer.last_shard() - optimizer.first_shard());
+  carried_.resize(own);
+  left_.resize(own);
+  optimizer.arrange(largest_step().notes.gradients);
+}
+
+TrainingStep& ShardPlays::largest_step() {
+  const BatchArrays blank = batches_.blank();
+  return steps_.of(options_.shards == 1 ? blank : shard_of(blank, 0, options_.shards));
+}
+
+const BatchArrays& ShardPlays::batch_at(std::uint64_t cursor) {
+  if (batch_cursor_ == cursor) return batch_;
+  const double making = Trace::now();
+  batch_cursor_ = ~std::uint64_t{0};
+  batches_.training(cursor, batch_);
+  batch_cursor_ = cursor;
+  batch_seconds += Trace::now() - making;
+  if (options_.trace) options_.trace->add("batch", making);
+  return batch_;
+}
+
+BatchArrays ShardPlays::shard_at(std::uint64_t cursor, std::int64_t shard) {
+  const BatchArrays& batch = batch_at(cursor);
+  return options_.shards == 1 ? batch : shard_of(batch, shard, options_.shards);
+}
+
+ShardPlay ShardPlays::play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last) {
+  constexpr int cursor_bits = 44;
+  return {shard,
+          static_cast<std::size_t>(shard - optimizer_.first_shard()),
+          cursor,
+          cursor + (static_cast<std::uint64_t>(shard) << cursor_bits),
+          shard_at(cursor, shard),
+          first,
+          last};
+}
+
+const Store* ShardPlays::before(const ShardPlay& play) const {
+  return !continues(play.cursor) ? nullptr : play.first ? &carried_[play.own] : &left_[play.own];
+}
+
+std::vector<Feed> ShardPlays::feeds(const TrainingStep& step, const ShardPlay& play) const {
+  return feeds_of(step.inputs, play.batch, step.notes.states, before(play));
+}
+
+std::int64_t ShardPlays::present(std::uint64_t cursor) {
+  if (options_.shards == 1) return 1;
+  // All epochs have batches of the same sizes. Any sequence of batches as long as two epochs contains a whole epoch.
+  // Without epochs, all batches have the same size.
+  const std::int64_t different = std::max<std::int64_t>(1, 2 * batches_.epoch_batches());
+  std::int64_t rows = 0;
+  for (std::int64_t i = 0; i < std::min(options_.accumulate, different); ++i)
+    rows = std::max(rows, rows_at(cursor + static_cast<std::uint64_t>(i)));
+  return std::min(options_.shards, rows);
+}
+
+void ShardPlays::for_each(std::uint64_t cursor, std::int64_t present,
+                          const std::function<void(const ShardPlay&)>& visit) {
+  const auto count = static_cast<std::uint64_t>(options_.accumulate);
+  for (std::int64_t shard = optimizer_.first_shard(); shard < std::min(present, optimizer_.last_shard()); ++shard) {
+    const auto has_rows = [&](std::uint64_t i) {
+      return options_.shards == 1 || rows_of_shard(rows_at(cursor + i), shard, options_.shards).count() > 0;
+    };
+    bool first = true;
+    for (std::uint64_t i = 0; i < count;) {
+      std::uint64_t next = i + 1;
+      while (next < count && !has_rows(next)) ++next;
+      if (has_rows(i)) {
+        visit(play_at(cursor + i, shard, first, next == count));
+        first = false;
+      }
+      i = next;
+    }
+  }
+}
+
+RecordedPlay ShardPlays::first_play(std::uint64_t cursor) {
+  const ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+  TrainingStep& step = steps_.of(play.batch);
+  return recorded_play(step.player, feeds(step, play), play.draw);
+}
+
+void ShardPlays::name_rows(Failure& failure, const ShardPlay& play) {
+  const std::int64_t first =
+      options_.shards == 1 ? 0 : rows_of_shard(rows_at(play.cursor), play.shard, options_.shards).first;
+  for (Cause& cause : failure.causes)
+    for (const BatchArrays::Entry& array : batch_at(play.cursor))
+      if (!cause.element.empty() && cause.node.ends_with(" input '" + array.name + "'"))
+        cause.row = batches_.training_place(play.cursor, array.name, first + cause.element[0]);
+}
+
+std::optional<FailedPlay> ShardPlays::find_failure(std::uint64_t cursor) {
+  std::optional<FailedPlay> found;
+  for_each(cursor, options_.shards, [&](const ShardPlay& play) {
+    if (found && found->capsule) return;
+    TrainingStep& step = steps_.of(play.batch);
+    const std::vector<Feed> fed = feeds(step, play);
+    FailedPlay failed = failed_play(step, fed, play.draw);
+    if (failed.capsule) name_rows(failed.capsule->failure, play);
+    if (!found || failed.capsule) found = std::move(failed);
+    if (found->capsule) return;
+    step.player.play(fed, play.draw);  // computes the states from which the next play starts
+    keep(step, play);
+  });
+  return found;
+}
+
+}  // namespace xtape::train

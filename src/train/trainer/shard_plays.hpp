@@ -1,0 +1,99 @@
+/// The plays of an update. Each rank plays its shards, with their micro-batches and carried states.
+#pragma once
+
+#include <functional>
+
+#include "train/trainer/batch_shards.hpp"
+#include "train/trainer/failed_play.hpp"
+#include "train/trainer/observed_steps.hpp"
+#include "train/trainer/training_steps.hpp"
+#include "xtape/distributed.hpp"
+
+namespace xtape::train {
+
+/// One play of an update: one micro-batch of one shard.
+struct ShardPlay {
+  std::int64_t shard;
+  std::size_t own;       ///< The index of the shard among those of this rank.
+  std::uint64_t cursor;  ///< The cursor of the micro-batch.
+  std::uint64_t draw;    ///< The random step. It equals the cursor if there is only one shard.
+  BatchArrays batch;     ///< The rows of the shard.
+  bool first, last;      ///< Whether the play is the first play of the shard, and whether it is the last.
+};
+
+class ShardPlays {
+ public:
+  /// All arguments must outlive this object. Plans the training step of the largest shard. Throws DefinitionError if
+  /// the carried states cannot be cut into shards.
+  ShardPlays(Model& model, const Batches& batches, const TrainerOptions& options, TrainingSteps& steps,
+             DistributedOptimizer& optimizer);
+
+  std::int64_t own_shards() const { return optimizer_.last_shard() - optimizer_.first_shard(); }
+  /// Returns the number of shards that have rows in the update whose first micro-batch is at `cursor`.
+  std::int64_t present(std::uint64_t cursor);
+  /// Visits the plays of this rank's shards in this update, in order. Only the first `present` shards have rows. The
+  /// plays of one shard follow each other.
+  void for_each(std::uint64_t cursor, std::int64_t present, const std::function<void(const ShardPlay&)>& visit);
+  /// Returns the batch, and the states from which the play starts.
+  std::vector<Feed> feeds(const TrainingStep& step, const ShardPlay& play) const;
+  /// Keeps the final states of the play.
+  void keep(const TrainingStep& step, const ShardPlay& play) {
+    train::keep(step.player, step.notes.states, left_[play.own]);
+  }
+  /// Returns the names of the carried states.
+  const std::vector<std::string>& states() const { return states_; }
+  /// Reports that the update has succeeded. The next update continues from its final states.
+  void advance() { std::swap(carried_, left_); }
+  /// Returns the first play of the update whose first micro-batch is at `cursor`.
+  RecordedPlay first_play(std::uint64_t cursor);
+  /// Plays an observed step on the batch of the first play of the update, with its states and random numbers.
+  template <class MakeStep>
+  const ObservedSteps::Function& observe(std::uint64_t cursor, const MakeStep& step_of) {
+    ShardPlay play = play_at(cursor, optimizer_.first_shard(), true, true);
+    play.batch = without_copies(std::move(play.batch));  // statistics count each row once
+    ObservedSteps::Function& step = step_of(play.batch);
+    step.player.play(feeds_of(step.inputs, play.batch, step.notes.states, before(play)), play.draw);
+    return step;
+  }
+  /// Plays the update again without summing gradients. Returns the first play in which a failing call is found. If
+  /// there is no such play, returns the first play of this rank, without a capsule. If this rank has no plays, returns
+  /// nothing.
+  std::optional<FailedPlay> find_failure(std::uint64_t cursor);
+  /// Returns the training step for a shard of the largest batch.
+  TrainingStep& largest_step();
+
+  /// Returns the carried states of all rows, gathered on rank 0. The result is empty on other ranks and if there are no
+  /// states. All ranks must call this function together.
+  Store gather_carried(std::uint64_t cursor, ranks::RankGroup& group);
+  /// Returns the states of the batch at `cursor` for all its rows.
+  std::vector<CarriedState> whole_states(std::uint64_t cursor);
+  /// Continues from the given states of all rows.
+  void set_carried(std::uint64_t cursor, const Store& whole);
+  double batch_seconds = 0;  ///< Time spent on making batches.
+
+ private:
+  bool continues(std::uint64_t cursor) const { return batches_.training_continues(cursor); }
+  const BatchArrays& batch_at(std::uint64_t cursor);
+  /// Adds the origin of the row to each cause that is an element of the batch.
+  void name_rows(Failure& failure, const ShardPlay& play);
+  BatchArrays shard_at(std::uint64_t cursor, std::int64_t shard);
+  std::int64_t rows_at(std::uint64_t cursor) { return rows_of(batch_at(cursor)); }
+  ShardPlay play_at(std::uint64_t cursor, std::int64_t shard, bool first, bool last);
+  /// Returns the states from which a play starts. Null stands for zeros.
+  const Store* before(const ShardPlay& play) const;
+
+  Model& model_;
+  const Batches& batches_;
+  const TrainerOptions& options_;
+  TrainingSteps& steps_;
+  DistributedOptimizer& optimizer_;
+  BatchArrays batch_;
+  std::uint64_t batch_cursor_ = ~std::uint64_t{0};  // the cursor of batch_
+  std::vector<std::string> states_;                 // the names of carried states
+  std::vector<std::size_t> axes_;                   // by carried state: its axis of rows
+  // Per own shard:
+  std::vector<Store> carried_;  // the states from which the next update starts
+  std::vector<Store> left_;     // the states after the last micro-batch
+};
+
+}  // namespace xtape::train

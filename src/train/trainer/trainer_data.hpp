@@ -1,0 +1,95 @@
+/// What a trainer holds, shared by the files that define it: trainer.cpp makes updates, fit.cpp runs the training
+/// around them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "train/run/checkpoint.hpp"
+#include "train/trainer/evaluate.hpp"
+#include "train/trainer/privacy.hpp"
+#include "train/trainer/shard_plays.hpp"
+#include "train/trainer/training_memory.hpp"
+#include "train/trainer/weight_updates.hpp"
+#include "xtape/train.hpp"
+
+namespace xtape {
+
+struct Trainer::Data {
+  Data(Model& the_model, const Batches& the_batches, const TrainerOptions& the_options);
+
+  Model& model;
+  const Batches& batches;
+  TrainerOptions options;
+  train::Privacy privacy;
+  ranks::RankGroup group;
+  DistributedOptimizer optimizer;
+  train::WeightUpdates updates;
+  std::size_t resident_without_plans = resident_bytes();
+  std::optional<train::TrainingMemory> memory;  // set if memory is limited
+  train::TrainingSteps steps;
+  train::ShardPlays plays;
+  train::State state;
+  Plan plan;  // the last result of plan()
+  std::optional<train::Evaluator> evaluator;
+  std::optional<train::ObservedSteps> observed;
+  const Callbacks* called = nullptr;  // the callbacks of fit() while it runs
+  bool interrupted = false;           // whether this rank is interrupted; all ranks decide together
+  double optimizer_seconds = 0;       // time of all updates since the trainer was made or the last profile began
+
+  // Updates
+  /// Plans again within the memory limit of the process. The earlier plans have not been played. They have reserved
+  /// memory for their values, but have not used it.
+  void keep_to_memory();
+  /// Drops plans until there is room for one more. Plans of the other kind (updates or evaluations) are dropped first.
+  void make_room(bool to_evaluate) {
+    memory->make_room([&] { return drop(to_evaluate); });
+  }
+  bool drop(bool to_evaluate);
+  /// Returns the folders for failures.
+  train::FailureFolders folders() const { return {options.capsule, options.failed_play}; }
+  /// Returns how many numbers of a shard come before the numbers of `updates` in the result of played().
+  std::size_t own_numbers() const { return 3 + plays.states().size(); }
+  /// Plays this rank's shards of the update, each with its micro-batches. Returns a list of numbers for each shard, one
+  /// list after the other. A list has 1 or 0 for whether this rank is interrupted, the sum of losses, the count of
+  /// targets, 1 or 0 for whether each carried state is not finite, and the numbers of `updates`. If a call throws,
+  /// saves the play and adds a sentence about it to the error.
+  std::vector<double> played();
+  /// Plays the update's micro-batches again to find the op that produces the value that is not finite. Throws
+  /// TrainingError.
+  [[noreturn]] void not_finite(const std::string& what);
+  /// Throws TrainingError for an update that overflows although no call has failed. Rank 0 saves its first play of the
+  /// update as one of the plays that produced the gradients.
+  [[noreturn]] void overflows(const UpdateError& error);
+
+  // The training around them
+  /// Asks whether this rank is interrupted. A single process then stops at once. Several processes continue until all
+  /// of them agree to stop.
+  void between() {
+    interrupted = interrupted || (called != nullptr && called->interrupt && called->interrupt());
+    if (interrupted && group.size() == 1) stop_here();
+  }
+
+  [[noreturn]] void stop_here() {
+    interrupted = false;
+    throw train::Interruption();
+  }
+  /// Creates the evaluator. If memory is limited, evaluations play in the memory of updates, because the two never play
+  /// at the same time.
+  train::Evaluator new_evaluator();
+  /// Records an evaluation and whether it is the best so far. An evaluation that is not finite is never the best.
+  void note(const Evaluation& evaluation);
+  /// Makes the observations that are due before the next update. If `failed` is true, this update has failed, and the
+  /// observations that were due before it exist already. In this case, makes the observations that were not due.
+  void observe(const FitOptions& fit, const Callbacks& callbacks, bool failed);
+  template <class StepOf>
+  const train::ObservedSteps::Function& play_observed(const StepOf& step_of) {
+    if (!observed) observed.emplace(model, steps.playing());
+    return plays.observe(state.cursor, step_of);
+  }
+  std::vector<ModuleStatistics> statistics();
+  std::vector<WatchedValue> watched(const std::vector<std::string>& names);
+};
+
+}  // namespace xtape
